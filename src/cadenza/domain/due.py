@@ -1,0 +1,100 @@
+"""Which endpoints are due, the claim to one, and the second look before it starts."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from cadenza.domain.checks import iso
+from cadenza.domain.endpoint import Endpoint, Lease, evolve
+from cadenza.domain.run import Claim
+
+AT_ONCE = timedelta(0)
+
+
+def closed_gate(endpoint: Endpoint, now: datetime) -> str | None:
+    """What keeps the endpoint from running at all, in words; None if every gate is open."""
+    if endpoint.archived:
+        return "archived"
+    if not endpoint.enabled:
+        return "disabled"
+    if not endpoint.job_active:
+        return "its job is not active"
+    if endpoint.paused_until is not None and endpoint.paused_until > now:
+        return f"paused until {iso(endpoint.paused_until)}"
+    if endpoint.quota_opens_at is not None and endpoint.quota_opens_at > now:
+        return f"its quota opens at {iso(endpoint.quota_opens_at)}"
+    return None
+
+
+def due(endpoint: Endpoint, now: datetime, within: timedelta = AT_ONCE) -> bool:
+    """May it be claimed? A lease, also one that ran out, protects until the sweeper ends it."""
+    return (
+        endpoint.next_run_at is not None
+        and endpoint.next_run_at <= now + within
+        and endpoint.lease is None
+        and closed_gate(endpoint, now + within) is None
+    )
+
+
+def claimable_at(endpoint: Endpoint) -> datetime | None:
+    """The moment from which it is due if nothing changes; None if it must change first."""
+    if endpoint.next_run_at is None or endpoint.lease or endpoint.archived:
+        return None
+    if not (endpoint.enabled and endpoint.job_active):
+        return None
+    gates = (endpoint.next_run_at, endpoint.paused_until, endpoint.quota_opens_at)
+    return max(moment for moment in gates if moment is not None)
+
+
+def claim(endpoint: Endpoint, lease: Lease, now: datetime) -> Claim:
+    """Lease a due endpoint. What is due already counts as started; the rest waits for its moment."""
+    assert endpoint.next_run_at is not None, "only what is due can be claimed"
+    open_slot = endpoint.open_slot
+    return Claim(
+        run_id=lease.run_id,
+        token=lease.token,
+        endpoint=evolve(endpoint, lease=lease),
+        slot=open_slot.slot if open_slot else endpoint.next_run_at,
+        due_at=endpoint.next_run_at,
+        attempt=open_slot.attempts + 1 if open_slot else 1,
+        source=endpoint.next_source,
+        claimed_at=now,
+        lease_until=lease.until,
+        started_at=now if endpoint.next_run_at <= now else None,
+    )
+
+
+class Start(NamedTuple):
+    """Go: the claim, with the slot it is started for."""
+
+    claim: Claim
+
+
+class Wait(NamedTuple):
+    """Not yet: its moment is still ahead, perhaps nearer than before."""
+
+    claim: Claim
+
+
+class Cancel(NamedTuple):
+    """No longer: it has been moved, or a gate has closed since it was claimed."""
+
+    claim: Claim
+    reason: str
+
+
+Recheck = Start | Wait | Cancel
+
+
+def recheck(endpoint: Endpoint, held: Claim, now: datetime) -> Recheck:
+    """Look at a claimed endpoint again before it starts: is it still due, and when?"""
+    gate = closed_gate(endpoint, now)
+    if gate is not None:
+        return Cancel(held, gate)
+    moment = endpoint.next_run_at
+    if moment is None:
+        return Cancel(held, "finished")
+    if moment > max(held.due_at, now):
+        return Cancel(held, f"moved to {iso(moment)}")
+    slot = held.slot if endpoint.open_slot else moment
+    fresh = held._replace(endpoint=endpoint, slot=slot, due_at=moment, source=endpoint.next_source)
+    return Wait(fresh) if moment > now else Start(fresh._replace(started_at=now))

@@ -1,0 +1,41 @@
+"""What can go wrong, by what the caller can do about it.
+
+CadenzaError
+├── InvalidRequest   say it differently
+├── NotFound         there is no such thing, or it is not yours
+├── Conflict         it is not in a state that allows this
+├── NotAllowed       ask for more rights
+└── Unavailable      try again later
+"""
+
+
+class CadenzaError(Exception):
+    """Anything that a caller can act on; its text is one sentence for a person."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidRequest(CadenzaError):
+    """The request cannot be taken as it is; `field` names the part at fault."""
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class NotFound(CadenzaError):
+    """There is no such thing for this caller."""
+
+
+class Conflict(CadenzaError):
+    """The thing is not in a state that allows this."""
+
+
+class NotAllowed(CadenzaError):
+    """The caller may not do this."""
+
+
+class Unavailable(CadenzaError):
+    """Something this needs does not answer at the moment."""

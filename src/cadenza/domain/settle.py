@@ -1,0 +1,174 @@
+"""The endpoint after an outcome."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from cadenza.domain.checks import milliseconds
+from cadenza.domain.endpoint import Endpoint, OpenSlot, evolve
+from cadenza.domain.governor import CronClock, plan_next_run
+from cadenza.domain.plan import Source
+from cadenza.domain.run import Claim, Completion, Run, RunStatus, SkippedSlot, opened
+from cadenza.domain.slots import slots_between, slots_missed
+from cadenza.domain.steer import held_by_quota, soonest, without_stale_hints
+
+ENDED = frozenset({RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT})
+FAILED = frozenset({RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.ABANDONED})
+MOST_ABANDONED = 3
+FOR_GOOD = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+class Settled(NamedTuple):
+    """An endpoint after an outcome, its closed run, and the slots that passed meanwhile."""
+
+    endpoint: Endpoint
+    run: Run
+    skipped: tuple[SkippedSlot, ...] = ()
+
+
+class _Next(NamedTuple):
+    endpoint: Endpoint
+    verdict: bool
+    """Is the slot over?"""
+
+
+def settle(endpoint: Endpoint, completion: Completion, *, now: datetime, cron: CronClock) -> Settled:
+    """Close a run and decide what comes next.
+
+    1. The failure count follows the outcome; a success resets it.
+    2. A run that was dispatched moves the last run; a skipped slot moves only where planning starts.
+    3. Hints that expired or were served are cleared.
+    4. A slot that is not over stays open: for a retry, for its quota, for another worker.
+    5. Any other has its verdict, and the governor plans the next.
+    """
+    counted = _counted(endpoint, completion, now)
+    tidy, passed = without_stale_hints(counted, now)
+    after, verdict = _next(tidy, completion, now, cron)
+    late_slots = slots_between(endpoint, completion.claim.due_at, _began(completion), cron)
+    run = _closed(completion, verdict=verdict, coalesced=endpoint.missed_slots + late_slots)
+    return Settled(after, run, passed)
+
+
+def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> Settled:
+    """The last resort where no plan can be made: the run is closed, and the endpoint waits for a person."""
+    paused = _paused_for_good(evolve(endpoint, lease=None), reason)
+    return Settled(paused, _closed(completion, verdict=True, coalesced=0))
+
+
+def _counted(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
+    claim, outcome, _ = completion
+    changes: dict[str, object] = {"lease": None}
+    if outcome.status is RunStatus.SUCCESS:
+        changes["failure_count"] = 0
+    elif outcome.status in FAILED:
+        changes["failure_count"] = endpoint.failure_count + 1
+    if outcome.status is RunStatus.ABANDONED:
+        changes["abandoned_count"] = endpoint.abandoned_count + 1
+    elif outcome.status in ENDED:
+        changes["abandoned_count"] = 0
+    if claim.started_at is not None and outcome.status is not RunStatus.SKIPPED:
+        changes["last_run_at"] = claim.started_at
+    if endpoint.paused_until is not None and endpoint.paused_until <= now:
+        changes |= {"paused_until": None, "pause_reason": None}
+    if endpoint.quota_opens_at is not None and endpoint.quota_opens_at <= now:
+        changes["quota_opens_at"] = None
+    return evolve(endpoint, **changes)
+
+
+def _next(endpoint: Endpoint, completion: Completion, now: datetime, cron: CronClock) -> _Next:
+    claim, outcome, _ = completion
+    match outcome.status:
+        case RunStatus.SUCCESS:
+            return _planned(endpoint, claim, now, cron)
+        case RunStatus.FAILURE | RunStatus.TIMEOUT:
+            return _retried(endpoint, claim, now, _planned(endpoint, claim, now, cron))
+        case RunStatus.SKIPPED:
+            if outcome.opens_at is not None:
+                return _deferred(endpoint, outcome.opens_at)
+            return _planned(evolve(endpoint, skipped_at=now), claim, now, cron)
+        case RunStatus.CANCELLED:
+            return _cancelled(endpoint, claim, now)
+        case RunStatus.ABANDONED:
+            return _abandoned(endpoint, claim, now)
+
+
+def _cancelled(endpoint: Endpoint, claim: Claim, now: datetime) -> _Next:
+    """What ran is tried again; what never started is over if its slot came due and has been moved."""
+    if claim.started_at is not None:
+        return _kept_open(endpoint, claim, now)
+    moved = endpoint.next_run_at != claim.due_at and endpoint.open_slot is None
+    return _Next(endpoint, verdict=moved and claim.slot <= now)
+
+
+def _abandoned(endpoint: Endpoint, claim: Claim, now: datetime) -> _Next:
+    if endpoint.abandoned_count < MOST_ABANDONED:
+        return _kept_open(endpoint, claim, now)
+    reason = f"abandoned {endpoint.abandoned_count} times in a row"
+    return _Next(_paused_for_good(endpoint, reason), verdict=True)
+
+
+def _planned(endpoint: Endpoint, claim: Claim, now: datetime, cron: CronClock) -> _Next:
+    """The slot is over; the governor says when next."""
+    over = evolve(endpoint, open_slot=None)
+    plan = plan_next_run(now, over, cron)
+    missed = slots_missed(over, claim.started_at, now, cron) if claim.started_at else 0
+    moment = held_by_quota(over, plan.next_run_at)
+    return _Next(evolve(over, next_run_at=moment, next_source=plan.source, missed_slots=missed), verdict=True)
+
+
+def _retried(endpoint: Endpoint, claim: Claim, now: datetime, planned: _Next) -> _Next:
+    """Try the slot again, if attempts are left and the regular next run does not come first."""
+    if claim.attempt >= endpoint.policy.max_attempts:
+        return planned
+    again = max(now + milliseconds(endpoint.policy.retry_delay_ms), soonest(endpoint, now))
+    regular = planned.endpoint.next_run_at
+    if regular is not None and regular <= again:
+        return planned
+    return _kept_open(endpoint, claim, now, again)
+
+
+def _kept_open(endpoint: Endpoint, claim: Claim, now: datetime, again: datetime | None = None) -> _Next:
+    """The slot stays due, not before the guard and the pause allow."""
+    moment = again or max(claim.due_at, soonest(endpoint, claim.due_at))
+    source = Source.RETRY
+    if endpoint.paused_until is not None and endpoint.paused_until > max(now, moment):
+        moment, source = endpoint.paused_until, Source.PAUSED
+    kept = OpenSlot(claim.slot, claim.attempt)
+    return _Next(evolve(endpoint, open_slot=kept, next_run_at=moment, next_source=source), verdict=False)
+
+
+def _deferred(endpoint: Endpoint, opens_at: datetime) -> _Next:
+    """Planned for when the quota opens; a slot that waits for a retry goes on waiting."""
+    moment = max(opens_at, endpoint.paused_until or opens_at)
+    held = evolve(endpoint, quota_opens_at=opens_at, next_run_at=moment, next_source=Source.QUOTA)
+    return _Next(held, verdict=endpoint.open_slot is None)
+
+
+def _paused_for_good(endpoint: Endpoint, reason: str) -> Endpoint:
+    return evolve(
+        endpoint,
+        open_slot=None,
+        paused_until=FOR_GOOD,
+        pause_reason=reason,
+        next_run_at=FOR_GOOD,
+        next_source=Source.PAUSED,
+        abandoned_count=0,
+    )
+
+
+def _closed(completion: Completion, *, verdict: bool, coalesced: int) -> Run:
+    claim, outcome, finished_at = completion
+    return opened(claim)._replace(
+        finished_at=finished_at,
+        status=outcome.status,
+        duration_ms=outcome.duration_ms,
+        late_ms=max(0, (_began(completion) - claim.due_at) // milliseconds(1)),
+        coalesced=coalesced,
+        verdict=verdict,
+        error=outcome.error,
+        reason=outcome.reason,
+        response=outcome.response,
+    )
+
+
+def _began(completion: Completion) -> datetime:
+    return completion.claim.started_at or completion.finished_at

@@ -1,0 +1,56 @@
+"""How many slots a cadence holds between two moments."""
+
+from datetime import datetime, timedelta
+
+from cadenza.domain.baseline import Cron, Every
+from cadenza.domain.checks import milliseconds
+from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.governor import CronClock, baseline_interval_ms
+from cadenza.domain.hint import HintMode
+
+MOST_COUNTED = 1_000
+"""Counting cron fires one by one has an end; beyond it the number says "at least"."""
+
+
+def cadence_ms(endpoint: Endpoint, now: datetime) -> int | None:
+    """The interval in force, within the guard; None where no interval rules."""
+    interval = baseline_interval_ms(endpoint)
+    hint = endpoint.interval_hint
+    if hint is not None and hint.fresh(now):
+        competes = endpoint.hint_mode is HintMode.TIGHTEN and interval is not None
+        interval = min(hint.interval_ms, interval or hint.interval_ms) if competes else hint.interval_ms
+    if interval is None:
+        return None
+    low, high = endpoint.guard.min_interval_ms, endpoint.guard.max_interval_ms
+    at_least = max(interval, low) if low is not None else interval
+    return min(at_least, high) if high is not None else at_least
+
+
+def slots_between(endpoint: Endpoint, since: datetime, until: datetime, cron: CronClock) -> int:
+    """The moments of the cadence after `since`, up to `until`."""
+    if until <= since:
+        return 0
+    interval = cadence_ms(endpoint, until)
+    if interval is not None:
+        return (until - since) // milliseconds(interval)
+    if isinstance(endpoint.baseline, Cron):
+        return _fires_between(endpoint.baseline, since, until, cron)
+    return 0
+
+
+def slots_missed(endpoint: Endpoint, started: datetime, now: datetime, cron: CronClock) -> int:
+    """The slots that passed during a run, beside the one that the next run will stand for."""
+    if endpoint.paused(now):
+        return 0
+    passed = slots_between(endpoint, started, now, cron)
+    stands_for_one = isinstance(endpoint.baseline, Every)
+    return max(0, passed - 1) if stands_for_one else passed
+
+
+def _fires_between(line: Cron, since: datetime, until: datetime, cron: CronClock) -> int:
+    if until - since < timedelta(minutes=1) and since.minute == until.minute:
+        return 0
+    count, at = 0, cron.next(line.expression, since, line.timezone)
+    while at <= until and count < MOST_COUNTED:
+        count, at = count + 1, cron.next(line.expression, at, line.timezone)
+    return count

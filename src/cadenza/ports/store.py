@@ -1,0 +1,150 @@
+"""Where endpoints and their runs live. A store never decides: it is handed decisions and applies them."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple, Protocol
+
+from cadenza.domain.due import Recheck
+from cadenza.domain.endpoint import Endpoint, EndpointKey
+from cadenza.domain.job import Job
+from cadenza.domain.run import Claim, Completion, Run
+from cadenza.domain.settle import Settled
+from cadenza.domain.steer import Amended, Change, HintRecord
+
+Settle = Callable[[Endpoint, Completion], Settled]
+Decide = Callable[[Endpoint, Claim], Recheck]
+Abandon = Callable[[Endpoint, Run], Settled]
+
+
+class Page(NamedTuple):
+    """A part of a listing: what comes after `after`, at most `limit`."""
+
+    limit: int = 100
+    after: str | None = None
+
+
+FIRST_PAGE = Page()
+
+
+class Sweeping(NamedTuple):
+    """What a sweep does with runs whose lease ran out, and with endpoints whose one-shot hint did."""
+
+    abandon: Abandon
+    tidy: Change
+
+
+class Bell(Protocol):
+    """Wakes a sleeping worker. It may be lost, so whoever waits for it also looks now and then."""
+
+    async def heard(self) -> None:
+        """Come back when it has rung since the last call, also if that was before this one."""
+        ...
+
+
+class EndpointStore(Protocol):
+    """Endpoints, the claims to them, and the commits that open and close their runs."""
+
+    async def add(self, endpoint: Endpoint) -> None:
+        """Keep a new endpoint; Conflict if its key is taken."""
+        ...
+
+    async def get(self, key: EndpointKey) -> Endpoint:
+        """The endpoint as it stands; NotFound if there is none under this key."""
+        ...
+
+    async def find(
+        self, tenant_id: str, *, job_id: str | None = None, page: Page = FIRST_PAGE
+    ) -> list[Endpoint]:
+        """A tenant's endpoints, or those of one job, in the order of their ids."""
+        ...
+
+    async def amend(self, key: EndpointKey, change: Change) -> Amended:
+        """Apply a change to the fresh row, in one commit with all that it records.
+
+        Changes to one endpoint happen one after the other; a change that raises
+        changes nothing. A next run that moved rings the bell for sleeping workers.
+        """
+        ...
+
+    async def claim_due(
+        self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
+    ) -> list[Claim]:
+        """Lease what is due, and open a run for each, in one commit; soonest first.
+
+        Of any number of concurrent callers, one gets each endpoint. When the limit
+        cuts, no tenant's backlog keeps another tenant's endpoints from their turn.
+        A lease, also one that ran out, protects until it is swept.
+        """
+        ...
+
+    async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
+        """Look again at claims that waited for their moment, in one commit.
+
+        A claim that starts is marked as dispatched; one that is cancelled is left
+        to `finalize`. The answers come in the order of the claims; None stands
+        for a lease that was lost.
+        """
+        ...
+
+    async def renew(self, claims: Sequence[Claim], lease_until: datetime) -> set[str]:
+        """Protect what is running for longer; the run ids whose leases are still held."""
+        ...
+
+    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
+        """Settle fresh rows, close their runs and end their leases, all in one commit.
+
+        Hints written during a run are seen. A lost lease changes nothing and
+        answers None. The answers come in the order of the completions.
+        """
+        ...
+
+    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
+        """Abandon runs whose lease ran out and tidy one-shot hints that expired unserved, in one commit.
+
+        What was abandoned is answered.
+        """
+        ...
+
+    async def next_due(self) -> datetime | None:
+        """The earliest moment at which there is something to claim; None if nothing waits."""
+        ...
+
+    def listen(self) -> Bell:
+        """A bell that rings whenever something may have become due earlier than it was."""
+        ...
+
+
+class RunStore(Protocol):
+    """What happened."""
+
+    async def run(self, tenant_id: str, run_id: str) -> Run:
+        """One run; NotFound if the tenant has none under this id."""
+        ...
+
+    async def runs(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Run]:
+        """An endpoint's runs, newest first."""
+        ...
+
+    async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
+        """The history of an endpoint's hints, newest first."""
+        ...
+
+
+class JobStore(Protocol):
+    """Groups of endpoints."""
+
+    async def add_job(self, job: Job) -> None:
+        """Keep a new job; Conflict if the tenant has one with this id."""
+        ...
+
+    async def job(self, tenant_id: str, job_id: str) -> Job:
+        """The job; NotFound if the tenant has none under this id."""
+        ...
+
+    async def activate(self, tenant_id: str, job_id: str, *, active: bool) -> Job:
+        """Switch a job on or off, and with it, in the same commit, what is due of its endpoints."""
+        ...
+
+
+class Store(EndpointStore, RunStore, JobStore, Protocol):
+    """All of it in one place."""
