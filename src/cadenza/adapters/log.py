@@ -1,0 +1,52 @@
+"""Structured log lines through structlog."""
+
+import logging
+import sys
+from typing import TextIO
+
+import orjson
+import structlog
+
+
+class StructuredLog:
+    """One line per event: a text for people, and its facts as fields."""
+
+    def __init__(
+        self, *, level: int = logging.INFO, stream: TextIO = sys.stderr, as_json: bool = False
+    ) -> None:
+        self._level = level
+        render: structlog.typing.Processor = (
+            structlog.processors.JSONRenderer(serializer=_to_json)
+            if as_json
+            else structlog.dev.ConsoleRenderer(colors=stream.isatty())
+        )
+        self._log: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
+            structlog.PrintLogger(stream),
+            processors=[
+                structlog.processors.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                render,
+            ],
+            wrapper_class=structlog.make_filtering_bound_logger(level),
+        )
+
+    @property
+    def verbose(self) -> bool:
+        """Whether debug lines are wanted."""
+        return self._level <= logging.DEBUG
+
+    def debug(self, event: str, **facts: object) -> None:
+        """A detail, off by default."""
+        self._log.debug(event, **facts)
+
+    def info(self, event: str, **facts: object) -> None:
+        """What an operator wants to know on a quiet day."""
+        self._log.info(event, **facts)
+
+    def warning(self, event: str, **facts: object) -> None:
+        """What an operator should look at."""
+        self._log.warning(event, **facts)
+
+
+def _to_json(facts: object, **_: object) -> str:
+    return orjson.dumps(facts, default=str).decode()

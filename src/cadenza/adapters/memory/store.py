@@ -1,0 +1,231 @@
+"""Endpoints, runs and hints in dictionaries, behind the same promises as any database."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from threading import RLock
+from weakref import WeakSet
+
+from cadenza.adapters.memory.agenda import Agenda
+from cadenza.adapters.memory.bell import MemoryBell
+from cadenza.adapters.memory.fairness import in_turns
+from cadenza.domain.due import Recheck, Start, claim, claimable_at
+from cadenza.domain.endpoint import Endpoint, EndpointKey, Lease, evolve
+from cadenza.domain.errors import Conflict, NotFound
+from cadenza.domain.job import Job
+from cadenza.domain.run import Claim, Completion, Run, SkippedSlot, opened, skipped
+from cadenza.domain.settle import Settled
+from cadenza.domain.steer import Amended, Change, HintRecord
+from cadenza.domain.sweep import sweep_at
+from cadenza.ports.ids import Ids
+from cadenza.ports.store import FIRST_PAGE, Decide, Page, Settle, Sweeping
+
+
+class MemoryStore:
+    """Every method does its work without an await and under a lock, so it is one commit."""
+
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
+        self._lock = RLock()
+        self._endpoints: dict[EndpointKey, Endpoint] = {}
+        self._rank: dict[EndpointKey, int] = {}
+        self._due, self._sweeps = Agenda(), Agenda()
+        self._runs: dict[EndpointKey, dict[str, Run]] = defaultdict(dict)
+        self._hints: dict[EndpointKey, list[HintRecord]] = defaultdict(list)
+        self._jobs: dict[tuple[str, str], Job] = {}
+        self._bells: WeakSet[MemoryBell] = WeakSet()
+
+    async def add(self, endpoint: Endpoint) -> None:
+        with self._lock:
+            if endpoint.key in self._endpoints:
+                raise Conflict(f"There is an endpoint {endpoint.id} already.")
+            self._rank[endpoint.key] = len(self._rank)
+            job = self._jobs.get((endpoint.tenant_id, endpoint.job_id))
+            self._put(evolve(endpoint, job_active=job is None or job.active))
+            self._ring()
+
+    async def get(self, key: EndpointKey) -> Endpoint:
+        with self._lock:
+            return self._get(key)
+
+    async def find(
+        self, tenant_id: str, *, job_id: str | None = None, page: Page = FIRST_PAGE
+    ) -> list[Endpoint]:
+        with self._lock:
+            found = sorted(
+                (endpoint for endpoint in self._endpoints.values() if endpoint.tenant_id == tenant_id),
+                key=lambda endpoint: endpoint.id,
+            )
+        return [
+            endpoint
+            for endpoint in found
+            if job_id in (None, endpoint.job_id) and (page.after is None or endpoint.id > page.after)
+        ][: page.limit]
+
+    async def amend(self, key: EndpointKey, change: Change) -> Amended:
+        with self._lock:
+            before = self._get(key)
+            amended = change(before)
+            self._put(amended.endpoint, amended.skipped)
+            if amended.record is not None:
+                self._hints[key].append(amended.record)
+            if amended.endpoint.next_run_at != before.next_run_at:
+                self._ring()
+            return amended
+
+    async def claim_due(
+        self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
+    ) -> list[Claim]:
+        with self._lock:
+            ready = list(self._due.take_until(now + within))
+            chosen = {entry[2] for entry in in_turns(ready, limit)}
+            for moment, rank, key in ready:
+                if key not in chosen:
+                    self._due.put(key, moment, rank)
+            token = self._ids.new()
+            return [
+                self._lease(self._endpoints[key], Lease(token, self._ids.new(), lease_until), now)
+                for _, _, key in ready
+                if key in chosen
+            ]
+
+    async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
+        with self._lock:
+            return [self._recheck(held, decide) for held in claims]
+
+    async def renew(self, claims: Sequence[Claim], lease_until: datetime) -> set[str]:
+        with self._lock:
+            held = [held for held in claims if self._holds(held)]
+            for one in held:
+                endpoint = self._endpoints[one.key]
+                self._put(evolve(endpoint, lease=Lease(one.token, one.run_id, lease_until)))
+            return {one.run_id for one in held}
+
+    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
+        with self._lock:
+            settled = [
+                settle(self._endpoints[completion.claim.key], completion)
+                if self._holds(completion.claim)
+                else None
+                for completion in completions
+            ]
+            for one in settled:
+                if one is not None:
+                    self._close(one)
+            return settled
+
+    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
+        abandoned = []
+        with self._lock:
+            keys = [entry[2] for _, entry in zip(range(limit), self._sweeps.take_until(now), strict=False)]
+            for key in keys:
+                endpoint = self._endpoints[key]
+                if endpoint.lease is not None:
+                    settled = sweeping.abandon(endpoint, self._runs[key][endpoint.lease.run_id])
+                    self._close(settled)
+                    abandoned.append(settled)
+                else:
+                    tidied = sweeping.tidy(endpoint)
+                    self._put(tidied.endpoint, tidied.skipped)
+            if abandoned:
+                self._ring()
+        return abandoned
+
+    async def next_due(self) -> datetime | None:
+        with self._lock:
+            return self._due.first()
+
+    def listen(self) -> MemoryBell:
+        bell = MemoryBell()
+        self._bells.add(bell)
+        return bell
+
+    async def run(self, tenant_id: str, run_id: str) -> Run:
+        with self._lock:
+            for key, runs in self._runs.items():
+                if key.tenant_id == tenant_id and run_id in runs:
+                    return runs[run_id]
+        raise NotFound(f"There is no run {run_id}.")
+
+    async def runs(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Run]:
+        with self._lock:
+            newest_first = list(reversed(self._runs[key].values())) if key in self._runs else []
+        ids = [run.id for run in newest_first]
+        start = ids.index(page.after) + 1 if page.after in ids else 0
+        return newest_first[start : start + page.limit]
+
+    async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
+        with self._lock:
+            start = int(page.after or 0)
+            return self._hints.get(key, [])[::-1][start : start + page.limit]
+
+    async def add_job(self, job: Job) -> None:
+        with self._lock:
+            if (job.tenant_id, job.id) in self._jobs:
+                raise Conflict(f"There is a job {job.id} already.")
+            self._put_job(job)
+
+    async def job(self, tenant_id: str, job_id: str) -> Job:
+        with self._lock:
+            job = self._jobs.get((tenant_id, job_id))
+        if job is None:
+            raise NotFound(f"There is no job {job_id}.")
+        return job
+
+    async def activate(self, tenant_id: str, job_id: str, *, active: bool) -> Job:
+        job = replace(await self.job(tenant_id, job_id), active=active)
+        with self._lock:
+            self._put_job(job)
+            self._ring()
+        return job
+
+    def _get(self, key: EndpointKey) -> Endpoint:
+        try:
+            return self._endpoints[key]
+        except KeyError:
+            raise NotFound(f"There is no endpoint {key.id}.") from None
+
+    def _put(self, endpoint: Endpoint, passed: Sequence[SkippedSlot] = ()) -> None:
+        key = endpoint.key
+        self._endpoints[key] = endpoint
+        self._due.put(key, claimable_at(endpoint), self._rank[key])
+        self._sweeps.put(key, sweep_at(endpoint), self._rank[key])
+        for slot in passed:
+            self._put_run(skipped(endpoint, slot, self._ids.new()))
+
+    def _put_run(self, run: Run) -> None:
+        self._runs[EndpointKey(run.tenant_id, run.endpoint_id)][run.id] = run
+
+    def _put_job(self, job: Job) -> None:
+        self._jobs[job.tenant_id, job.id] = job
+        for endpoint in list(self._endpoints.values()):
+            if (endpoint.tenant_id, endpoint.job_id) == (job.tenant_id, job.id):
+                self._put(evolve(endpoint, job_active=job.active))
+
+    def _lease(self, endpoint: Endpoint, lease: Lease, now: datetime) -> Claim:
+        claimed = claim(endpoint, lease, now)
+        self._put(claimed.endpoint)
+        self._put_run(opened(claimed))
+        return claimed
+
+    def _recheck(self, held: Claim, decide: Decide) -> Recheck | None:
+        if not self._holds(held):
+            return None
+        answer = decide(self._endpoints[held.key], held)
+        if isinstance(answer, Start):
+            self._put_run(opened(answer.claim))
+        return answer
+
+    def _holds(self, held: Claim) -> bool:
+        endpoint = self._endpoints.get(held.key)
+        lease = endpoint.lease if endpoint is not None else None
+        return lease is not None and (lease.token, lease.run_id) == (held.token, held.run_id)
+
+    def _close(self, settled: Settled) -> None:
+        self._put(settled.endpoint, settled.skipped)
+        self._put_run(settled.run)
+
+    def _ring(self) -> None:
+        for bell in self._bells:
+            bell.ring()

@@ -1,0 +1,1 @@
+"""The loops' bodies: they know ports and rules, and no library."""

@@ -1,0 +1,186 @@
+"""The three tools as commands: what may be asked of an endpoint, checked before anything is touched."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol, Self, TypedDict
+
+from cadenza.domain.checks import a_moment, a_span, a_text, iso, milliseconds
+from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.governor import CronClock
+from cadenza.domain.hint import IntervalHint, OneShotHint
+from cadenza.domain.settle import FOR_GOOD
+from cadenza.domain.steer import Amended, pause, resume, take_interval_hint, take_one_shot
+
+LONGEST_TTL_MINUTES = 366 * 24 * 60
+DEFAULT_ONE_SHOT_TTL = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steer:
+    """Who steers, and when."""
+
+    now: datetime
+    cron: CronClock
+    origin: str
+
+
+class Command(Protocol):
+    """A checked call of a tool."""
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, Any]) -> Self:
+        """Read the arguments by their names on the wire, or refuse them with the field at fault."""
+        ...
+
+    def apply(self, endpoint: Endpoint, by: Steer) -> Amended:
+        """The endpoint after this call; a pure change."""
+        ...
+
+
+class ProposeIntervalArguments(TypedDict, total=False):
+    """What `propose_interval` takes."""
+
+    intervalMs: int
+    ttlMinutes: float
+    reason: str | None
+
+
+class ProposeNextTimeArguments(TypedDict, total=False):
+    """What `propose_next_time` takes."""
+
+    nextRunInMs: int
+    nextRunAtIso: str
+    ttlMinutes: float
+    reason: str | None
+
+
+class PauseUntilArguments(TypedDict, total=False):
+    """What `pause_until` takes."""
+
+    untilIso: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposeInterval:
+    """Run every so often for a while, then fall back to the baseline."""
+
+    interval_ms: int
+    ttl: timedelta = timedelta(hours=1)
+    reason: str | None = None
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, Any]) -> Self:
+        """Read `intervalMs`, `ttlMinutes` and `reason`."""
+        _only(arguments, ProposeIntervalArguments)
+        return cls(
+            interval_ms=a_span("intervalMs", _required(arguments, "intervalMs")),
+            ttl=_ttl(arguments, 60),
+            reason=_reason(arguments),
+        )
+
+    def apply(self, endpoint: Endpoint, by: Steer) -> Amended:
+        """Write the hint and nudge."""
+        hint = IntervalHint(self.interval_ms, by.now + self.ttl, self.reason)
+        return take_interval_hint(endpoint, hint, now=by.now, cron=by.cron, origin=by.origin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposeNextTime:
+    """Run once, at a moment or after a while."""
+
+    at: datetime | None = None
+    in_ms: int | None = None
+    ttl: timedelta | None = None
+    reason: str | None = None
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, Any]) -> Self:
+        """Read exactly one of `nextRunInMs` and `nextRunAtIso`, and `ttlMinutes` and `reason`."""
+        _only(arguments, ProposeNextTimeArguments)
+        in_ms, at = arguments.get("nextRunInMs"), arguments.get("nextRunAtIso")
+        if (in_ms is None) == (at is None):
+            raise InvalidRequest("Give exactly one of nextRunInMs and nextRunAtIso.", "nextRunInMs")
+        return cls(
+            at=None if at is None else _moment("nextRunAtIso", at),
+            in_ms=None if in_ms is None else a_span("nextRunInMs", in_ms, least=0),
+            ttl=_ttl(arguments, DEFAULT_ONE_SHOT_TTL) if arguments.get("ttlMinutes") is not None else None,
+            reason=_reason(arguments),
+        )
+
+    def apply(self, endpoint: Endpoint, by: Steer) -> Amended:
+        """Write the hint and nudge. A ttl that nobody gave stretches to half an hour after the moment."""
+        at = self.at or by.now + milliseconds(self.in_ms or 0)
+        if at < by.now:
+            raise InvalidRequest(f"{iso(at)} has passed; it is {iso(by.now)}.", "nextRunAtIso")
+        expires_at = at + timedelta(minutes=DEFAULT_ONE_SHOT_TTL) if self.ttl is None else by.now + self.ttl
+        if expires_at <= at:
+            raise InvalidRequest(
+                "The hint would expire before its moment; give a longer ttlMinutes.", "ttlMinutes"
+            )
+        return take_one_shot(endpoint, OneShotHint(at, expires_at, self.reason), now=by.now, origin=by.origin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseUntil:
+    """Close the gate until a moment, or open it again."""
+
+    until: datetime | None
+    reason: str | None = None
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, Any]) -> Self:
+        """Read `untilIso`, which may be null but not left out, and `reason`."""
+        _only(arguments, PauseUntilArguments)
+        if "untilIso" not in arguments:
+            raise InvalidRequest("untilIso is missing; null resumes.", "untilIso")
+        until = arguments["untilIso"]
+        return cls(until=None if until is None else _moment("untilIso", until), reason=_reason(arguments))
+
+    def apply(self, endpoint: Endpoint, by: Steer) -> Amended:
+        """Pause or resume."""
+        if self.until is None:
+            return resume(endpoint, self.reason, now=by.now, cron=by.cron, origin=by.origin)
+        return pause(endpoint, self.until, self.reason, now=by.now, origin=by.origin)
+
+
+def _only(arguments: Mapping[str, Any], known: type) -> None:
+    if not isinstance(arguments, Mapping):
+        raise InvalidRequest("The arguments of a tool must be an object.")
+    for name in arguments:
+        if name not in known.__annotations__:
+            raise InvalidRequest(f"There is no argument {str(name)[:100]!r} here.", str(name)[:100])
+
+
+def _required(arguments: Mapping[str, Any], name: str) -> Any:
+    if name not in arguments:
+        raise InvalidRequest(f"{name} is missing.", name)
+    return arguments[name]
+
+
+def _reason(arguments: Mapping[str, Any]) -> str | None:
+    reason = arguments.get("reason")
+    return None if reason is None else a_text("reason", reason)
+
+
+def _ttl(arguments: Mapping[str, Any], default: int) -> timedelta:
+    minutes = arguments.get("ttlMinutes", default)
+    if type(minutes) not in (int, float) or not 0 < minutes <= LONGEST_TTL_MINUTES:
+        raise InvalidRequest(
+            f"ttlMinutes must be a number up to {LONGEST_TTL_MINUTES}, above 0.", "ttlMinutes"
+        )
+    return timedelta(minutes=minutes)
+
+
+def _moment(field: str, value: Any) -> datetime:
+    try:
+        moment = a_moment(field, datetime.fromisoformat(a_text(field, value, longest=64)))
+    except (ValueError, OverflowError):
+        raise InvalidRequest(
+            f"{field} must be an ISO 8601 moment such as 2030-01-31T12:00:00Z.", field
+        ) from None
+    if moment > FOR_GOOD:
+        raise InvalidRequest(f"{field} must not be after {iso(FOR_GOOD)}.", field)
+    return moment

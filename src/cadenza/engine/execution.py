@@ -1,0 +1,72 @@
+"""Running one claimed endpoint, so that whatever it does costs the others nothing."""
+
+import asyncio
+from collections.abc import Sequence
+
+from cadenza.domain.checks import LONGEST_TEXT, milliseconds
+from cadenza.domain.misfire import misfired
+from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
+from cadenza.ports.clock import Clock
+from cadenza.ports.dispatcher import Dispatcher
+from cadenza.ports.quota import Quota, QuotaAnswer, QuotaRequest, Spending
+
+SEEN = frozenset({RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT})
+"""What a dispatcher may report; the other statuses are the scheduler's own words."""
+
+
+class Executor:
+    """Asks the quota, then dispatches: with a timeout, and with every failure turned into an outcome."""
+
+    def __init__(self, *, dispatcher: Dispatcher, quota: Quota, clock: Clock) -> None:
+        self._dispatcher = dispatcher
+        self._quota = quota
+        self._clock = clock
+
+    async def admit(self, claims: Sequence[Claim]) -> list[QuotaAnswer]:
+        """What the quota says to each of these claims, asked in one batch."""
+        requests = [QuotaRequest(Spending.ENDPOINT, claim.endpoint.tenant_id) for claim in claims]
+        return await self._quota.check(requests) if requests else []
+
+    async def execute(self, claim: Claim, answer: QuotaAnswer) -> Completion:
+        """Run the claim, or say why not."""
+        now = self._clock.now()
+        if answer.opens_at is not None:
+            outcome = Outcome(RunStatus.SKIPPED, reason="the quota is used up", opens_at=answer.opens_at)
+        elif misfired(claim, now):
+            late = (now - claim.due_at) // milliseconds(1)
+            outcome = Outcome(RunStatus.SKIPPED, reason=f"{late} ms late, beyond its grace")
+        else:
+            outcome = await self._dispatch(claim)
+        return Completion(claim, outcome, self._clock.now())
+
+    async def _dispatch(self, claim: Claim) -> Outcome:
+        began = self._clock.now()
+        timeout_ms = claim.endpoint.policy.timeout_ms
+        limit = asyncio.timeout(timeout_ms / 1_000)
+        try:
+            async with limit:
+                return _checked(await self._dispatcher.execute(claim))
+        except TimeoutError as problem:
+            if limit.expired():
+                return Outcome(RunStatus.TIMEOUT, timeout_ms, error=f"no answer within {timeout_ms} ms")
+            error = _described(problem)
+        except Exception as problem:  # noqa: BLE001 - a dispatcher's bug must cost one run, not the batch
+            error = _described(problem)
+        took = (self._clock.now() - began) // milliseconds(1)
+        return Outcome(RunStatus.FAILURE, max(0, took), error=error)
+
+
+def _checked(outcome: object) -> Outcome:
+    if not isinstance(outcome, Outcome):
+        return Outcome(
+            RunStatus.FAILURE, error=f"the dispatcher answered {type(outcome).__name__}, not an outcome"
+        )
+    if outcome.status not in SEEN:
+        return Outcome(RunStatus.FAILURE, error=f"the dispatcher answered the status {outcome.status!r}")
+    if outcome.error is not None and len(outcome.error) > LONGEST_TEXT:
+        return outcome._replace(error=outcome.error[:LONGEST_TEXT])
+    return outcome
+
+
+def _described(problem: BaseException) -> str:
+    return f"{type(problem).__name__}: {problem}"[:LONGEST_TEXT]

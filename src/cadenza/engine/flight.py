@@ -1,0 +1,129 @@
+"""What a worker holds at the moment: claims that wait, run, or have ended and are not settled."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
+from cadenza.engine.execution import Executor
+from cadenza.engine.waiting import first_of
+from cadenza.ports.clock import Clock
+from cadenza.ports.quota import QuotaAnswer
+
+
+class Flight:
+    """Every claim of a worker, from its lease to its commit, and the tasks that run them."""
+
+    def __init__(self, *, executor: Executor, clock: Clock, on_room: Callable[[], None]) -> None:
+        self._executor = executor
+        self._clock = clock
+        self._on_room = on_room
+        self._held: dict[str, Claim] = {}
+        self._waiting: dict[str, Claim] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._completions: deque[Completion] = deque()
+        self.ended = asyncio.Event()
+        """Set while something has ended that nobody has taken to settle."""
+        self.empty = asyncio.Event()
+        self.empty.set()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @property
+    def held(self) -> list[Claim]:
+        """All claims whose leases are in use."""
+        return list(self._held.values())
+
+    @property
+    def waiting(self) -> list[Claim]:
+        """Claims whose moment is still ahead."""
+        return list(self._waiting.values())
+
+    @property
+    def running(self) -> int:
+        """How many are with the dispatcher."""
+        return len(self._tasks)
+
+    @property
+    def landed(self) -> int:
+        """How many have ended and are not taken to settle."""
+        return len(self._completions)
+
+    def next_moment(self) -> datetime | None:
+        """When the first of the waiting is due."""
+        return min((claim.due_at for claim in self._waiting.values()), default=None)
+
+    def hold(self, claims: Sequence[Claim]) -> None:
+        """Keep claims until their moment."""
+        for claim in claims:
+            self._take(claim)
+            self._waiting[claim.run_id] = claim
+
+    async def launch(self, claims: Sequence[Claim]) -> None:
+        """Run claims whose moment has come; if the quota cannot be asked, give them back."""
+        for claim in claims:
+            self._waiting.pop(claim.run_id, None)
+            self._take(claim)
+        try:
+            answers = await self._executor.admit(claims)
+        except Exception:
+            self.give_back(claims, "the quota could not be asked")
+            raise
+        for claim, answer in zip(claims, answers, strict=True):
+            self._tasks[claim.run_id] = asyncio.create_task(self._run(claim, answer))
+
+    def end(self, completions: Sequence[Completion]) -> None:
+        """Pass on how claims ended."""
+        for completion in completions:
+            self._waiting.pop(completion.claim.run_id, None)
+            self._completions.append(completion)
+            self.ended.set()
+
+    def give_back(self, claims: Sequence[Claim], reason: str) -> None:
+        """Release claims that were never started; their slots stay due."""
+        now, outcome = self._clock.now(), Outcome(RunStatus.CANCELLED, reason=reason)
+        self.end([Completion(claim._replace(started_at=None), outcome, now) for claim in claims])
+
+    def completions(self, limit: int) -> list[Completion]:
+        """Take what has ended, at most so much."""
+        taken = [self._completions.popleft() for _ in range(min(limit, len(self._completions)))]
+        if not self._completions:
+            self.ended.clear()
+        return taken
+
+    def forget(self, run_ids: Sequence[str]) -> None:
+        """Let go of claims that are settled or lost, and stop what still runs for them."""
+        for run_id in run_ids:
+            self._held.pop(run_id, None)
+            self._waiting.pop(run_id, None)
+            if run_id in self._tasks:
+                self._tasks[run_id].cancel()
+        if not self._held:
+            self.empty.set()
+        self._on_room()
+
+    async def land(self, grace_ms: int) -> None:
+        """Let what runs finish within the grace, then cancel it."""
+        if not self._tasks:
+            return
+        tasks = set(self._tasks.values())
+        await first_of(self._clock.sleep(grace_ms), asyncio.wait(tasks))
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+    def _take(self, claim: Claim) -> None:
+        self._held[claim.run_id] = claim
+        self.empty.clear()
+
+    async def _run(self, claim: Claim, answer: QuotaAnswer) -> None:
+        try:
+            completion = await self._executor.execute(claim, answer)
+        except asyncio.CancelledError:
+            outcome = Outcome(RunStatus.CANCELLED, reason="its worker stopped before it ended")
+            completion = Completion(claim, outcome, self._clock.now())
+        del self._tasks[claim.run_id]
+        if claim.run_id in self._held:
+            self.end([completion])

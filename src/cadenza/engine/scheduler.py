@@ -1,0 +1,165 @@
+"""A tick: claim what is due, run it, settle it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from cadenza.domain.checks import iso, milliseconds
+from cadenza.domain.due import Cancel, Start, Wait, recheck
+from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
+from cadenza.domain.settle import Settled, settle, unplannable
+from cadenza.engine.execution import Executor
+from cadenza.ports.clock import Clock
+from cadenza.ports.cron import Cron
+from cadenza.ports.log import Logger
+from cadenza.ports.store import EndpointStore
+from cadenza.ports.telemetry import Telemetry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerSettings:
+    """How much a scheduler takes on, and for how long."""
+
+    claim_limit: int = 50
+    concurrency: int = 50
+    within_ms: int = 0
+    lease_ms: int = 60_000
+
+
+DEFAULTS = SchedulerSettings()
+
+
+class Started(NamedTuple):
+    """Claims that waited for their moment, after a second look."""
+
+    ready: list[Claim]
+    waiting: list[Claim]
+    cancelled: list[Completion]
+
+
+class Scheduler:
+    """Moves claims through the corridor: claim, dispatch, finalize; two commits a batch."""
+
+    def __init__(
+        self,
+        *,
+        store: EndpointStore,
+        executor: Executor,
+        clock: Clock,
+        cron: Cron,
+        telemetry: Telemetry,
+        log: Logger,
+        settings: SchedulerSettings = DEFAULTS,
+    ) -> None:
+        self._store = store
+        self._executor = executor
+        self._clock = clock
+        self._cron = cron
+        self._telemetry = telemetry
+        self._log = log
+        self.settings = settings
+
+    async def tick(self) -> list[Settled]:
+        """Run everything that is due, once, and come back when it is settled."""
+        began = self._clock.now()
+        claims = await self.claim(self.settings.claim_limit)
+        completions = await self.execute([claim for claim in claims if claim.started_at is not None])
+        completions += await self._execute_ahead([claim for claim in claims if claim.started_at is None])
+        settled = await self.finalize(completions)
+        took = (self._clock.now() - began) / milliseconds(1)
+        self._telemetry.emit("sched.tick.stop", {"duration_ms": took}, {"claimed": len(claims)})
+        return settled
+
+    async def claim(self, limit: int) -> list[Claim]:
+        """Lease what is due, or nearly so."""
+        now = self._clock.now()
+        return await self._store.claim_due(
+            now=now,
+            within=milliseconds(self.settings.within_ms),
+            lease_until=now + milliseconds(self.settings.lease_ms),
+            limit=limit,
+        )
+
+    async def renew(self, claims: Sequence[Claim]) -> set[str]:
+        """Hold on to claims for another lease; the run ids that are still held."""
+        until = self._clock.now() + milliseconds(self.settings.lease_ms)
+        return await self._store.renew(claims, until)
+
+    async def start(self, waiting: Sequence[Claim]) -> Started:
+        """Look again at claims whose moment may have come; a lost lease is nobody's business here."""
+        now = self._clock.now()
+        answers = await self._store.start(waiting, partial(recheck, now=now))
+        return Started(
+            ready=[answer.claim for answer in answers if isinstance(answer, Start)],
+            waiting=[answer.claim for answer in answers if isinstance(answer, Wait)],
+            cancelled=[
+                Completion(answer.claim, Outcome(RunStatus.CANCELLED, reason=answer.reason), now)
+                for answer in answers
+                if isinstance(answer, Cancel)
+            ],
+        )
+
+    async def execute(self, claims: Sequence[Claim]) -> list[Completion]:
+        """Run these claims side by side, as many at a time as the settings allow."""
+        answers = await self._executor.admit(claims)
+        gate = asyncio.Semaphore(self.settings.concurrency)
+
+        async def bounded(position: int) -> Completion:
+            async with gate:
+                return await self._executor.execute(claims[position], answers[position])
+
+        return await asyncio.gather(*map(bounded, range(len(claims))))
+
+    async def finalize(self, completions: Sequence[Completion]) -> list[Settled]:
+        """Settle fresh rows in one commit; what lost its lease is logged and left alone."""
+        if not completions:
+            return []
+        answers = await self._store.finalize(completions, self._settle)
+        settled = []
+        for completion, answer in zip(completions, answers, strict=True):
+            if answer is None:
+                self._log.warning("a lease was lost before its run was settled", **_facts(completion))
+                continue
+            settled.append(answer)
+            self._tell(answer)
+        return settled
+
+    async def _execute_ahead(self, waiting: list[Claim]) -> list[Completion]:
+        """Wait for each claim's moment, and start it only if it is still due then."""
+        completions: list[Completion] = []
+        while waiting:
+            first = min(claim.due_at for claim in waiting)
+            await self._clock.sleep(max(0.0, (first - self._clock.now()) / milliseconds(1)))
+            ready, waiting, cancelled = await self.start(waiting)
+            completions += cancelled
+            completions += await self.execute(ready)
+        return completions
+
+    def _settle(self, endpoint: Endpoint, completion: Completion) -> Settled:
+        now = self._clock.now()
+        try:
+            return settle(endpoint, completion, now=now, cron=self._cron)
+        except Exception as problem:  # noqa: BLE001 - one endpoint that cannot be planned must not block its batch
+            self._log.warning(
+                "an endpoint cannot be planned and is paused", **_facts(completion), problem=repr(problem)
+            )
+            return unplannable(endpoint, completion, f"it cannot be planned: {problem}")
+
+    def _tell(self, settled: Settled) -> None:
+        endpoint, run, _ = settled
+        self._telemetry.emit(
+            "sched.job.stop", {"duration_ms": run.duration_ms}, {"result": run.status, "source": run.source}
+        )
+        if self._log.verbose:
+            moment = iso(endpoint.next_run_at) if endpoint.next_run_at else "never"
+            self._log.debug(f"[governor] {endpoint.id}: next={moment} source={endpoint.next_source}")
+            self._log.debug(
+                "run", run_id=run.id, endpoint_id=run.endpoint_id, status=run.status, late_ms=run.late_ms
+            )
+
+
+def _facts(completion: Completion) -> dict[str, object]:
+    return {"endpoint_id": completion.claim.endpoint.id, "run_id": completion.claim.run_id}

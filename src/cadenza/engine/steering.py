@@ -1,0 +1,97 @@
+"""The three tools: thin, typed commands over one atomic change."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, NamedTuple, overload
+
+from cadenza.domain.checks import iso
+from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.nudge import Nudge
+from cadenza.domain.steer import Amended
+from cadenza.engine.commands import (
+    Command,
+    PauseUntil,
+    PauseUntilArguments,
+    ProposeInterval,
+    ProposeIntervalArguments,
+    ProposeNextTime,
+    ProposeNextTimeArguments,
+    Steer,
+)
+from cadenza.ports.clock import Clock
+from cadenza.ports.cron import Cron
+from cadenza.ports.log import Logger
+from cadenza.ports.store import EndpointStore
+
+COMMANDS: Mapping[str, type[Command]] = {
+    "propose_interval": ProposeInterval,
+    "propose_next_time": ProposeNextTime,
+    "pause_until": PauseUntil,
+}
+
+
+class Tool(NamedTuple):
+    """A tool of one endpoint, as a planner sees it."""
+
+    description: str
+    execute: Callable[[Mapping[str, Any]], Awaitable[Amended]]
+
+
+Tools = Mapping[str, Tool]
+
+
+class Steering:
+    """Hands the tools to whoever steers."""
+
+    def __init__(self, *, store: EndpointStore, clock: Clock, cron: Cron, log: Logger) -> None:
+        self._store = store
+        self._clock = clock
+        self._cron = cron
+        self._log = log
+
+    def tools(self, key: EndpointKey, *, origin: str) -> Tools:
+        """The tools of one endpoint, used in the name of `origin`."""
+
+        def tool(command: type[Command]) -> Tool:
+            async def execute(arguments: Mapping[str, Any]) -> Amended:
+                return await self.steer(key, command.parse(arguments), origin=origin)
+
+            return Tool(command.__doc__ or "", execute)
+
+        return {name: tool(command) for name, command in COMMANDS.items()}
+
+    async def steer(self, key: EndpointKey, command: Command, *, origin: str) -> Amended:
+        """Apply one command as one commit: hint and nudge together, or nothing."""
+        by = Steer(now=self._clock.now(), cron=self._cron, origin=origin)
+        amended = await self._store.amend(key, lambda endpoint: command.apply(endpoint, by))
+        if amended.nudge is not None and self._log.verbose:
+            self._log.debug(_nudge_line(key, amended.nudge, iso(by.now)))
+        return amended
+
+
+@overload
+async def call_tool(
+    tools: Tools, name: Literal["propose_interval"], arguments: ProposeIntervalArguments
+) -> Amended: ...
+@overload
+async def call_tool(
+    tools: Tools, name: Literal["propose_next_time"], arguments: ProposeNextTimeArguments
+) -> Amended: ...
+@overload
+async def call_tool(
+    tools: Tools, name: Literal["pause_until"], arguments: PauseUntilArguments
+) -> Amended: ...
+@overload
+async def call_tool(tools: Tools, name: str, arguments: Mapping[str, Any]) -> Amended: ...
+async def call_tool(tools: Tools, name: str, arguments: Mapping[str, Any]) -> Amended:
+    """Call a tool by its name; a tool that is not there is a clear error."""
+    tool = tools.get(name)
+    if tool is None:
+        raise InvalidRequest(f"There is no tool {str(name)[:100]!r}; there are {', '.join(tools)}.", "tool")
+    return await tool.execute(arguments)
+
+
+def _nudge_line(key: EndpointKey, nudge: Nudge, now: str) -> str:
+    word = "nudge" if nudge.applied else "nudge-skip"
+    before = iso(nudge.before) if nudge.before else "never"
+    return f"[{word}] {key.id}: before={before} candidate={iso(nudge.candidate)} now={now}"
