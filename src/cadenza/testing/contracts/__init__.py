@@ -1,0 +1,27 @@
+"""What every store promises, as suites to inherit from: give a `store` fixture, get the proof."""
+
+from cadenza.testing.contracts.claims import ClaimContract
+from cadenza.testing.contracts.leases import LeaseContract
+from cadenza.testing.contracts.listing import ListingContract
+from cadenza.testing.contracts.settling import SettlingContract
+from cadenza.testing.contracts.slots import SlotContract
+from cadenza.testing.contracts.starting import StartingContract
+from cadenza.testing.contracts.steering import SteeringContract
+
+__all__ = ["StoreContract"]
+
+
+class StoreContract(
+    ClaimContract,
+    LeaseContract,
+    StartingContract,
+    SettlingContract,
+    SlotContract,
+    SteeringContract,
+    ListingContract,
+):
+    """All promises of a store.
+
+    A subclass gives the fixture `store`, and `peers` if several connections can
+    share its data; each test gets a store of its own, empty.
+    """

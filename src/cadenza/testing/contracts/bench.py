@@ -1,0 +1,121 @@
+"""A store under test, with time and the rules at hand."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.quiet import NoLog
+from cadenza.domain.checks import milliseconds
+from cadenza.domain.due import Recheck, recheck
+from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.run import Claim, Completion, Outcome, Run, RunStatus
+from cadenza.domain.settle import Settled, settle
+from cadenza.domain.steer import Amended
+from cadenza.engine.steering import Steering, call_tool
+from cadenza.engine.sweeper import Sweeper
+from cadenza.ports.store import Store
+from cadenza.testing.builders import an_endpoint
+from cadenza.testing.clock import FakeClock
+
+MINUTE = 60_000
+LEASE_MS = 30_000
+
+
+class Bench:
+    """Drives a store the way the engine does, one step at a time."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.clock = FakeClock()
+        self.cron = CronsimCron()
+        log = NoLog()
+        self._steering = Steering(store=store, clock=self.clock, cron=self.cron, log=log)
+        self._sweeper = Sweeper(store=store, clock=self.clock, cron=self.cron, log=log)
+
+    async def add(self, name: str = "endpoint", **fields: Any) -> Endpoint:
+        """Keep an endpoint that is due now, unless told otherwise."""
+        endpoint = an_endpoint(name, **({"next_run_at": self.clock.now()} | fields))
+        await self.store.add(endpoint)
+        return endpoint
+
+    async def claim(self, *, limit: int = 100, within_ms: int = 0, store: Store | None = None) -> list[Claim]:
+        """Claim what is due now."""
+        now = self.clock.now()
+        return await (store or self.store).claim_due(
+            now=now,
+            within=milliseconds(within_ms),
+            lease_until=now + milliseconds(LEASE_MS),
+            limit=limit,
+        )
+
+    async def claim_one(self, *, within_ms: int = 0) -> Claim:
+        """Claim the only endpoint that is due."""
+        (claim,) = await self.claim(within_ms=within_ms)
+        return claim
+
+    async def start(self, *claims: Claim) -> list[Recheck | None]:
+        """Look again at claims that waited."""
+        now = self.clock.now()
+        return await self.store.start(claims, lambda endpoint, claim: recheck(endpoint, claim, now))
+
+    async def end(
+        self, *claims: Claim, status: RunStatus = RunStatus.SUCCESS, **seen: Any
+    ) -> list[Settled | None]:
+        """Settle claims with one and the same outcome."""
+        return await self.finalize([(claim, Outcome(status, **seen)) for claim in claims])
+
+    async def finalize(self, ended: Sequence[tuple[Claim, Outcome]]) -> list[Settled | None]:
+        """Settle claims, each with its outcome."""
+        now = self.clock.now()
+        return await self.store.finalize(
+            [Completion(claim, outcome, now) for claim, outcome in ended],
+            lambda endpoint, completion: settle(endpoint, completion, now=now, cron=self.cron),
+        )
+
+    async def run_once(self, status: RunStatus = RunStatus.SUCCESS, **seen: Any) -> Run:
+        """Claim the only endpoint that is due, and settle it."""
+        (settled,) = await self.end(await self.claim_one(), status=status, **seen)
+        assert settled is not None, "its lease was lost"
+        return settled.run
+
+    async def sweep(self) -> list[Settled]:
+        """End what nobody will end."""
+        return await self._sweeper.sweep()
+
+    async def tool(self, endpoint: Endpoint, name: str, **arguments: Any) -> Amended:
+        """Call one of the three tools."""
+        tools = self._steering.tools(endpoint.key, origin="contract")
+        return await call_tool(tools, name, arguments)
+
+    async def fresh(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint as it is stored now."""
+        return await self.store.get(endpoint.key)
+
+    async def runs(self, endpoint: Endpoint) -> list[Run]:
+        """Its runs, oldest first."""
+        return (await self.store.runs(endpoint.key))[::-1]
+
+    def ms(self, span_ms: float) -> Any:
+        """The moment so many milliseconds from now."""
+        return self.clock.now() + milliseconds(1) * span_ms
+
+    def pass_ms(self, span_ms: float) -> None:
+        """Let time pass."""
+        self.clock.jump(span_ms)
+
+
+class Contract:
+    """Fixtures that every contract uses."""
+
+    pytestmark = pytest.mark.asyncio
+
+    @pytest.fixture
+    def bench(self, store: Store) -> Bench:
+        return Bench(store)
+
+    @pytest.fixture
+    def peers(self, store: Store) -> Sequence[Store]:
+        """Stores that share one set of data, as the workers of one database do."""
+        return [store] * 4
