@@ -110,7 +110,7 @@ class Line:
         first, hour, minute = start.date(), start.hour, start.minute
         for day in self._days(first):
             if day > first:
-                hour = minute = -1
+                hour = -1
             for at_hour in self.hours[bisect_left(self.hours, hour) :]:
                 if at_hour > hour:
                     minute = -1
@@ -121,7 +121,7 @@ class Line:
         day = first
         while day.year <= first.year + HORIZON_YEARS:
             if day.month not in self.calendar.months:
-                day = (day.replace(day=1) + 32 * DAY).replace(day=1)
+                day = (day.replace(day=1) + 31 * DAY).replace(day=1)
                 continue
             if self.calendar.match_day(day):
                 yield day
