@@ -25,41 +25,46 @@ def closed_gate(endpoint: Endpoint, now: datetime) -> str | None:
     return None
 
 
-def due(endpoint: Endpoint, now: datetime, within: timedelta = AT_ONCE) -> bool:
-    """May it be claimed? A lease, also one that ran out, protects until the sweeper ends it."""
-    return (
-        endpoint.next_run_at is not None
-        and endpoint.next_run_at <= now + within
-        and endpoint.lease is None
-        and closed_gate(endpoint, now + within) is None
-    )
+def opens_at(endpoint: Endpoint) -> datetime | None:
+    """The moment from which it may run if nothing changes; None if it must change first."""
+    if endpoint.next_run_at is None or endpoint.archived or not (endpoint.enabled and endpoint.job_active):
+        return None
+    moment = endpoint.next_run_at
+    if endpoint.paused_until is not None and endpoint.paused_until > moment:
+        moment = endpoint.paused_until
+    if endpoint.quota_opens_at is not None and endpoint.quota_opens_at > moment:
+        moment = endpoint.quota_opens_at
+    return moment
 
 
 def claimable_at(endpoint: Endpoint) -> datetime | None:
-    """The moment from which it is due if nothing changes; None if it must change first."""
-    if endpoint.next_run_at is None or endpoint.lease or endpoint.archived:
-        return None
-    if not (endpoint.enabled and endpoint.job_active):
-        return None
-    gates = (endpoint.next_run_at, endpoint.paused_until, endpoint.quota_opens_at)
-    return max(moment for moment in gates if moment is not None)
+    """The moment from which it may be claimed. A lease, also one that ran out, protects until it is swept."""
+    return None if endpoint.lease else opens_at(endpoint)
+
+
+def due(endpoint: Endpoint, now: datetime, within: timedelta = AT_ONCE) -> bool:
+    """May it be claimed?"""
+    moment = claimable_at(endpoint)
+    return moment is not None and moment <= now + within
 
 
 def claim(endpoint: Endpoint, lease: Lease, now: datetime) -> Claim:
     """Lease a due endpoint. What is due already counts as started; the rest waits for its moment."""
-    assert endpoint.next_run_at is not None, "only what is due can be claimed"
+    moment = opens_at(endpoint)
+    assert moment is not None, "only what is due can be claimed"
+    assert endpoint.next_run_at is not None, "what opens has a next run"
     open_slot = endpoint.open_slot
     return Claim(
         run_id=lease.run_id,
         token=lease.token,
         endpoint=evolve(endpoint, lease=lease),
         slot=open_slot.slot if open_slot else endpoint.next_run_at,
-        due_at=endpoint.next_run_at,
+        due_at=moment,
         attempt=open_slot.attempts + 1 if open_slot else 1,
         source=endpoint.next_source,
         claimed_at=now,
         lease_until=lease.until,
-        started_at=now if endpoint.next_run_at <= now else None,
+        started_at=now if moment <= now else None,
     )
 
 
@@ -87,14 +92,11 @@ Recheck = Start | Wait | Cancel
 
 def recheck(endpoint: Endpoint, held: Claim, now: datetime) -> Recheck:
     """Look at a claimed endpoint again before it starts: is it still due, and when?"""
-    gate = closed_gate(endpoint, now)
-    if gate is not None:
-        return Cancel(held, gate)
-    moment = endpoint.next_run_at
+    moment = opens_at(endpoint)
     if moment is None:
-        return Cancel(held, "finished")
+        return Cancel(held, closed_gate(endpoint, now) or "finished")
     if moment > max(held.due_at, now):
-        return Cancel(held, f"moved to {iso(moment)}")
-    slot = held.slot if endpoint.open_slot else moment
+        return Cancel(held, closed_gate(endpoint, now) or f"moved to {iso(moment)}")
+    slot = held.slot if endpoint.open_slot else endpoint.next_run_at or held.slot
     fresh = held._replace(endpoint=endpoint, slot=slot, due_at=moment, source=endpoint.next_source)
     return Wait(fresh) if moment > now else Start(fresh._replace(started_at=now))

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from cadenza.domain.baseline import Baseline, Every, Once
-from cadenza.domain.checks import in_utc
+from cadenza.domain.checks import a_count, in_utc
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.hint import HintMode, IntervalHint, OneShotHint
 from cadenza.domain.plan import Source
@@ -14,7 +14,20 @@ from cadenza.domain.target import CallableTarget, Target
 
 DEFAULT_INTERVAL_MS = 60_000
 NO_GUARD = Guard()
-PARTS = (("id", str), ("name", str), ("baseline", Baseline), ("guard", Guard), ("failure_count", int))
+PARTS: tuple[tuple[str, Any], ...] = (
+    ("id", str),
+    ("name", str),
+    ("job_id", str),
+    ("tenant_id", str),
+    ("baseline", Baseline),
+    ("target", Target),
+    ("guard", Guard),
+    ("policy", Policy),
+    ("interval_hint", IntervalHint | None),
+    ("one_shot_hint", OneShotHint | None),
+)
+COUNTS = ("failure_count", "abandoned_count", "missed_slots")
+MOST = 2**31 - 1
 MOMENTS = ("paused_until", "last_run_at", "next_run_at", "skipped_at", "quota_opens_at")
 
 
@@ -90,6 +103,8 @@ class Endpoint:
         for field, kind in PARTS:
             if not isinstance(getattr(self, field), kind):
                 raise InvalidRequest(f"{field} is not of its kind.", field)
+        for field in COUNTS:
+            a_count(field, getattr(self, field), least=0, most=MOST)
         in_utc(self, *MOMENTS)
 
     @property
@@ -117,10 +132,6 @@ class Endpoint:
     def paused(self, now: datetime) -> bool:
         """Is the gate closed?"""
         return self.paused_until is not None and self.paused_until > now
-
-    def leased(self, now: datetime) -> bool:
-        """Does somebody hold a lease that still protects?"""
-        return self.lease is not None and self.lease.until > now
 
 
 FIELDS = frozenset(field.name for field in fields(Endpoint))

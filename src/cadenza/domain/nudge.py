@@ -51,6 +51,7 @@ def _bounded(endpoint: Endpoint, now: datetime, when: datetime, source: Source) 
         when, source = now + milliseconds(guard.min_interval_ms), Source.CLAMPED_MIN
     if guard.max_interval_ms is not None and when > now + milliseconds(guard.max_interval_ms):
         when, source = now + milliseconds(guard.max_interval_ms), Source.CLAMPED_MAX
+    when = max(when, now)
     if endpoint.quota_opens_at is not None and when < endpoint.quota_opens_at:
         return endpoint.quota_opens_at, Source.QUOTA
-    return max(when, now), source
+    return when, source

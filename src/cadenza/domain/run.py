@@ -48,6 +48,8 @@ class Claim(NamedTuple):
     lease_until: datetime
     started_at: datetime | None = None
     """When it was handed to a dispatcher; None while it waits for its moment."""
+    version: int = 0
+    """The endpoint's version when it was claimed: a store tells by it whether anyone has steered since."""
 
     @property
     def key(self) -> EndpointKey:

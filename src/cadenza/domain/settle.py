@@ -43,8 +43,7 @@ def settle(endpoint: Endpoint, completion: Completion, *, now: datetime, cron: C
     counted = _counted(endpoint, completion, now)
     tidy, passed = without_stale_hints(counted, now)
     after, verdict = _next(tidy, completion, now, cron)
-    late_slots = slots_between(endpoint, completion.claim.due_at, _began(completion), cron)
-    run = _closed(completion, verdict=verdict, coalesced=endpoint.missed_slots + late_slots)
+    run = _closed(completion, verdict=verdict, coalesced=_coalesced(endpoint, completion, cron))
     return Settled(after, run, passed)
 
 
@@ -71,7 +70,24 @@ def _counted(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpo
         changes |= {"paused_until": None, "pause_reason": None}
     if endpoint.quota_opens_at is not None and endpoint.quota_opens_at <= now:
         changes["quota_opens_at"] = None
-    return evolve(endpoint, **changes)
+    counted = evolve(endpoint, **changes)
+    return _without_one_shot_of(claim, counted) if outcome.status is RunStatus.SKIPPED else counted
+
+
+def _without_one_shot_of(claim: Claim, endpoint: Endpoint) -> Endpoint:
+    """A one-shot whose slot has its verdict, though nothing ran, does not come back."""
+    hint = endpoint.one_shot_hint
+    if hint is None or hint.at > claim.slot:
+        return endpoint
+    return evolve(endpoint, one_shot_hint=None)
+
+
+def _coalesced(endpoint: Endpoint, completion: Completion, cron: CronClock) -> int:
+    """The slots that this run stands for beside its own; a claim that was given back stands for none."""
+    if completion.claim.started_at is None and completion.outcome.status is RunStatus.CANCELLED:
+        return 0
+    late = slots_between(endpoint, completion.claim.due_at, _began(completion), cron)
+    return endpoint.missed_slots + late
 
 
 def _next(endpoint: Endpoint, completion: Completion, now: datetime, cron: CronClock) -> _Next:
@@ -95,8 +111,10 @@ def _cancelled(endpoint: Endpoint, claim: Claim, now: datetime) -> _Next:
     """What ran is tried again; what never started is over if its slot came due and has been moved."""
     if claim.started_at is not None:
         return _kept_open(endpoint, claim, now)
-    moved = endpoint.next_run_at != claim.due_at and endpoint.open_slot is None
-    return _Next(endpoint, verdict=moved and claim.slot <= now)
+    moved = endpoint.next_run_at != claim.slot and endpoint.open_slot is None
+    if not moved or claim.slot > now:
+        return _Next(endpoint, verdict=False)
+    return _Next(_without_one_shot_of(claim, endpoint), verdict=True)
 
 
 def _abandoned(endpoint: Endpoint, claim: Claim, now: datetime) -> _Next:
@@ -133,13 +151,16 @@ def _kept_open(endpoint: Endpoint, claim: Claim, now: datetime, again: datetime 
     if endpoint.paused_until is not None and endpoint.paused_until > max(now, moment):
         moment, source = endpoint.paused_until, Source.PAUSED
     kept = OpenSlot(claim.slot, claim.attempt)
-    return _Next(evolve(endpoint, open_slot=kept, next_run_at=moment, next_source=source), verdict=False)
+    waiting = evolve(endpoint, open_slot=kept, next_run_at=moment, next_source=source, missed_slots=0)
+    return _Next(waiting, verdict=False)
 
 
 def _deferred(endpoint: Endpoint, opens_at: datetime) -> _Next:
     """Planned for when the quota opens; a slot that waits for a retry goes on waiting."""
     moment = max(opens_at, endpoint.paused_until or opens_at)
-    held = evolve(endpoint, quota_opens_at=opens_at, next_run_at=moment, next_source=Source.QUOTA)
+    held = evolve(
+        endpoint, quota_opens_at=opens_at, next_run_at=moment, next_source=Source.QUOTA, missed_slots=0
+    )
     return _Next(held, verdict=endpoint.open_slot is None)
 
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from cadenza.domain.baseline import Cron, Every
+from cadenza.domain.baseline import Cron
 from cadenza.domain.checks import milliseconds
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.governor import CronClock, baseline_interval_ms
@@ -31,20 +31,24 @@ def slots_between(endpoint: Endpoint, since: datetime, until: datetime, cron: Cr
     if until <= since:
         return 0
     interval = cadence_ms(endpoint, until)
-    if interval is not None:
-        return (until - since) // milliseconds(interval)
-    if isinstance(endpoint.baseline, Cron):
-        return _fires_between(endpoint.baseline, since, until, cron)
-    return 0
+    passed = (until - since) // milliseconds(interval) if interval is not None else 0
+    if isinstance(endpoint.baseline, Cron) and (interval is None or endpoint.hint_mode is HintMode.TIGHTEN):
+        return max(passed, _fires_between(endpoint.baseline, since, until, cron))
+    return passed
 
 
 def slots_missed(endpoint: Endpoint, started: datetime, now: datetime, cron: CronClock) -> int:
-    """The slots that passed during a run, beside the one that the next run will stand for."""
+    """The slots that passed during a run, beside the one that the next run will stand for.
+
+    Where an interval rules and has passed, that run is due at once and stands for
+    one of them; a cron line waits for its next fire, which is none of them.
+    """
     if endpoint.paused(now):
         return 0
     passed = slots_between(endpoint, started, now, cron)
-    stands_for_one = isinstance(endpoint.baseline, Every)
-    return max(0, passed - 1) if stands_for_one else passed
+    interval = cadence_ms(endpoint, now)
+    due_at_once = interval is not None and started + milliseconds(interval) <= now
+    return passed - 1 if due_at_once else passed
 
 
 def _fires_between(line: Cron, since: datetime, until: datetime, cron: CronClock) -> int:

@@ -110,7 +110,7 @@ def clear_hints(endpoint: Endpoint, *, now: datetime, cron: CronClock, origin: s
 
 def run_now(endpoint: Endpoint, *, now: datetime) -> Amended:
     """Make it due at once, as soon as its minimum interval allows."""
-    gate = "running" if endpoint.leased(now) else closed_gate(endpoint, now)
+    gate = "running" if endpoint.lease else closed_gate(endpoint, now)
     if gate is not None:
         raise Conflict(f"{endpoint.name} cannot run now: it is {gate}.")
     moment = soonest(endpoint, now)

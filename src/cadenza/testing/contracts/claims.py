@@ -77,6 +77,12 @@ class ClaimContract(Contract):
             ("soon", None),
         ]
 
+    @pytest.mark.parametrize("gate", ["paused_until", "quota_opens_at"])
+    async def test_what_is_claimed_ahead_of_a_gate_waits_for_it(self, bench: Bench, gate: str) -> None:
+        await bench.add(**{gate: bench.ms(100)})
+        claim = await bench.claim_one(within_ms=100)
+        assert (claim.slot, claim.due_at, claim.started_at) == (bench.ms(0), bench.ms(100), None)
+
     @pytest.mark.parametrize(
         "closed",
         [
