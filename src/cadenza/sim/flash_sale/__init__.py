@@ -1,0 +1,1 @@
+"""Forty minutes of a flash sale, watched by ten endpoints in four tiers."""

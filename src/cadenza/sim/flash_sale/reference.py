@@ -1,0 +1,129 @@
+"""What was published about the flash sale: its counts, and its own eighteen checks."""
+
+from collections.abc import Container
+
+from cadenza.sim.checks import Finding, Judge, Judges
+from cadenza.sim.parity import Reference
+from cadenza.sim.recording import Recording
+
+REFERENCE = Reference(
+    runs={
+        "traffic_monitor": 201,
+        "order_processor_health": 43,
+        "inventory_sync_check": 67,
+        "slow_page_analyzer": 27,
+        "database_query_trace": 27,
+        "cache_warm_up": 24,
+        "scale_checkout_workers": 27,
+        "slack_operations": 24,
+        "slack_customer_support": 27,
+        "emergency_oncall_page": 0,
+    },
+    sources={"baseline-interval": 224, "ai-interval": 189, "clamped-min": 54},
+)
+
+TIGHT_MINUTES = (*range(5, 9), *range(13, 21))
+RECOVERY_MINUTES = range(21, 40)
+TIGHT_S, RELAXED_S = 30, 50
+
+
+def at_least(least: int, *names: str) -> Judge:
+    """These endpoints have that many runs together."""
+
+    def judge(recording: Recording) -> Finding:
+        count = recording.count(*names)
+        return Finding(count >= least, f"{count} runs, at least {least} expected")
+
+    return judge
+
+
+def at_most(most: int, name: str) -> Judge:
+    """One endpoint has no more runs than that."""
+
+    def judge(recording: Recording) -> Finding:
+        count = recording.count(name)
+        return Finding(count <= most, f"{count} runs, at most {most} expected")
+
+    return judge
+
+
+def each_at_least(least: int, *names: str) -> Judge:
+    """Each of these endpoints has that many runs."""
+
+    def judge(recording: Recording) -> Finding:
+        counts = {name: recording.count(name) for name in names}
+        detail = ", ".join(f"{name} {count}" for name, count in counts.items())
+        return Finding(min(counts.values()) >= least, detail)
+
+    return judge
+
+
+def next_check_tightens(recording: Recording) -> Finding:
+    """Somewhere in surge or critical the traffic is looked at within half a minute."""
+    spans = _next_checks(recording, TIGHT_MINUTES)
+    return Finding(min(spans) <= TIGHT_S, f"from {min(spans)} s to {max(spans)} s")
+
+
+def next_check_relaxes(recording: Recording) -> Finding:
+    """Somewhere in recovery the traffic is left alone for nearly a minute."""
+    spans = _next_checks(recording, RECOVERY_MINUTES)
+    return Finding(max(spans) >= RELAXED_S, f"from {min(spans)} s to {max(spans)} s")
+
+
+def total_at_least(least: int) -> Judge:
+    """There are that many runs in all."""
+
+    def judge(recording: Recording) -> Finding:
+        return Finding(len(recording.runs) >= least, f"{len(recording.runs)} runs, at least {least} expected")
+
+    return judge
+
+
+def snapshots(number: int) -> Judge:
+    """There are that many snapshots."""
+
+    def judge(recording: Recording) -> Finding:
+        found = len(recording.snapshots)
+        return Finding(found == number, f"{found} snapshots, {number} expected")
+
+    return judge
+
+
+def operations_with_support(recording: Recording) -> Finding:
+    """Whoever tells customer support has told operations."""
+    operations, support = recording.count("slack_operations"), recording.count("slack_customer_support")
+    return Finding(operations > 0 or support == 0, f"operations {operations}, support {support}")
+
+
+def health_outruns_investigation(recording: Recording) -> Finding:
+    """Watching goes on more often than investigating."""
+    tiers = recording.tiers()
+    detail = f"health {tiers['health']}, investigation {tiers['investigation']}"
+    return Finding(tiers["health"] >= tiers["investigation"], detail)
+
+
+def _next_checks(recording: Recording, minutes: Container[int]) -> list[int]:
+    shown = [snapshot.row["nextCheck"] for snapshot in recording.snapshots if snapshot.minute in minutes]
+    return [span for span in shown if isinstance(span, int)]
+
+
+CHECKS: Judges = {
+    "traffic-runs": at_least(50, "traffic_monitor"),
+    "next-check-tightens": next_check_tightens,
+    "next-check-relaxes": next_check_relaxes,
+    "orders-run": at_least(20, "order_processor_health"),
+    "inventory-runs": at_least(20, "inventory_sync_check"),
+    "slow-page-investigated": at_least(1, "slow_page_analyzer"),
+    "database-investigated": at_least(1, "database_query_trace"),
+    "investigators-run": each_at_least(5, "slow_page_analyzer", "database_query_trace"),
+    "cache-warmed": at_least(1, "cache_warm_up"),
+    "workers-scaled": at_least(1, "scale_checkout_workers"),
+    "recovery-acted": at_least(1, "cache_warm_up", "scale_checkout_workers"),
+    "operations-alerted": at_least(1, "slack_operations"),
+    "support-alerted": at_least(1, "slack_customer_support"),
+    "oncall-at-most-twice": at_most(2, "emergency_oncall_page"),
+    "operations-with-support": operations_with_support,
+    "hundred-runs": total_at_least(100),
+    "health-outruns-investigation": health_outruns_investigation,
+    "forty-snapshots": snapshots(40),
+}

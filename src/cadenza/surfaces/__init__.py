@@ -1,0 +1,1 @@
+"""Ways in; each takes what it starts from its root."""

@@ -1,0 +1,116 @@
+"""A simulation's report as tables."""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cadenza.sim.checks import Check
+from cadenza.sim.recording import Recording, Snapshot
+from cadenza.sim.report import Report
+from cadenza.sim.scenario import Column, Value
+from cadenza.sim.world import elapsed_s
+
+
+def report_parts(report: Report) -> Iterator[RenderableType]:
+    """Everything that `cadenza sim` shows, from top to bottom."""
+    recording = report.recording
+    yield _headline(report)
+    for phase, snapshots in groupby(recording.snapshots, key=lambda snapshot: snapshot.phase):
+        yield _phase(phase, list(snapshots), recording.scenario.columns)
+    yield _counts(recording)
+    yield _tally("sources: what the governor answered after each run", recording.sources())
+    if causes := recording.causes():
+        yield _tally("causes: what had set the moment of each run", causes)
+    if recording.skipped():
+        yield _skipped(recording)
+    if report.checks:
+        yield _checks(report.checks)
+    yield Text(report.parity.sentence, style="red" if report.parity.equal is False else "")
+    yield _verdict(report)
+
+
+def _headline(report: Report) -> Text:
+    recording = report.recording
+    minutes, runs = len(recording.snapshots), len(recording.runs)
+    facts = f"{minutes} minutes in steps of {report.step_s} s, {runs} runs"
+    return Text.assemble((recording.scenario.name, "bold"), f", {report.mode}: {facts}")
+
+
+def _phase(name: str, snapshots: list[Snapshot], columns: tuple[Column, ...]) -> Group:
+    first, last = snapshots[0].minute, snapshots[-1].minute
+    table = _table()
+    for column in columns:
+        table.add_column(column.name, justify="right", no_wrap=True)
+    for snapshot in snapshots:
+        table.add_row(*(_cell(snapshot.row[column.name], column.unit) for column in columns))
+    return _titled(f"{name} (minutes {first} to {last})", table)
+
+
+def _cell(value: Value, unit: str) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None else f"{value}{unit}"
+
+
+def _counts(recording: Recording) -> Group:
+    table = _table()
+    table.add_column("tier", no_wrap=True)
+    table.add_column("endpoint", no_wrap=True)
+    table.add_column("runs", justify="right", no_wrap=True)
+    counts = recording.counts()
+    for tier, total in recording.tiers().items():
+        table.add_row(Text(tier, style="bold"), "", Text(str(total), style="bold"))
+        for endpoint in recording.scenario.endpoints:
+            if endpoint.tier == tier:
+                table.add_row("", endpoint.name, str(counts[endpoint.name]))
+    table.add_row(Text("all", style="bold"), "", Text(str(len(recording.runs)), style="bold"))
+    return _titled("runs", table)
+
+
+def _tally(title: str, counts: Mapping[str, int]) -> Group:
+    table = _table()
+    table.add_column("source", no_wrap=True)
+    table.add_column("runs", justify="right", no_wrap=True)
+    for source, count in counts.items():
+        table.add_row(source, str(count))
+    return _titled(title, table)
+
+
+def _skipped(recording: Recording) -> Group:
+    table = _table()
+    table.add_column("endpoint", no_wrap=True)
+    table.add_column("slot", justify="right", no_wrap=True)
+    table.add_column("reason", overflow="fold")
+    for row in recording.skipped():
+        table.add_row(row.endpoint_id, f"{elapsed_s(row.slot)}s", row.reason)
+    return _titled("slots without a run", table)
+
+
+def _checks(checks: tuple[Check, ...]) -> Group:
+    table = _table()
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("check", overflow="fold")
+    table.add_column("measured", overflow="fold")
+    for check in checks:
+        verdict = Text("passed", style="green") if check.passed else Text("FAILED", style="bold red")
+        table.add_row(verdict, check.name, check.detail)
+    return _titled("checks", table)
+
+
+def _verdict(report: Report) -> Text:
+    passed = sum(check.passed for check in report.checks)
+    line = f"{passed} of {len(report.checks)} checks passed" if report.checks else "no checks in this mode"
+    return Text(line, style="bold green" if report.passed else "bold red")
+
+
+def _table() -> Table:
+    return Table(box=box.SIMPLE_HEAD)
+
+
+def _titled(title: str, table: Table) -> Group:
+    """A title above its table; one of its own would be broken at the table's width."""
+    return Group(Text(title, style="bold"), table)

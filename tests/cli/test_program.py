@@ -1,0 +1,172 @@
+"""The program in a process of its own."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.program import cadenza, command, env
+
+ESCAPE = "\x1b"
+COMMANDS = [(), ("sim",), ("sim", "flash-sale"), ("sim", "system-resources"), ("up",)]
+WRONG_USES = [
+    ("nope",),
+    ("--nope",),
+    ("sim", "nope"),
+    ("sim", "flash-sale", "--nope"),
+    ("sim", "flash-sale", "surplus"),
+    ("sim", "flash-sale", "--step-seconds"),
+    ("sim", "flash-sale", "--step-seconds", "7"),
+    ("sim", "flash-sale", "--step-seconds", "0"),
+    ("sim", "flash-sale", "--step-seconds", "-5"),
+    ("sim", "flash-sale", "--step-seconds", "2.5"),
+    ("sim", "flash-sale", "--step-seconds", "soon"),
+    ("sim", "flash-sale", "--as-published", "--step-seconds", "1"),
+]
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> str:
+    """What a person would see."""
+    shown, terminal = pty.openpty()
+    with subprocess.Popen(
+        command(*arguments), stdout=terminal, stderr=terminal, env=env(TERM="xterm-256color", **environment)
+    ) as process:
+        os.close(terminal)
+        chunks = []
+        try:
+            while chunk := os.read(shown, 65_536):
+                chunks.append(chunk)
+        except OSError:  # Linux reports the end of a terminal as an error.
+            pass
+        os.close(shown)
+        assert process.wait() == 0
+    return b"".join(chunks).decode()
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example(words: tuple[str, ...]) -> None:
+    done = cadenza(*words, "--help")
+    assert done.returncode == 0
+    assert f"Usage: cadenza {' '.join(words)}".rstrip() in done.stdout
+    assert "Example: cadenza " in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("words", [(), ("sim",)], ids=" ".join)
+def test_without_a_command_there_is_help(words: tuple[str, ...]) -> None:
+    done = cadenza(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Usage: cadenza" in done.stdout
+
+
+def test_the_flash_sale_as_published_in_json() -> None:
+    done = cadenza("sim", "flash-sale", "--as-published", "--json")
+    said = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert said["mode"] == "as-published"
+    assert said["total_runs"] == 467
+    assert said["runs"]["traffic_monitor"] == 201
+    assert said["runs"]["emergency_oncall_page"] == 0
+    assert said["sources"] == {"baseline-interval": 224, "ai-interval": 189, "clamped-min": 54}
+
+
+def test_the_flash_sale_in_json_in_any_step() -> None:
+    said = [
+        json.loads(cadenza("sim", "flash-sale", "--json", *step).stdout)
+        for step in ((), ("--step-seconds", "1"), ("--step-seconds=10",))
+    ]
+    assert {one["total_runs"] for one in said} == {134}
+    assert said[0]["order"] == said[1]["order"] == said[2]["order"]
+    assert said[0]["parity"]["equal"] is True
+
+
+def test_the_tables_hold_everything_in_a_pipe_and_nothing_is_cut_or_coloured() -> None:
+    done = cadenza("sim", "flash-sale")
+    assert (done.returncode, done.stderr) == (0, "")
+    for title in (
+        "baseline (minutes 0 to 4)",
+        "surge (",
+        "strain (",
+        "critical (",
+        "recovery (minutes 21 to 39)",
+    ):
+        assert title in done.stdout
+    for column in ("minute", "traffic", "orders", "pageLoad", "invLag", "dbQuery", "nextCheck"):
+        assert column in done.stdout
+    assert "as published: 467 runs of 467, per endpoint and per source equal" in done.stdout
+    assert done.stdout.count("\n  passed ") == 18
+    assert "18 of 18 checks passed" in done.stdout
+    assert "emergency_oncall_page was run 47\n" in done.stdout
+    assert ESCAPE not in done.stdout
+    assert "…" not in done.stdout
+
+
+@pytest.mark.parametrize("mode", [(), ("--as-published",)], ids=["corrected", "as-published"])
+def test_the_busy_host_in_tables(mode: tuple[str, ...]) -> None:
+    done = cadenza("sim", "system-resources", *mode)
+    assert (done.returncode, done.stderr) == (0, "")
+    for word in ("nextRunAt", "discordPaused", "cpu_check#hostA", "as published: 105 runs"):
+        assert word in done.stdout
+
+
+def test_a_terminal_gets_colour_and_a_wish_for_none_is_heard() -> None:
+    assert ESCAPE in on_a_terminal("sim", "flash-sale")
+    assert ESCAPE not in on_a_terminal("sim", "flash-sale", NO_COLOR="1")
+
+
+def test_an_output_without_unicode_is_enough() -> None:
+    done = cadenza("sim", "flash-sale", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.isascii()
+
+
+@pytest.mark.parametrize("words", WRONG_USES, ids=" ".join)
+def test_wrong_use_costs_a_sentence(words: tuple[str, ...]) -> None:
+    done = cadenza(*words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("cadenza: ")
+    assert done.stderr.endswith(".\n")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--help",)], ids=["tables", "json", "help"])
+def test_a_reader_who_has_left_is_no_failure(options: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = command("sim", "flash-sale", *options)
+    done = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60, env=env())
+    os.close(writer)
+    assert done.stderr == b""
+    assert done.returncode == 0
+
+
+def test_the_first_line_can_be_all_that_is_read() -> None:
+    words = command("sim", "flash-sale", "--as-published", "--json")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env()) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"{\n"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+
+def test_help_loads_nothing_that_only_a_simulation_needs() -> None:
+    program = (
+        "import sys\nfrom cadenza.roots.command_line import main\nassert main(['--help']) == 0\n"
+        "print({'asyncio', 'cadenza.sim', 'cadenza.engine', 'cronsim'} & sys.modules.keys())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, env=env()
+    )
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_the_examples_of_the_help_run(tmp_path: Path) -> None:
+    for words in (("sim",), ("sim", "flash-sale"), ("sim", "system-resources")):
+        example = cadenza(*words, "--help").stdout.split("Example: cadenza ")[1].split()
+        assert cadenza(*example).returncode == 0

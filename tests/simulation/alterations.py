@@ -1,0 +1,73 @@
+"""Scenarios with one thing changed, and rules of the product with one thing broken."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cadenza.adapters.memory import store as memory_store
+from cadenza.domain import creation, due
+from cadenza.domain import settle as settling
+from cadenza.domain.checks import milliseconds
+from cadenza.domain.endpoint import NO_GUARD, Endpoint, evolve
+from cadenza.domain.hint import HintMode
+from cadenza.domain.run import Completion
+from cadenza.domain.settle import Settled
+from cadenza.engine import scheduler
+from cadenza.sim import corrected
+from cadenza.sim.catalogue import play_corrected
+from cadenza.sim.checks import Check, Judges, examine
+from cadenza.sim.scenario import Policy, Scenario
+
+
+def with_policy(scenario: Scenario[Any], name: str, policy: Policy[Any]) -> Scenario[Any]:
+    return replace(scenario, policies={**scenario.policies, name: policy})
+
+
+def with_endpoint(scenario: Scenario[Any], name: str, **changes: Any) -> Scenario[Any]:
+    endpoints = (
+        replace(endpoint, **changes) if endpoint.name == name else endpoint for endpoint in scenario.endpoints
+    )
+    return replace(scenario, endpoints=tuple(endpoints))
+
+
+def with_creation_order(scenario: Scenario[Any], *names: str) -> Scenario[Any]:
+    """The named endpoints first."""
+    endpoints = sorted(scenario.endpoints, key=lambda endpoint: endpoint.name not in names)
+    return replace(scenario, endpoints=tuple(endpoints))
+
+
+def ignore_the_guard(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Endpoint, "effective_guard", property(lambda _: NO_GUARD))
+
+
+def let_no_hint_relax(patch: pytest.MonkeyPatch) -> None:
+    """The rule that the earliest candidate wins."""
+
+    def tightening(endpoint: Endpoint, **circumstances: Any) -> Endpoint:
+        return creation.created(evolve(endpoint, hint_mode=HintMode.TIGHTEN), **circumstances)
+
+    patch.setattr(corrected, "created", tightening)
+
+
+def forget_verdicts(patch: pytest.MonkeyPatch) -> None:
+    def undecided(endpoint: Endpoint, completion: Completion, **circumstances: Any) -> Settled:
+        settled = settling.settle(endpoint, completion, **circumstances)
+        return settled._replace(run=settled.run._replace(verdict=False))
+
+    patch.setattr(scheduler, "settle", undecided)
+
+
+def claim_too_late(patch: pytest.MonkeyPatch) -> None:
+    def later(endpoint: Endpoint) -> Any:
+        moment = due.claimable_at(endpoint)
+        return None if moment is None else moment + milliseconds(15_000)
+
+    patch.setattr(memory_store, "claimable_at", later)
+
+
+async def verdicts(scenario: Scenario[Any], judges: Judges) -> Mapping[str, Check]:
+    """The checks of a scenario, simulated anew, by their names."""
+    recording = await play_corrected(scenario)
+    return {check.name: check for check in examine(recording, judges)}

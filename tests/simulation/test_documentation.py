@@ -1,0 +1,73 @@
+"""The pages about the simulator tell the truth."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cadenza.sim.catalogue import CATALOGUE, play_corrected, play_published, simulate
+from cadenza.sim.report import document
+
+DOCS = Path(__file__).parents[2] / "docs"
+EXPLANATION = (DOCS / "explanation" / "flash-sale.md").read_text()
+REFERENCE = (DOCS / "reference" / "simulator.md").read_text()
+
+
+def section(page: str, title: str) -> str:
+    """What stands under a heading, up to the next."""
+    _, _, rest = page.partition(f"## {title}\n")
+    assert rest, f"there is no section {title!r}"
+    return re.split(r"\n##+ ", rest)[0]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of all lines that stand in tables, without their code marks."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in lines]
+
+
+def names(text: str) -> list[str]:
+    return [cells[0] for cells in rows(text) if re.fullmatch(r"[a-z]+(-[a-z]+)+", cells[0])]
+
+
+def test_every_check_of_the_flash_sale_is_explained_in_its_order() -> None:
+    assert names(section(EXPLANATION, "The eighteen checks")) == list(CATALOGUE["flash-sale"].checks)
+
+
+def test_every_check_of_the_host_is_explained_in_its_order() -> None:
+    assert names(section(REFERENCE, "System resources")) == list(CATALOGUE["system-resources"].checks)
+
+
+async def test_the_counts_on_the_page_are_those_of_the_simulations() -> None:
+    entry = CATALOGUE["flash-sale"]
+    published, corrected = await play_published(entry.published()), await play_corrected(entry.corrected())
+    told = {cells[0]: cells[1:3] for cells in rows(section(EXPLANATION, "Why the numbers differ"))}
+    for name, count in corrected.counts().items():
+        assert told[name] == [str(published.counts()[name]), str(count)]
+    assert told["all"] == [str(len(published.runs)), str(len(corrected.runs))]
+    for source in {**published.sources(), **corrected.sources()}:
+        counts = [str(recording.sources().get(source, 0)) for recording in (published, corrected)]
+        assert told[source] == counts
+
+
+async def test_the_counts_of_the_host_are_those_of_the_simulations() -> None:
+    entry = CATALOGUE["system-resources"]
+    told = {cells[0]: cells[1:] for cells in rows(section(REFERENCE, "System resources"))}
+    for mode, recording in (
+        ("as published", await play_published(entry.published())),
+        ("corrected", await play_corrected(entry.corrected())),
+    ):
+        sources = ", ".join(f"{source} {count}" for source, count in recording.sources().items())
+        assert told[mode] == [*map(str, recording.counts().values()), sources]
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+async def test_every_field_of_the_document_is_in_the_reference(name: str) -> None:
+    told = {field for cells in rows(section(REFERENCE, "JSON"))[2:] for field in cells[0].split(", ")}
+    assert set(document(await simulate(name))) <= told
+
+
+async def test_every_column_is_in_the_reference() -> None:
+    for name in CATALOGUE:
+        for column in (await simulate(name)).recording.scenario.columns:
+            assert f"`{column.name}`" in section(REFERENCE, "JSON")
