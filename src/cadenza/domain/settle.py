@@ -7,13 +7,14 @@ from cadenza.domain.checks import milliseconds
 from cadenza.domain.endpoint import Endpoint, OpenSlot, evolve
 from cadenza.domain.governor import CronClock, plan_next_run
 from cadenza.domain.plan import Source
-from cadenza.domain.run import Claim, Completion, Run, RunStatus, SkippedSlot, opened
+from cadenza.domain.run import Claim, Completion, Run, RunStatus, SkippedSlot
 from cadenza.domain.slots import slots_between, slots_missed
 from cadenza.domain.steer import held_by_quota, soonest, without_stale_hints
 
 ENDED = frozenset({RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT})
 FAILED = frozenset({RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.ABANDONED})
 MOST_ABANDONED = 3
+MILLISECOND = milliseconds(1)
 FOR_GOOD = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -126,11 +127,11 @@ def _abandoned(endpoint: Endpoint, claim: Claim, now: datetime) -> _Next:
 
 def _planned(endpoint: Endpoint, claim: Claim, now: datetime, cron: CronClock) -> _Next:
     """The slot is over; the governor says when next."""
-    over = evolve(endpoint, open_slot=None)
-    plan = plan_next_run(now, over, cron)
+    over = endpoint if endpoint.open_slot is None else evolve(endpoint, open_slot=None)
+    moment, source, _ = plan_next_run(now, over, cron)
     missed = slots_missed(over, claim.started_at, now, cron) if claim.started_at else 0
-    moment = held_by_quota(over, plan.next_run_at)
-    return _Next(evolve(over, next_run_at=moment, next_source=plan.source, missed_slots=missed), verdict=True)
+    moment = held_by_quota(over, moment)
+    return _Next(evolve(over, next_run_at=moment, next_source=source, missed_slots=missed), verdict=True)
 
 
 def _retried(endpoint: Endpoint, claim: Claim, now: datetime, planned: _Next) -> _Next:
@@ -178,16 +179,27 @@ def _paused_for_good(endpoint: Endpoint, reason: str) -> Endpoint:
 
 def _closed(completion: Completion, *, verdict: bool, coalesced: int) -> Run:
     claim, outcome, finished_at = completion
-    return opened(claim)._replace(
-        finished_at=finished_at,
-        status=outcome.status,
-        duration_ms=outcome.duration_ms,
-        late_ms=max(0, (_began(completion) - claim.due_at) // milliseconds(1)),
-        coalesced=coalesced,
-        verdict=verdict,
-        error=outcome.error,
-        reason=outcome.reason,
-        response=outcome.response,
+    endpoint = claim.endpoint
+    return Run(
+        claim.run_id,
+        endpoint.tenant_id,
+        endpoint.job_id,
+        endpoint.id,
+        claim.slot,
+        claim.due_at,
+        claim.attempt,
+        claim.source,
+        claim.claimed_at,
+        claim.started_at,
+        finished_at,
+        outcome.status,
+        outcome.duration_ms,
+        max(0, (_began(completion) - claim.due_at) // MILLISECOND),
+        coalesced,
+        verdict,
+        outcome.error,
+        outcome.reason,
+        outcome.response,
     )
 
 

@@ -16,14 +16,15 @@ def cadence_ms(endpoint: Endpoint, now: datetime) -> int | None:
     """The interval in force, within the guard; None where no interval rules."""
     interval = baseline_interval_ms(endpoint)
     hint = endpoint.interval_hint
-    if hint is not None and hint.fresh(now):
+    if hint is not None and hint.expires_at > now:
         competes = endpoint.hint_mode is HintMode.TIGHTEN and interval is not None
         interval = min(hint.interval_ms, interval or hint.interval_ms) if competes else hint.interval_ms
     if interval is None:
         return None
     low, high = endpoint.guard.min_interval_ms, endpoint.guard.max_interval_ms
-    at_least = max(interval, low) if low is not None else interval
-    return min(at_least, high) if high is not None else at_least
+    if low is not None and interval < low:
+        interval = low
+    return high if high is not None and interval > high else interval
 
 
 def slots_between(endpoint: Endpoint, since: datetime, until: datetime, cron: CronClock) -> int:
@@ -43,9 +44,11 @@ def slots_missed(endpoint: Endpoint, started: datetime, now: datetime, cron: Cro
     Where an interval rules and has passed, that run is due at once and stands for
     one of them; a cron line waits for its next fire, which is none of them.
     """
-    if endpoint.paused(now):
+    if now <= started or endpoint.paused(now):
         return 0
     passed = slots_between(endpoint, started, now, cron)
+    if not passed:
+        return 0
     interval = cadence_ms(endpoint, now)
     due_at_once = interval is not None and started + milliseconds(interval) <= now
     return passed - 1 if due_at_once else passed

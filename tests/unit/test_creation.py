@@ -1,0 +1,63 @@
+"""The first moment of an endpoint, and what the sweeper finds when nobody comes back."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from tests.unit.strategies import NOTHING, endpoints, past
+from tests.unit.world import CRON, HOUR, MINUTE, NOW, SECOND, a_lease, an_endpoint, at, claimed, ended
+
+from cadenza.domain.baseline import Once
+from cadenza.domain.creation import created
+from cadenza.domain.endpoint import Endpoint, evolve
+from cadenza.domain.governor import plan_next_run
+from cadenza.domain.hint import OneShotHint
+from cadenza.domain.plan import Source
+from cadenza.domain.policy import Guard
+from cadenza.domain.run import RunStatus, opened
+from cadenza.domain.sweep import abandon, sweep_at
+
+
+@given(endpoints())
+def test_a_new_endpoint_starts_with_the_plan(endpoint: Endpoint) -> None:
+    plan = plan_next_run(NOW, endpoint, CRON)
+    expected = evolve(endpoint, next_run_at=plan.next_run_at, next_source=plan.source)
+    assert created(endpoint, now=NOW, cron=CRON) == expected
+
+
+@given(endpoints(paused_until=NOTHING | past(), last_run_at=NOTHING, skipped_at=NOTHING))
+def test_start_now_makes_it_due_at_once(endpoint: Endpoint) -> None:
+    first = created(endpoint, now=NOW, cron=CRON, start_now=True)
+    assert (first.next_run_at, first.next_source) == (NOW, Source.FIRST)
+
+
+def test_start_now_waits_for_the_end_of_a_pause() -> None:
+    first = created(an_endpoint(paused_until=at(HOUR)), now=NOW, cron=CRON, start_now=True)
+    assert (first.next_run_at, first.next_source) == (at(HOUR), Source.PAUSED)
+
+
+HINT = OneShotHint(at(MINUTE), at(HOUR))
+
+
+@pytest.mark.parametrize(
+    ("standing", "expected"),
+    [
+        ({}, None),
+        ({"lease": a_lease(NOW), "one_shot_hint": HINT}, at(MINUTE)),
+        ({"one_shot_hint": HINT, "next_run_at": at(HOUR)}, None),
+        ({"one_shot_hint": HINT, "next_run_at": at(HOUR + 1)}, at(HOUR)),
+        ({"one_shot_hint": HINT, "next_run_at": None}, at(HOUR)),
+    ],
+)
+def test_the_sweeper_comes_when_a_lease_or_a_one_shot_that_nobody_will_serve_runs_out(
+    standing: dict[str, Any], expected: object
+) -> None:
+    assert sweep_at(an_endpoint(**standing)) == expected
+
+
+@pytest.mark.parametrize("ahead_ms", [0, SECOND])
+def test_a_run_is_abandoned_by_its_row_as_it_would_be_by_its_claim(ahead_ms: int) -> None:
+    held = claimed(an_endpoint(next_run_at=at(ahead_ms), guard=Guard(HOUR), baseline=Once(at(ahead_ms))))
+    swept = abandon(held.endpoint, opened(held), now=at(MINUTE), cron=CRON)
+    assert swept == ended(held, RunStatus.ABANDONED, now=at(MINUTE), error="its worker let the lease run out")
+    assert swept.endpoint.lease is None
