@@ -52,6 +52,11 @@ def in_utc(value: object, *fields: str) -> None:
             object.__setattr__(value, field, a_moment(field, moment))
 
 
+def quoted(value: object) -> str:
+    """Something that a stranger sent, short enough to be repeated in a sentence."""
+    return repr(str(value)[:60])[:100]
+
+
 def iso(moment: datetime) -> str:
     """A moment as it stands on the wire and in the log."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

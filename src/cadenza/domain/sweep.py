@@ -3,9 +3,7 @@
 from datetime import datetime
 
 from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.governor import CronClock
 from cadenza.domain.run import Claim, Completion, Outcome, Run, RunStatus
-from cadenza.domain.settle import Settled, settle
 from cadenza.domain.steer import Amended, without_stale_hints
 
 
@@ -20,8 +18,8 @@ def sweep_at(endpoint: Endpoint) -> datetime | None:
     return None if will_run_first else hint.expires_at
 
 
-def abandon(endpoint: Endpoint, run: Run, *, now: datetime, cron: CronClock) -> Settled:
-    """The endpoint and its run after a worker has let the lease run out."""
+def abandonment(endpoint: Endpoint, run: Run, now: datetime) -> Completion:
+    """How a run ends whose worker has let the lease run out."""
     assert endpoint.lease is not None, "only a lease can run out"
     claim = Claim(
         run_id=run.id,
@@ -35,8 +33,7 @@ def abandon(endpoint: Endpoint, run: Run, *, now: datetime, cron: CronClock) -> 
         lease_until=endpoint.lease.until,
         started_at=run.started_at,
     )
-    lost = Outcome(RunStatus.ABANDONED, error="its worker let the lease run out")
-    return settle(endpoint, Completion(claim, lost, now), now=now, cron=cron)
+    return Completion(claim, Outcome(RunStatus.ABANDONED, error="its worker let the lease run out"), now)
 
 
 def tidy(endpoint: Endpoint, *, now: datetime) -> Amended:

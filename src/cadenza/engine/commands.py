@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol, Self, TypedDict
 
-from cadenza.domain.checks import a_moment, a_span, a_text, iso, milliseconds
+from cadenza.domain.checks import a_moment, a_span, a_text, iso, milliseconds, quoted
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.governor import CronClock
@@ -15,6 +15,7 @@ from cadenza.domain.steer import Amended, pause, resume, take_interval_hint, tak
 
 LONGEST_TTL_MINUTES = 366 * 24 * 60
 DEFAULT_ONE_SHOT_TTL = 30
+SHORTEST_TTL_MINUTES = 1 / 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +152,7 @@ def _only(arguments: Mapping[str, Any], known: type) -> None:
         raise InvalidRequest("The arguments of a tool must be an object.")
     for name in arguments:
         if name not in known.__annotations__:
-            raise InvalidRequest(f"There is no argument {str(name)[:100]!r} here.", str(name)[:100])
+            raise InvalidRequest(f"There is no argument {quoted(name)} here.", str(name)[:100])
 
 
 def _required(arguments: Mapping[str, Any], name: str) -> Any:
@@ -167,7 +168,7 @@ def _reason(arguments: Mapping[str, Any]) -> str | None:
 
 def _ttl(arguments: Mapping[str, Any], default: int) -> timedelta:
     minutes = arguments.get("ttlMinutes", default)
-    if type(minutes) not in (int, float) or not 0 < minutes <= LONGEST_TTL_MINUTES:
+    if type(minutes) not in (int, float) or not SHORTEST_TTL_MINUTES <= minutes <= LONGEST_TTL_MINUTES:
         raise InvalidRequest(
             f"ttlMinutes must be a number up to {LONGEST_TTL_MINUTES}, above 0.", "ttlMinutes"
         )

@@ -50,6 +50,10 @@ class Executor:
             if limit.expired():
                 return Outcome(RunStatus.TIMEOUT, timeout_ms, error=f"no answer within {timeout_ms} ms")
             error = _described(problem)
+        except asyncio.CancelledError as problem:
+            if _wanted():
+                raise
+            error = _described(problem)
         except Exception as problem:  # noqa: BLE001 - a dispatcher's bug must cost one run, not the batch
             error = _described(problem)
         took = (self._clock.now() - began) // milliseconds(1)
@@ -63,10 +67,22 @@ def _checked(outcome: object) -> Outcome:
         )
     if outcome.status not in SEEN:
         return Outcome(RunStatus.FAILURE, error=f"the dispatcher answered the status {outcome.status!r}")
+    if type(outcome.status) is not RunStatus:
+        outcome = outcome._replace(status=RunStatus(outcome.status))
     if outcome.error is not None and len(outcome.error) > LONGEST_TEXT:
         return outcome._replace(error=outcome.error[:LONGEST_TEXT])
     return outcome
 
 
+def _wanted() -> bool:
+    """Did somebody cancel this very task? If not, the dispatcher stumbled over a cancellation of its own."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def _described(problem: BaseException) -> str:
-    return f"{type(problem).__name__}: {problem}"[:LONGEST_TEXT]
+    kind = type(problem).__name__
+    try:
+        return f"{kind}: {problem}"[:LONGEST_TEXT]
+    except Exception:  # noqa: BLE001 - it cannot even say what went wrong
+        return kind

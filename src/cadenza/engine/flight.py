@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
@@ -20,9 +20,10 @@ class Flight:
         self._clock = clock
         self._on_room = on_room
         self._held: dict[str, Claim] = {}
-        self._waiting: dict[str, Claim] = {}
+        self._starts_at: dict[str, datetime] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._completions: deque[Completion] = deque()
+        self._settling: set[str] = set()
         self.ended = asyncio.Event()
         """Set while something has ended that nobody has taken to settle."""
         self.empty = asyncio.Event()
@@ -39,7 +40,11 @@ class Flight:
     @property
     def waiting(self) -> list[Claim]:
         """Claims whose moment is still ahead."""
-        return list(self._waiting.values())
+        return [self._held[run_id] for run_id in self._starts_at]
+
+    def ready(self, now: datetime) -> list[Claim]:
+        """Those of the waiting whose moment has come."""
+        return [self._held[run_id] for run_id, moment in self._starts_at.items() if moment <= now]
 
     @property
     def running(self) -> int:
@@ -52,19 +57,24 @@ class Flight:
         return len(self._completions)
 
     def next_moment(self) -> datetime | None:
-        """When the first of the waiting is due."""
-        return min((claim.due_at for claim in self._waiting.values()), default=None)
+        """When the first of the waiting starts."""
+        return min(self._starts_at.values(), default=None)
 
-    def hold(self, claims: Sequence[Claim]) -> None:
-        """Keep claims until their moment."""
-        for claim in claims:
-            self._take(claim)
-            self._waiting[claim.run_id] = claim
+    def hold(self, claim: Claim, until: datetime) -> None:
+        """Keep a claim until its moment."""
+        self._take(claim)
+        self._starts_at[claim.run_id] = until
+
+    def renewed(self, run_ids: Iterable[str], until: datetime) -> None:
+        """Remember until when leases protect now."""
+        for run_id in run_ids:
+            if run_id in self._held:
+                self._held[run_id] = self._held[run_id]._replace(lease_until=until)
 
     async def launch(self, claims: Sequence[Claim]) -> None:
         """Run claims whose moment has come; if the quota cannot be asked, give them back."""
         for claim in claims:
-            self._waiting.pop(claim.run_id, None)
+            self._starts_at.pop(claim.run_id, None)
             self._take(claim)
         try:
             answers = await self._executor.admit(claims)
@@ -72,47 +82,64 @@ class Flight:
             self.give_back(claims, "the quota could not be asked")
             raise
         for claim, answer in zip(claims, answers, strict=True):
-            self._tasks[claim.run_id] = asyncio.create_task(self._run(claim, answer))
+            if claim.run_id in self._held:  # Its lease may be lost by now.
+                self._tasks[claim.run_id] = asyncio.create_task(self._run(claim, answer))
 
     def end(self, completions: Sequence[Completion]) -> None:
         """Pass on how claims ended."""
         for completion in completions:
-            self._waiting.pop(completion.claim.run_id, None)
+            self._starts_at.pop(completion.claim.run_id, None)
             self._completions.append(completion)
             self.ended.set()
 
     def give_back(self, claims: Sequence[Claim], reason: str) -> None:
         """Release claims that were never started; their slots stay due."""
-        now, outcome = self._clock.now(), Outcome(RunStatus.CANCELLED, reason=reason)
-        self.end([Completion(claim._replace(started_at=None), outcome, now) for claim in claims])
+        self._cancelled([claim._replace(started_at=None) for claim in claims], reason)
 
     def completions(self, limit: int) -> list[Completion]:
-        """Take what has ended, at most so much."""
+        """Take what has ended, at most so much, to settle it."""
         taken = [self._completions.popleft() for _ in range(min(limit, len(self._completions)))]
+        self._settling.update(completion.claim.run_id for completion in taken)
         if not self._completions:
             self.ended.clear()
         return taken
 
     def forget(self, run_ids: Sequence[str]) -> None:
-        """Let go of claims that are settled or lost, and stop what still runs for them."""
+        """Let go of claims that are settled, or whose leases are lost, and stop what still runs for them."""
+        if not run_ids:
+            return
         for run_id in run_ids:
             self._held.pop(run_id, None)
-            self._waiting.pop(run_id, None)
+            self._starts_at.pop(run_id, None)
+            self._settling.discard(run_id)
             if run_id in self._tasks:
                 self._tasks[run_id].cancel()
         if not self._held:
             self.empty.set()
         self._on_room()
 
-    async def land(self, grace_ms: int) -> None:
-        """Let what runs finish within the grace, then cancel it."""
+    def drop(self, claims: Sequence[Claim]) -> list[str]:
+        """Let go of claims that were lost; those that are being settled just now know better."""
+        lost = [claim.run_id for claim in claims if claim.run_id in self._held]
+        lost = [run_id for run_id in lost if run_id not in self._settling]
+        self.forget(lost)
+        return lost
+
+    async def land(self, grace_ms: float) -> None:
+        """Let what runs finish within the grace, then cancel it; what will not end is left behind."""
         if not self._tasks:
             return
         tasks = set(self._tasks.values())
         await first_of(self._clock.sleep(grace_ms), asyncio.wait(tasks))
         for task in tasks:
             task.cancel()
-        await asyncio.wait(tasks)
+        await first_of(self._clock.sleep(grace_ms), asyncio.wait(tasks))
+        stubborn = [self._held[run_id] for run_id in self._tasks if run_id in self._held]
+        self._cancelled(stubborn, "its worker stopped, and it would not")
+
+    def _cancelled(self, claims: Sequence[Claim], reason: str) -> None:
+        now, outcome = self._clock.now(), Outcome(RunStatus.CANCELLED, reason=reason)
+        self.end([Completion(claim, outcome, now) for claim in claims])
 
     def _take(self, claim: Claim) -> None:
         self._held[claim.run_id] = claim
@@ -124,6 +151,7 @@ class Flight:
         except asyncio.CancelledError:
             outcome = Outcome(RunStatus.CANCELLED, reason="its worker stopped before it ended")
             completion = Completion(claim, outcome, self._clock.now())
-        del self._tasks[claim.run_id]
+        finally:
+            del self._tasks[claim.run_id]
         if claim.run_id in self._held:
             self.end([completion])

@@ -1,14 +1,18 @@
 """Keeps the leases of what is running."""
 
+from cadenza.domain.checks import milliseconds
 from cadenza.engine.flight import Flight
 from cadenza.engine.scheduler import Scheduler
 from cadenza.engine.waiting import survived
 from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger
 
+LOOKS = 6
+"""How often it looks in the length of a lease; it renews at every second look."""
+
 
 class LeaseKeeper:
-    """Renews the leases of all that is held, three times in their length."""
+    """Renews leases three times in their length, and stops what it could not renew in time."""
 
     def __init__(self, *, flight: Flight, scheduler: Scheduler, clock: Clock, log: Logger) -> None:
         self._flight = flight
@@ -17,17 +21,29 @@ class LeaseKeeper:
         self._log = log
 
     async def run(self) -> None:
-        """Renew until cancelled."""
+        """Keep leases until cancelled."""
+        look_ms = self._scheduler.settings.lease_ms / LOOKS
         while True:
-            await self._clock.sleep(self._scheduler.settings.lease_ms / 3)
+            await self._clock.sleep(look_ms)
+            self._stop_what_runs_out(look_ms)
+            await self._clock.sleep(look_ms)
             await survived(self._renew(), self._log)
+            self._stop_what_runs_out(look_ms)
 
     async def _renew(self) -> None:
         claims = self._flight.held
         if not claims:
             return
-        kept = await self._scheduler.renew(claims)
-        lost = [claim.run_id for claim in claims if claim.run_id not in kept]
-        self._flight.forget(lost)
+        until = self._clock.now() + milliseconds(self._scheduler.settings.lease_ms)
+        kept = await self._scheduler.renew(claims, until)
+        self._flight.renewed(kept, until)
+        lost = self._flight.drop([claim for claim in claims if claim.run_id not in kept])
         if lost:
             self._log.warning("leases were lost; their runs are stopped", run_ids=lost)
+
+    def _stop_what_runs_out(self, margin_ms: float) -> None:
+        """Before another worker may take over, this one must be done with it."""
+        limit = self._clock.now() + milliseconds(1) * margin_ms
+        lost = self._flight.drop([claim for claim in self._flight.held if claim.lease_until <= limit])
+        if lost:
+            self._log.warning("leases could not be renewed; their runs are stopped", run_ids=lost)

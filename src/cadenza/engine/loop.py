@@ -1,12 +1,15 @@
 """Run until stopped: sleep until the next due moment, wake early, end cleanly."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from cadenza.domain.checks import milliseconds
+from cadenza.domain.run import Claim
 from cadenza.engine.execution import Executor
 from cadenza.engine.flight import Flight
+from cadenza.engine.jitter import offset_ms
 from cadenza.engine.leases import LeaseKeeper
 from cadenza.engine.scheduler import Scheduler
 from cadenza.engine.settling import RECOVERY_MS, Settling
@@ -27,6 +30,8 @@ class LoopSettings:
     """How long completions are gathered."""
     poll_ms: int = 1_000
     """How long it sleeps at most, for the case that the bell was lost."""
+    jitter_ms: int = 0
+    """How far endpoints that would start together are spread."""
     grace_ms: int = 10_000
     """How long runs may go on after the loop was asked to stop."""
 
@@ -53,12 +58,13 @@ class Loop:
         self._settings = settings
         self._wake = asyncio.Event()
         self._flight = Flight(executor=executor, clock=clock, on_room=self._wake.set)
-        self._stopping = False
+        self._stopped = asyncio.Event()
         self._rang = False
+        self._looked_at = clock.now()
 
     def stop(self) -> None:
         """Ask it to claim no more, let runs finish, settle them and return; safe to call twice."""
-        self._stopping = True
+        self._stopped.set()
         self._wake.set()
 
     async def run(self) -> None:
@@ -78,11 +84,12 @@ class Loop:
             await first_of(self._serve(), settling.run(), leases.run(), sweeping, hearing)
         finally:
             self._flight.forget([claim.run_id for claim in self._flight.held])
+            await self._flight.land(0)
 
     async def _serve(self) -> None:
-        while not self._stopping:
+        while not self._stopped.is_set():
             if not await survived(self._round(), self._log):
-                await first_of(self._clock.sleep(RECOVERY_MS), self._wake.wait())
+                await first_of(self._clock.sleep(RECOVERY_MS), self._stopped.wait())
         self._flight.give_back(self._flight.waiting, "its worker stopped")
         await self._flight.land(self._settings.grace_ms)
         await first_of(self._flight.empty.wait(), self._clock.sleep(self._settings.grace_ms))
@@ -90,29 +97,44 @@ class Loop:
     async def _round(self) -> None:
         """Start what waited for its moment, claim what is due, and rest if that was all."""
         self._wake.clear()
-        if self._stopping:
+        if self._stopped.is_set():
             return
         await self._start_waiting()
         limit = min(self._room, self._scheduler.settings.claim_limit)
         claims = await self._scheduler.claim(limit) if limit else []
-        self._flight.hold([claim for claim in claims if claim.started_at is None])
-        await self._flight.launch([claim for claim in claims if claim.started_at is not None])
+        await self._flight.launch(self._not_held(claims))
         if not claims or len(claims) < limit:
             await self._rest()
 
     async def _start_waiting(self) -> None:
-        """Look again at waiting claims: at those that are due, and at all of them when the bell has rung."""
-        rang, self._rang = self._rang, False
+        """Look again at waiting claims: at those that are due, and now and then at all of them.
+
+        All are looked at when the bell has rung and, because it may be lost, at
+        every poll.
+        """
         now = self._clock.now()
-        waiting = [claim for claim in self._flight.waiting if rang or claim.due_at <= now]
+        look_at_all = self._rang or now - self._looked_at >= milliseconds(self._settings.poll_ms)
+        waiting = self._flight.waiting if look_at_all else self._flight.ready(now)
         if not waiting:
             return
         ready, still_waiting, cancelled = await self._scheduler.start(waiting)
         answered = {claim.run_id for claim in (*ready, *still_waiting, *(ended.claim for ended in cancelled))}
-        self._flight.forget([claim.run_id for claim in waiting if claim.run_id not in answered])
-        self._flight.hold(still_waiting)
+        self._flight.drop([claim for claim in waiting if claim.run_id not in answered])
+        if look_at_all:
+            self._rang, self._looked_at = False, now
         self._flight.end(cancelled)
-        await self._flight.launch(ready)
+        await self._flight.launch([*ready, *self._not_held(still_waiting)])
+
+    def _not_held(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Keep those claims whose moment, with their jitter, is ahead; the others are to be launched."""
+        now, ready = self._clock.now(), []
+        for claim in claims:
+            offset = offset_ms(claim, now, self._settings.jitter_ms)
+            if offset or claim.started_at is None:
+                self._flight.hold(claim, claim.due_at + milliseconds(offset))
+            else:
+                ready.append(claim)
+        return ready
 
     async def _rest(self) -> None:
         """Sleep until the next moment, the bell, room for more, or the poll, whichever comes first."""

@@ -3,15 +3,16 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
 from cadenza.domain.checks import iso, milliseconds
 from cadenza.domain.due import Cancel, Start, Wait, recheck
-from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
-from cadenza.domain.settle import Settled, settle, unplannable
+from cadenza.domain.settle import Settled
 from cadenza.engine.execution import Executor
+from cadenza.engine.settler import Settler
 from cadenza.ports.clock import Clock
 from cadenza.ports.cron import Cron
 from cadenza.ports.log import Logger
@@ -57,7 +58,7 @@ class Scheduler:
         self._store = store
         self._executor = executor
         self._clock = clock
-        self._cron = cron
+        self._settler = Settler(clock=clock, cron=cron, log=log)
         self._telemetry = telemetry
         self._log = log
         self.settings = settings
@@ -66,9 +67,11 @@ class Scheduler:
         """Run everything that is due, once, and come back when it is settled."""
         began = self._clock.now()
         claims = await self.claim(self.settings.claim_limit)
-        completions = await self.execute([claim for claim in claims if claim.started_at is not None])
-        completions += await self._execute_ahead([claim for claim in claims if claim.started_at is None])
-        settled = await self.finalize(completions)
+        due, ahead = await asyncio.gather(
+            self.execute([claim for claim in claims if claim.started_at is not None]),
+            self._execute_ahead([claim for claim in claims if claim.started_at is None]),
+        )
+        settled = await self.finalize(due + ahead)
         took = (self._clock.now() - began) / milliseconds(1)
         self._telemetry.emit("sched.tick.stop", {"duration_ms": took}, {"claimed": len(claims)})
         return settled
@@ -83,9 +86,8 @@ class Scheduler:
             limit=limit,
         )
 
-    async def renew(self, claims: Sequence[Claim]) -> set[str]:
-        """Hold on to claims for another lease; the run ids that are still held."""
-        until = self._clock.now() + milliseconds(self.settings.lease_ms)
+    async def renew(self, claims: Sequence[Claim], until: datetime) -> set[str]:
+        """Hold on to claims for longer; the run ids that are still held."""
         return await self._store.renew(claims, until)
 
     async def start(self, waiting: Sequence[Claim]) -> Started:
@@ -117,7 +119,7 @@ class Scheduler:
         """Settle fresh rows in one commit; what lost its lease is logged and left alone."""
         if not completions:
             return []
-        answers = await self._store.finalize(completions, self._settle)
+        answers = await self._store.finalize(completions, self._settler)
         settled = []
         for completion, answer in zip(completions, answers, strict=True):
             if answer is None:
@@ -137,16 +139,6 @@ class Scheduler:
             completions += cancelled
             completions += await self.execute(ready)
         return completions
-
-    def _settle(self, endpoint: Endpoint, completion: Completion) -> Settled:
-        now = self._clock.now()
-        try:
-            return settle(endpoint, completion, now=now, cron=self._cron)
-        except Exception as problem:  # noqa: BLE001 - one endpoint that cannot be planned must not block its batch
-            self._log.warning(
-                "an endpoint cannot be planned and is paused", **_facts(completion), problem=repr(problem)
-            )
-            return unplannable(endpoint, completion, f"it cannot be planned: {problem}")
 
     def _tell(self, settled: Settled) -> None:
         endpoint, run, _ = settled

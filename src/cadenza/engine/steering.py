@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, NamedTuple, overload
 
-from cadenza.domain.checks import iso
+from cadenza.domain.checks import iso, quoted
 from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.nudge import Nudge
@@ -83,11 +83,11 @@ async def call_tool(
 ) -> Amended: ...
 @overload
 async def call_tool(tools: Tools, name: str, arguments: Mapping[str, Any]) -> Amended: ...
-async def call_tool(tools: Tools, name: str, arguments: Mapping[str, Any]) -> Amended:
+async def call_tool(tools: Tools, name: object, arguments: Mapping[str, Any]) -> Amended:
     """Call a tool by its name; a tool that is not there is a clear error."""
-    tool = tools.get(name)
+    tool = tools.get(name) if isinstance(name, str) else None
     if tool is None:
-        raise InvalidRequest(f"There is no tool {str(name)[:100]!r}; there are {', '.join(tools)}.", "tool")
+        raise InvalidRequest(f"There is no tool {quoted(name)}; there are {', '.join(tools)}.", "tool")
     return await tool.execute(arguments)
 
 

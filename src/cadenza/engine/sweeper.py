@@ -3,8 +3,11 @@
 from functools import partial
 
 from cadenza.domain.checks import iso
+from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.run import Run
 from cadenza.domain.settle import Settled
-from cadenza.domain.sweep import abandon, tidy
+from cadenza.domain.sweep import abandonment, tidy
+from cadenza.engine.settler import Settler
 from cadenza.engine.waiting import survived
 from cadenza.ports.clock import Clock
 from cadenza.ports.cron import Cron
@@ -20,7 +23,7 @@ class Sweeper:
     def __init__(self, *, store: EndpointStore, clock: Clock, cron: Cron, log: Logger) -> None:
         self._store = store
         self._clock = clock
-        self._cron = cron
+        self._settler = Settler(clock=clock, cron=cron, log=log)
         self._log = log
 
     async def run(self, every_ms: float) -> None:
@@ -32,7 +35,11 @@ class Sweeper:
     async def sweep(self) -> list[Settled]:
         """Abandon every run whose lease ran out; its slot is due again, as the guard allows."""
         now = self._clock.now()
-        sweeping = Sweeping(partial(abandon, now=now, cron=self._cron), partial(tidy, now=now))
+
+        def abandon(endpoint: Endpoint, run: Run) -> Settled:
+            return self._settler(endpoint, abandonment(endpoint, run, now))
+
+        sweeping = Sweeping(abandon, partial(tidy, now=now))
         abandoned: list[Settled] = []
         while batch := await self._store.sweep(now=now, limit=BATCH, sweeping=sweeping):
             abandoned += batch

@@ -1,0 +1,26 @@
+"""Settling that cannot fail: an endpoint that no plan can be made for is paused, and costs no other."""
+
+from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.run import Completion
+from cadenza.domain.settle import Settled, settle, unplannable
+from cadenza.ports.clock import Clock
+from cadenza.ports.cron import Cron
+from cadenza.ports.log import Logger
+
+
+class Settler:
+    """Settles an endpoint by the rules, at the present moment."""
+
+    def __init__(self, *, clock: Clock, cron: Cron, log: Logger) -> None:
+        self._clock = clock
+        self._cron = cron
+        self._log = log
+
+    def __call__(self, endpoint: Endpoint, completion: Completion) -> Settled:
+        """The endpoint after its run."""
+        try:
+            return settle(endpoint, completion, now=self._clock.now(), cron=self._cron)
+        except Exception as problem:  # noqa: BLE001 - one that cannot be planned must not block its batch
+            facts = {"endpoint_id": endpoint.id, "run_id": completion.claim.run_id, "problem": repr(problem)}
+            self._log.warning("an endpoint cannot be planned and is paused", **facts)
+            return unplannable(endpoint, completion, f"it cannot be planned: {problem}")
