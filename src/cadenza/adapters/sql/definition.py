@@ -1,0 +1,81 @@
+"""What an endpoint's owner wrote, as one JSON document."""
+
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from functools import lru_cache
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import orjson
+
+from cadenza.domain.baseline import Cron, Every, Once
+from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.hint import HintMode
+from cadenza.domain.policy import Guard, Policy
+from cadenza.domain.target import CallableTarget, HttpTarget, PromptTarget
+
+KINDS: dict[str, type] = {
+    "every": Every,
+    "cron": Cron,
+    "once": Once,
+    "http": HttpTarget,
+    "callable": CallableTarget,
+    "prompt": PromptTarget,
+}
+KIND_OF = {kind: name for name, kind in KINDS.items()}
+REMEMBERED = 16_384
+
+
+def write_definition(endpoint: Endpoint) -> str:
+    """The document of an endpoint."""
+    document = {
+        "baseline": _tagged(endpoint.baseline),
+        "target": _tagged(endpoint.target),
+        "guard": endpoint.guard,
+        "policy": endpoint.policy,
+        "hint_mode": endpoint.hint_mode,
+    }
+    return orjson.dumps(document).decode()
+
+
+@lru_cache(maxsize=REMEMBERED)
+def read_definition(document: str) -> dict[str, Any]:
+    """The fields of an endpoint that stand in a document; remembered, as workers read them every cycle."""
+    read = orjson.loads(document)
+    return {
+        "baseline": _untagged(read["baseline"]),
+        "target": _untagged(read["target"]),
+        "guard": _restored(Guard, read["guard"]),
+        "policy": _restored(Policy, read["policy"]),
+        "hint_mode": HintMode(read["hint_mode"]),
+    }
+
+
+def _tagged(value: Any) -> dict[str, Any]:
+    return {
+        "kind": KIND_OF[type(value)],
+        **{field.name: getattr(value, field.name) for field in fields(value)},
+    }
+
+
+def _untagged(document: dict[str, Any]) -> Any:
+    return _restored(
+        KINDS[document["kind"]], {key: value for key, value in document.items() if key != "kind"}
+    )
+
+
+def _restored(kind: Any, value: Any) -> Any:
+    """A value of a declared type, from what JSON keeps of it."""
+    if value is None:
+        return None
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{name: _restored(hints[name], part) for name, part in value.items()})  # type: ignore[operator]
+    if kind is datetime:
+        return datetime.fromisoformat(value)
+    if get_origin(kind) is tuple and isinstance(value, list):
+        return tuple(_restored(get_args(kind)[0], part) for part in value)
+    if get_origin(kind) in (UnionType, Union):
+        possible = [one for one in get_args(kind) if one is not NoneType]
+        return _restored(possible[0], value) if len(possible) == 1 else value
+    return value

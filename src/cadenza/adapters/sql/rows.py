@@ -1,0 +1,203 @@
+"""Endpoints, claims and runs as rows, and back."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+
+from cadenza.adapters.sql.definition import read_definition
+from cadenza.domain.due import claimable_at
+from cadenza.domain.endpoint import Endpoint, Lease, OpenSlot, evolve
+from cadenza.domain.hint import IntervalHint, OneShotHint
+from cadenza.domain.plan import Source
+from cadenza.domain.run import Run, RunStatus
+from cadenza.domain.steer import HintKind, HintRecord
+from cadenza.domain.sweep import sweep_at
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+BLANK = Endpoint(id="", name="")
+SOURCES = {source.value: source for source in Source}
+STATUSES = {status.value: status for status in RunStatus}
+
+Row = Sequence[Any]
+Read = Callable[[Any], Any]
+"""How a driver's moment becomes a datetime, and NULL becomes None."""
+
+WRITTEN = (
+    "claimable_at",
+    "tidy_at",
+    "next_run_at",
+    "next_source",
+    "last_run_at",
+    "skipped_at",
+    "paused_until",
+    "quota_opens_at",
+    "missed_slots",
+    "failure_count",
+    "abandoned_count",
+    "open_slot_at",
+    "open_slot_attempts",
+    "interval_hint_ms",
+    "interval_hint_expires_at",
+    "interval_hint_reason",
+    "one_shot_at",
+    "one_shot_expires_at",
+    "one_shot_reason",
+    "pause_reason",
+    "enabled",
+    "archived",
+    "job_active",
+)
+"""The columns of a state that a change may touch, in the order of `write_state`."""
+
+OWNED = ("tenant_id", "id", "job_id", "name", "description", "definition")
+OPEN_RUN = (
+    "run_id",
+    "run_slot",
+    "run_due_at",
+    "run_attempt",
+    "run_source",
+    "run_claimed_at",
+    "run_started_at",
+)
+READ = (
+    *(f"e.{column}" for column in OWNED),
+    *(f"s.{column}" for column in WRITTEN[2:]),
+    *(f"s.{column}" for column in ("lease_token", "lease_until", *OPEN_RUN, "version")),
+)
+"""What is selected to read an endpoint, from `endpoints e` and `endpoint_states s`."""
+LEASE = len(OWNED) + len(WRITTEN) - 2
+RUN_ID = LEASE + 2
+VERSION = len(READ) - 1
+
+
+def to_micros(moment: datetime | None) -> int | None:
+    """A moment as SQLite keeps it."""
+    if moment is None:
+        return None
+    since = moment - EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def from_micros(micros: int | None) -> datetime | None:
+    """A moment as SQLite kept it."""
+    return None if micros is None else EPOCH + timedelta(0, 0, micros)
+
+
+def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
+    """The columns `WRITTEN` of an endpoint."""
+    slot, interval, one_shot = endpoint.open_slot, endpoint.interval_hint, endpoint.one_shot_hint
+    return (
+        claimable_at(endpoint),
+        sweep_at(endpoint) if one_shot is not None and endpoint.lease is None else None,
+        endpoint.next_run_at,
+        endpoint.next_source.value,
+        endpoint.last_run_at,
+        endpoint.skipped_at,
+        endpoint.paused_until,
+        endpoint.quota_opens_at,
+        endpoint.missed_slots,
+        endpoint.failure_count,
+        endpoint.abandoned_count,
+        *(slot or (None, None)),
+        *((interval.interval_ms, interval.expires_at, interval.reason) if interval else (None, None, None)),
+        *((one_shot.at, one_shot.expires_at, one_shot.reason) if one_shot else (None, None, None)),
+        endpoint.pause_reason,
+        endpoint.enabled,
+        endpoint.archived,
+        endpoint.job_active,
+    )
+
+
+def read_endpoint(row: Row, read: Read) -> Endpoint:
+    """The endpoint of a row selected as `READ`."""
+    (tenant_id, id_, job_id, name, description, definition) = row[:6]
+    (next_run_at, next_source, last_run_at, skipped_at, paused_until, quota_opens_at) = row[6:12]
+    (missed_slots, failure_count, abandoned_count, slot_at, attempts) = row[12:17]
+    (interval_ms, interval_until, interval_reason, shot_at, shot_until, shot_reason) = row[17:23]
+    (pause_reason, enabled, archived, job_active, token, until, run_id) = row[23:30]
+    return evolve(
+        BLANK,
+        **read_definition(definition),
+        tenant_id=tenant_id,
+        id=id_,
+        job_id=job_id,
+        name=name,
+        description=description,
+        next_run_at=read(next_run_at),
+        next_source=SOURCES[next_source],
+        last_run_at=read(last_run_at),
+        skipped_at=read(skipped_at),
+        paused_until=read(paused_until),
+        quota_opens_at=read(quota_opens_at),
+        missed_slots=missed_slots,
+        failure_count=failure_count,
+        abandoned_count=abandoned_count,
+        open_slot=None if slot_at is None else OpenSlot(read(slot_at), attempts),
+        interval_hint=None
+        if interval_ms is None
+        else IntervalHint(interval_ms, read(interval_until), interval_reason),
+        one_shot_hint=None if shot_at is None else OneShotHint(read(shot_at), read(shot_until), shot_reason),
+        pause_reason=pause_reason,
+        enabled=bool(enabled),
+        archived=bool(archived),
+        job_active=bool(job_active),
+        lease=None if token is None else Lease(token, run_id, read(until)),
+    )
+
+
+def read_open_run(row: Row, read: Read) -> Run | None:
+    """The run that is open in a row selected as `READ`, if any."""
+    run_id, slot, due_at, attempt, source, claimed_at, started_at = row[RUN_ID:VERSION]
+    if run_id is None:
+        return None
+    return Run(
+        id=run_id,
+        tenant_id=row[0],
+        job_id=row[2],
+        endpoint_id=row[1],
+        slot=read(slot),
+        due_at=read(due_at),
+        attempt=attempt,
+        source=SOURCES[source],
+        claimed_at=read(claimed_at),
+        started_at=read(started_at),
+    )
+
+
+def write_run(run: Run) -> tuple[Any, ...]:
+    """The columns of a closed run, in the order of the fields of `Run`."""
+    assert run.status is not None, "an open run stands in its endpoint's state"
+    response = None if run.response is None else orjson.dumps(run.response).decode()
+    return (*run[:7], run.source.value, *run[8:11], run.status.value, *run[12:18], response)
+
+
+def read_run(row: Row, read: Read) -> Run:
+    """The run of a row with the columns of `Run`, in the order of its fields."""
+    run = Run(*row)
+    return run._replace(
+        slot=read(run.slot),
+        due_at=read(run.due_at),
+        source=SOURCES[row[7]],
+        claimed_at=read(run.claimed_at),
+        started_at=read(run.started_at),
+        finished_at=read(run.finished_at),
+        status=STATUSES[row[11]],
+        verdict=bool(run.verdict),
+        response=None if row[18] is None else orjson.loads(row[18]),
+    )
+
+
+def read_hint(row: Row, read: Read) -> HintRecord:
+    """The line of the hint history in a row with the columns of `HintRecord`."""
+    kind, written_at, origin, reason, expires_at, interval_ms, at = row
+    return HintRecord(
+        HintKind(kind),
+        read(written_at),
+        origin,
+        reason,
+        read(expires_at),
+        interval_ms,
+        read(at),
+    )

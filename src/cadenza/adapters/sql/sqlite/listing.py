@@ -1,0 +1,46 @@
+"""Reading endpoints, runs and hints."""
+
+import sqlite3
+
+from cadenza.adapters.sql.rows import from_micros, read_endpoint, read_hint, read_open_run, read_run
+from cadenza.adapters.sql.sqlite import statements as sql
+from cadenza.domain.endpoint import Endpoint, EndpointKey
+from cadenza.domain.errors import NotFound
+from cadenza.domain.run import Run
+from cadenza.domain.steer import HintRecord
+from cadenza.ports.store import Page
+
+
+def find(connection: sqlite3.Connection, tenant_id: str, job_id: str | None, page: Page) -> list[Endpoint]:
+    """A tenant's endpoints, or those of one job."""
+    wanted = {"tenant_id": tenant_id, "job_id": job_id, "after": page.after, "limit": page.limit}
+    return [read_endpoint(row, from_micros) for row in connection.execute(sql.FIND, wanted)]
+
+
+def run(connection: sqlite3.Connection, tenant_id: str, run_id: str) -> Run:
+    """One run, closed or open."""
+    row = connection.execute(sql.RUN, (tenant_id, run_id)).fetchone()
+    if row is not None:
+        return read_run(row, from_micros)
+    row = connection.execute(sql.OPEN_RUN_OF_TENANT, (tenant_id, run_id)).fetchone()
+    still_open = None if row is None else read_open_run(row, from_micros)
+    if still_open is None:
+        raise NotFound(f"There is no run {run_id}.")
+    return still_open
+
+
+def runs(connection: sqlite3.Connection, key: EndpointKey, page: Page) -> list[Run]:
+    """An endpoint's runs, newest first; one that is open is the newest of all."""
+    wanted = {"tenant_id": key.tenant_id, "endpoint_id": key.id, "after": page.after, "limit": page.limit}
+    found = [read_run(row, from_micros) for row in connection.execute(sql.RUNS, wanted)]
+    row = connection.execute(sql.GET, key).fetchone()
+    still_open = None if row is None else read_open_run(row, from_micros)
+    if still_open is not None and (page.after is None or still_open.id < page.after):
+        found = [still_open, *found][: page.limit]
+    return found
+
+
+def hints(connection: sqlite3.Connection, key: EndpointKey, page: Page) -> list[HintRecord]:
+    """The history of an endpoint's hints, newest first."""
+    rows = connection.execute(sql.HINTS, (*key, page.limit, int(page.after or 0)))
+    return [read_hint(row, from_micros) for row in rows]

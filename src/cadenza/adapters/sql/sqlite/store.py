@@ -1,0 +1,143 @@
+"""The store on one SQLite file."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from weakref import WeakSet
+
+from cadenza.adapters.memory.bell import MemoryBell
+from cadenza.adapters.sql.rows import VERSION, from_micros, read_endpoint, to_micros
+from cadenza.adapters.sql.sqlite import keeping, listing
+from cadenza.adapters.sql.sqlite import statements as sql
+from cadenza.adapters.sql.sqlite.claiming import due_rows, lease_rows
+from cadenza.adapters.sql.sqlite.file import SqliteFile
+from cadenza.adapters.sql.sqlite.settling import Batch, Steered, holds, settle_fresh, settle_unsteered
+from cadenza.adapters.sql.sqlite.sweeping import sweep
+from cadenza.domain.due import Cancel, Recheck, Start
+from cadenza.domain.endpoint import Endpoint, EndpointKey
+from cadenza.domain.job import Job
+from cadenza.domain.run import Claim, Completion, Run
+from cadenza.domain.settle import Settled
+from cadenza.domain.steer import Amended, Change, HintRecord
+from cadenza.ports.ids import Ids
+from cadenza.ports.store import FIRST_PAGE, Decide, Page, Settle, Sweeping
+
+
+class SqliteStore:
+    """Each method is one transaction of the file's single writer, or a read beside it."""
+
+    def __init__(self, file: SqliteFile, ids: Ids) -> None:
+        self._file = file
+        self._ids = ids
+        self._bells: WeakSet[MemoryBell] = WeakSet()
+
+    async def close(self) -> None:
+        """Close the file."""
+        await self._file.close()
+
+    async def add(self, endpoint: Endpoint) -> None:
+        await self._file.write(partial(keeping.add, endpoint=endpoint))
+        self._ring()
+
+    async def get(self, key: EndpointKey) -> Endpoint:
+        return await self._file.read(partial(keeping.get, key=key))
+
+    async def find(
+        self, tenant_id: str, *, job_id: str | None = None, page: Page = FIRST_PAGE
+    ) -> list[Endpoint]:
+        return await self._file.read(partial(listing.find, tenant_id=tenant_id, job_id=job_id, page=page))
+
+    async def amend(self, key: EndpointKey, change: Change) -> Amended:
+        work = partial(keeping.amend, key=key, change=change, ids=self._ids)
+        amended, moved = await self._file.write(work)
+        if moved:
+            self._ring()
+        return amended
+
+    async def claim_due(
+        self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
+    ) -> list[Claim]:
+        def work(connection: sqlite3.Connection) -> list[Claim]:
+            rows = due_rows(connection, now + within, limit)
+            return lease_rows(connection, rows, ids=self._ids, now=now, lease_until=lease_until)
+
+        return await self._file.write(work)
+
+    async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
+        return await self._file.write(
+            lambda connection: [_recheck(connection, held, decide) for held in claims]
+        )
+
+    async def renew(self, claims: Sequence[Claim], lease_until: datetime) -> set[str]:
+        tokens = {(held.token,) for held in claims}
+
+        def work(connection: sqlite3.Connection) -> set[str]:
+            connection.executemany(sql.RENEW, [(to_micros(lease_until), *token) for token in tokens])
+            held = {row[0] for token in tokens for row in connection.execute(sql.HELD, token)}
+            return held & {claim.run_id for claim in claims}
+
+        return await self._file.write(work)
+
+    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
+        batch = Batch(completions, settle, self._ids)
+        with suppress(Steered):
+            return [*await self._file.write(partial(settle_unsteered, batch=batch))]
+        return await self._file.write(partial(settle_fresh, batch=batch))
+
+    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
+        work = partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids)
+        abandoned = await self._file.write(work)
+        if abandoned:
+            self._ring()
+        return abandoned
+
+    async def next_due(self) -> datetime | None:
+        (first,) = await self._file.read(lambda connection: connection.execute(sql.NEXT_DUE).fetchone())
+        return from_micros(first)
+
+    def listen(self) -> MemoryBell:
+        bell = MemoryBell()
+        self._bells.add(bell)
+        return bell
+
+    async def run(self, tenant_id: str, run_id: str) -> Run:
+        return await self._file.read(partial(listing.run, tenant_id=tenant_id, run_id=run_id))
+
+    async def runs(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Run]:
+        return await self._file.read(partial(listing.runs, key=key, page=page))
+
+    async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
+        return await self._file.read(partial(listing.hints, key=key, page=page))
+
+    async def add_job(self, job: Job) -> None:
+        await self._file.write(partial(keeping.add_job, job=job))
+
+    async def job(self, tenant_id: str, job_id: str) -> Job:
+        return await self._file.read(partial(keeping.get_job, tenant_id=tenant_id, job_id=job_id))
+
+    async def activate(self, tenant_id: str, job_id: str, *, active: bool) -> Job:
+        work = partial(keeping.activate, tenant_id=tenant_id, job_id=job_id, active=active)
+        job = await self._file.write(work)
+        self._ring()
+        return job
+
+    def _ring(self) -> None:
+        for bell in self._bells:
+            bell.ring()
+
+
+def _recheck(connection: sqlite3.Connection, held: Claim, decide: Decide) -> Recheck | None:
+    row = connection.execute(sql.GET, held.key).fetchone()
+    if row is None or not holds(row, held):
+        return None
+    answer = decide(read_endpoint(row, from_micros), held)
+    if isinstance(answer, Cancel):
+        return answer
+    claim = answer.claim._replace(version=row[VERSION])
+    if isinstance(answer, Start):
+        moments = (to_micros(claim.slot), to_micros(claim.due_at))
+        started = (*moments, claim.source.value, to_micros(claim.started_at), *claim.key)
+        connection.execute(sql.START, started)
+    return answer._replace(claim=claim)
