@@ -14,7 +14,7 @@ from cadenza.domain.endpoint import NO_GUARD, Endpoint, evolve
 from cadenza.domain.hint import HintMode
 from cadenza.domain.run import Completion
 from cadenza.domain.settle import Settled
-from cadenza.engine import scheduler
+from cadenza.engine import settler
 from cadenza.sim import corrected
 from cadenza.sim.catalogue import play_corrected
 from cadenza.sim.checks import Check, Judges, examine
@@ -56,7 +56,7 @@ def forget_verdicts(patch: pytest.MonkeyPatch) -> None:
         settled = settling.settle(endpoint, completion, **circumstances)
         return settled._replace(run=settled.run._replace(verdict=False))
 
-    patch.setattr(scheduler, "settle", undecided)
+    patch.setattr(settler, "settle", undecided)
 
 
 def claim_too_late(patch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The clock on the wall."""
+"""The clock on the wall, and one that runs faster."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -14,3 +14,19 @@ class SystemClock:
     async def sleep(self, span_ms: float) -> None:
         """Come back when that span has passed."""
         await asyncio.sleep(span_ms / 1_000)
+
+
+class FastClock:
+    """A clock that starts now and then runs so many times as fast: a day in minutes, for demonstrations."""
+
+    def __init__(self, speed: float) -> None:
+        self._speed = speed
+        self._start = datetime.now(UTC)
+
+    def now(self) -> datetime:
+        """The present moment, as this clock sees it."""
+        return self._start + (datetime.now(UTC) - self._start) * self._speed
+
+    async def sleep(self, span_ms: float) -> None:
+        """Come back when that span has passed on this clock."""
+        await asyncio.sleep(span_ms / 1_000 / self._speed)

@@ -9,7 +9,7 @@ from cadenza.domain.governor import CronClock, plan_next_run
 from cadenza.domain.plan import Source
 from cadenza.domain.run import Claim, Completion, Run, RunStatus, SkippedSlot
 from cadenza.domain.slots import slots_between, slots_missed
-from cadenza.domain.steer import held_by_quota, soonest, without_stale_hints
+from cadenza.domain.steer import held_by_quota, soonest, without_one_shot_of, without_stale_hints
 
 ENDED = frozenset({RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT})
 FAILED = frozenset({RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.ABANDONED})
@@ -72,15 +72,7 @@ def _counted(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpo
     if endpoint.quota_opens_at is not None and endpoint.quota_opens_at <= now:
         changes["quota_opens_at"] = None
     counted = evolve(endpoint, **changes)
-    return _without_one_shot_of(claim, counted) if outcome.status is RunStatus.SKIPPED else counted
-
-
-def _without_one_shot_of(claim: Claim, endpoint: Endpoint) -> Endpoint:
-    """A one-shot whose slot has its verdict, though nothing ran, does not come back."""
-    hint = endpoint.one_shot_hint
-    if hint is None or hint.at > claim.slot:
-        return endpoint
-    return evolve(endpoint, one_shot_hint=None)
+    return without_one_shot_of(claim.slot, counted) if outcome.status is RunStatus.SKIPPED else counted
 
 
 def _coalesced(endpoint: Endpoint, completion: Completion, cron: CronClock) -> int:
@@ -115,7 +107,7 @@ def _cancelled(endpoint: Endpoint, claim: Claim, now: datetime) -> _Next:
     moved = endpoint.next_run_at != claim.slot and endpoint.open_slot is None
     if not moved or claim.slot > now:
         return _Next(endpoint, verdict=False)
-    return _Next(_without_one_shot_of(claim, endpoint), verdict=True)
+    return _Next(without_one_shot_of(claim.slot, endpoint), verdict=True)
 
 
 def _abandoned(endpoint: Endpoint, claim: Claim, now: datetime) -> _Next:

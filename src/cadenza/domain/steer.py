@@ -77,12 +77,14 @@ def pause(endpoint: Endpoint, until: datetime, reason: str | None, *, now: datet
     """Close the gate. A slot that was due and unclaimed is skipped; one that waits for a retry stays open."""
     if until <= now:
         raise InvalidRequest(f"A pause must end in the future, not at {iso(until)}.", "untilIso")
-    slot = _due_slot(endpoint, now)
-    reason_passed = "paused before it could start"
-    passed = () if slot is None else (SkippedSlot(slot, endpoint.next_source, reason_passed, now),)
     paused = evolve(endpoint, paused_until=until, pause_reason=reason)
-    if endpoint.next_run_at is not None:
+    passed: tuple[SkippedSlot, ...] = ()
+    slot = endpoint.next_run_at
+    if slot is not None:
         paused = evolve(paused, next_run_at=until, next_source=Source.PAUSED)
+        if due(endpoint, now) and endpoint.open_slot is None:
+            passed = (SkippedSlot(slot, endpoint.next_source, "paused before it could start", now),)
+            paused = without_one_shot_of(slot, paused)
     return Amended(paused, passed, HintRecord(HintKind.PAUSE, now, origin, reason, until))
 
 
@@ -167,15 +169,9 @@ def _answered_by_due_slot(endpoint: Endpoint, hint: OneShotHint, now: datetime) 
     return stored is not None and hint.at <= stored <= now
 
 
-def _due_slot(endpoint: Endpoint, now: datetime) -> datetime | None:
-    """A slot that is due, that nobody has claimed or attempted, and that no one-shot will answer for."""
-    if endpoint.open_slot is not None or not due(endpoint, now):
-        return None
+def without_one_shot_of(slot: datetime, endpoint: Endpoint) -> Endpoint:
+    """A one-shot whose slot has its verdict, though nothing ran, does not come back."""
     hint = endpoint.one_shot_hint
-    if (
-        hint is not None
-        and not hint.served(endpoint.last_run_at)
-        and _answered_by_due_slot(endpoint, hint, now)
-    ):
-        return None
-    return endpoint.next_run_at
+    if hint is None or hint.at > slot:
+        return endpoint
+    return evolve(endpoint, one_shot_hint=None)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Generic, TypedDict
+from typing import Generic, Protocol, TypedDict
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.memory import MemoryStore
@@ -21,7 +21,7 @@ from cadenza.engine.sweeper import Sweeper
 from cadenza.ports.clock import Clock
 from cadenza.ports.cron import Cron
 from cadenza.ports.log import Logger
-from cadenza.ports.store import EndpointStore, Page
+from cadenza.ports.store import EndpointStore, Page, Store
 from cadenza.sim.recording import DueSlot, History, Played
 from cadenza.sim.scenario import DORMANT_UNTIL, Scenario, SimulatedEndpoint
 from cadenza.sim.steered import FOR_LONG, Steered
@@ -42,10 +42,18 @@ class Ports(TypedDict):
     log: Logger
 
 
+class Tooled(Protocol):
+    """Where the tools come from, and what they act on."""
+
+    store: Store
+    clock: Clock
+    steering: Steering
+
+
 class ToolSteered(Steered[Sample]):
     """Reads the store and acts through the tools, as any planner does."""
 
-    def __init__(self, name: str, series: Series[Sample], *, stage: "EngineStage[Sample]") -> None:
+    def __init__(self, name: str, series: Series[Sample], *, stage: "Tooled") -> None:
         super().__init__(name, series)
         self._store: EndpointStore = stage.store
         self._clock: Clock = stage.clock
@@ -112,7 +120,7 @@ class EngineStage(Generic[Sample]):
         self.clock: Clock = FakeClock(START)
         self.series: Series[Sample] = Series()
         self.runs: list[Played] = []
-        self.store = MemoryStore(FakeIds())
+        self.store: Store = MemoryStore(FakeIds())
         ports = Ports(store=self.store, clock=self.clock, cron=CronsimCron(), log=NoLog())
         self.steering = Steering(**ports)
         self._cron = ports["cron"]
@@ -128,7 +136,7 @@ class EngineStage(Generic[Sample]):
     async def open(self) -> None:
         now = self.clock.now()
         for endpoint in self.scenario.endpoints:
-            await self.store.add(created(_new(endpoint), now=now, cron=self._cron, start_now=True))
+            await self.store.add(created(new_endpoint(endpoint), now=now, cron=self._cron, start_now=True))
 
     async def tick(self) -> None:
         await self._tick()
@@ -168,7 +176,8 @@ class EngineStage(Generic[Sample]):
                 self._due[DueSlot(name, endpoint.next_run_at)] = None
 
 
-def _new(endpoint: SimulatedEndpoint) -> Endpoint:
+def new_endpoint(endpoint: SimulatedEndpoint) -> Endpoint:
+    """An endpoint of the product, as the scenario's table describes it."""
     most = endpoint.max_s
     return Endpoint(
         id=endpoint.name,
