@@ -1,5 +1,7 @@
 """Cadenza: a scheduler that keeps time and knows when to improvise."""
 
+from typing import TYPE_CHECKING, Any
+
 from cadenza.domain.baseline import Cron, Every, Once
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.governor import plan_next_run
@@ -7,7 +9,11 @@ from cadenza.domain.hint import IntervalHint, OneShotHint
 from cadenza.domain.plan import Plan
 from cadenza.domain.policy import Guard
 
+if TYPE_CHECKING:  # The rules alone cost no database and no HTTP client.
+    from cadenza.roots.embedding import Cadenza
+
 __all__ = [
+    "Cadenza",
     "Cron",
     "Endpoint",
     "Every",
@@ -18,3 +24,11 @@ __all__ = [
     "Plan",
     "plan_next_run",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Cadenza":
+        from cadenza.roots.embedding import Cadenza  # noqa: PLC0415 - as above
+
+        return Cadenza
+    raise AttributeError(f"cadenza has no {name}")

@@ -5,17 +5,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from tests.unit.strategies import NOTHING, endpoints, past
-from tests.unit.world import CRON, HOUR, MINUTE, NOW, SECOND, a_lease, an_endpoint, at, claimed, ended
+from tests.unit.world import CRON, HOUR, MINUTE, NOW, SECOND, a_lease, an_endpoint, at, claimed
 
-from cadenza.domain.baseline import Once
 from cadenza.domain.creation import created
 from cadenza.domain.endpoint import Endpoint, evolve
 from cadenza.domain.governor import plan_next_run
 from cadenza.domain.hint import OneShotHint
 from cadenza.domain.plan import Source
-from cadenza.domain.policy import Guard
-from cadenza.domain.run import RunStatus, opened
-from cadenza.domain.sweep import abandon, sweep_at
+from cadenza.domain.run import Completion, Outcome, RunStatus, opened
+from cadenza.domain.sweep import abandonment, sweep_at
 
 
 @given(endpoints())
@@ -57,7 +55,6 @@ def test_the_sweeper_comes_when_a_lease_or_a_one_shot_that_nobody_will_serve_run
 
 @pytest.mark.parametrize("ahead_ms", [0, SECOND])
 def test_a_run_is_abandoned_by_its_row_as_it_would_be_by_its_claim(ahead_ms: int) -> None:
-    held = claimed(an_endpoint(next_run_at=at(ahead_ms), guard=Guard(HOUR), baseline=Once(at(ahead_ms))))
-    swept = abandon(held.endpoint, opened(held), now=at(MINUTE), cron=CRON)
-    assert swept == ended(held, RunStatus.ABANDONED, now=at(MINUTE), error="its worker let the lease run out")
-    assert swept.endpoint.lease is None
+    held = claimed(an_endpoint(next_run_at=at(ahead_ms), next_source=Source.MANUAL))
+    outcome = Outcome(RunStatus.ABANDONED, error="its worker let the lease run out")
+    assert abandonment(held.endpoint, opened(held), at(MINUTE)) == Completion(held, outcome, at(MINUTE))

@@ -138,6 +138,7 @@ def test_what_was_moved_earlier_starts_then_for_that_slot() -> None:
         ({"next_run_at": at(SECOND + 1)}, f"moved to {iso(at(SECOND + 1))}"),
         ({"next_run_at": None}, "finished"),
         ({"enabled": False}, "disabled"),
+        ({"paused_until": at(HOUR), "next_run_at": None}, f"paused until {iso(at(HOUR))}"),
         ({"paused_until": at(HOUR), "next_run_at": at(HOUR)}, f"paused until {iso(at(HOUR))}"),
     ],
 )

@@ -16,7 +16,9 @@ def test_ids_sort_in_the_order_in_which_they_were_given() -> None:
     assert {len(one) for one in made} == {32}
 
 
-def test_more_ids_than_a_millisecond_has_places_still_differ_and_sort(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_ids_than_a_millisecond_has_places_still_differ_and_sort(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(ids, "PLACES", 3)
     monkeypatch.setattr(ids, "time_ns", lambda: 5_000_000)
     given = TimeOrderedIds()

@@ -143,8 +143,9 @@ def test_resuming_what_was_given_up_starts_afresh() -> None:
         worker.run(RunStatus.ABANDONED, MINUTE)
     worker.resume()
     assert worker.endpoint.next_run_at == worker.now
-    worker.run(RunStatus.ABANDONED, MINUTE)
-    assert not worker.endpoint.paused(worker.now)
+    for _ in range(2):
+        worker.run(RunStatus.ABANDONED, MINUTE)
+        assert not worker.endpoint.paused(worker.now)
 
 
 def test_what_the_quota_refuses_is_skipped_and_planned_for_when_it_opens() -> None:
@@ -183,6 +184,14 @@ def test_missed_slots_are_told_once_even_if_the_quota_refuses_the_run_that_tells
     worker.end(RunStatus.SKIPPED, opens_at=at(HOUR))
     worker.run()
     assert [row.coalesced for row in worker.rows] == [0, 2, 0]
+
+
+def test_missed_slots_are_told_once_and_not_again_by_a_retry() -> None:
+    worker = Worker(an_endpoint(next_run_at=NOW, policy=THRICE))
+    worker.run(lasting_ms=3 * MINUTE)
+    worker.run(RunStatus.FAILURE)
+    worker.run()
+    assert [(row.attempt, row.coalesced) for row in worker.rows] == [(1, 0), (1, 2), (2, 0)]
 
 
 def test_a_one_shot_is_served_by_the_retries_of_its_slot() -> None:

@@ -118,12 +118,45 @@ def test_a_one_shot_whose_claim_was_cancelled_by_a_pause_gets_no_second_verdict_
     assert verdicts(worker.rows) == {at(MINUTE): 1}
 
 
+@pytest.mark.parametrize("status", [RunStatus.CANCELLED, RunStatus.ABANDONED])
+def test_a_one_shot_that_expires_while_its_claim_is_held_is_told_by_the_claim(status: RunStatus) -> None:
+    worker = with_one_shot(MINUTE)
+    worker.wait(MINUTE - SECOND)
+    worker.claim(within_ms=2 * SECOND)
+    worker.pause(2 * HOUR)
+    worker.wait(2 * HOUR - SECOND)
+    worker.end(status)
+    worker.run()
+    assert verdicts(worker.rows)[at(MINUTE)] == 1
+
+
 def test_a_one_shot_that_was_paused_before_it_could_start_gets_one_verdict() -> None:
     worker = with_one_shot(MINUTE)
     worker.wait(MINUTE)
     worker.pause(6 * HOUR)
     expire(worker)
     assert verdicts(worker.rows) == {at(MINUTE): 1}
+
+
+def test_a_one_shot_paused_before_it_could_start_leaves_its_slot_as_skipped_though_it_is_served_later() -> (
+    None
+):
+    worker = with_one_shot(MINUTE)
+    worker.wait(MINUTE)
+    worker.pause(10 * MINUTE)
+    worker.run()
+    assert verdicts(worker.rows) == {at(MINUTE): 1, at(11 * MINUTE): 1}
+    expire(worker)
+    assert verdicts(worker.rows) == {at(MINUTE): 1, at(11 * MINUTE): 1}
+
+
+def test_a_one_shot_that_passed_while_an_earlier_slot_came_too_late_is_skipped_with_it() -> None:
+    hint = OneShotHint(at(MINUTE), at(HOUR))
+    worker = Worker(an_endpoint(baseline=Every(24 * HOUR), next_run_at=NOW, one_shot_hint=hint))
+    worker.wait(30 * MINUTE)
+    worker.claim()
+    worker.end(RunStatus.SKIPPED, reason="too late")
+    assert worker.endpoint.next_run_at == worker.now + (at(24 * HOUR) - NOW)
 
 
 def test_a_one_shot_that_came_too_late_is_skipped_and_does_not_come_back() -> None:

@@ -17,6 +17,7 @@ NOW = datetime(2025, 3, 30, 0, 55, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 ORIGIN = "test"
+MOST_ROWS = 1_000
 
 
 class MinuteCron:
@@ -108,6 +109,7 @@ class Worker:
     def end(self, status: RunStatus, **details: Any) -> None:
         """Close the run that is held."""
         assert self.held is not None
+        assert len(self.rows) < MOST_ROWS, "it goes round in circles"
         after = settled(self.endpoint, self.held, Outcome(status, **details), now=self.now)
         self.held, self.endpoint = None, after.endpoint
         self.rows.append(after.run)

@@ -1,10 +1,14 @@
-"""The first moment of a new endpoint."""
+"""A new endpoint's first moment, and an old one's new definition."""
 
 from datetime import datetime
 
 from cadenza.domain.endpoint import Endpoint, evolve
 from cadenza.domain.governor import CronClock, plan_next_run
 from cadenza.domain.plan import Source
+from cadenza.domain.steer import Amended, replanned
+
+DEFINED = ("name", "job_id", "description", "target", "baseline", "guard", "policy", "hint_mode")
+"""What an owner writes; the rest is where the endpoint stands."""
 
 
 def created(endpoint: Endpoint, *, now: datetime, cron: CronClock, start_now: bool = False) -> Endpoint:
@@ -13,3 +17,11 @@ def created(endpoint: Endpoint, *, now: datetime, cron: CronClock, start_now: bo
     if start_now and plan.source is not Source.PAUSED:
         return evolve(endpoint, next_run_at=now, next_source=Source.FIRST)
     return evolve(endpoint, next_run_at=plan.next_run_at, next_source=plan.source)
+
+
+def redefined(endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: CronClock) -> Amended:
+    """The endpoint as its owner wants it now; it goes on from where it stands, and is planned anew."""
+    changes = {field: getattr(wanted, field) for field in DEFINED}
+    if all(getattr(endpoint, field) == value for field, value in changes.items()):
+        return Amended(endpoint)
+    return Amended(replanned(evolve(endpoint, **changes), now, cron))

@@ -57,7 +57,7 @@ def claim(endpoint: Endpoint, lease: Lease, now: datetime) -> Claim:
     return Claim(
         run_id=lease.run_id,
         token=lease.token,
-        endpoint=evolve(endpoint, lease=lease),
+        endpoint=endpoint if endpoint.lease is lease else evolve(endpoint, lease=lease),
         slot=open_slot.slot if open_slot else endpoint.next_run_at,
         due_at=moment,
         attempt=open_slot.attempts + 1 if open_slot else 1,

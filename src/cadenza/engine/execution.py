@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from cadenza.domain.checks import LONGEST_TEXT, milliseconds
 from cadenza.domain.misfire import misfired
 from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
+from cadenza.engine.deadlines import Deadlines
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.quota import Quota, QuotaAnswer, QuotaRequest, Spending
@@ -21,6 +22,7 @@ class Executor:
         self._dispatcher = dispatcher
         self._quota = quota
         self._clock = clock
+        self._deadlines = Deadlines()
 
     async def admit(self, claims: Sequence[Claim]) -> list[QuotaAnswer]:
         """What the quota says to each of these claims, asked in one batch."""
@@ -41,23 +43,26 @@ class Executor:
 
     async def _dispatch(self, claim: Claim) -> Outcome:
         began = self._clock.now()
-        timeout_ms = claim.endpoint.policy.timeout_ms
-        limit = asyncio.timeout(timeout_ms / 1_000)
+        deadline = self._deadlines.set(claim.endpoint.policy.timeout_ms)
         try:
-            async with limit:
-                return _checked(await self._dispatcher.execute(claim))
-        except TimeoutError as problem:
-            if limit.expired():
-                return Outcome(RunStatus.TIMEOUT, timeout_ms, error=f"no answer within {timeout_ms} ms")
-            error = _described(problem)
+            return _checked(await self._dispatcher.execute(claim))
         except asyncio.CancelledError as problem:
-            if _wanted():
+            if deadline.expired and not deadline.task.uncancel():
+                return _too_late(claim)
+            if deadline.task.cancelling():
                 raise
             error = _described(problem)
         except Exception as problem:  # noqa: BLE001 - a dispatcher's bug must cost one run, not the batch
             error = _described(problem)
+        finally:
+            self._deadlines.clear(deadline)
         took = (self._clock.now() - began) // milliseconds(1)
         return Outcome(RunStatus.FAILURE, max(0, took), error=error)
+
+
+def _too_late(claim: Claim) -> Outcome:
+    timeout_ms = claim.endpoint.policy.timeout_ms
+    return Outcome(RunStatus.TIMEOUT, timeout_ms, error=f"no answer within {timeout_ms} ms")
 
 
 def _checked(outcome: object) -> Outcome:
@@ -72,12 +77,6 @@ def _checked(outcome: object) -> Outcome:
     if outcome.error is not None and len(outcome.error) > LONGEST_TEXT:
         return outcome._replace(error=outcome.error[:LONGEST_TEXT])
     return outcome
-
-
-def _wanted() -> bool:
-    """Did somebody cancel this very task? If not, the dispatcher stumbled over a cancellation of its own."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _described(problem: BaseException) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
@@ -23,7 +23,7 @@ class Flight:
         self._starts_at: dict[str, datetime] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._completions: deque[Completion] = deque()
-        self._settling: set[str] = set()
+        self._ended: set[str] = set()
         self.ended = asyncio.Event()
         """Set while something has ended that nobody has taken to settle."""
         self.empty = asyncio.Event()
@@ -56,6 +56,11 @@ class Flight:
         """How many have ended and are not taken to settle."""
         return len(self._completions)
 
+    @property
+    def held_until(self) -> Mapping[str, datetime]:
+        """By run id: when each of the waiting starts."""
+        return self._starts_at
+
     def next_moment(self) -> datetime | None:
         """When the first of the waiting starts."""
         return min(self._starts_at.values(), default=None)
@@ -86,11 +91,14 @@ class Flight:
                 self._tasks[claim.run_id] = asyncio.create_task(self._run(claim, answer))
 
     def end(self, completions: Sequence[Completion]) -> None:
-        """Pass on how claims ended."""
+        """Pass on how claims ended; each ends once, and what is lost does not count."""
         for completion in completions:
-            self._starts_at.pop(completion.claim.run_id, None)
-            self._completions.append(completion)
-            self.ended.set()
+            run_id = completion.claim.run_id
+            self._starts_at.pop(run_id, None)
+            if run_id in self._held and run_id not in self._ended:
+                self._ended.add(run_id)
+                self._completions.append(completion)
+                self.ended.set()
 
     def give_back(self, claims: Sequence[Claim], reason: str) -> None:
         """Release claims that were never started; their slots stay due."""
@@ -99,7 +107,6 @@ class Flight:
     def completions(self, limit: int) -> list[Completion]:
         """Take what has ended, at most so much, to settle it."""
         taken = [self._completions.popleft() for _ in range(min(limit, len(self._completions)))]
-        self._settling.update(completion.claim.run_id for completion in taken)
         if not self._completions:
             self.ended.clear()
         return taken
@@ -111,7 +118,7 @@ class Flight:
         for run_id in run_ids:
             self._held.pop(run_id, None)
             self._starts_at.pop(run_id, None)
-            self._settling.discard(run_id)
+            self._ended.discard(run_id)
             if run_id in self._tasks:
                 self._tasks[run_id].cancel()
         if not self._held:
@@ -119,9 +126,9 @@ class Flight:
         self._on_room()
 
     def drop(self, claims: Sequence[Claim]) -> list[str]:
-        """Let go of claims that were lost; those that are being settled just now know better."""
+        """Let go of claims that were lost; of those that have ended, settling will tell."""
         lost = [claim.run_id for claim in claims if claim.run_id in self._held]
-        lost = [run_id for run_id in lost if run_id not in self._settling]
+        lost = [run_id for run_id in lost if run_id not in self._ended]
         self.forget(lost)
         return lost
 
@@ -153,5 +160,4 @@ class Flight:
             completion = Completion(claim, outcome, self._clock.now())
         finally:
             del self._tasks[claim.run_id]
-        if claim.run_id in self._held:
-            self.end([completion])
+        self.end([completion])

@@ -1,6 +1,5 @@
 """A stable delay for each endpoint, so that herds spread out; never negative, so that nothing is early."""
 
-from datetime import datetime
 from zlib import crc32
 
 from cadenza.domain.baseline import Cron, Every
@@ -14,7 +13,7 @@ SHARE = 10
 """An interval endpoint is delayed by at most this part of its interval."""
 
 
-def offset_ms(claim: Claim, now: datetime, most_ms: int) -> int:
+def offset_ms(claim: Claim, most_ms: int) -> int:
     """How long a claim waits beyond its moment.
 
     Cron lines are always spread; intervals once, on their first run and after
@@ -26,15 +25,15 @@ def offset_ms(claim: Claim, now: datetime, most_ms: int) -> int:
         return 0
     if isinstance(baseline, Cron) and claim.source is Source.BASELINE_CRON:
         return _stable(claim, most_ms)
-    if isinstance(baseline, Every) and _starts_afresh(claim, now):
+    if isinstance(baseline, Every) and _starts_afresh(claim):
         return _stable(claim, min(most_ms, baseline.interval_ms // SHARE))
     return 0
 
 
-def _starts_afresh(claim: Claim, now: datetime) -> bool:
+def _starts_afresh(claim: Claim) -> bool:
     if claim.source is not Source.BASELINE_INTERVAL:
         return False
-    return claim.endpoint.last_run_at is None or now - claim.due_at > milliseconds(DOWNTIME_MS)
+    return claim.endpoint.last_run_at is None or claim.claimed_at - claim.due_at > milliseconds(DOWNTIME_MS)
 
 
 def _stable(claim: Claim, most_ms: int) -> int:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cadenza.domain.checks import milliseconds
+from cadenza.domain.errors import Unavailable
 from cadenza.domain.run import Claim
 from cadenza.engine.execution import Executor
 from cadenza.engine.flight import Flight
 from cadenza.engine.jitter import offset_ms
 from cadenza.engine.leases import LeaseKeeper
-from cadenza.engine.scheduler import Scheduler
+from cadenza.engine.scheduler import Scheduler, Started
 from cadenza.engine.settling import RECOVERY_MS, Settling
 from cadenza.engine.sweeper import Sweeper
 from cadenza.engine.waiting import first_of, survived
@@ -117,11 +118,19 @@ class Loop:
         waiting = self._flight.waiting if look_at_all else self._flight.ready(now)
         if not waiting:
             return
-        ready, still_waiting, cancelled = await self._scheduler.start(waiting)
-        answered = {claim.run_id for claim in (*ready, *still_waiting, *(ended.claim for ended in cancelled))}
-        self._flight.drop([claim for claim in waiting if claim.run_id not in answered])
         if look_at_all:
             self._rang, self._looked_at = False, now
+        try:
+            started = await self._scheduler.start(waiting, self._flight.held_until)
+        except Unavailable:
+            self._rang = True
+            raise
+        await self._follow(waiting, started)
+
+    async def _follow(self, waiting: Sequence[Claim], started: Started) -> None:
+        ready, still_waiting, cancelled = started
+        answered = {claim.run_id for claim in (*ready, *still_waiting, *(ended.claim for ended in cancelled))}
+        self._flight.drop([claim for claim in waiting if claim.run_id not in answered])
         self._flight.end(cancelled)
         await self._flight.launch([*ready, *self._not_held(still_waiting)])
 
@@ -129,9 +138,10 @@ class Loop:
         """Keep those claims whose moment, with their jitter, is ahead; the others are to be launched."""
         now, ready = self._clock.now(), []
         for claim in claims:
-            offset = offset_ms(claim, now, self._settings.jitter_ms)
-            if offset or claim.started_at is None:
-                self._flight.hold(claim, claim.due_at + milliseconds(offset))
+            starts_at = max(claim.due_at, claim.claimed_at)
+            starts_at += milliseconds(offset_ms(claim, self._settings.jitter_ms))
+            if starts_at > now or claim.started_at is None:
+                self._flight.hold(claim._replace(started_at=None), starts_at)
             else:
                 ready.append(claim)
         return ready

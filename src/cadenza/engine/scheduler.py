@@ -1,14 +1,14 @@
 """A tick: claim what is due, run it, settle it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import NamedTuple
 
 from cadenza.domain.checks import iso, milliseconds
-from cadenza.domain.due import Cancel, Start, Wait, recheck
+from cadenza.domain.due import Cancel, Recheck, Start, Wait, recheck
+from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.settle import Settled
 from cadenza.engine.execution import Executor
@@ -16,6 +16,7 @@ from cadenza.engine.settler import Settler
 from cadenza.ports.clock import Clock
 from cadenza.ports.cron import Cron
 from cadenza.ports.log import Logger
+from cadenza.ports.quota import QuotaAnswer
 from cadenza.ports.store import EndpointStore
 from cadenza.ports.telemetry import Telemetry
 
@@ -31,6 +32,9 @@ class SchedulerSettings:
 
 
 DEFAULTS = SchedulerSettings()
+HeldUntil = Mapping[str, datetime]
+"""By run id: until when a claim is held beyond its moment."""
+NOT_HELD: HeldUntil = {}
 
 
 class Started(NamedTuple):
@@ -67,11 +71,7 @@ class Scheduler:
         """Run everything that is due, once, and come back when it is settled."""
         began = self._clock.now()
         claims = await self.claim(self.settings.claim_limit)
-        due, ahead = await asyncio.gather(
-            self.execute([claim for claim in claims if claim.started_at is not None]),
-            self._execute_ahead([claim for claim in claims if claim.started_at is None]),
-        )
-        settled = await self.finalize(due + ahead)
+        settled = await self.finalize(await self._execute(claims))
         took = (self._clock.now() - began) / milliseconds(1)
         self._telemetry.emit("sched.tick.stop", {"duration_ms": took}, {"claimed": len(claims)})
         return settled
@@ -90,10 +90,21 @@ class Scheduler:
         """Hold on to claims for longer; the run ids that are still held."""
         return await self._store.renew(claims, until)
 
-    async def start(self, waiting: Sequence[Claim]) -> Started:
-        """Look again at claims whose moment may have come; a lost lease is nobody's business here."""
+    async def start(self, waiting: Sequence[Claim], held_until: HeldUntil = NOT_HELD) -> Started:
+        """Look again at claims whose moment may have come; those held for longer go on waiting.
+
+        What was moved since is no longer held. A lost lease is nobody's business here.
+        """
         now = self._clock.now()
-        answers = await self._store.start(waiting, partial(recheck, now=now))
+
+        def decide(endpoint: Endpoint, claim: Claim) -> Recheck:
+            answer = recheck(endpoint, claim, now)
+            moved = (answer.claim.due_at, answer.claim.source) != (claim.due_at, claim.source)
+            if isinstance(answer, Start) and not moved and held_until.get(claim.run_id, now) > now:
+                return Wait(claim)
+            return answer
+
+        answers = await self._store.start(waiting, decide)
         return Started(
             ready=[answer.claim for answer in answers if isinstance(answer, Start)],
             waiting=[answer.claim for answer in answers if isinstance(answer, Wait)],
@@ -103,17 +114,6 @@ class Scheduler:
                 if isinstance(answer, Cancel)
             ],
         )
-
-    async def execute(self, claims: Sequence[Claim]) -> list[Completion]:
-        """Run these claims side by side, as many at a time as the settings allow."""
-        answers = await self._executor.admit(claims)
-        gate = asyncio.Semaphore(self.settings.concurrency)
-
-        async def bounded(position: int) -> Completion:
-            async with gate:
-                return await self._executor.execute(claims[position], answers[position])
-
-        return await asyncio.gather(*map(bounded, range(len(claims))))
 
     async def finalize(self, completions: Sequence[Completion]) -> list[Settled]:
         """Settle fresh rows in one commit; what lost its lease is logged and left alone."""
@@ -129,16 +129,39 @@ class Scheduler:
             self._tell(answer)
         return settled
 
-    async def _execute_ahead(self, waiting: list[Claim]) -> list[Completion]:
-        """Wait for each claim's moment, and start it only if it is still due then."""
+    async def _execute(self, claims: Sequence[Claim]) -> list[Completion]:
+        """Run claims side by side, each when its moment has come, as many at a time as the settings allow."""
+        gate = asyncio.Semaphore(self.settings.concurrency)
+        waiting = [claim for claim in claims if claim.started_at is None]
         completions: list[Completion] = []
-        while waiting:
-            first = min(claim.due_at for claim in waiting)
-            await self._clock.sleep(max(0.0, (first - self._clock.now()) / milliseconds(1)))
-            ready, waiting, cancelled = await self.start(waiting)
-            completions += cancelled
-            completions += await self.execute(ready)
-        return completions
+        runs: list[asyncio.Task[Completion]] = []
+        try:
+            runs += await self._launch([claim for claim in claims if claim.started_at is not None], gate)
+            while waiting:
+                await self._until(min(claim.due_at for claim in waiting))
+                ready, waiting, cancelled = await self.start(waiting)
+                completions += cancelled
+                runs += await self._launch(ready, gate)
+            return completions + await asyncio.gather(*runs)
+        finally:
+            for run in runs:
+                run.cancel()
+            await asyncio.gather(*runs, return_exceptions=True)
+
+    async def _launch(
+        self, claims: Sequence[Claim], gate: asyncio.Semaphore
+    ) -> list["asyncio.Task[Completion]"]:
+        answers = await self._executor.admit(claims)
+
+        async def bounded(claim: Claim, answer: QuotaAnswer) -> Completion:
+            async with gate:
+                return await self._executor.execute(claim, answer)
+
+        return [asyncio.create_task(bounded(*one)) for one in zip(claims, answers, strict=True)]
+
+    async def _until(self, moment: datetime) -> None:
+        await asyncio.sleep(0)  # What was launched begins before time moves on.
+        await self._clock.sleep(max(0.0, (moment - self._clock.now()) / milliseconds(1)))
 
     def _tell(self, settled: Settled) -> None:
         endpoint, run, _ = settled

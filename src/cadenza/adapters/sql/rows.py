@@ -1,14 +1,14 @@
 """Endpoints, claims and runs as rows, and back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
 from cadenza.adapters.sql.definition import read_definition
 from cadenza.domain.due import claimable_at
-from cadenza.domain.endpoint import Endpoint, Lease, OpenSlot, evolve
+from cadenza.domain.endpoint import Endpoint, Lease, OpenSlot, restored
 from cadenza.domain.hint import IntervalHint, OneShotHint
 from cadenza.domain.plan import Source
 from cadenza.domain.run import Run, RunStatus
@@ -16,11 +16,18 @@ from cadenza.domain.steer import HintKind, HintRecord
 from cadenza.domain.sweep import sweep_at
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-BLANK = Endpoint(id="", name="")
 SOURCES = {source.value: source for source in Source}
 STATUSES = {status.value: status for status in RunStatus}
 
-Row = Sequence[Any]
+
+class Row(Protocol):
+    """What both drivers answer: columns by their place."""
+
+    def __getitem__(self, place: Any, /) -> Any: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
 Read = Callable[[Any], Any]
 """How a driver's moment becomes a datetime, and NULL becomes None."""
 
@@ -117,33 +124,36 @@ def read_endpoint(row: Row, read: Read) -> Endpoint:
     (missed_slots, failure_count, abandoned_count, slot_at, attempts) = row[12:17]
     (interval_ms, interval_until, interval_reason, shot_at, shot_until, shot_reason) = row[17:23]
     (pause_reason, enabled, archived, job_active, token, until, run_id) = row[23:30]
-    return evolve(
-        BLANK,
-        **read_definition(definition),
-        tenant_id=tenant_id,
-        id=id_,
-        job_id=job_id,
-        name=name,
-        description=description,
-        next_run_at=read(next_run_at),
-        next_source=SOURCES[next_source],
-        last_run_at=read(last_run_at),
-        skipped_at=read(skipped_at),
-        paused_until=read(paused_until),
-        quota_opens_at=read(quota_opens_at),
-        missed_slots=missed_slots,
-        failure_count=failure_count,
-        abandoned_count=abandoned_count,
-        open_slot=None if slot_at is None else OpenSlot(read(slot_at), attempts),
-        interval_hint=None
-        if interval_ms is None
-        else IntervalHint(interval_ms, read(interval_until), interval_reason),
-        one_shot_hint=None if shot_at is None else OneShotHint(read(shot_at), read(shot_until), shot_reason),
-        pause_reason=pause_reason,
-        enabled=bool(enabled),
-        archived=bool(archived),
-        job_active=bool(job_active),
-        lease=None if token is None else Lease(token, run_id, read(until)),
+    return restored(
+        read_definition(definition),
+        {
+            "tenant_id": tenant_id,
+            "id": id_,
+            "job_id": job_id,
+            "name": name,
+            "description": description,
+            "next_run_at": read(next_run_at),
+            "next_source": SOURCES[next_source],
+            "last_run_at": read(last_run_at),
+            "skipped_at": None if skipped_at is None else read(skipped_at),
+            "paused_until": None if paused_until is None else read(paused_until),
+            "quota_opens_at": None if quota_opens_at is None else read(quota_opens_at),
+            "missed_slots": missed_slots,
+            "failure_count": failure_count,
+            "abandoned_count": abandoned_count,
+            "open_slot": None if slot_at is None else OpenSlot(read(slot_at), attempts),
+            "interval_hint": None
+            if interval_ms is None
+            else IntervalHint(interval_ms, read(interval_until), interval_reason),
+            "one_shot_hint": None
+            if shot_at is None
+            else OneShotHint(read(shot_at), read(shot_until), shot_reason),
+            "pause_reason": pause_reason,
+            "enabled": bool(enabled),
+            "archived": bool(archived),
+            "job_active": bool(job_active),
+            "lease": None if token is None else Lease(token, run_id, read(until)),
+        },
     )
 
 

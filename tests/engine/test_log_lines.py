@@ -1,0 +1,144 @@
+"""What an operator reads, word for word, and what is never built when nobody reads it."""
+
+from typing import Any
+
+import pytest
+from tests.engine.corridor import MINUTE, Corridor
+
+from cadenza.domain.baseline import Once
+from cadenza.domain.checks import iso
+from cadenza.domain.policy import Guard
+from cadenza.testing.clock import NEW_YEAR
+
+
+class QuietLog:
+    """Wants no details, and notices when one is built all the same."""
+
+    verbose = False
+
+    def __init__(self) -> None:
+        self.built: list[str] = []
+        self.warnings: list[str] = []
+
+    def debug(self, event: str, **facts: object) -> None:
+        self.built.append(event)
+
+    def info(self, event: str, **facts: object) -> None:
+        """Let it pass."""
+
+    def warning(self, event: str, **facts: object) -> None:
+        self.warnings.append(event)
+
+
+async def test_a_settled_run_logs_what_the_governor_decided() -> None:
+    corridor = Corridor()
+    await corridor.add()
+    await corridor.tick()
+    line = "[governor] endpoint: next=2025-01-01T00:01:00Z source=baseline-interval"
+    assert line in corridor.log.events("debug")
+
+
+async def test_a_finished_endpoint_logs_that_there_is_no_next_run() -> None:
+    corridor = Corridor()
+    await corridor.add(baseline=Once(NEW_YEAR))
+    await corridor.tick()
+    assert "[governor] endpoint: next=never source=finished" in corridor.log.events("debug")
+
+
+async def test_each_run_has_one_canonical_line() -> None:
+    corridor = Corridor()
+    await corridor.add()
+    corridor.clock.jump(250)
+    await corridor.tick()
+    (line,) = [line for line in corridor.log.lines if line.event == "run"]
+    run = await corridor.only_run()
+    assert line.level == "debug"
+    assert line.facts == {"run_id": run.id, "endpoint_id": "endpoint", "status": "success", "late_ms": 250}
+
+
+async def test_a_nudge_logs_where_it_came_from_and_where_it_went() -> None:
+    corridor = Corridor()
+    await corridor.add(in_ms=MINUTE)
+    await corridor.tool("propose_interval", intervalMs=5_000)
+    now = iso(NEW_YEAR)
+    assert corridor.log.events("debug") == [
+        f"[nudge] endpoint: before=2025-01-01T00:01:00Z candidate=2025-01-01T00:00:05Z now={now}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "candidate"),
+    [
+        ({"in_ms": 1_000}, "2025-01-01T00:00:05Z"),
+        ({"in_ms": 5_000}, "2025-01-01T00:00:05Z"),
+        ({"in_ms": 9_000, "guard": Guard(min_interval_ms=10_000)}, "2025-01-01T00:00:10Z"),
+    ],
+)
+async def test_a_nudge_that_moves_nothing_is_logged_as_skipped(
+    fields: dict[str, Any], candidate: str
+) -> None:
+    corridor = Corridor()
+    endpoint = await corridor.add(**fields)
+    await corridor.tool("propose_next_time", nextRunInMs=5_000)
+    before = iso(endpoint.next_run_at or NEW_YEAR)
+    assert corridor.log.events("debug") == [
+        f"[nudge-skip] endpoint: before={before} candidate={candidate} now=2025-01-01T00:00:00Z"
+    ]
+
+
+async def test_a_nudge_while_paused_is_logged_as_skipped() -> None:
+    corridor = Corridor()
+    await corridor.add(paused_until=corridor.at(MINUTE), in_ms=MINUTE)
+    await corridor.tool("propose_next_time", nextRunInMs=0)
+    (line,) = corridor.log.events("debug")
+    assert line.startswith("[nudge-skip] endpoint: before=2025-01-01T00:01:00Z candidate=")
+
+
+async def test_a_nudge_of_what_has_no_next_run_says_so() -> None:
+    corridor = Corridor()
+    await corridor.add(next_run_at=None)
+    await corridor.tool("propose_next_time", nextRunInMs=0)
+    (line,) = corridor.log.events("debug")
+    assert line.startswith("[nudge] endpoint: before=never candidate=2025-01-01T00:00:00Z")
+
+
+async def test_a_pause_and_a_refused_call_log_no_nudge() -> None:
+    corridor = Corridor()
+    await corridor.add()
+    await corridor.tool("pause_until", untilIso="2025-01-01T01:00:00Z")
+    await corridor.tool("pause_until", untilIso=None)
+    assert corridor.log.lines == []
+
+
+async def test_details_are_not_built_when_nobody_wants_them() -> None:
+    log = QuietLog()
+    corridor = Corridor(log=log)
+    await corridor.add()
+    await corridor.tick()
+    await corridor.tool("propose_interval", intervalMs=5_000)
+    await corridor.tool("propose_next_time", nextRunInMs=MINUTE)
+    assert log.built == []
+
+
+async def test_a_good_day_warns_of_nothing() -> None:
+    corridor = Corridor()
+    await corridor.add()
+    corridor.dispatcher.fails("endpoint")
+    await corridor.tick()
+    assert corridor.log.events("info") == corridor.log.events("warning") == []
+
+
+async def test_an_abandoned_run_is_a_warning_with_its_facts() -> None:
+    corridor = Corridor(lease_ms=1_000)
+    await corridor.add()
+    (claim,) = await corridor.scheduler.claim(1)
+    corridor.clock.jump(1_000)
+    await corridor.sweeper.sweep()
+    (line,) = corridor.log.lines
+    assert (line.level, line.event) == ("warning", "a run was abandoned")
+    assert line.facts == {
+        "endpoint_id": "endpoint",
+        "run_id": claim.run_id,
+        "slot": "2025-01-01T00:00:00Z",
+        "paused": None,
+    }

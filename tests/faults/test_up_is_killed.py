@@ -1,0 +1,106 @@
+"""`cadenza up` killed with a real signal at random moments: nothing is lost, nothing doubles in silence."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.sql.sqlite.file import SqliteFile
+from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.run import Run, RunStatus
+from cadenza.ports.store import Page
+
+KILLS = 50 if os.environ.get("CADENZA_SOAK") else 3
+SPEED = 60
+EVERYTHING = Page(limit=100_000)
+QUIET_S = 1.5
+"""Longer than a lease and a sweep at this speed: afterwards, whatever was lost has been found."""
+
+History = dict[str, tuple[Endpoint, list[Run]]]
+
+
+class Up:
+    """`cadenza up --demo` in a folder of its own, and the ids of the runs that its world has seen."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.seen: Counter[str] = Counter()
+
+    def run_for(self, seconds: float, end: signal.Signals) -> int:
+        settings = {"CADENZA_LOG_JSON": "1", "CADENZA_LEASE_MS": "20000", "CADENZA_GRACE_MS": "5000"}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cadenza", "up", "--demo", "--speed", str(SPEED)],
+            cwd=self._folder,
+            env=os.environ | settings,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        self._note(next(lines))
+        time.sleep(seconds)
+        process.send_signal(end)
+        for line in lines:
+            self._note(line)
+        process.stderr.close()
+        return process.wait(timeout=30)
+
+    def _note(self, line: str) -> None:
+        # The last line may have been cut by the kill.
+        if line.endswith("}\n") and (run_id := json.loads(line).get("run_id")) is not None:
+            self.seen[run_id] += 1
+
+
+async def history(folder: Path) -> History:
+    store = SqliteStore(SqliteFile(folder / "cadenza.db"), TimeOrderedIds())
+    try:
+        endpoints = await store.find("default")
+        return {one.id: (one, (await store.runs(one.key, EVERYTHING))[::-1]) for one in endpoints}
+    finally:
+        await store.close()
+
+
+def complaints(found: History, seen: Counter[str]) -> Iterator[str]:
+    rows = {run.id: run for _, runs in found.values() for run in runs}
+    yield from (f"run {run_id} was dispatched and has no row" for run_id in seen if run_id not in rows)
+    yield from (f"run {run_id} was dispatched {times} times" for run_id, times in seen.items() if times > 1)
+    for name, (endpoint, runs) in found.items():
+        if endpoint.lease is not None:
+            yield f"{name}: somebody still holds it"
+        by_slot: dict[datetime, list[Run]] = defaultdict(list)
+        for run in runs:
+            by_slot[run.slot].append(run)
+        for slot, attempts in by_slot.items():
+            yield from _slot(f"{name} at {slot}", attempts, seen)
+
+
+def _slot(name: str, attempts: list[Run], seen: Counter[str]) -> Iterator[str]:
+    given_back = all(run.status is RunStatus.CANCELLED for run in attempts)
+    if sum(run.verdict for run in attempts) != 1 and not given_back:
+        yield f"{name}: {[(run.status, run.verdict) for run in attempts]}"
+    for run in [run for run in attempts if seen[run.id]][:-1]:
+        marked = run.status in (RunStatus.ABANDONED, RunStatus.CANCELLED) and run.started_at is not None
+        if not marked:
+            yield f"{name}: ran again after {run.status}"
+
+
+@pytest.mark.parametrize("seed", [1])
+async def test_up_survives_being_killed(seed: int, tmp_path: Path) -> None:
+    chance, up = Random(seed), Up(tmp_path)
+    for _ in range(KILLS):
+        assert up.run_for(chance.uniform(0.1, 1.0), signal.SIGKILL) == -signal.SIGKILL
+    assert up.run_for(QUIET_S, signal.SIGTERM) == 0
+    found = await history(tmp_path)
+    assert list(complaints(found, up.seen)) == []
+    assert sum(len(runs) for _, runs in found.values()) >= len(up.seen) > KILLS

@@ -1,0 +1,273 @@
+"""Functions as targets, and the table of dispatchers that HTTP and functions share."""
+
+import asyncio
+import contextvars
+import functools
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.integration.http.bench import until
+
+from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.dispatch import DispatcherByTarget
+from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.plan import Source
+from cadenza.domain.run import Claim, Outcome, RunStatus
+from cadenza.domain.target import CallableTarget, HttpTarget, PromptTarget, Target
+from cadenza.testing import FakeDispatcher, an_endpoint
+from cadenza.testing.clock import NEW_YEAR
+
+
+def a_claim(target: Target | None = None, name: str = "endpoint") -> Claim:
+    return Claim(
+        run_id="run-1",
+        token="token",
+        endpoint=an_endpoint(name, target=target or CallableTarget("work")),
+        slot=NEW_YEAR,
+        due_at=NEW_YEAR,
+        attempt=1,
+        source=Source.FIRST,
+        claimed_at=NEW_YEAR,
+        lease_until=NEW_YEAR,
+        started_at=NEW_YEAR,
+    )
+
+
+def knowing(function: Callable[..., Any], **options: Any) -> CallableDispatcher:
+    dispatcher = CallableDispatcher(**options)
+    dispatcher.register("work", function)
+    return dispatcher
+
+
+async def outcome_of(function: Callable[..., Any], **options: Any) -> Outcome:
+    return await knowing(function, **options).execute(a_claim())
+
+
+async def test_an_async_function_runs_in_the_loop() -> None:
+    async def work() -> dict[str, Any]:
+        return {"thread": threading.current_thread() is threading.main_thread(), "n": [1, None]}
+
+    outcome = await outcome_of(work)
+    assert outcome == Outcome(
+        RunStatus.SUCCESS, outcome.duration_ms, response={"thread": True, "n": [1, None]}
+    )
+
+
+async def test_another_function_runs_in_a_thread_with_the_context_of_its_caller() -> None:
+    variable = contextvars.ContextVar("variable", default="unset")
+    variable.set("set")
+    outcome = await outcome_of(
+        lambda: [threading.current_thread() is threading.main_thread(), variable.get()]
+    )
+    assert outcome.response == [False, "set"]
+
+
+class AsyncObject:
+    async def __call__(self, run: Claim) -> str:
+        return run.run_id
+
+
+async def returns_run(run: Claim) -> str:
+    return run.run_id
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        returns_run,
+        lambda run: run.run_id,
+        AsyncObject(),
+        functools.partial(returns_run),
+        lambda run: returns_run(run) if run else None,
+        AsyncObject().__call__,
+    ],
+)
+async def test_who_wants_the_run_gets_it(function: Callable[..., Any]) -> None:
+    assert (await outcome_of(function)).response == "run-1"
+
+
+async def test_a_root_may_hand_over_more_than_the_claim() -> None:
+    outcome = await outcome_of(lambda run: run, context=lambda claim: f"run of {claim.endpoint.name}")
+    assert outcome.response == "run of endpoint"
+
+
+@pytest.mark.parametrize("function", [lambda: 1, lambda *_: 1, lambda one=1: one, lambda **_: 1])
+async def test_who_needs_nothing_gets_nothing(function: Callable[..., Any]) -> None:
+    assert (await outcome_of(function)).response == 1
+
+
+@pytest.mark.parametrize("function", [lambda one, two: 1, lambda *, named: 1])
+def test_who_wants_more_is_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        knowing(function)
+
+
+def test_a_name_is_taken_once() -> None:
+    dispatcher = knowing(print)
+    with pytest.raises(Conflict):
+        dispatcher.register("work", print)
+
+
+async def test_a_name_that_nobody_registered_is_a_failure() -> None:
+    outcome = await CallableDispatcher().execute(a_claim())
+    assert outcome == Outcome(RunStatus.FAILURE, error="no function is registered as 'work'")
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("problem", "error"),
+    [
+        (ValueError("it broke"), "ValueError: it broke"),
+        (KeyError(), "KeyError"),
+        (SystemExit(3), "SystemExit: 3"),
+        (Unspeakable(), "Unspeakable"),
+        (ValueError("a\0\ud800"), "ValueError: a??"),
+        (TimeoutError("of its own"), "TimeoutError: of its own"),
+    ],
+)
+async def test_what_a_function_raises_is_its_failure(problem: BaseException, error: str) -> None:
+    def work() -> None:
+        raise problem
+
+    async def async_work() -> None:
+        raise problem
+
+    for function in (work, async_work):
+        outcome = await outcome_of(function)
+        assert outcome.status is RunStatus.FAILURE
+        assert outcome.error is not None
+        assert outcome.error.endswith(error)
+
+
+async def test_an_error_is_bounded() -> None:
+    async def work() -> None:
+        raise ValueError("x" * 100_000)
+
+    outcome = await outcome_of(work)
+    assert outcome.error is not None
+    assert len(outcome.error) == 2_000
+
+
+async def test_a_function_that_cancels_itself_has_failed_and_one_that_is_cancelled_has_not() -> None:
+    async def cancels_itself() -> None:
+        raise asyncio.CancelledError
+
+    assert (await outcome_of(cancels_itself)).status is RunStatus.FAILURE
+    running = asyncio.create_task(outcome_of(lambda: time.sleep(0.1)))
+    await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+@pytest.mark.parametrize(
+    ("result", "response"),
+    [
+        (None, None),
+        ({"at": NEW_YEAR}, {"at": "2025-01-01T00:00:00+00:00"}),
+        (object(), {"unrecorded": "a object that is not JSON"}),
+        ({1: 2}, {"unrecorded": "a dict that is not JSON"}),
+        ("x" * 20_000, {"unrecorded": "20002 bytes, where 16384 are kept"}),
+        ("a\0b", "a\N{REPLACEMENT CHARACTER}b"),
+        ("\ud800", {"unrecorded": "a str that is not JSON"}),
+    ],
+)
+async def test_a_result_is_recorded_if_it_is_json_of_a_bearable_size(result: Any, response: Any) -> None:
+    outcome = await outcome_of(lambda: result)
+    assert (outcome.status, outcome.response) == (RunStatus.SUCCESS, response)
+
+
+async def test_threads_are_as_many_as_there_are_places() -> None:
+    running, most, lock = 0, 0, threading.Lock()
+
+    def work() -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.01)
+        with lock:
+            running -= 1
+
+    dispatcher = knowing(work, threads=3)
+    claims = [a_claim(name=f"endpoint {number}") for number in range(12)]
+    outcomes = await asyncio.gather(*map(dispatcher.execute, claims))
+    assert {outcome.status for outcome in outcomes} == {RunStatus.SUCCESS}
+    assert most == 3
+
+
+class Stuck:
+    """A function that runs until it is let go, and dispatching to it with little patience."""
+
+    def __init__(self, threads: int = 2) -> None:
+        self.let_go = threading.Event()
+        self.calls = 0
+        self.dispatcher = knowing(self.work, threads=threads)
+
+    def work(self) -> None:
+        self.calls += 1
+        self.let_go.wait(5)
+
+    async def abandoned(self, name: str) -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(self.dispatcher.execute(a_claim(name=name)), 0.03)
+
+    async def freed(self) -> None:
+        self.let_go.set()
+        await until(lambda: not self.dispatcher._threads._calls)
+
+
+async def test_an_endpoint_whose_function_outlived_its_timeout_does_not_run_twice_at_a_time() -> None:
+    stuck = Stuck()
+    await stuck.abandoned("endpoint")
+    outcome = await stuck.dispatcher.execute(a_claim())
+    assert outcome.status is RunStatus.FAILURE
+    assert outcome.error == "its last run has outlived its timeout and has not ended yet"
+    assert stuck.calls == 1
+    await stuck.freed()
+    assert (await stuck.dispatcher.execute(a_claim())).status is RunStatus.SUCCESS
+
+
+async def test_when_every_thread_is_held_runs_fail_at_once_and_say_so() -> None:
+    stuck = Stuck(threads=2)
+    await asyncio.gather(stuck.abandoned("one"), stuck.abandoned("two"))
+    outcome = await stuck.dispatcher.execute(a_claim(name="three"))
+    assert outcome.error == "all 2 threads are held by functions that outlived their timeouts"
+    await stuck.freed()
+    assert (await stuck.dispatcher.execute(a_claim(name="three"))).status is RunStatus.SUCCESS
+
+
+async def test_what_is_given_up_before_its_turn_is_never_called() -> None:
+    stuck = Stuck(threads=1)
+    running = asyncio.create_task(stuck.dispatcher.execute(a_claim(name="one")))
+    await asyncio.sleep(0.01)
+    await stuck.abandoned("two")
+    await stuck.freed()
+    assert (await running).status is RunStatus.SUCCESS
+    assert stuck.calls == 1
+
+
+async def test_the_duration_is_measured() -> None:
+    outcome = await outcome_of(lambda: time.sleep(0.03))
+    assert 30 <= outcome.duration_ms < 1_000
+
+
+async def test_each_target_goes_to_its_dispatcher() -> None:
+    http, callables, prompts = FakeDispatcher(), FakeDispatcher(), FakeDispatcher()
+    table = DispatcherByTarget(http=http, callables=callables, prompts=prompts)
+    await table.execute(a_claim(HttpTarget("http://x"), "http"))
+    await table.execute(a_claim(CallableTarget("x"), "callable"))
+    await table.execute(a_claim(PromptTarget("agent", "user", "hello"), "prompt"))
+    assert (http.names(), callables.names(), prompts.names()) == (["http"], ["callable"], ["prompt"])
+
+
+async def test_a_target_that_nobody_runs_here_is_a_failure() -> None:
+    outcome = await DispatcherByTarget().execute(a_claim(PromptTarget("agent", "user", "hello")))
+    assert outcome == Outcome(RunStatus.FAILURE, error="this worker does not run prompt targets")

@@ -1,0 +1,110 @@
+"""Where secrets come from, and how they are kept."""
+
+from base64 import b64encode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cadenza.adapters.http.secret_box import SecretBox
+from cadenza.adapters.http.secrets import EnvironmentSecrets, SecretsByKind
+from cadenza.domain.errors import InvalidRequest, NotFound, Unavailable
+
+ENVIRONMENT = {
+    "CADENZA_SECRET_TOKEN": "token",
+    "CADENZA_DATABASE_URL": "postgresql://user:password@host/db",
+    "AWS_SECRET_ACCESS_KEY": "aws",
+    "PATH": "/bin",
+    "GITHUB_TOKEN": "github",
+}
+PLACE = ("tenant", "name")
+OLD, NEW = bytes(32), bytes(range(32))
+
+
+@pytest.mark.parametrize(
+    "name", ["CADENZA_DATABASE_URL", "AWS_SECRET_ACCESS_KEY", "PATH", "GITHUB_TOKEN", "X", ""]
+)
+async def test_the_environment_is_closed(name: str) -> None:
+    with pytest.raises(NotFound):
+        await EnvironmentSecrets(environment=ENVIRONMENT).reveal("tenant", f"env:{name}")
+
+
+async def test_what_is_set_aside_by_its_prefix_is_revealed() -> None:
+    secrets = EnvironmentSecrets(environment=ENVIRONMENT)
+    assert await secrets.reveal("tenant", "env:CADENZA_SECRET_TOKEN") == "token"
+    with pytest.raises(NotFound):
+        await secrets.reveal("tenant", "secret:CADENZA_SECRET_TOKEN")
+
+
+async def test_a_list_stands_for_itself_alone_and_may_name_a_tenant() -> None:
+    secrets = EnvironmentSecrets(allowed=["GITHUB_TOKEN", "mine/PATH"], environment=ENVIRONMENT)
+    assert await secrets.reveal("tenant", "env:GITHUB_TOKEN") == "github"
+    assert await secrets.reveal("mine", "env:PATH") == "/bin"
+    for tenant, name in (("tenant", "PATH"), ("tenant", "CADENZA_SECRET_TOKEN"), ("tenant", "mine/PATH")):
+        with pytest.raises(NotFound):
+            await secrets.reveal(tenant, f"env:{name}")
+
+
+@pytest.mark.parametrize("entry", ["CADENZA_DATABASE_URL", "tenant/CADENZA_SECRETS_KEY"])
+def test_settings_of_our_own_cannot_be_allowed(entry: str) -> None:
+    with pytest.raises(InvalidRequest):
+        EnvironmentSecrets(allowed=[entry], environment=ENVIRONMENT)
+
+
+async def test_each_kind_has_its_place() -> None:
+    secrets = SecretsByKind(env=EnvironmentSecrets(environment=ENVIRONMENT))
+    assert await secrets.reveal("tenant", "env:CADENZA_SECRET_TOKEN") == "token"
+    with pytest.raises(NotFound):
+        await secrets.reveal("tenant", "secret:TOKEN")
+
+
+@given(st.text(), st.text(), st.text())
+def test_what_is_sealed_opens_in_its_place(text: str, tenant_id: str, name: str) -> None:
+    box = SecretBox({"a": NEW})
+    sealed = box.seal(text, place=(tenant_id, name))
+    assert box.open(sealed, place=(tenant_id, name)) == text
+    assert box.seal(text, place=(tenant_id, name)) != sealed
+
+
+@given(st.tuples(st.text(), st.text()), st.tuples(st.text(), st.text()))
+def test_what_is_sealed_opens_nowhere_else(one: tuple[str, str], other: tuple[str, str]) -> None:
+    box = SecretBox({"a": NEW})
+    if one != other:
+        with pytest.raises(Unavailable):
+            box.open(box.seal("text", place=one), place=other)
+
+
+def test_what_was_changed_does_not_open() -> None:
+    box = SecretBox({"a": NEW})
+    sealed = box.seal("text", place=PLACE)
+    for position in range(len(sealed)):
+        changed = sealed[:position] + ("A" if sealed[position] != "A" else "B") + sealed[position + 1 :]
+        if changed.rstrip("=")[:-1] == sealed.rstrip("=")[:-1]:
+            continue  # The last character of base64 has bits that mean nothing.
+        with pytest.raises(Unavailable):
+            box.open(changed, place=PLACE)
+
+
+def test_keys_overlap_while_they_are_changed() -> None:
+    sealed = SecretBox({"old": OLD}).seal("text", place=PLACE)
+    both = SecretBox({"new": NEW, "old": OLD})
+    assert both.open(sealed, place=PLACE) == "text"
+    assert both.is_stale(sealed)
+    assert not both.is_stale(both.seal("text", place=PLACE))
+    with pytest.raises(Unavailable, match="'old'"):
+        SecretBox({"new": NEW}).open(sealed, place=PLACE)
+
+
+def test_a_box_is_made_from_a_setting() -> None:
+    setting = f"new:{b64encode(NEW).decode()}, old:{b64encode(OLD).decode()}"
+    sealed = SecretBox({"old": OLD}).seal("text", place=PLACE)
+    assert SecretBox.from_setting(setting).open(sealed, place=PLACE) == "text"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["", "a", "a:", "a:c2hvcnQ=", "a:!!!", ":" + b64encode(NEW).decode(), "a.b:" + b64encode(NEW).decode()],
+)
+def test_a_setting_that_holds_no_key_is_refused(setting: str) -> None:
+    with pytest.raises(InvalidRequest):
+        SecretBox.from_setting(setting)
