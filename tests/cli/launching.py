@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cadenza.sim.report import Report
-from cadenza.surfaces.cli.launchers import Launchers
+from cadenza.surfaces.cli.launchers import Finding, Launchers, Migration
 
 
 @dataclass
@@ -15,9 +15,13 @@ class Recorder:
     error: BaseException | None = None
     code: int = 0
     asked: list[dict[str, Any]] = field(default_factory=list)
+    migration: Migration = Migration("cadenza.db", None, "0001")
+    findings: list[Finding] = field(default_factory=list)
 
     def launchers(self) -> Launchers:
-        return Launchers(sim=self.sim, up=self.up)
+        return Launchers(
+            sim=self.sim, up=self.up, worker=self.worker, migrate=self.migrate, doctor=self.doctor
+        )
 
     def sim(self, scenario: str, *, as_published: bool, step_seconds: int) -> Report:
         self.asked.append({"scenario": scenario, "as_published": as_published, "step_seconds": step_seconds})
@@ -31,3 +35,12 @@ class Recorder:
         if self.error is not None:
             raise self.error
         return self.code
+
+    def worker(self) -> int:
+        return self.code
+
+    def migrate(self) -> Migration:
+        return self.migration
+
+    def doctor(self) -> list[Finding]:
+        return self.findings

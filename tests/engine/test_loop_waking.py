@@ -201,6 +201,7 @@ async def test_when_more_is_due_than_one_claim_takes_the_next_follows_at_once() 
     corridor = by_hand(claim_limit=1)
     for number in range(10):
         await corridor.add(f"endpoint-{number}")
+        corridor.takes(10_000, f"endpoint-{number}")
     async with Worker(corridor):
         await corridor.clock.advance(0)
         assert len(corridor.dispatcher.executed) == 10

@@ -38,6 +38,7 @@ class Up:
         self.seen: Counter[str] = Counter()
 
     def run_for(self, seconds: float, end: signal.Signals) -> int:
+        """Start it, wait for its first run and so many seconds more, and end it."""
         settings = {"CADENZA_LOG_JSON": "1", "CADENZA_LEASE_MS": "20000", "CADENZA_GRACE_MS": "5000"}
         process = subprocess.Popen(
             [sys.executable, "-m", "cadenza", "up", "--demo", "--speed", str(SPEED)],
@@ -48,7 +49,8 @@ class Up:
         )
         assert process.stderr is not None
         lines = iter(process.stderr.readline, "")
-        self._note(next(lines))
+        while not self._note(next(lines)):
+            pass
         time.sleep(seconds)
         process.send_signal(end)
         for line in lines:
@@ -56,10 +58,12 @@ class Up:
         process.stderr.close()
         return process.wait(timeout=30)
 
-    def _note(self, line: str) -> None:
-        # The last line may have been cut by the kill.
-        if line.endswith("}\n") and (run_id := json.loads(line).get("run_id")) is not None:
+    def _note(self, line: str) -> bool:
+        """Keep the id of a run; the last line may have been cut by the kill."""
+        run_id = json.loads(line).get("run_id") if line.endswith("}\n") else None
+        if run_id is not None:
             self.seen[run_id] += 1
+        return run_id is not None
 
 
 async def history(folder: Path) -> History:

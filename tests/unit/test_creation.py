@@ -4,15 +4,17 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.unit.strategies import NOTHING, endpoints, past
+from tests.unit.strategies import NOTHING, endpoints, past, stored
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, SECOND, a_lease, an_endpoint, at, claimed
 
-from cadenza.domain.creation import created
+from cadenza.domain.baseline import Every, Once
+from cadenza.domain.creation import DEFINED, created, redefined
 from cadenza.domain.endpoint import Endpoint, evolve
 from cadenza.domain.governor import plan_next_run
-from cadenza.domain.hint import OneShotHint
+from cadenza.domain.hint import IntervalHint, OneShotHint
 from cadenza.domain.plan import Source
 from cadenza.domain.run import Completion, Outcome, RunStatus, opened
+from cadenza.domain.steer import Amended
 from cadenza.domain.sweep import abandonment, sweep_at
 
 
@@ -32,6 +34,39 @@ def test_start_now_makes_it_due_at_once(endpoint: Endpoint) -> None:
 def test_start_now_waits_for_the_end_of_a_pause() -> None:
     first = created(an_endpoint(paused_until=at(HOUR)), now=NOW, cron=CRON, start_now=True)
     assert (first.next_run_at, first.next_source) == (at(HOUR), Source.PAUSED)
+
+
+@given(stored(), endpoints())
+def test_a_new_definition_leaves_alone_where_the_endpoint_stands(
+    endpoint: Endpoint, wanted: Endpoint
+) -> None:
+    amended = redefined(endpoint, wanted, now=NOW, cron=CRON).endpoint
+    for field in (
+        "last_run_at",
+        "skipped_at",
+        "failure_count",
+        "lease",
+        "open_slot",
+        "paused_until",
+        "one_shot_hint",
+    ):
+        assert getattr(amended, field) == getattr(endpoint, field)
+    for field in DEFINED:
+        assert getattr(amended, field) == getattr(wanted, field)
+
+
+def test_a_new_baseline_is_planned_at_once_and_the_same_one_changes_nothing() -> None:
+    endpoint = an_endpoint(last_run_at=NOW, next_run_at=at(SECOND), next_source=Source.MANUAL)
+    assert redefined(endpoint, an_endpoint(), now=NOW, cron=CRON) == Amended(endpoint)
+    hourly = redefined(endpoint, an_endpoint(baseline=Every(HOUR)), now=NOW, cron=CRON).endpoint
+    assert (hourly.next_run_at, hourly.next_source) == (at(HOUR), Source.BASELINE_INTERVAL)
+
+
+def test_what_is_to_run_once_from_now_on_keeps_no_interval_hint() -> None:
+    hinted = an_endpoint(interval_hint=IntervalHint(MINUTE, at(HOUR)), next_run_at=at(MINUTE))
+    once = redefined(hinted, an_endpoint(baseline=Once(at(2 * HOUR))), now=NOW, cron=CRON).endpoint
+    assert once.interval_hint is None
+    assert (once.next_run_at, once.next_source) == (at(2 * HOUR), Source.BASELINE_ONCE)
 
 
 HINT = OneShotHint(at(MINUTE), at(HOUR))

@@ -17,15 +17,16 @@ class SystemClock:
 
 
 class FastClock:
-    """A clock that starts now and then runs so many times as fast: a day in minutes, for demonstrations."""
+    """A clock that starts somewhere and then runs so many times as fast: a day in minutes."""
 
-    def __init__(self, speed: float) -> None:
+    def __init__(self, speed: float, start: datetime | None = None) -> None:
         self._speed = speed
-        self._start = datetime.now(UTC)
+        self._began = datetime.now(UTC)
+        self._start = start or self._began
 
     def now(self) -> datetime:
         """The present moment, as this clock sees it."""
-        return self._start + (datetime.now(UTC) - self._start) * self._speed
+        return self._start + (datetime.now(UTC) - self._began) * self._speed
 
     async def sleep(self, span_ms: float) -> None:
         """Come back when that span has passed on this clock."""

@@ -131,10 +131,8 @@ def _check_url(url: str) -> None:
         host, port = parts.hostname, parts.port
     except ValueError:
         raise InvalidRequest("url cannot be read.", "url") from None
-    if parts.scheme not in {"http", "https"}:
-        raise InvalidRequest("url must start with http:// or https://.", "url")
-    if not host or port == 0:
-        raise InvalidRequest("url must name a host, and a port above 0 if any.", "url")
+    if parts.scheme not in {"http", "https"} or not host or port == 0:
+        raise InvalidRequest("url must be http:// or https:// with a host, and no port 0.", "url")
     if "@" in parts.netloc:
         raise InvalidRequest("url must hold no password; use an Authorization header.", "url")
 

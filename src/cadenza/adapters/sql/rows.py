@@ -179,8 +179,24 @@ def read_open_run(row: Row, read: Read) -> Run | None:
 def write_run(run: Run) -> tuple[Any, ...]:
     """The columns of a closed run, in the order of the fields of `Run`."""
     assert run.status is not None, "an open run stands in its endpoint's state"
-    response = None if run.response is None else orjson.dumps(run.response).decode()
-    return (*run[:7], run.source.value, *run[8:11], run.status.value, *run[12:18], response)
+    response = None if run.response is None else _document(run.response)
+    words = (_storable(run.error), _storable(run.reason))
+    return (*run[:7], run.source.value, *run[8:11], run.status.value, *run[12:16], *words, response)
+
+
+def _document(response: Any) -> str:
+    """A response as JSON; what cannot be said in JSON is kept as text, so that it costs no other run."""
+    try:
+        return orjson.dumps(response).decode()
+    except TypeError:
+        return orjson.dumps(_storable(str(response))).decode()
+
+
+def _storable(text: str | None) -> str | None:
+    """A text without the characters that a database refuses."""
+    if text is None or (text.isascii() and "\0" not in text):
+        return text
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def read_run(row: Row, read: Read) -> Run:

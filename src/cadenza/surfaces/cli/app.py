@@ -11,11 +11,13 @@ from cadenza.surfaces.cli.exits import Exit, exit_code
 from cadenza.surfaces.cli.launchers import Launchers
 from cadenza.surfaces.cli.sim import sim_app
 from cadenza.surfaces.cli.stdout import write
+from cadenza.surfaces.cli.upkeep import show_findings, show_migration
 
 Demo = Annotated[
     bool,
     Parameter(help="Load the flash-sale endpoints against a built-in world, to have something to watch."),
 ]
+Json = Annotated[bool, Parameter(help="Print one JSON document.")]
 Speed = Annotated[float, Parameter(help="How many times as fast as real time the demo's world moves.")]
 
 
@@ -28,6 +30,21 @@ def build(launchers: Launchers) -> App:
     def up(*, demo: Demo = False, speed: Speed = 1.0) -> int:
         """Start everything in one process, and serve until stopped."""
         return launchers.up(demo=demo, speed=speed)
+
+    @app.command(help_epilogue="Example: CADENZA_DATABASE_URL=postgresql://localhost/cadenza cadenza worker")
+    def worker() -> int:
+        """Run one worker until it is stopped; on PostgreSQL, any number may run."""
+        return launchers.worker()
+
+    @app.command(help_epilogue="Example: cadenza migrate --json")
+    def migrate(*, json: Json = False) -> int:
+        """Bring the tables of the database up to date."""
+        return show_migration(launchers.migrate(), as_json=json)
+
+    @app.command(help_epilogue="Example: cadenza doctor")
+    def doctor(*, json: Json = False) -> int:
+        """Check settings, database and surroundings, and advise. Exits with 1 when a check fails."""
+        return show_findings(launchers.doctor(), as_json=json)
 
     return app
 

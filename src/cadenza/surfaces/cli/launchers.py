@@ -1,7 +1,8 @@
 """What the command line starts, handed in by its root."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:  # Only for its name: importing it costs more time than `cadenza --help` has.
     from cadenza.sim.report import Report
@@ -23,9 +24,29 @@ class UpLauncher(Protocol):
         ...
 
 
+class Migration(NamedTuple):
+    """The version of a schema, before and after; None if there was none."""
+
+    database: str
+    before: str | None
+    after: str
+
+
+class Finding(NamedTuple):
+    """What a self-check found, and what to do about it."""
+
+    name: str
+    passed: bool
+    detail: str
+    advice: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launchers:
     """One for each command that starts something."""
 
     sim: SimLauncher
     up: UpLauncher
+    worker: Callable[[], int]
+    migrate: Callable[[], Migration]
+    doctor: Callable[[], Sequence[Finding]]

@@ -1,0 +1,195 @@
+"""Runs Python functions that were registered by name."""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import orjson
+
+from cadenza.domain.checks import LONGEST_TEXT
+from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.run import Claim, Outcome, RunStatus
+from cadenza.domain.target import CallableTarget, Json
+
+Function = Callable[..., Any]
+LARGEST_RESPONSE = 16_384
+DEFAULT_THREADS = 16
+OPTIONAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class Registered(NamedTuple):
+    """A function, and how it wants to be called."""
+
+    function: Function
+    awaits: bool
+    wants_context: bool
+
+
+class CallableDispatcher:
+    """Calls async functions in the loop, and others in threads.
+
+    A thread cannot be stopped. A function that outlives its timeout keeps its
+    thread until it returns, and nothing is put on top of it: its endpoint's next
+    run fails and says why, and when such functions hold every thread, so does
+    every other run that needs one. Threads do not keep the program from ending.
+    """
+
+    def __init__(
+        self, *, threads: int = DEFAULT_THREADS, context: Callable[[Claim], object] = lambda claim: claim
+    ) -> None:
+        self._functions: dict[str, Registered] = {}
+        self._context = context
+        self._threads = Threads(threads)
+
+    def register(self, name: str, function: Function) -> None:
+        """Make a function known; it takes nothing, or the claim it runs for."""
+        if name in self._functions:
+            raise Conflict(f"A function is already registered as {name!r}.")
+        self._functions[name] = _examined(name, function)
+
+    async def execute(self, claim: Claim) -> Outcome:
+        """Call the function once; what it raises is a failure."""
+        loop, target = asyncio.get_running_loop(), claim.endpoint.target
+        assert isinstance(target, CallableTarget), "only callable targets come here"
+        registered = self._functions.get(target.function)
+        if registered is None:
+            return Outcome(RunStatus.FAILURE, error=f"no function is registered as {target.function!r}")
+        began = loop.time()
+        outcome = await self._called(claim, registered)
+        return outcome._replace(duration_ms=max(0, round((loop.time() - began) * 1_000)))
+
+    async def _called(self, claim: Claim, registered: Registered) -> Outcome:
+        try:
+            return Outcome(RunStatus.SUCCESS, response=as_response(await self._result(claim, registered)))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return Outcome(RunStatus.FAILURE, error="CancelledError: the function cancelled itself")
+        except Held as held:
+            return Outcome(RunStatus.FAILURE, error=str(held))
+        except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever a function does is its own failure
+            return Outcome(RunStatus.FAILURE, error=described(problem))
+
+    async def _result(self, claim: Claim, registered: Registered) -> object:
+        arguments = (self._context(claim),) if registered.wants_context else ()
+        call = partial(registered.function, *arguments)
+        result = call() if registered.awaits else await self._threads.run(claim.key, call)
+        return await result if inspect.isawaitable(result) else result
+
+
+class Held(Exception):
+    """There is no thread to run in, because functions do not end."""
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A function that runs in a thread."""
+
+    ended: asyncio.Future[tuple[object, Exception | None]]
+    overdue: bool = False
+    """Whether whoever waited for it has gone."""
+
+
+class Threads:
+    """As many at a time as there are places; a place is free when its function has really ended."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._free = asyncio.Semaphore(places)
+        self._calls: dict[EndpointKey, _Call] = {}
+
+    async def run(self, key: EndpointKey, function: Callable[[], object]) -> object:
+        """The function's result; one whose caller gives up before there is a place is never called."""
+        self._check_held(key)
+        await self._free.acquire()
+        try:
+            self._check_held(key)
+            call = self._started(key, function)
+        except BaseException:
+            self._free.release()
+            raise
+        try:
+            result, problem = await call.ended
+        except asyncio.CancelledError:
+            call.overdue = True
+            raise
+        if problem is not None:
+            raise problem
+        return result
+
+    def _check_held(self, key: EndpointKey) -> None:
+        if key in self._calls:
+            raise Held("its last run has outlived its timeout and has not ended yet")
+        if sum(call.overdue for call in self._calls.values()) >= self._places:
+            raise Held(f"all {self._places} threads are held by functions that outlived their timeouts")
+
+    def _started(self, key: EndpointKey, function: Callable[[], object]) -> _Call:
+        loop = asyncio.get_running_loop()
+        call, context = _Call(loop.create_future()), copy_context()
+
+        def ended(result: tuple[object, Exception | None]) -> None:
+            del self._calls[key]
+            self._free.release()
+            if not call.ended.done():
+                call.ended.set_result(result)
+
+        def body() -> None:
+            result = context.run(_caught, function)
+            with suppress(RuntimeError):  # The loop may be closed by now, and nobody waits any more.
+                loop.call_soon_threadsafe(ended, result)
+
+        threading.Thread(target=body, name=f"callable {key.id}", daemon=True).start()
+        self._calls[key] = call
+        return call
+
+
+def _caught(function: Callable[[], object]) -> tuple[object, Exception | None]:
+    try:
+        return function(), None
+    except Exception as problem:  # noqa: BLE001 - it is raised again where it is waited for
+        return None, problem
+    except BaseException as problem:  # noqa: BLE001 - a function that would end its thread has failed
+        return None, RuntimeError(f"{type(problem).__name__}: {problem}")
+
+
+def _examined(name: str, function: Function) -> Registered:
+    awaits = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - an object may have an async one
+    )
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return Registered(function, awaits, wants_context=False)
+    needed = [one for one in parameters if one.default is one.empty and one.kind not in OPTIONAL]
+    if len(needed) > 1 or any(one.kind is one.KEYWORD_ONLY for one in needed):
+        raise InvalidRequest(f"{name!r} must take one argument, the run, or none.", "function")
+    return Registered(function, awaits, wants_context=bool(needed))
+
+
+def as_response(value: object) -> Json:
+    """What is recorded of a result: itself, if it is JSON of a bearable size."""
+    try:
+        encoded = orjson.dumps(value)
+    except TypeError:
+        return {"unrecorded": f"a {type(value).__name__} that is not JSON"}
+    if len(encoded) > LARGEST_RESPONSE:
+        return {"unrecorded": f"{len(encoded)} bytes, where {LARGEST_RESPONSE} are kept"}
+    response: Json = orjson.loads(encoded.replace(b"\\u0000", b"\\ufffd"))  # PostgreSQL takes no NUL.
+    return response
+
+
+def described(problem: BaseException) -> str:
+    """An exception in one bounded sentence that any store can keep."""
+    try:
+        told = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+    except Exception:  # noqa: BLE001 - not even its text can be had
+        told = type(problem).__name__
+    return told[:LONGEST_TEXT].encode(errors="replace").decode().replace("\0", "?")

@@ -1,0 +1,83 @@
+"""Secrets at rest: encrypted, tied to their place, and readable across a change of keys."""
+
+import os
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from typing import Self
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from cadenza.domain.errors import InvalidRequest, Unavailable
+
+KEY_BYTES = 32
+NONCE_BYTES = 12
+VERSION = "v1"
+
+
+class SecretBox:
+    """Seals texts with AES-256-GCM under the first of its keys, and opens what any of them sealed.
+
+    A sealed text opens only in the place it was sealed for, so a row that was
+    copied to another tenant or name stays closed.
+    """
+
+    def __init__(self, keys: Mapping[str, bytes]) -> None:
+        if not keys:
+            raise InvalidRequest("A secret box needs a key.", "secret_keys")
+        for key_id, key in keys.items():
+            _check_key(key_id, key)
+        self._ciphers = {key_id: AESGCM(key) for key_id, key in keys.items()}
+        self._current = next(iter(keys))
+
+    @classmethod
+    def from_setting(cls, setting: str) -> Self:
+        """The box for `id:base64` pairs with commas between them, the current key first."""
+        pairs = [entry.strip().partition(":") for entry in setting.split(",") if entry.strip()]
+        return cls({key_id: _decoded(key) for key_id, _, key in pairs})
+
+    def seal(self, text: str, *, place: tuple[str, str]) -> str:
+        """The text, readable with the current key alone and for this place: tenant and name."""
+        nonce = os.urandom(NONCE_BYTES)
+        sealed = self._ciphers[self._current].encrypt(nonce, text.encode(), _bound(self._current, place))
+        return f"{VERSION}.{self._current}.{urlsafe_b64encode(nonce + sealed).decode()}"
+
+    def open(self, sealed: str, *, place: tuple[str, str]) -> str:
+        """The text that was sealed for this place; Unavailable if no key fits."""
+        version, _, rest = sealed.partition(".")
+        key_id, _, payload = rest.partition(".")
+        cipher = self._ciphers.get(key_id)
+        if version != VERSION or cipher is None:
+            raise Unavailable(
+                f"A secret was sealed with the key {key_id!r}, which is not among the settings."
+            )
+        try:
+            data = urlsafe_b64decode(payload)
+            opened = cipher.decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], _bound(key_id, place))
+        except (InvalidTag, ValueError):
+            raise Unavailable(
+                "A secret could not be opened: it was changed, or moved from its place."
+            ) from None
+        return opened.decode()
+
+    def is_stale(self, sealed: str) -> bool:
+        """Should it be sealed anew, because its key is no longer the current one?"""
+        return not sealed.startswith(f"{VERSION}.{self._current}.")
+
+
+def _check_key(key_id: str, key: bytes) -> None:
+    if not key_id.isalnum() or len(key) != KEY_BYTES:
+        raise InvalidRequest(f"A key is an id of letters and digits, and {KEY_BYTES} bytes.", "secret_keys")
+
+
+def _decoded(key: str) -> bytes:
+    try:
+        return urlsafe_b64decode(key.replace("+", "-").replace("/", "_"))
+    except ValueError:
+        raise InvalidRequest("A key must be written in base64.", "secret_keys") from None
+
+
+def _bound(key_id: str, place: tuple[str, str]) -> bytes:
+    """The place, spelled so that no two places are spelled alike."""
+    tenant_id, name = place
+    return f"{VERSION}:{key_id}:{len(tenant_id)}:{tenant_id}:{name}".encode()

@@ -1,0 +1,36 @@
+"""The SQL that leads from one version of the schema to the newest."""
+
+from pathlib import Path
+from typing import Any, cast
+
+from alembic import command
+from alembic.config import Config
+
+HERE = Path(__file__).parent
+
+
+class _Statements(list[str]):
+    """Takes what Alembic writes, one statement at a time."""
+
+    def write(self, text: str) -> None:
+        statement = text.strip()
+        if statement and not statement.startswith("--"):
+            self.append(statement)
+
+    def flush(self) -> None:
+        """Everything is taken at once."""
+
+
+def statements(dialect: str, before: str | None, after: str = "head") -> list[str]:
+    """The statements for one dialect, those that record the new version among them.
+
+    Alembic writes them and the stores' own drivers carry them out, so that no
+    migration needs a second driver, and a whole upgrade is one transaction.
+    """
+    written = _Statements()
+    config = Config(output_buffer=cast("Any", written))
+    config.set_main_option("script_location", str(HERE).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["dialect"] = dialect
+    command.upgrade(config, f"{before}:{after}" if before else after, sql=True)
+    return list(written)

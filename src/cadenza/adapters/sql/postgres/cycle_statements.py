@@ -1,0 +1,142 @@
+"""The statements of every cycle: claim, start, settle. Each takes a whole batch and is one commit."""
+
+from cadenza.adapters.sql.postgres.arrays import assigned, given
+from cadenza.adapters.sql.rows import READ, WRITTEN
+from cadenza.domain.run import Run
+
+STATE = ", ".join(column for column in READ if column.startswith("s."))
+
+BOUNDS = (16, 128, 1_024, 8_192)
+"""Limits that the planner knows: it would take a parameter for a tenth of the table, and scan it whole."""
+
+OWN = (
+    "s.claimable_at IS NOT NULL AND (s.tenant_id, s.claimable_at) >= (served.tenant_id, '-infinity')"
+    " AND (s.tenant_id, s.claimable_at) <= (served.tenant_id, $1)"
+)
+"""A tenant's due rows, said so that only the index by tenant will do: the other holds everyone's backlog."""
+
+
+def _next_tenant(after: str) -> str:
+    """The first tenant after one, in the order of a ring, and its soonest moment: a jump in the index."""
+    head = "SELECT tenant_id, claimable_at FROM endpoint_states WHERE claimable_at IS NOT NULL"
+    first = "ORDER BY tenant_id, claimable_at LIMIT 1"
+    return f"(SELECT * FROM (({head} AND tenant_id > {after} {first}) UNION ALL ({head} {first})) r LIMIT 1)"
+
+
+def _claim(bound: int) -> str:
+    """Parameters: horizon, limit, token, until, run ids, now, the tenant last served, tenants at most.
+
+    1. If more is due than the limit, some tenants get their turn, each the same
+       share, as the ring of tenants goes round from claim to claim.
+    2. What is left of the limit goes to the soonest.
+    3. All of these leave the due set, carry the lease and open their runs.
+
+    Rows that others hold are skipped, so nothing here ever waits.
+    """
+    due = "SELECT s.tenant_id, s.endpoint_id, s.claimable_at, s.rank FROM endpoint_states s"
+    return f"""
+WITH RECURSIVE crowd AS MATERIALIZED (
+    SELECT count(*) > $2::int AS crowded FROM (
+        SELECT FROM (
+            SELECT FROM endpoint_states WHERE claimable_at <= $1 ORDER BY claimable_at LIMIT {bound + 1}
+        ) AS due LIMIT $2::int + 1
+    ) AS first
+), turn (tenant_id, soonest, place, began) AS (
+    SELECT n.tenant_id, n.claimable_at, 1, n.tenant_id FROM crowd, LATERAL {_next_tenant("$7::text")} AS n
+    WHERE crowd.crowded
+    UNION ALL
+    SELECT n.tenant_id, n.claimable_at, turn.place + 1, turn.began
+    FROM turn, LATERAL {_next_tenant("turn.tenant_id")} AS n
+    WHERE turn.place < $8::int AND n.tenant_id <> turn.began
+), served AS MATERIALIZED (
+    SELECT tenant_id FROM turn WHERE soonest <= $1
+), shared AS MATERIALIZED (
+    SELECT own.* FROM served, LATERAL (SELECT * FROM (
+        {due} WHERE {OWN} ORDER BY s.tenant_id, s.claimable_at, s.rank LIMIT {bound} FOR UPDATE SKIP LOCKED
+    ) AS due LIMIT (SELECT $2::int / greatest(count(*), 1) FROM served)) AS own
+), soonest AS MATERIALIZED (
+    SELECT * FROM (
+        {due} WHERE s.claimable_at <= $1
+        AND (s.tenant_id, s.endpoint_id) NOT IN (SELECT tenant_id, endpoint_id FROM shared)
+        ORDER BY s.claimable_at, s.rank LIMIT {bound} FOR UPDATE SKIP LOCKED
+    ) AS due LIMIT (SELECT $2::int - count(*) FROM shared)
+), chosen AS MATERIALIZED (
+    SELECT *, row_number() OVER (ORDER BY claimable_at, rank)::int AS place
+    FROM (SELECT * FROM shared UNION ALL SELECT * FROM soonest) AS due
+), leased AS (
+    UPDATE endpoint_states s SET claimable_at = NULL, tidy_at = NULL, lease_token = $3, lease_until = $4,
+        run_id = ($5::text[])[c.place], run_slot = coalesce(s.open_slot_at, s.next_run_at),
+        run_due_at = s.claimable_at, run_attempt = coalesce(s.open_slot_attempts, 0) + 1,
+        run_source = s.next_source, run_claimed_at = $6,
+        run_started_at = CASE WHEN s.claimable_at <= $6 THEN $6 END
+    FROM chosen c WHERE s.tenant_id = c.tenant_id AND s.endpoint_id = c.endpoint_id
+    RETURNING s.endpoint_id, s.tenant_id, {STATE}, c.place
+), lease AS (
+    INSERT INTO leases (token, until) SELECT $3, $4 WHERE EXISTS (SELECT FROM leased)
+)
+SELECT {", ".join(READ)}, (SELECT tenant_id FROM turn ORDER BY place DESC LIMIT 1) AS last_served
+FROM leased s JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id ORDER BY s.place
+"""
+
+
+CLAIMS = {bound: _claim(bound) for bound in BOUNDS}
+
+HELD_AS_CLAIMED = "s.run_id = g.id AND s.lease_token IS NOT DISTINCT FROM g.token AND s.version = g.version"
+"""IS NOT DISTINCT FROM uses no index: a batch has one token, so looking rows up by it would be quadratic."""
+
+
+def _locked(*columns: str, first: int) -> str:
+    """Lock the rows of a batch in the order of their keys, and count those that nobody has steered."""
+    return f"""
+WITH locked AS MATERIALIZED (
+    SELECT g.id, {HELD_AS_CLAIMED} AS unsteered FROM {given("g", *columns, first=first)}
+    JOIN endpoint_states s ON s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id
+    ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s
+), agreed AS MATERIALIZED (
+    SELECT count(*) FILTER (WHERE unsteered) AS count FROM locked
+)"""
+
+
+OF_CLAIM = ("id", "tenant_id", "endpoint_id", "token", "version")
+STARTED = (*OF_CLAIM, "slot", "due_at", "source", "started_at", "starts")
+START = f"""{_locked(*OF_CLAIM, first=2)}, started AS (
+    UPDATE endpoint_states s
+    SET run_slot = g.slot, run_due_at = g.due_at, run_source = g.source, run_started_at = g.started_at
+    FROM {given("g", *STARTED, first=2)}
+    WHERE s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id AND {HELD_AS_CLAIMED} AND g.starts
+    AND (SELECT count FROM agreed) >= $1::int
+)
+SELECT id FROM locked WHERE unsteered
+"""
+"""Parameters: how many must be unsteered for anything to be written, and the columns of `STARTED`."""
+
+KEPT = {
+    field: f"run_{field}" for field in ("slot", "due_at", "attempt", "source", "claimed_at", "started_at")
+}
+"""What the row knows of its run. It stays there when the run is over; without a run id it means nothing."""
+CHANGED = WRITTEN[:-3]
+"""What an outcome may change: all but whether the endpoint is enabled, archived and its job active."""
+RUN = ("id", "tenant_id", "endpoint_id", *(field for field in Run._fields if field not in OF_CLAIM))
+SETTLED = (*OF_CLAIM, *RUN[3:], *CHANGED)
+
+
+def _closed(field: str) -> str:
+    return f"coalesce(g.{field}, s.{KEPT[field]}) AS {field}" if field in KEPT else f"g.{field}"
+
+
+SETTLE = f"""{_locked(*OF_CLAIM, first=2)}, settled AS (
+    UPDATE endpoint_states s
+    SET {assigned("g", *CHANGED)}, lease_token = NULL, lease_until = NULL, run_id = NULL
+    FROM {given("g", *SETTLED, first=2)}
+    WHERE s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id AND {HELD_AS_CLAIMED}
+    AND (SELECT count FROM agreed) >= $1::int
+    RETURNING {", ".join(map(_closed, RUN))}
+), added AS (
+    INSERT INTO runs ({", ".join(RUN)}) SELECT {", ".join(RUN)} FROM settled
+)
+SELECT id FROM settled
+"""
+"""Parameters: how many must be unsteered for anything to be written, and the columns of `SETTLED`.
+
+Of a run that was started, the row knows when and for what, so `KEPT` need not be sent.
+"""

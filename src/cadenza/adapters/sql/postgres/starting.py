@@ -1,0 +1,66 @@
+"""The second look at claims that waited for their moment."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from cadenza.adapters.sql.postgres import statements as sql
+from cadenza.adapters.sql.postgres.arrays import arrays
+from cadenza.adapters.sql.postgres.cycle_statements import START
+from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.sql.postgres.reading import as_it_is, holds
+from cadenza.adapters.sql.rows import VERSION, Row, read_endpoint
+from cadenza.domain.due import Cancel, Recheck, Start
+from cadenza.domain.run import Claim
+from cadenza.ports.store import Decide
+
+
+async def start(pool: PostgresPool, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
+    """Decide on the endpoints as they were claimed; if any was steered since, on fresh rows."""
+    if not claims:
+        return []
+    answers = [decide(held.endpoint, held) for held in claims]
+    unsteered = await pool.ask(START, len(answers), *arrays(_started(answer) for answer in answers))
+    if len(unsteered) == len(answers):
+        return [*answers]
+    return await pool.write(lambda connection: _start_fresh(connection, claims, decide))
+
+
+async def _start_fresh(
+    connection: Connection, claims: Sequence[Claim], decide: Decide
+) -> list[Recheck | None]:
+    found = await connection.fetch(sql.GET_MANY_LOCKED, *arrays({held.key for held in claims}))
+    rows: dict[tuple[str, str], Row] = {(row[0], row[1]): row for row in found}
+    answers = [_recheck(rows.get(held.key), held, decide) for held in claims]
+    starting = [_started(answer) for answer in answers if isinstance(answer, Start)]
+    if starting:
+        await connection.fetch(START, 0, *arrays(starting))
+    return answers
+
+
+def _recheck(row: Row | None, held: Claim, decide: Decide) -> Recheck | None:
+    if row is None or not holds(row, held):
+        return None
+    answer = decide(read_endpoint(row, as_it_is), held)
+    return (
+        answer
+        if isinstance(answer, Cancel)
+        else answer._replace(claim=answer.claim._replace(version=row[VERSION]))
+    )
+
+
+def _started(answer: Recheck) -> tuple[Any, ...]:
+    """The columns `STARTED`."""
+    claim = answer.claim
+    tenant_id, endpoint_id = claim.key
+    return (
+        claim.run_id,
+        tenant_id,
+        endpoint_id,
+        claim.token,
+        claim.version,
+        claim.slot,
+        claim.due_at,
+        claim.source.value,
+        claim.started_at,
+        isinstance(answer, Start),
+    )

@@ -1,0 +1,106 @@
+"""The store on PostgreSQL."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from cadenza.adapters.memory.bell import MemoryBell
+from cadenza.adapters.quiet import NoLog
+from cadenza.adapters.sql.postgres import keeping, listing
+from cadenza.adapters.sql.postgres import statements as sql
+from cadenza.adapters.sql.postgres.bell import Listener
+from cadenza.adapters.sql.postgres.claiming import Turns, Wanted
+from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.sql.postgres.settling import Batch, finalize
+from cadenza.adapters.sql.postgres.starting import start
+from cadenza.adapters.sql.postgres.sweeping import sweep
+from cadenza.domain.due import Recheck
+from cadenza.domain.endpoint import Endpoint, EndpointKey
+from cadenza.domain.job import Job
+from cadenza.domain.run import Claim, Completion, Run
+from cadenza.domain.settle import Settled
+from cadenza.domain.steer import Amended, Change, HintRecord
+from cadenza.ports.ids import Ids
+from cadenza.ports.log import Logger
+from cadenza.ports.store import FIRST_PAGE, Decide, Page, Settle, Sweeping
+
+NO_LOG = NoLog()
+
+
+class PostgresStore:
+    """Each method is one commit, however many workers share the database."""
+
+    def __init__(self, pool: PostgresPool, ids: Ids, log: Logger = NO_LOG) -> None:
+        self._pool = pool
+        self._ids = ids
+        self._turns = Turns(pool, ids)
+        self._listener = Listener(pool, log, ids.new())
+
+    async def close(self) -> None:
+        """Listen no more, let running work end, and hang up."""
+        await self._listener.close()
+        await self._pool.close()
+
+    async def add(self, endpoint: Endpoint) -> None:
+        await self._pool.write(partial(keeping.add, endpoint=endpoint))
+
+    async def get(self, key: EndpointKey) -> Endpoint:
+        return await listing.get(self._pool, key)
+
+    async def find(
+        self, tenant_id: str, *, job_id: str | None = None, page: Page = FIRST_PAGE
+    ) -> list[Endpoint]:
+        return await listing.find(self._pool, tenant_id, job_id, page)
+
+    async def amend(self, key: EndpointKey, change: Change) -> Amended:
+        return await self._pool.write(partial(keeping.amend, key=key, change=change, ids=self._ids))
+
+    async def claim_due(
+        self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
+    ) -> list[Claim]:
+        return await self._turns.claim(Wanted(now, now + within, lease_until, limit))
+
+    async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
+        return await start(self._pool, claims, decide)
+
+    async def renew(self, claims: Sequence[Claim], lease_until: datetime) -> set[str]:
+        tokens = list({held.token for held in claims})
+
+        async def work(connection: Connection) -> set[str]:
+            await connection.execute(sql.RENEW, lease_until, tokens)
+            return {row[0] for row in await connection.fetch(sql.HELD, tokens)}
+
+        held = await self._pool.write(work)
+        return held & {claim.run_id for claim in claims}
+
+    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
+        return await finalize(self._pool, Batch(completions, settle, self._ids))
+
+    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
+        return await self._pool.write(partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids))
+
+    async def next_due(self) -> datetime | None:
+        rows = await self._pool.ask(sql.NEXT_DUE)
+        return rows[0][0] if rows else None
+
+    def listen(self) -> MemoryBell:
+        return self._listener.bell()
+
+    async def run(self, tenant_id: str, run_id: str) -> Run:
+        return await listing.run(self._pool, tenant_id, run_id)
+
+    async def runs(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Run]:
+        return await listing.runs(self._pool, key, page)
+
+    async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
+        return await listing.hints(self._pool, key, page)
+
+    async def add_job(self, job: Job) -> None:
+        await self._pool.write(partial(keeping.add_job, job=job))
+
+    async def job(self, tenant_id: str, job_id: str) -> Job:
+        return await self._pool.write(partial(keeping.get_job, tenant_id=tenant_id, job_id=job_id))
+
+    async def activate(self, tenant_id: str, job_id: str, *, active: bool) -> Job:
+        work = partial(keeping.activate, tenant_id=tenant_id, job_id=job_id, active=active)
+        return await self._pool.write(work)

@@ -1,0 +1,38 @@
+"""What an operator sets: variables `CADENZA_…`, or a file `.env`."""
+
+from typing import Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from cadenza.domain.errors import InvalidRequest
+
+
+class Settings(BaseSettings):
+    """Everything that can be set, with its default."""
+
+    model_config = SettingsConfigDict(env_prefix="CADENZA_", env_file=".env", extra="ignore", frozen=True)
+
+    database_url: str = "sqlite:///cadenza.db"
+    sqlite_synchronous: Literal["OFF", "NORMAL", "FULL", "EXTRA"] = "NORMAL"
+    worker_concurrency: int = Field(default=100, ge=1, le=100_000)
+    claim_limit: int = Field(default=500, ge=1, le=10_000)
+    claim_ahead_ms: int = Field(default=500, ge=0, le=60_000)
+    lease_ms: int = Field(default=30_000, ge=1_000, le=3_600_000)
+    jitter_ms: int = Field(default=3_000, ge=0, le=60_000)
+    grace_ms: int = Field(default=10_000, ge=0, le=600_000)
+    poll_ms: int = Field(default=1_000, ge=10, le=60_000)
+    allow_private_targets: bool = False
+    allow_targets: tuple[str, ...] = ()
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_json: bool = False
+
+
+def read_settings() -> Settings:
+    """The settings of this process; what is wrong with them is one sentence."""
+    try:
+        return Settings()
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        name = "_".join(["CADENZA", *(str(part).upper() for part in first["loc"])])
+        raise InvalidRequest(f"{name} is wrong: {first['msg']}.", name) from None

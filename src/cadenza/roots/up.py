@@ -1,0 +1,56 @@
+"""Everything in one process, on one file."""
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack
+from datetime import datetime
+
+from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.clock import FastClock, SystemClock
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.log import StructuredLog
+from cadenza.domain.errors import InvalidRequest
+from cadenza.engine.waiting import first_of
+from cadenza.ports.clock import Clock
+from cadenza.ports.store import Store
+from cadenza.roots.demo import FlashSale
+from cadenza.roots.settings import Settings, read_settings
+from cadenza.roots.stores import open_store
+from cadenza.roots.worker import Workshop, stop_on_signals, worker
+from cadenza.sim.corrected import TENANT
+
+FASTEST = 1_000
+
+
+def launch(*, demo: bool, speed: float) -> int:
+    """Serve until stopped; the exit code."""
+    if not 0 < speed <= FASTEST:
+        raise InvalidRequest(f"--speed must be above 0 and at most {FASTEST}.", "speed")
+    asyncio.run(serve(read_settings(), demo=demo, speed=speed))
+    return 0
+
+
+async def reached(store: Store) -> datetime:
+    """How far time has come in a store that a fast clock ran before: it must not start in its past."""
+    runs = [endpoint.last_run_at for endpoint in await store.find(TENANT) if endpoint.last_run_at]
+    return max([SystemClock().now(), *runs])
+
+
+async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
+    """Run a worker, and the demo beside it if wanted, until a signal comes."""
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    log = StructuredLog(level=level, as_json=settings.log_json)
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
+        clock: Clock = SystemClock() if speed == 1 else FastClock(speed, await reached(store))
+        shop = Workshop(store=store, clock=clock, log=log, callables=CallableDispatcher())
+        sale = None
+        if demo:
+            sale = FlashSale(store=store, clock=clock, log=log)
+            address = await stack.enter_async_context(sale.open())
+            settings = settings.model_copy(update={"allow_targets": (*settings.allow_targets, address)})
+        loop = await stack.enter_async_context(worker(settings, shop))
+        stop_on_signals(loop)
+        log.info("cadenza is up; stop it with Ctrl-C", demo=demo, speed=speed)
+        await first_of(loop.run(), *([sale.steer()] if sale is not None else []))
+        log.info("cadenza has stopped; everything that ended is settled")

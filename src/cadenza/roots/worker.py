@@ -1,0 +1,84 @@
+"""A worker: store, dispatchers and loop, from settings to a running object."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.dispatch import DispatcherByTarget
+from cadenza.adapters.http.dispatcher import HttpDispatcher
+from cadenza.adapters.http.secrets import EnvironmentSecrets
+from cadenza.adapters.http.settings import HttpSettings
+from cadenza.adapters.quiet import NoQuota, NoTelemetry
+from cadenza.engine.execution import Executor
+from cadenza.engine.loop import Loop, LoopSettings
+from cadenza.engine.scheduler import Scheduler, SchedulerSettings
+from cadenza.engine.sweeper import Sweeper
+from cadenza.ports.clock import Clock
+from cadenza.ports.log import Logger
+from cadenza.ports.store import Store
+from cadenza.roots.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """What a worker works with."""
+
+    store: Store
+    clock: Clock
+    log: Logger
+    callables: CallableDispatcher
+
+
+@asynccontextmanager
+async def worker(settings: Settings, shop: Workshop) -> AsyncIterator[Loop]:
+    """A loop that is ready to run."""
+    async with AsyncExitStack() as stack:
+        reach = HttpSettings(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
+        http = await stack.enter_async_context(
+            HttpDispatcher(secrets=EnvironmentSecrets(), clock=shop.clock, settings=reach)
+        )
+        executor = Executor(
+            dispatcher=DispatcherByTarget(http=http, callables=shop.callables),
+            quota=NoQuota(),
+            clock=shop.clock,
+        )
+        yield _loop(settings, shop, executor)
+
+
+def _loop(settings: Settings, shop: Workshop, executor: Executor) -> Loop:
+    cron = CronsimCron()
+    scheduler = Scheduler(
+        store=shop.store,
+        executor=executor,
+        clock=shop.clock,
+        cron=cron,
+        telemetry=NoTelemetry(),
+        log=shop.log,
+        settings=SchedulerSettings(
+            claim_limit=settings.claim_limit,
+            concurrency=settings.worker_concurrency,
+            within_ms=settings.claim_ahead_ms,
+            lease_ms=settings.lease_ms,
+        ),
+    )
+    return Loop(
+        scheduler=scheduler,
+        executor=executor,
+        sweeper=Sweeper(store=shop.store, clock=shop.clock, cron=cron, log=shop.log),
+        store=shop.store,
+        clock=shop.clock,
+        log=shop.log,
+        settings=LoopSettings(
+            jitter_ms=settings.jitter_ms, grace_ms=settings.grace_ms, poll_ms=settings.poll_ms
+        ),
+    )
+
+
+def stop_on_signals(loop: Loop) -> None:
+    """SIGTERM and SIGINT ask for a clean end."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, loop.stop)

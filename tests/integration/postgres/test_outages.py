@@ -1,0 +1,123 @@
+"""A server that goes away and comes back."""
+
+import asyncio
+import time
+
+import pytest
+from tests.integration.postgres.world import a_store
+from tests.postgres import PASSWORD, Cluster, on_database
+
+from cadenza.adapters.sql.migrate import migrate
+from cadenza.domain.endpoint import evolve
+from cadenza.domain.errors import Unavailable
+from cadenza.domain.run import RunStatus
+from cadenza.domain.steer import Amended
+from cadenza.testing import FakeLog
+from cadenza.testing.contracts.bench import Bench
+
+
+async def test_what_was_committed_survives_a_crash_and_the_store_works_again(cluster: Cluster) -> None:
+    await migrate(cluster.url)
+    async with a_store(cluster.url) as store:
+        bench = Bench(store)
+        endpoint = await bench.add()
+        claim = await bench.claim_one()
+        cluster.stop("immediate")
+        with pytest.raises(Unavailable, match=r"does not answer|was lost|in time"):
+            await bench.end(claim)
+        with pytest.raises(Unavailable):
+            await store.next_due()
+        cluster.start()
+        (settled,) = await bench.end(claim)
+        assert settled is not None
+        assert [run.status for run in await bench.runs(endpoint)] == [RunStatus.SUCCESS]
+
+
+async def test_a_statement_in_flight_when_the_server_dies_is_unavailable(cluster: Cluster) -> None:
+    await migrate(cluster.url)
+    async with a_store(cluster.url) as store:
+        sleeping = asyncio.create_task(store._pool.ask("SELECT pg_sleep(30)"))
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(cluster.stop, "immediate")
+        with pytest.raises(Unavailable):
+            await asyncio.wait_for(sleeping, 10)
+        cluster.start()
+        assert await store.next_due() is None
+
+
+async def test_the_bell_comes_back_by_itself_and_says_once_that_it_was_away(cluster: Cluster) -> None:
+    await migrate(cluster.url)
+    log = FakeLog()
+    async with a_store(cluster.url, log=log) as store:
+        bench = Bench(store)
+        endpoint = await bench.add(next_run_at=bench.ms(3_600_000))
+        bell = store.listen()
+        await asyncio.sleep(0.3)
+        await asyncio.to_thread(cluster.stop, "fast")
+        await asyncio.sleep(2.5)
+        await asyncio.to_thread(cluster.start)
+        await asyncio.wait_for(bell.heard(), 10)  # For all that may have been missed.
+        await bench.tool(endpoint, "propose_next_time", nextRunInMs=5_000)
+        began = time.monotonic()
+        await asyncio.wait_for(bell.heard(), 5)
+        assert time.monotonic() - began < 2
+    assert len(log.lines) == 1
+
+
+async def test_a_pooler_that_swallows_notifications_is_noticed_once(database_url: str) -> None:
+    log = FakeLog()
+    async with a_store(database_url, log=log) as store:
+        listener = store._listener
+        listener.checked_every_s = listener.answered_s = 0.05
+        listener._heard = lambda *_: None  # type: ignore[method-assign]
+        store.listen()
+        await asyncio.sleep(0.6)
+    assert [line for line in log.lines if "does not pass notifications on" in str(line)] == log.lines
+    assert len(log.lines) == 1
+
+
+async def test_a_bell_that_hears_itself_warns_of_nothing(database_url: str) -> None:
+    log = FakeLog()
+    async with a_store(database_url, log=log) as store:
+        store._listener.checked_every_s = 0.05
+        bell = store.listen()
+        await asyncio.sleep(0.5)
+        assert not bell._rang.is_set()
+    assert log.lines == []
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda url: url.replace("correct%20horse", "wrong"), "refuses this user name or password"),
+        (lambda url: on_database(url, "nowhere"), "There is no database nowhere in PostgreSQL at 127.0.0.1"),
+        (lambda url: url.rsplit(":", 1)[0] + ":1/postgres", "PostgreSQL at 127.0.0.1:1 does not answer."),
+        (lambda url: url.replace("127.0.0.1", "nowhere.invalid"), "does not answer"),
+        (lambda url: url.replace("postgresql://", "mysql://"), "does not begin with postgresql://"),
+    ],
+)
+async def test_a_wrong_url_is_one_sentence_without_the_password(
+    cluster: Cluster, change: "object", sentence: str
+) -> None:
+    url = change(cluster.tcp_url)  # type: ignore[operator]
+    with pytest.raises(Unavailable) as caught:
+        async with a_store(url) as store:
+            await store.next_due()
+    assert sentence in caught.value.message
+    assert caught.value.message.count(". ") == 0
+    for secret in (PASSWORD, "correct", "wrong"):
+        assert secret not in caught.value.message
+
+
+async def test_missing_tables_are_named(cluster: Cluster) -> None:
+    async with a_store(cluster.url) as store:
+        with pytest.raises(Unavailable, match="run `cadenza migrate`"):
+            await store.next_due()
+
+
+async def test_a_text_that_cannot_be_stored_is_refused(database_url: str) -> None:
+    async with a_store(database_url) as store:
+        bench = Bench(store)
+        endpoint = await bench.add()
+        with pytest.raises(Exception, match="cannot be stored"):
+            await store.amend(endpoint.key, lambda fresh: Amended(evolve(fresh, pause_reason="\0")))

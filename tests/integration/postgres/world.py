@@ -1,0 +1,43 @@
+"""A store on PostgreSQL with a bench to drive it."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from cadenza.adapters.sql.definition import write_definition
+from cadenza.adapters.sql.postgres import statements as sql
+from cadenza.adapters.sql.postgres.arrays import arrays
+from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.sql.postgres.store import PostgresStore
+from cadenza.adapters.sql.rows import write_state
+from cadenza.domain.endpoint import Endpoint
+from cadenza.ports.log import Logger
+from cadenza.testing import FakeIds, FakeLog, an_endpoint
+
+
+@asynccontextmanager
+async def a_store(url: str, *, name: str = "id", log: Logger | None = None) -> AsyncIterator[PostgresStore]:
+    store = PostgresStore(PostgresPool(url), FakeIds(name), log or FakeLog())
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def fill(pool: PostgresPool, endpoints: Sequence[Endpoint]) -> None:
+    """Keep many endpoints at once."""
+
+    async def work(connection: Connection) -> None:
+        owned = [(*one.key, one.job_id, one.name, None, write_definition(one)) for one in endpoints]
+        await connection.copy_records_to_table("endpoints", records=owned)
+        await connection.execute(sql.ADD_STATE, *arrays([(*one.key, *write_state(one)) for one in endpoints]))
+        await connection.execute("ANALYZE endpoints; ANALYZE endpoint_states")
+
+    await pool.write(work)
+
+
+def many(count: int, due_at: datetime, tenant_id: str = "default") -> list[Endpoint]:
+    return [
+        an_endpoint(f"{tenant_id}-{number:06}", next_run_at=due_at, tenant_id=tenant_id)
+        for number in range(count)
+    ]

