@@ -77,7 +77,7 @@ def a_claim(url: str) -> Claim:
     )
 
 
-async def crowd(one: Lap, concurrency: int, each: int) -> float:
+async def crowd(one: Lap, *, concurrency: int, each: int) -> float:
     """Exchanges per second, with so many at a time."""
 
     async def worker() -> None:
@@ -89,7 +89,7 @@ async def crowd(one: Lap, concurrency: int, each: int) -> float:
     return concurrency * each / (perf_counter() - began)
 
 
-async def measure(concurrency: int, count: int, laps: int) -> dict[str, float]:
+async def measure(**sizes: int) -> dict[str, float]:
     """Laps take turns, so that a noisy moment of the machine meets both; the median ratio counts."""
     async with (
         a_server() as url,
@@ -110,31 +110,28 @@ async def measure(concurrency: int, count: int, laps: int) -> dict[str, float]:
             outcome = await dispatcher.execute(claim)
             assert outcome.status is RunStatus.SUCCESS, outcome
 
-        return await compared(bare, dispatched, concurrency=concurrency, count=count, laps=laps)
+        return await compared({"bare": bare, "dispatched": dispatched}, **sizes)
 
 
-async def compared(
-    bare: Lap, dispatched: Lap, *, concurrency: int, count: int, laps: int
-) -> dict[str, float]:
+async def compared(pair: dict[str, Lap], *, concurrency: int, count: int, laps: int) -> dict[str, float]:
+    """Figures for the bare loop and ours, from laps in turn."""
     each = max(1, count // concurrency)
-    await crowd(bare, concurrency, 2)
-    await crowd(dispatched, concurrency, 2)
-    rates: dict[str, list[float]] = {"bare": [], "dispatched": []}
-    cpu: dict[str, float] = {"bare": 0.0, "dispatched": 0.0}
-    for _ in range(laps):
-        for name, one in (("bare", bare), ("dispatched", dispatched)):
+    rates: dict[str, list[float]] = {name: [] for name in pair}
+    cpu = dict.fromkeys(pair, 0.0)
+    for lap in range(laps + 1):
+        for name, one in pair.items():
             began = process_time()
-            rates[name].append(await crowd(one, concurrency, each))
-            cpu[name] += process_time() - began
-    exchanges = laps * each * concurrency
+            rate = await crowd(one, concurrency=concurrency, each=each)
+            if lap:  # The first opens the connections.
+                rates[name].append(rate)
+                cpu[name] += process_time() - began
     ratios = [ours / theirs for ours, theirs in zip(rates["dispatched"], rates["bare"], strict=True)]
+    exchanges = laps * each * concurrency
     return {
         "concurrency": concurrency,
-        "bare_per_s": round(max(rates["bare"])),
-        "dispatched_per_s": round(max(rates["dispatched"])),
+        **{f"{name}_per_s": round(max(rates[name])) for name in pair},
+        **{f"{name}_cpu_us": round(cpu[name] / exchanges * 1e6, 1) for name in pair},
         "ratio": round(median(ratios), 3),
-        "bare_cpu_us": round(cpu["bare"] / exchanges * 1e6, 1),
-        "dispatched_cpu_us": round(cpu["dispatched"] / exchanges * 1e6, 1),
         "goal_ratio": GOAL,
     }
 
@@ -154,7 +151,8 @@ def main() -> None:
         if options.serve:
             runner.run(serve())
             return
-        results = runner.run(measure(options.concurrency, options.count, options.laps))
+        sizes = {"concurrency": options.concurrency, "count": options.count, "laps": options.laps}
+        results = runner.run(measure(**sizes))
     if options.json:
         print(json.dumps(results))
     else:

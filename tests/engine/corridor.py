@@ -38,20 +38,14 @@ class Corridor:
         self.quota = FakeQuota()
         self.asked = Witness(self.quota)
         self.telemetry = FakeTelemetry()
-        around: dict[str, Any] = {
-            "store": self.store,
-            "clock": self.clock,
-            "cron": self.cron,
-            "log": self.log,
-        }
+        around = self._around()
         self.sweeper, self.steering = Sweeper(**around), Steering(**around)
         self.executor = Executor(dispatcher=self.dispatcher, quota=self._any(self.asked), clock=self.clock)
-        self.scheduler = Scheduler(
-            executor=self.executor,
-            telemetry=self.telemetry,
-            settings=SchedulerSettings(**settings),
-            **around,
-        )
+        run: dict[str, Any] = {"executor": self.executor, "telemetry": self.telemetry}
+        self.scheduler = Scheduler(settings=SchedulerSettings(**settings), **run, **around)
+
+    def _around(self) -> dict[str, Any]:
+        return {"store": self.store, "clock": self.clock, "cron": self.cron, "log": self.log}
 
     async def add(self, name: str = "endpoint", *, in_ms: int = 0, **fields: Any) -> Endpoint:
         """Keep an endpoint that is due so many milliseconds from now."""

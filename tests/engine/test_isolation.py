@@ -175,3 +175,37 @@ async def test_a_status_spelled_as_a_text_counts_like_the_status() -> None:
     corridor.dispatcher.on("endpoint", lambda _: Outcome(Corridor._any("success")))
     await corridor.tick()
     assert (await corridor.endpoint()).failure_count == 0
+
+
+async def test_a_short_timeout_counts_also_when_a_long_one_was_set_before() -> None:
+    corridor = Corridor()
+    for timeout_ms in (60_000, 30, 10):
+        await corridor.add(f"{timeout_ms}", policy=Policy(timeout_ms=timeout_ms))
+        corridor.dispatcher.on(f"{timeout_ms}", hang)
+    corridor.dispatcher.succeeds("60000")
+    statuses = [run.status for _, run, _ in await corridor.tick()]
+    assert statuses == ["success", "timeout", "timeout"]
+
+
+async def test_what_ended_in_time_leaves_no_timer_behind() -> None:
+    corridor = Corridor()
+    for name in ("fast", "odd"):
+        await corridor.add(name, policy=IMPATIENT)
+    corridor.dispatcher.on("odd", hang)
+    await corridor.tick()
+    await asyncio.sleep(0)
+    loop: Any = asyncio.get_running_loop()
+    assert [timer for timer in loop._scheduled if not timer.cancelled()] == []
+
+
+async def test_an_answer_that_came_in_time_is_not_cut_short_later() -> None:
+    corridor = Corridor()
+    await corridor.add("fast", policy=Policy(timeout_ms=5))
+    await corridor.add("slow", policy=Policy(timeout_ms=60_000))
+
+    async def rest(_: Claim) -> Outcome:
+        await asyncio.sleep(0.03)
+        return Outcome(RunStatus.SUCCESS)
+
+    corridor.dispatcher.on("slow", rest)
+    assert [run.status for _, run, _ in await corridor.tick()] == ["success", "success"]

@@ -1,19 +1,16 @@
 """Stop claiming, let runs finish within the grace, settle them, give back the rest, and return."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.engine.corridor import MINUTE, SUCCESS, Corridor
+from tests.engine.corridor import MINUTE, Corridor
 from tests.engine.witness import once
 from tests.engine.workers import Worker, by_hand, in_real_time, others
 
 from cadenza.domain.endpoint import OpenSlot
-from cadenza.domain.policy import Policy
-from cadenza.domain.run import Claim, Outcome, RunStatus
+from cadenza.domain.run import Claim, RunStatus
 from cadenza.testing.clock import NEW_YEAR
 
 GRACE = 10_000
@@ -207,31 +204,6 @@ async def test_in_real_time_a_stop_waits_for_a_short_run_and_not_for_a_long_one(
         await asyncio.sleep(0.005)
     assert cut == ["long"]
     assert [(await corridor.only_run(name)).status for name in ("short", "long")] == ["failure", "cancelled"]
-
-
-def stubborn(enough: asyncio.Event) -> Callable[[Claim], Any]:
-    """A run that goes on through every cancellation, until it is enough."""
-
-    async def behave(_: Claim) -> Outcome:
-        while not enough.is_set():
-            with suppress(asyncio.CancelledError):
-                await enough.wait()
-        return SUCCESS
-
-    return behave
-
-
-async def test_a_run_that_will_not_be_cancelled_does_not_keep_a_loop_from_stopping() -> None:
-    corridor, enough = in_real_time(), asyncio.Event()
-    await corridor.add(policy=Policy(timeout_ms=10))
-    corridor.dispatcher.on("endpoint", stubborn(enough))
-    async with Worker(corridor, grace_ms=20) as worker:
-        await asyncio.sleep(0.02)
-        worker.loop.stop()
-        await asyncio.wait({worker.task}, timeout=0.5)
-        stopped = worker.task.done()
-        enough.set()
-    assert stopped
 
 
 async def test_all_that_is_given_back_is_settled_before_the_loop_returns() -> None:

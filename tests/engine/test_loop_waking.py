@@ -213,3 +213,19 @@ async def test_a_loop_that_claims_ahead_sleeps_until_it_may() -> None:
     async with Worker(corridor, poll_ms=LONG):
         await corridor.clock.advance(35_000)
     assert (await corridor.runs())[0].claimed_at == NEW_YEAR + timedelta(seconds=20)
+
+
+async def test_a_bell_that_rings_while_claims_are_looked_at_is_heard() -> None:
+    corridor = by_hand(within_ms=MINUTE)
+    await corridor.add(in_ms=30_000)
+
+    async def nudge() -> Any:
+        await corridor.tool("propose_next_time", nextRunInMs=0)
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    corridor.store.after["start"] = once(nudge)
+    async with Worker(corridor, poll_ms=MINUTE):
+        await corridor.add("other", in_ms=MINUTE)
+        await corridor.clock.advance(0)
+        assert corridor.dispatcher.names() == ["endpoint"]

@@ -110,7 +110,7 @@ async def check(given_fields: dict[str, Any], tool: str, arguments: Any) -> None
     assert after.next_run_at == before.next_run_at or after.next_run_at >= corridor.clock.now()
 
 
-@settings(max_examples=400)
+@settings(max_examples=2 * settings().max_examples)
 @given(given_fields=endpoints, call=calls)
 def test_a_call_is_refused_or_makes_one_consistent_change(
     given_fields: dict[str, Any], call: tuple[str, Any]

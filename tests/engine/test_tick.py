@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from tests.engine.corridor import MINUTE, SUCCESS, Corridor, Crowd
-from tests.engine.workers import Worker, by_hand
+from tests.engine.witness import once
+from tests.engine.workers import Worker, by_hand, others
 
 from cadenza.domain.baseline import Cron
+from cadenza.domain.errors import Unavailable
 from cadenza.domain.policy import Misfire, Policy
 from cadenza.domain.run import Claim, Outcome, RunStatus
 from cadenza.domain.settle import FOR_GOOD
@@ -181,3 +183,41 @@ async def test_a_loop_emits_an_event_for_each_run() -> None:
     async with Worker(corridor):
         await corridor.clock.advance(MINUTE)
     assert [event.name for event in corridor.telemetry.events] == ["sched.job.stop"] * 2
+
+
+async def test_a_tick_runs_no_more_at_a_time_than_allowed_also_of_what_it_claimed_ahead() -> None:
+    corridor = by_hand(concurrency=2, within_ms=10_000)
+    crowd = Crowd(lambda: corridor.clock.sleep(1_000))
+    for number in range(6):
+        await corridor.add(f"endpoint-{number}", in_ms=100 * (number // 2))
+        corridor.dispatcher.on(f"endpoint-{number}", crowd)
+    tick = asyncio.create_task(corridor.tick())
+    await corridor.clock.advance(20_000)
+    await tick
+    assert crowd.most == 2
+
+
+async def test_a_long_run_that_was_claimed_ahead_does_not_delay_the_next() -> None:
+    corridor = by_hand(within_ms=10_000)
+    await corridor.add("long", in_ms=1_000)
+    await corridor.add("soon", in_ms=2_000)
+    corridor.takes(8_000, "long")
+    moments = corridor.moments("soon")
+    tick = asyncio.create_task(corridor.tick())
+    await corridor.clock.advance(10_000)
+    await tick
+    assert moments == [2_000]
+
+
+async def test_a_tick_that_fails_leaves_no_task_behind() -> None:
+    corridor = by_hand(within_ms=10_000)
+    await corridor.add("now")
+    await corridor.add("soon", in_ms=1_000)
+
+    async def fail() -> Any:
+        raise Unavailable("The quota is away.")
+
+    corridor.asked.before["check"] = once(fail)
+    with pytest.raises(Unavailable):
+        await corridor.tick()
+    assert others() == set()

@@ -86,6 +86,11 @@ def test_a_pause_and_a_closed_quota_are_never_crossed_by_a_claim(endpoint: Endpo
         assert claimed(endpoint).started_at is None
 
 
+def test_only_what_is_due_can_be_claimed() -> None:
+    with pytest.raises(AssertionError, match=r"^only what is due can be claimed"):
+        claimed(an_endpoint(next_run_at=None))
+
+
 def test_a_claim_tells_what_it_is_for() -> None:
     endpoint = an_endpoint(next_run_at=at(-SECOND), next_source=Source.MANUAL)
     lease = a_lease(NOW)

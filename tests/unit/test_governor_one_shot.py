@@ -52,7 +52,9 @@ def test_a_one_shot_that_expires_now_or_earlier_counts_for_nothing(endpoint: End
     assert planned(endpoint) == planned(without_one_shot(endpoint))
 
 
-@given(endpoints(last_run_at=past()))
+@given(
+    endpoints(last_run_at=past(), one_shot_hint=one_shots(past(), future()) | one_shots(future(), future()))
+)
 def test_a_one_shot_whose_moment_the_last_run_reached_is_consumed(endpoint: Endpoint) -> None:
     hint, last = endpoint.one_shot_hint, endpoint.last_run_at
     assert last is not None

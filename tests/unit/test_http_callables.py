@@ -98,6 +98,10 @@ async def test_who_needs_nothing_gets_nothing(function: Callable[..., Any]) -> N
     assert (await outcome_of(function)).response == 1
 
 
+async def test_a_function_that_does_not_tell_what_it_takes_gets_nothing() -> None:
+    assert (await outcome_of(dict)).response == {}
+
+
 @pytest.mark.parametrize("function", [lambda one, two: 1, lambda *, named: 1])
 def test_who_wants_more_is_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(InvalidRequest):

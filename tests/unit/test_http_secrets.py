@@ -85,6 +85,12 @@ def test_what_was_changed_does_not_open() -> None:
             box.open(changed, place=PLACE)
 
 
+@pytest.mark.parametrize("sealed", ["", "v1", "v1.a", "v1.a.", "v1.a.A", "v1.a.AAAA", "v2.a.AAAA"])
+def test_what_was_never_sealed_does_not_open(sealed: str) -> None:
+    with pytest.raises(Unavailable):
+        SecretBox({"a": NEW}).open(sealed, place=PLACE)
+
+
 def test_keys_overlap_while_they_are_changed() -> None:
     sealed = SecretBox({"old": OLD}).seal("text", place=PLACE)
     both = SecretBox({"new": NEW, "old": OLD})
@@ -103,7 +109,16 @@ def test_a_box_is_made_from_a_setting() -> None:
 
 @pytest.mark.parametrize(
     "setting",
-    ["", "a", "a:", "a:c2hvcnQ=", "a:!!!", ":" + b64encode(NEW).decode(), "a.b:" + b64encode(NEW).decode()],
+    [
+        "",
+        "a",
+        "a:",
+        "a:c2hvcnQ=",
+        "a:A",
+        "a:!!!",
+        ":" + b64encode(NEW).decode(),
+        "a.b:" + b64encode(NEW).decode(),
+    ],
 )
 def test_a_setting_that_holds_no_key_is_refused(setting: str) -> None:
     with pytest.raises(InvalidRequest):

@@ -79,3 +79,16 @@ async def test_what_is_given_up_before_its_turn_is_never_called() -> None:
     await stuck.freed()
     assert (await running).status is RunStatus.SUCCESS
     assert stuck.calls == 1
+
+
+async def test_a_thread_that_cannot_be_started_leaves_its_place_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    dispatcher = knowing(lambda: 1, threads=1)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", _refuse)
+        outcome = await dispatcher.execute(a_claim())
+    assert outcome.error == "RuntimeError: can't start new thread"
+    assert (await dispatcher.execute(a_claim())).status is RunStatus.SUCCESS
+
+
+def _refuse(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")

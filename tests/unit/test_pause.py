@@ -103,9 +103,18 @@ def test_resuming_can_be_later_than_the_end_of_the_pause() -> None:
     assert resumed(endpoint).endpoint.next_run_at == at(HOUR)
 
 
+def test_clearing_hints_brings_the_baseline_back_at_once() -> None:
+    hint = IntervalHint(10 * MINUTE, at(HOUR))
+    relaxed = an_endpoint(last_run_at=NOW, next_run_at=at(10 * MINUTE), interval_hint=hint)
+    amended = cleared(relaxed).endpoint
+    assert (amended.next_run_at, amended.next_source) == (at(MINUTE), Source.BASELINE_INTERVAL)
+
+
 @given(stored(paused_until=NOTHING | past()))
 def test_resuming_what_is_not_paused_moves_nothing(endpoint: Endpoint) -> None:
-    assert resumed(endpoint).endpoint == evolve(endpoint, paused_until=None, pause_reason=None)
+    amended = resumed(evolve(endpoint, pause_reason="an old one"))
+    assert amended.endpoint == evolve(endpoint, paused_until=None, pause_reason=None)
+    assert amended.record == HintRecord(HintKind.RESUME, NOW, ORIGIN, "done")
 
 
 @given(stored(paused_until=future(), open_slot=NOTHING, quota_opens_at=future()))

@@ -1,6 +1,6 @@
 """What an outcome leaves behind: counts, the last run, the next plan, the closed row."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -137,9 +137,26 @@ def test_a_row_that_never_started_is_as_late_as_its_end_and_never_early() -> Non
     assert ended(early, RunStatus.CANCELLED, now=at(1500)).run.late_ms == 500
 
 
-def test_slots_missed_while_nobody_ran_it_coalesce_with_their_number() -> None:
+@pytest.mark.parametrize("status", RunStatus)
+def test_slots_missed_while_nobody_ran_it_coalesce_with_their_number(status: RunStatus) -> None:
     late = claimed(an_endpoint(next_run_at=at(-5 * MINUTE - 1)))
-    assert ended(late, RunStatus.SUCCESS, now=at(SECOND)).run.coalesced == 5
+    assert ended(late, status, now=at(SECOND)).run.coalesced == 5
+
+
+@pytest.mark.parametrize(
+    ("status", "number"), [(RunStatus.CANCELLED, 0), (RunStatus.ABANDONED, 5), (RunStatus.SKIPPED, 5)]
+)
+def test_a_claim_that_is_given_back_before_it_starts_stands_for_no_other_slots(
+    status: RunStatus, number: int
+) -> None:
+    ahead = claimed(an_endpoint(next_run_at=at(SECOND)))
+    after = ended(ahead, status, now=at(5 * MINUTE + SECOND))
+    assert (after.run.coalesced, after.endpoint.missed_slots) == (number, 0)
+
+
+def test_lateness_is_told_in_whole_milliseconds() -> None:
+    late = claimed(an_endpoint(next_run_at=NOW - timedelta(microseconds=2_900)))
+    assert repr(ended(late, RunStatus.SUCCESS, now=at(SECOND)).run.late_ms) == "2"
 
 
 def test_slots_missed_during_a_long_run_are_counted_on_the_next_one() -> None:

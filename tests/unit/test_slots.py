@@ -120,6 +120,7 @@ def test_a_hint_that_competes_with_a_cron_line_hides_none_of_its_fires() -> None
     hint = IntervalHint(HOUR, FRESH)
     line = an_endpoint(baseline=Cron("*/1 * * * *"), interval_hint=hint, hint_mode=HintMode.TIGHTEN)
     assert counted(line, 5 * MINUTE) == 5
+    assert slots_missed(line, NOW, at(5 * MINUTE), CRON) == 5
 
 
 @pytest.mark.parametrize(("until_ms", "missed"), [(0, 2), (3 * MINUTE + 1, 0)])

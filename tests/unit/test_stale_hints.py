@@ -66,7 +66,7 @@ def test_an_interval_hint_expires_at_its_expiry_and_not_before() -> None:
     assert tidy(endpoint, now=at(-1)).endpoint.interval_hint == endpoint.interval_hint
 
 
-@pytest.mark.parametrize("offset_ms", [0, -1])
+@pytest.mark.parametrize("offset_ms", [0, -1, -HOUR])
 def test_a_due_slot_that_will_serve_an_expired_one_shot_speaks_for_it(offset_ms: int) -> None:
     hint = OneShotHint(at(-HOUR), at(-MINUTE))
     endpoint = an_endpoint(one_shot_hint=hint, next_run_at=at(offset_ms))

@@ -115,7 +115,9 @@ def test_what_runs_once_takes_no_interval_hint_and_stays_as_it_is(
     endpoint: Endpoint, hint: IntervalHint
 ) -> None:
     before = replace(endpoint)
-    with pytest.raises(InvalidRequest, match="runs once") as refusal:
+    with pytest.raises(
+        InvalidRequest, match=r"^An endpoint that runs once takes no interval hint\.$"
+    ) as refusal:
         with_interval(endpoint, hint)
     assert refusal.value.field == "intervalMs"
     assert endpoint == before

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from cadenza.domain.baseline import Once
 from cadenza.domain.endpoint import Endpoint, evolve
 from cadenza.domain.governor import CronClock, plan_next_run
 from cadenza.domain.plan import Source
@@ -24,4 +25,6 @@ def redefined(endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: Cron
     changes = {field: getattr(wanted, field) for field in DEFINED}
     if all(getattr(endpoint, field) == value for field, value in changes.items()):
         return Amended(endpoint)
+    if isinstance(wanted.baseline, Once):
+        changes["interval_hint"] = None
     return Amended(replanned(evolve(endpoint, **changes), now, cron))

@@ -71,8 +71,17 @@ def _counted(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpo
         changes |= {"paused_until": None, "pause_reason": None}
     if endpoint.quota_opens_at is not None and endpoint.quota_opens_at <= now:
         changes["quota_opens_at"] = None
-    counted = evolve(endpoint, **changes)
-    return without_one_shot_of(claim.slot, counted) if outcome.status is RunStatus.SKIPPED else counted
+    return _told(evolve(endpoint, **changes), completion, now)
+
+
+def _told(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
+    """Without a one-shot that this run speaks for: the one of its slot, or one that passed while it was late."""
+    hint = endpoint.one_shot_hint
+    if hint is None:
+        return endpoint
+    if completion.outcome.status is RunStatus.SKIPPED:
+        return without_one_shot_of(now, endpoint)
+    return endpoint if hint.fresh(now) else without_one_shot_of(completion.claim.slot, endpoint)
 
 
 def _coalesced(endpoint: Endpoint, completion: Completion, cron: CronClock) -> int:

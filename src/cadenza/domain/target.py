@@ -197,7 +197,7 @@ def _is_json(value: Any, depth: int) -> bool:
     return value is None or isinstance(value, str)
 
 
-def _listed(field: str, values: Any, most: int) -> tuple[Any, ...]:
+def _listed(field: str, values: Any, *, most: int) -> tuple[Any, ...]:
     if not isinstance(values, list | tuple) or len(values) > most:
         raise InvalidRequest(f"{field} must be a list of at most {most}.", field)
     return tuple(values)
@@ -215,7 +215,7 @@ def _status_range(statuses: str) -> range:
 
 
 def _statuses(values: Any) -> tuple[str, ...]:
-    listed = tuple(map(str, _listed("success_statuses", values, MOST_LISTED)))
+    listed = tuple(map(str, _listed("success_statuses", values, most=MOST_LISTED)))
     if not listed or not all(map(_status_range, listed)):
         raise InvalidRequest("success_statuses must name at least one status.", "success_statuses")
     return listed
@@ -227,7 +227,7 @@ def _check_path(path: Any) -> None:
 
 
 def _success_values(values: Any, path: str | None) -> tuple[Json, ...]:
-    listed = _listed("success_values", values, MOST_LISTED)
+    listed = _listed("success_values", values, most=MOST_LISTED)
     if listed and path is None:
         raise InvalidRequest("success_values need a success_path that leads to them.", "success_values")
     if _json_size("success_values", list(listed)) > LONGEST_HEADER:
@@ -236,14 +236,14 @@ def _success_values(values: Any, path: str | None) -> tuple[Json, ...]:
 
 
 def _capture_headers(values: Any) -> tuple[str, ...]:
-    listed = tuple(str(name).lower() for name in _listed("capture_headers", values, MOST_LISTED))
+    listed = tuple(str(name).lower() for name in _listed("capture_headers", values, most=MOST_LISTED))
     if not all(map(TOKEN.fullmatch, listed)) or "set-cookie" in listed:
         raise InvalidRequest("capture_headers must name headers, never set-cookie.", "capture_headers")
     return listed
 
 
 def _signing(values: Any) -> tuple[str, ...]:
-    listed = _listed("signing", values, MOST_KEYS)
+    listed = _listed("signing", values, most=MOST_KEYS)
     if not all(isinstance(reference, str) and REFERENCE.fullmatch(reference) for reference in listed):
         raise InvalidRequest("signing must list references such as ${secret:NAME}.", "signing")
     return listed

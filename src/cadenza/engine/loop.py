@@ -103,7 +103,7 @@ class Loop:
         await self._start_waiting()
         limit = min(self._room, self._scheduler.settings.claim_limit)
         claims = await self._scheduler.claim(limit) if limit else []
-        await self._flight.launch(self._not_held(claims))
+        await self._take(claims)
         if not claims or len(claims) < limit:
             await self._rest()
 
@@ -132,19 +132,29 @@ class Loop:
         answered = {claim.run_id for claim in (*ready, *still_waiting, *(ended.claim for ended in cancelled))}
         self._flight.drop([claim for claim in waiting if claim.run_id not in answered])
         self._flight.end(cancelled)
-        await self._flight.launch([*ready, *self._not_held(still_waiting)])
+        for claim in still_waiting:
+            self._flight.hold(claim, self._starts_at(claim))
+        await self._flight.launch(ready)
 
-    def _not_held(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Keep those claims whose moment, with their jitter, is ahead; the others are to be launched."""
-        now, ready = self._clock.now(), []
-        for claim in claims:
-            starts_at = max(claim.due_at, claim.claimed_at)
-            starts_at += milliseconds(offset_ms(claim, self._settings.jitter_ms))
-            if starts_at > now or claim.started_at is None:
-                self._flight.hold(claim._replace(started_at=None), starts_at)
-            else:
-                ready.append(claim)
-        return ready
+    async def _take(self, claims: Sequence[Claim]) -> None:
+        """Launch what is due, and hold the rest until its moment, jitter included.
+
+        What was claimed as started and is held by its jitter has not started after
+        all; the store is told.
+        """
+        now = self._clock.now()
+        held = [claim for claim in claims if claim.started_at is None or self._starts_at(claim) > now]
+        for claim in held:
+            self._flight.hold(claim._replace(started_at=None), self._starts_at(claim))
+        held_back = [claim._replace(started_at=None) for claim in held if claim.started_at is not None]
+        if held_back:
+            await self._follow(held_back, await self._scheduler.start(held_back, self._flight.held_until))
+        waiting = {claim.run_id for claim in held}
+        await self._flight.launch([claim for claim in claims if claim.run_id not in waiting])
+
+    def _starts_at(self, claim: Claim) -> datetime:
+        offset = offset_ms(claim, self._settings.jitter_ms)
+        return max(claim.due_at, claim.claimed_at) + milliseconds(offset) if offset else claim.due_at
 
     async def _rest(self) -> None:
         """Sleep until the next moment, the bell, room for more, or the poll, whichever comes first."""

@@ -80,9 +80,9 @@ class EndpointStore(Protocol):
     async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
         """Look again at claims that waited for their moment, in one commit.
 
-        A claim that starts is marked as dispatched; one that is cancelled is left
-        to `finalize`. The answers come in the order of the claims; None stands
-        for a lease that was lost.
+        A claim that starts is marked as dispatched, one that goes on waiting as not
+        dispatched, and one that is cancelled is left to `finalize`. The answers come
+        in the order of the claims; None stands for a lease that was lost.
         """
         ...
 

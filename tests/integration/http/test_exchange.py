@@ -87,6 +87,13 @@ async def test_json_is_recorded_as_json() -> None:
     }
 
 
+async def test_a_header_that_is_no_text_is_recorded_as_far_as_it_is() -> None:
+    reply = b"HTTP/1.1 200 X\r\nContent-Length: 0\r\nETag: a\xffb\r\n\r\n"
+    async with a_server(lambda _, writer: writer.write(reply)) as server:
+        outcome = await run(server.url())
+    assert response_of(outcome)["headers"] == {"etag": "a?b"}
+
+
 async def test_headers_of_interest_are_recorded_and_cookies_never() -> None:
     reply = says("", etag='"x"', set_cookie="session=1", x_other="1", retry_after="3")
     async with a_server(reply) as server:
@@ -104,6 +111,7 @@ async def test_text_is_decoded_by_its_charset_and_binary_only_noted() -> None:
         "/unnamed": answer("ü"),
         "/unnamed-binary": answer(b"\xff\0"),
         "/odd-charset": answer(b"abc", content_type="text/plain; charset=zip"),
+        "/unknown-charset": answer(b"abc", content_type="text/plain; charset=cp99999"),
     }
     async with a_server(lambda request, writer: writer.write(replies[request.path])) as server:
         seen = {path: response_of(await run(server.url(path))) for path in replies}
@@ -112,7 +120,7 @@ async def test_text_is_decoded_by_its_charset_and_binary_only_noted() -> None:
     assert seen["/image"].keys() == {"status", "headers", "size", "truncated", "sha256"}
     assert seen["/unnamed"]["text"] == "ü"
     assert "sha256" in seen["/unnamed-binary"]
-    assert seen["/odd-charset"]["text"] == "abc"
+    assert seen["/odd-charset"]["text"] == seen["/unknown-charset"]["text"] == "abc"
 
 
 @pytest.mark.parametrize(

@@ -151,11 +151,18 @@ async def test_json_that_is_too_deep_is_recorded_as_text() -> None:
     assert recorded(outcome)["text"] == deep
 
 
-async def test_nul_never_reaches_a_store() -> None:
-    async with a_server(says(r'{"a\u0000": ["\u0000"]}', content_type="application/json")) as server:
+async def test_json_with_many_parts_is_json_all_the_same() -> None:
+    async with a_server(says(str([[1]] * 100), content_type="application/json")) as server:
         outcome = await run(server.url())
     assert isinstance(outcome.response, dict)
-    assert outcome.response["body"] == {"a\N{REPLACEMENT CHARACTER}": ["\N{REPLACEMENT CHARACTER}"]}
+    assert outcome.response["body"] == [[1]] * 100
+
+
+async def test_nul_never_reaches_a_store() -> None:
+    async with a_server(says(r'{"a\u0000": ["\u0000", 1]}', content_type="application/json")) as server:
+        outcome = await run(server.url())
+    assert isinstance(outcome.response, dict)
+    assert outcome.response["body"] == {"a\N{REPLACEMENT CHARACTER}": ["\N{REPLACEMENT CHARACTER}", 1]}
 
 
 async def test_a_hundred_bad_servers_cost_a_good_one_nothing() -> None:

@@ -40,7 +40,7 @@ async def _unpacked(stream: StreamReader, limit: int, *, gzip: bool) -> Body:
         unpack = unpack or _unpacker(chunk, gzip=gzip)
         arrived += len(chunk)
         # With 0 bytes left, zlib would take that for no limit at all.
-        content += _decompressed(unpack, chunk, limit + 1 - len(content))
+        content += _decompressed(unpack, chunk, most=limit + 1 - len(content))
         if len(content) > limit or arrived > limit + PACKED_MARGIN or unpack.unused_data:
             return Body(bytes(content[:limit]), truncated=True)
     return Body(bytes(content), truncated=unpack is not None and not unpack.eof)
@@ -54,7 +54,7 @@ def _unpacker(first: bytes, *, gzip: bool) -> "zlib._Decompress":
     return zlib.decompressobj(zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
 
 
-def _decompressed(unpack: "zlib._Decompress", chunk: bytes, most: int) -> bytes:
+def _decompressed(unpack: "zlib._Decompress", chunk: bytes, *, most: int) -> bytes:
     try:
         return unpack.decompress(chunk, most)
     except zlib.error:

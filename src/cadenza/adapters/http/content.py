@@ -47,7 +47,9 @@ def read_document(body: Body, content_type: str) -> Document | None:
     return Document(_without_nul(value) if b"\\u0000" in body.content else value)
 
 
-def recorded(body: Body, content_type: str, document: Document | None, revealed: Revealed) -> dict[str, Json]:
+def recorded(
+    body: Body, content_type: str, *, document: Document | None, revealed: Revealed
+) -> dict[str, Json]:
     """A body as it stands in a run, without secrets."""
     facts: dict[str, Json] = {"size": len(body.content), "truncated": body.truncated}
     if document is not None:

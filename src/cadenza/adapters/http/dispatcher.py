@@ -66,7 +66,7 @@ class HttpDispatcher:
 
     async def _run(self, exchange: Exchange, timeout_ms: int) -> ExchangeFailed | None:
         try:
-            await exchange.run(self._sessions, self._secrets, self._clock.now())
+            await exchange.run(self._sessions, secrets=self._secrets, now=self._clock.now())
         except ExchangeFailed as failed:
             return failed
         except TimeoutError:

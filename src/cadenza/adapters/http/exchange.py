@@ -35,17 +35,19 @@ class Exchange:
         self.revealed = NOTHING_REVEALED
         self.response: dict[str, Json] = {}
 
-    async def run(self, sessions: Sessions, secrets: Secrets, now: datetime) -> None:
+    async def run(self, sessions: Sessions, *, secrets: Secrets, now: datetime) -> None:
         """Send, follow, record and judge; ExchangeFailed if it is no success, TimeoutError if it is slow."""
         time = asyncio.get_running_loop().time
         ends = time() + self._claim.endpoint.policy.timeout_ms / 1_000
         if references := self._target.references():
             async with asyncio.timeout_at(ends):
-                self.revealed = await reveal(secrets, self._claim.endpoint.tenant_id, references)
-        hop: Hop | None = first_hop(self._claim, self._target, self.revealed)
+                self.revealed = await reveal(
+                    references, secrets=secrets, tenant_id=self._claim.endpoint.tenant_id
+                )
+        hop: Hop | None = first_hop(self._claim, self._target, revealed=self.revealed)
         while hop is not None:
             sessions.reach.check(hop.url)
-            response = await sessions.send(hop, self._headers(hop, now), ends - time())
+            response = await sessions.send(hop, headers=self._headers(hop, now), left_s=ends - time())
             try:
                 hop = await self._answered(hop, response)
             finally:
@@ -73,10 +75,10 @@ class Exchange:
         document = read_document(body, content_type)
         if len(body.content) > kept:
             cut = Body(body.content[:kept], truncated=True, packing=body.packing)
-            self.response |= recorded(cut, content_type, None, self.revealed)
+            self.response |= recorded(cut, content_type, document=None, revealed=self.revealed)
         else:
-            self.response |= recorded(body, content_type, document, self.revealed)
-        check_success(self._target, response.status, document)
+            self.response |= recorded(body, content_type, document=document, revealed=self.revealed)
+        check_success(self._target, status=response.status, document=document)
 
     def _head(self, response: ClientResponse) -> dict[str, Json]:
         headers: dict[str, Json] = {}

@@ -33,7 +33,7 @@ class Hop(NamedTuple):
     secret_body: bool = False
 
 
-def first_hop(claim: Claim, target: HttpTarget, revealed: Revealed) -> Hop:
+def first_hop(claim: Claim, target: HttpTarget, *, revealed: Revealed) -> Hop:
     """The request that the owner described, with its secrets and with the names of slot and run."""
     plain = _described(claim, target)
     if revealed is NOTHING_REVEALED:

@@ -73,7 +73,7 @@ class Revealed:
 NOTHING_REVEALED = Revealed({})
 
 
-async def reveal(secrets: Secrets, tenant_id: str, references: Iterable[str]) -> Revealed:
+async def reveal(references: Iterable[str], *, secrets: Secrets, tenant_id: str) -> Revealed:
     """The values of all references, or a failure that names the one that is missing."""
     values = {}
     for reference in references:

@@ -21,6 +21,10 @@ SHORTEST_TIMEOUT_S = 0.001
 """To aiohttp, none at all would be no limit."""
 
 
+NO_TYPE = ("Content-Type",)
+"""What has no body has no type either; aiohttp would add one."""
+
+
 class Sessions:
     """One pool for the internet and, if the operator trusts names, one for those, without a guard.
 
@@ -50,7 +54,7 @@ class Sessions:
         """Close every connection."""
         await self._stack.aclose()
 
-    def send(self, hop: Hop, headers: dict[str, str], left_s: float) -> Awaitable[aiohttp.ClientResponse]:
+    def send(self, hop: Hop, *, headers: dict[str, str], left_s: float) -> Awaitable[aiohttp.ClientResponse]:
         """Send one request, once, and come back with the head of its answer.
 
         TimeoutError if the time that is left runs out, now or while the body is read.
@@ -63,7 +67,13 @@ class Sessions:
             max(left_s, SHORTEST_TIMEOUT_S), sock_connect=None, ceil_threshold=inf
         )
         return session.request(
-            hop.method, hop.url, headers=headers, data=hop.body, allow_redirects=False, timeout=timeout
+            hop.method,
+            hop.url,
+            headers=headers,
+            skip_auto_headers=None if hop.body is not None or hop.method == "GET" else NO_TYPE,
+            data=hop.body,
+            allow_redirects=False,
+            timeout=timeout,
         )
 
     async def _opened(self, resolver: AbstractResolver, *, guarded: bool) -> aiohttp.ClientSession:
@@ -79,7 +89,6 @@ class Sessions:
         session = aiohttp.ClientSession(
             connector=connector,
             headers={"User-Agent": user_agent(), "Accept": "*/*", "Accept-Encoding": "gzip, deflate"},
-            skip_auto_headers=("Content-Type",),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,

@@ -15,7 +15,7 @@ class Found(NamedTuple):
     value: Json
 
 
-def check_success(target: HttpTarget, status: int, document: Document | None) -> None:
+def check_success(target: HttpTarget, *, status: int, document: Document | None) -> None:
     """Fail unless the status is one of those that count, and the path leads to what it should."""
     if not target.succeeds(status):
         raise ExchangeFailed(Failure.STATUS, f"answered {status}")

@@ -10,7 +10,7 @@ from weakref import WeakSet
 from cadenza.adapters.memory.agenda import Agenda
 from cadenza.adapters.memory.bell import MemoryBell
 from cadenza.adapters.memory.fairness import in_turns
-from cadenza.domain.due import Recheck, Start, claim, claimable_at
+from cadenza.domain.due import Cancel, Recheck, claim, claimable_at
 from cadenza.domain.endpoint import Endpoint, EndpointKey, Lease, evolve
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.domain.job import Job
@@ -213,7 +213,7 @@ class MemoryStore:
         if not self._holds(held):
             return None
         answer = decide(self._endpoints[held.key], held)
-        if isinstance(answer, Start):
+        if not isinstance(answer, Cancel):
             self._put_run(opened(answer.claim))
         return answer
 

@@ -29,6 +29,16 @@ class StartingContract(Contract):
         assert answer.claim.started_at == bench.ms(0)
         assert (await bench.runs(claim.endpoint))[0].started_at == bench.ms(0)
 
+    async def test_what_goes_on_waiting_is_marked_as_not_dispatched(self, bench: Bench) -> None:
+        endpoint = await bench.add()
+        claim = await bench.claim_one()
+        held = claim._replace(started_at=None)
+        assert await bench.store.start([held], lambda _, claim: Wait(claim)) == [Wait(held)]
+        assert (await bench.runs(endpoint))[0].started_at is None
+        bench.pass_ms(LEASE_MS)
+        await bench.sweep()
+        assert (await bench.fresh(endpoint)).last_run_at is None
+
     async def test_a_started_run_that_is_lost_counts_as_dispatched(self, bench: Bench) -> None:
         claim = await self.ahead(bench)
         bench.pass_ms(1_000)

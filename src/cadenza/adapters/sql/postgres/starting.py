@@ -9,7 +9,7 @@ from cadenza.adapters.sql.postgres.cycle_statements import START
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is, holds
 from cadenza.adapters.sql.rows import VERSION, Row, read_endpoint
-from cadenza.domain.due import Cancel, Recheck, Start
+from cadenza.domain.due import Cancel, Recheck
 from cadenza.domain.run import Claim
 from cadenza.ports.store import Decide
 
@@ -31,9 +31,9 @@ async def _start_fresh(
     found = await connection.fetch(sql.GET_MANY_LOCKED, *arrays({held.key for held in claims}))
     rows: dict[tuple[str, str], Row] = {(row[0], row[1]): row for row in found}
     answers = [_recheck(rows.get(held.key), held, decide) for held in claims]
-    starting = [_started(answer) for answer in answers if isinstance(answer, Start)]
-    if starting:
-        await connection.fetch(START, 0, *arrays(starting))
+    going_on = [_started(answer) for answer in answers if answer is not None]
+    if going_on:
+        await connection.fetch(START, 0, *arrays(going_on))
     return answers
 
 
@@ -62,5 +62,5 @@ def _started(answer: Recheck) -> tuple[Any, ...]:
         claim.due_at,
         claim.source.value,
         claim.started_at,
-        isinstance(answer, Start),
+        not isinstance(answer, Cancel),
     )

@@ -15,7 +15,7 @@ from cadenza.adapters.sql.sqlite.claiming import due_rows, lease_rows
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.settling import Batch, Steered, holds, settle_fresh, settle_unsteered
 from cadenza.adapters.sql.sqlite.sweeping import sweep
-from cadenza.domain.due import Cancel, Recheck, Start
+from cadenza.domain.due import Cancel, Recheck
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.job import Job
 from cadenza.domain.run import Claim, Completion, Run
@@ -136,8 +136,6 @@ def _recheck(connection: sqlite3.Connection, held: Claim, decide: Decide) -> Rec
     if isinstance(answer, Cancel):
         return answer
     claim = answer.claim._replace(version=row[VERSION])
-    if isinstance(answer, Start):
-        moments = (to_micros(claim.slot), to_micros(claim.due_at))
-        started = (*moments, claim.source.value, to_micros(claim.started_at), *claim.key)
-        connection.execute(sql.START, started)
+    moments = (to_micros(claim.slot), to_micros(claim.due_at))
+    connection.execute(sql.START, (*moments, claim.source.value, to_micros(claim.started_at), *claim.key))
     return answer._replace(claim=claim)
