@@ -6,19 +6,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from datetime import datetime
+from collections import Counter
 from pathlib import Path
 from random import Random
 
 import pytest
+from tests.faults.judging import History, complaints
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.run import Run, RunStatus
 from cadenza.ports.store import Page
 
 KILLS = 50 if os.environ.get("CADENZA_SOAK") else 3
@@ -26,8 +23,6 @@ SPEED = 60
 EVERYTHING = Page(limit=100_000)
 QUIET_S = 1.5
 """Longer than a lease and a sweep at this speed: afterwards, whatever was lost has been found."""
-
-History = dict[str, tuple[Endpoint, list[Run]]]
 
 
 class Up:
@@ -73,30 +68,6 @@ async def history(folder: Path) -> History:
         return {one.id: (one, (await store.runs(one.key, EVERYTHING))[::-1]) for one in endpoints}
     finally:
         await store.close()
-
-
-def complaints(found: History, seen: Counter[str]) -> Iterator[str]:
-    rows = {run.id: run for _, runs in found.values() for run in runs}
-    yield from (f"run {run_id} was dispatched and has no row" for run_id in seen if run_id not in rows)
-    yield from (f"run {run_id} was dispatched {times} times" for run_id, times in seen.items() if times > 1)
-    for name, (endpoint, runs) in found.items():
-        if endpoint.lease is not None:
-            yield f"{name}: somebody still holds it"
-        by_slot: dict[datetime, list[Run]] = defaultdict(list)
-        for run in runs:
-            by_slot[run.slot].append(run)
-        for slot, attempts in by_slot.items():
-            yield from _slot(f"{name} at {slot}", attempts, seen)
-
-
-def _slot(name: str, attempts: list[Run], seen: Counter[str]) -> Iterator[str]:
-    given_back = all(run.status is RunStatus.CANCELLED for run in attempts)
-    if sum(run.verdict for run in attempts) != 1 and not given_back:
-        yield f"{name}: {[(run.status, run.verdict) for run in attempts]}"
-    for run in [run for run in attempts if seen[run.id]][:-1]:
-        marked = run.status in (RunStatus.ABANDONED, RunStatus.CANCELLED) and run.started_at is not None
-        if not marked:
-            yield f"{name}: ran again after {run.status}"
 
 
 @pytest.mark.parametrize("seed", [1])

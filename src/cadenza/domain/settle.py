@@ -75,7 +75,7 @@ def _counted(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpo
 
 
 def _told(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
-    """Without a one-shot that this run speaks for: the one of its slot, or one that passed while it was late."""
+    """Without a one-shot that this run speaks for: that of its slot, or one that passed while it was late."""
     hint = endpoint.one_shot_hint
     if hint is None:
         return endpoint

@@ -7,7 +7,19 @@ import zlib
 from typing import Any
 
 import pytest
-from tests.integration.http.bench import Reply, Request, a_claim, a_dispatcher, a_server, run, says, until
+from aiohttp.abc import ResolveResult
+from tests.integration.http.bench import (
+    FakeNames,
+    FakeSecrets,
+    Reply,
+    Request,
+    a_claim,
+    a_dispatcher,
+    a_server,
+    run,
+    says,
+    until,
+)
 
 from cadenza.domain.run import Outcome, RunStatus
 from cadenza.domain.target import HttpTarget
@@ -88,6 +100,29 @@ async def test_a_timeout_of_the_engine_releases_the_connection_too() -> None:
         assert free is not None
         assert free.connector is not None
         assert not free.connector._acquired
+
+
+class SlowNames(FakeNames):
+    async def resolve(self, host: str, port: int = 0, family: Any = 0) -> list[ResolveResult]:
+        await asyncio.sleep(60)
+        return []
+
+
+class SlowSecrets(FakeSecrets):
+    async def reveal(self, tenant_id: str, reference: str) -> str:
+        await asyncio.sleep(60)
+        return ""
+
+
+async def test_names_and_secrets_that_do_not_come_end_with_the_timeout() -> None:
+    async with a_dispatcher(SlowSecrets(), SlowNames()) as dispatcher:
+        for target in (
+            HttpTarget("http://slow.example/"),
+            HttpTarget("http://slow.example/", headers={"X": "${env:X}"}),
+        ):
+            outcome = await dispatcher.execute(a_claim(target, timeout_ms=50))
+            assert outcome.status is RunStatus.TIMEOUT
+            assert outcome.error == "no answer within 50 ms"
 
 
 async def test_endless_headers_are_not_taken() -> None:

@@ -19,8 +19,6 @@ from cadenza.adapters.http.settings import HttpSettings
 Send = Callable[[aiohttp.ClientRequest], Awaitable[aiohttp.ClientResponse]]
 SHORTEST_TIMEOUT_S = 0.001
 """To aiohttp, none at all would be no limit."""
-
-
 NO_TYPE = ("Content-Type",)
 """What has no body has no type either; aiohttp would add one."""
 

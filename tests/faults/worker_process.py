@@ -1,0 +1,36 @@
+"""A worker of the tests beside it: a real one, whose one function notes the run it was called for."""
+
+import asyncio
+import os
+import sys
+from random import Random
+
+from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.log import StructuredLog
+from cadenza.domain.run import Claim
+from cadenza.roots.settings import read_settings
+from cadenza.roots.stores import open_store
+from cadenza.roots.worker import Workshop, stop_on_signals, worker
+
+
+async def main(path: str, least_ms: float, most_ms: float) -> None:
+    chance = Random(os.getpid())
+    out = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    settings, log, callables = read_settings(), StructuredLog(), CallableDispatcher()
+
+    async def note(claim: Claim) -> None:
+        os.write(out, f"{claim.run_id}\n".encode())
+        await asyncio.sleep(chance.uniform(least_ms, most_ms) / 1_000)
+
+    callables.register("note", note)
+    async with open_store(settings, ids=TimeOrderedIds(), log=log) as store:
+        shop = Workshop(store=store, clock=SystemClock(), log=log, callables=callables)
+        async with worker(settings, shop) as loop:
+            stop_on_signals(loop)
+            log.info("ready")
+            await loop.run()
+
+
+asyncio.run(main(sys.argv[1], float(sys.argv[2]), float(sys.argv[3])))
