@@ -12,9 +12,10 @@ class StructuredLog:
     """One line per event: a text for people, and its facts as fields."""
 
     def __init__(
-        self, *, level: int = logging.INFO, stream: TextIO = sys.stderr, as_json: bool = False
+        self, *, level: int = logging.INFO, stream: TextIO | None = None, as_json: bool = False
     ) -> None:
         self._level = level
+        stream = stream or sys.stderr
         render: structlog.typing.Processor = (
             structlog.processors.JSONRenderer(serializer=_to_json)
             if as_json

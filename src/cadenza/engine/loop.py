@@ -62,6 +62,13 @@ class Loop:
         self._stopped = asyncio.Event()
         self._rang = False
         self._looked_at = clock.now()
+        self.alive_at = clock.now()
+        """When it last went round; an hour ago means that it hangs."""
+
+    @property
+    def in_flight(self) -> int:
+        """How many claims it holds."""
+        return len(self._flight)
 
     def stop(self) -> None:
         """Ask it to claim no more, let runs finish, settle them and return; safe to call twice."""
@@ -97,6 +104,7 @@ class Loop:
 
     async def _round(self) -> None:
         """Start what waited for its moment, claim what is due, and rest if that was all."""
+        self.alive_at = self._clock.now()
         self._wake.clear()
         if self._stopped.is_set():
             return

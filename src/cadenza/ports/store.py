@@ -130,6 +130,24 @@ class RunStore(Protocol):
         ...
 
 
+class Retention(NamedTuple):
+    """How long runs are kept: by age, and by number; None for ever."""
+
+    max_age: timedelta | None = None
+    max_count: int | None = None
+
+
+class History(Protocol):
+    """The upkeep of what happened."""
+
+    async def keep_history(self, retention: Retention, now: datetime) -> int:
+        """Forget runs that nobody wants any more, and make room for those to come; how many went.
+
+        No run is forgotten before its time; some may stay up to a day longer.
+        """
+        ...
+
+
 class JobStore(Protocol):
     """Groups of endpoints."""
 
@@ -146,5 +164,5 @@ class JobStore(Protocol):
         ...
 
 
-class Store(EndpointStore, RunStore, JobStore, Protocol):
+class Store(EndpointStore, RunStore, History, JobStore, Protocol):
     """All of it in one place."""

@@ -22,6 +22,10 @@ class Settings(BaseSettings):
     jitter_ms: int = Field(default=3_000, ge=0, le=60_000)
     grace_ms: int = Field(default=10_000, ge=0, le=600_000)
     poll_ms: int = Field(default=1_000, ge=10, le=60_000)
+    keep_runs_days: int | None = Field(default=30, ge=1)
+    keep_runs_count: int | None = Field(default=None, ge=1)
+    health_port: int | None = Field(default=None, ge=0, le=65_535)
+    host: str = "127.0.0.1"
     allow_private_targets: bool = False
     allow_targets: tuple[str, ...] = ()
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -19,7 +19,7 @@ from cadenza.domain.settle import Settled
 from cadenza.domain.steer import Amended, Change, HintRecord
 from cadenza.domain.sweep import sweep_at
 from cadenza.ports.ids import Ids
-from cadenza.ports.store import FIRST_PAGE, Decide, Page, Settle, Sweeping
+from cadenza.ports.store import FIRST_PAGE, Decide, Page, Retention, Settle, Sweeping
 
 
 class MemoryStore:
@@ -159,6 +159,25 @@ class MemoryStore:
         with self._lock:
             start = int(page.after or 0)
             return self._hints.get(key, [])[::-1][start : start + page.limit]
+
+    async def keep_history(self, retention: Retention, now: datetime) -> int:
+        with self._lock:
+            closed = sorted(
+                (run.finished_at, run.id, key)
+                for key, runs in self._runs.items()
+                for run in runs.values()
+                if run.finished_at is not None
+            )
+            kept = len(closed) if retention.max_count is None else retention.max_count
+            gone = [
+                (key, run_id)
+                for place, (finished_at, run_id, key) in enumerate(closed)
+                if (retention.max_age is not None and finished_at < now - retention.max_age)
+                or place < len(closed) - kept
+            ]
+            for key, run_id in gone:
+                del self._runs[key][run_id]
+            return len(gone)
 
     async def add_job(self, job: Job) -> None:
         with self._lock:

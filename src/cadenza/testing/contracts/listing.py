@@ -1,5 +1,6 @@
 """Keeping and listing: what was written comes back, and only to its owner."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from cadenza.domain.job import Job
 from cadenza.domain.plan import Source
 from cadenza.domain.policy import Backoff, Guard, Misfire, Policy
 from cadenza.domain.target import CallableTarget, HttpTarget, PromptTarget
-from cadenza.ports.store import Page
+from cadenza.ports.store import Page, Retention
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import MINUTE, Bench, Contract
 
@@ -102,6 +103,15 @@ class ListingContract(Contract):
         for tenant_id, run_id in (("stranger", run.id), ("default", "nothing")):
             with pytest.raises(NotFound):
                 await bench.store.run(tenant_id, run_id)
+
+    async def test_old_runs_are_forgotten_and_newer_ones_kept(self, bench: Bench) -> None:
+        endpoint = await bench.add()
+        await bench.run_once()
+        bench.pass_ms(3 * 24 * 60 * MINUTE)
+        newer = await bench.run_once()
+        assert await bench.store.keep_history(Retention(), bench.ms(0)) == 0
+        assert await bench.store.keep_history(Retention(timedelta(days=1)), bench.ms(0)) == 1
+        assert [run.id for run in await bench.runs(endpoint)] == [newer.id]
 
     async def test_jobs_are_kept_and_belong_to_their_tenant(self, bench: Bench) -> None:
         job = Job(id="job", name="a job", active=False)

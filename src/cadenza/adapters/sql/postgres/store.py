@@ -6,6 +6,7 @@ from functools import partial
 
 from cadenza.adapters.memory.bell import MemoryBell
 from cadenza.adapters.quiet import NoLog
+from cadenza.adapters.sql.partitions import ensure_partitions
 from cadenza.adapters.sql.postgres import keeping, listing
 from cadenza.adapters.sql.postgres import statements as sql
 from cadenza.adapters.sql.postgres.bell import Listener
@@ -14,6 +15,7 @@ from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.settling import Batch, finalize
 from cadenza.adapters.sql.postgres.starting import start
 from cadenza.adapters.sql.postgres.sweeping import sweep
+from cadenza.adapters.sql.retention import retain
 from cadenza.domain.due import Recheck
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.job import Job
@@ -22,7 +24,7 @@ from cadenza.domain.settle import Settled
 from cadenza.domain.steer import Amended, Change, HintRecord
 from cadenza.ports.ids import Ids
 from cadenza.ports.log import Logger
-from cadenza.ports.store import FIRST_PAGE, Decide, Page, Settle, Sweeping
+from cadenza.ports.store import FIRST_PAGE, Decide, Page, Retention, Settle, Sweeping
 
 NO_LOG = NoLog()
 
@@ -94,6 +96,10 @@ class PostgresStore:
 
     async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
         return await listing.hints(self._pool, key, page)
+
+    async def keep_history(self, retention: Retention, now: datetime) -> int:
+        await ensure_partitions(self._pool, now)
+        return await retain(self._pool, now=now, **retention._asdict())
 
     async def add_job(self, job: Job) -> None:
         await self._pool.write(partial(keeping.add_job, job=job))

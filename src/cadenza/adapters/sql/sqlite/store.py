@@ -8,6 +8,7 @@ from functools import partial
 from weakref import WeakSet
 
 from cadenza.adapters.memory.bell import MemoryBell
+from cadenza.adapters.sql.retention import retain
 from cadenza.adapters.sql.rows import VERSION, from_micros, read_endpoint, to_micros
 from cadenza.adapters.sql.sqlite import keeping, listing
 from cadenza.adapters.sql.sqlite import statements as sql
@@ -22,7 +23,7 @@ from cadenza.domain.run import Claim, Completion, Run
 from cadenza.domain.settle import Settled
 from cadenza.domain.steer import Amended, Change, HintRecord
 from cadenza.ports.ids import Ids
-from cadenza.ports.store import FIRST_PAGE, Decide, Page, Settle, Sweeping
+from cadenza.ports.store import FIRST_PAGE, Decide, Page, Retention, Settle, Sweeping
 
 
 class SqliteStore:
@@ -110,6 +111,9 @@ class SqliteStore:
 
     async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
         return await self._file.read(partial(listing.hints, key=key, page=page))
+
+    async def keep_history(self, retention: Retention, now: datetime) -> int:
+        return await retain(self._file, now=now, **retention._asdict())
 
     async def add_job(self, job: Job) -> None:
         await self._file.write(partial(keeping.add_job, job=job))
