@@ -25,6 +25,7 @@ from cadenza.engine.loop import Loop, LoopSettings
 from cadenza.engine.scheduler import Scheduler, SchedulerSettings
 from cadenza.engine.sweeper import Sweeper
 from cadenza.ports.store import Store
+from cadenza.roots.worker import tune_memory
 
 BATCH = 500
 DONE = Outcome(RunStatus.SUCCESS)
@@ -179,6 +180,7 @@ def main() -> None:
     parser.add_argument("--endpoints", type=int, default=5_000)
     parser.add_argument("--seconds", type=float, default=5)
     options = parser.parse_args()
+    tune_memory()
     results = measure(options.endpoints, options.seconds)
     print(
         json.dumps(results)

@@ -7,6 +7,7 @@ from tests.engine.witness import once
 from tests.engine.workers import Worker, by_hand
 
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.policy import Misfire, Policy
 from cadenza.domain.run import RunStatus
 from cadenza.ports.quota import QuotaRequest, Spending
 from cadenza.testing.clock import NEW_YEAR
@@ -143,3 +144,22 @@ async def test_a_claim_that_was_lost_while_the_quota_was_asked_is_not_dispatched
         await corridor.clock.advance(2_500)
         assert "leases were lost; their runs are stopped" in corridor.log.events("warning")
         assert corridor.dispatcher.executed == []
+
+
+async def test_what_misfired_is_not_charged() -> None:
+    corridor = Corridor()
+    policy = Policy(misfire=Misfire.SKIP, misfire_grace_ms=1_000)
+    await corridor.add("late", in_ms=-5_000, policy=policy)
+    await corridor.add("due")
+    await corridor.tick()
+    assert len(corridor.quota.asked) == 1
+    assert (await corridor.only_run("late")).status is RunStatus.SKIPPED
+    assert (await corridor.only_run("due")).status is RunStatus.SUCCESS
+
+
+async def test_a_quota_that_opened_already_is_open() -> None:
+    corridor = Corridor()
+    await corridor.add()
+    corridor.quota.close(corridor.clock.now())
+    await corridor.tick()
+    assert (await corridor.only_run()).status is RunStatus.SUCCESS

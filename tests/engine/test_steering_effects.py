@@ -177,3 +177,14 @@ async def test_a_planner_without_a_matching_rule_does_nothing() -> None:
 
     await planner.sit(Briefing(now=NEW_YEAR, endpoint=before), call)
     assert await corridor.endpoint() == before
+
+
+@pytest.mark.parametrize("tool", ["propose_interval", "propose_next_time"])
+async def test_a_ttl_of_null_is_a_ttl_that_was_not_given(tool: str) -> None:
+    given, left_out = Corridor(), Corridor()
+    span = "intervalMs" if tool == "propose_interval" else "nextRunInMs"
+    calls: list[tuple[Corridor, dict[str, Any]]] = [(given, {"ttlMinutes": None}), (left_out, {})]
+    for corridor, ttl in calls:
+        await corridor.add()
+        await corridor.tool(tool, **({span: 1_000} | ttl))
+    assert await given.endpoint() == await left_out.endpoint()

@@ -7,7 +7,7 @@ from hypothesis import given
 from tests.unit.strategies import NOTHING, endpoints, past, stored
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, SECOND, a_lease, an_endpoint, at, claimed
 
-from cadenza.domain.baseline import Every, Once
+from cadenza.domain.baseline import Cron, Every, Once
 from cadenza.domain.creation import DEFINED, created, redefined
 from cadenza.domain.endpoint import Endpoint, evolve
 from cadenza.domain.governor import plan_next_run
@@ -27,7 +27,7 @@ def test_a_new_endpoint_starts_with_the_plan(endpoint: Endpoint) -> None:
 
 @given(endpoints(paused_until=NOTHING | past(), last_run_at=NOTHING, skipped_at=NOTHING))
 def test_start_now_makes_it_due_at_once(endpoint: Endpoint) -> None:
-    first = created(endpoint, now=NOW, cron=CRON, start_now=True)
+    first = created(evolve(endpoint, next_source=Source.MANUAL), now=NOW, cron=CRON, start_now=True)
     assert (first.next_run_at, first.next_source) == (NOW, Source.FIRST)
 
 
@@ -60,6 +60,8 @@ def test_a_new_baseline_is_planned_at_once_and_the_same_one_changes_nothing() ->
     assert redefined(endpoint, an_endpoint(), now=NOW, cron=CRON) == Amended(endpoint)
     hourly = redefined(endpoint, an_endpoint(baseline=Every(HOUR)), now=NOW, cron=CRON).endpoint
     assert (hourly.next_run_at, hourly.next_source) == (at(HOUR), Source.BASELINE_INTERVAL)
+    by_cron = redefined(endpoint, an_endpoint(baseline=Cron("*/5 * * * *")), now=NOW, cron=CRON).endpoint
+    assert (by_cron.next_run_at, by_cron.next_source) == (at(5 * MINUTE), Source.BASELINE_CRON)
 
 
 def test_what_is_to_run_once_from_now_on_keeps_no_interval_hint() -> None:
@@ -93,3 +95,5 @@ def test_a_run_is_abandoned_by_its_row_as_it_would_be_by_its_claim(ahead_ms: int
     held = claimed(an_endpoint(next_run_at=at(ahead_ms), next_source=Source.MANUAL))
     outcome = Outcome(RunStatus.ABANDONED, error="its worker let the lease run out")
     assert abandonment(held.endpoint, opened(held), at(MINUTE)) == Completion(held, outcome, at(MINUTE))
+    with pytest.raises(AssertionError, match=r"^only a lease can run out"):
+        abandonment(an_endpoint(), opened(held), at(MINUTE))

@@ -97,6 +97,11 @@ def test_a_nudge_never_asks_for_a_moment_before_now(endpoint: Endpoint, when: da
     assert told.candidate >= NOW
 
 
+def test_a_nudge_to_the_moment_at_which_the_quota_opens_is_not_held() -> None:
+    moved, _ = nudge(an_endpoint(quota_opens_at=at(MINUTE)), NOW, at(MINUTE), SOURCE)
+    assert (moved.next_run_at, moved.next_source) == (at(MINUTE), SOURCE)
+
+
 def test_a_quota_that_has_opened_holds_nothing() -> None:
     endpoint = an_endpoint(quota_opens_at=at(-SECOND))
     moved, _ = nudge(endpoint, NOW, at(-MINUTE), SOURCE)

@@ -42,7 +42,13 @@ def test_a_served_one_shot_is_cleared_without_a_row(endpoint: Endpoint) -> None:
 
 
 @given(
-    stored(last_run_at=NOTHING, one_shot_hint=EXPIRED_ONE_SHOT, next_run_at=NOTHING | future(), lease=NOTHING)
+    stored(
+        last_run_at=NOTHING,
+        one_shot_hint=EXPIRED_ONE_SHOT,
+        next_run_at=NOTHING | future(),
+        lease=NOTHING,
+        open_slot=NOTHING,
+    )
 )
 def test_an_expired_one_shot_leaves_exactly_one_skipped_slot(endpoint: Endpoint) -> None:
     hint = endpoint.one_shot_hint
@@ -128,6 +134,28 @@ def test_a_one_shot_that_expires_while_its_claim_is_held_is_told_by_the_claim(st
     worker.end(status)
     worker.run()
     assert verdicts(worker.rows)[at(MINUTE)] == 1
+
+
+def test_a_one_shot_whose_claim_was_given_back_before_its_moment_is_told_when_it_expires() -> None:
+    worker = with_one_shot(MINUTE)
+    worker.wait(MINUTE - SECOND)
+    worker.claim(within_ms=2 * SECOND)
+    worker.pause(6 * HOUR)
+    worker.end(RunStatus.CANCELLED)
+    expire(worker)
+    assert verdicts(worker.rows) == {at(MINUTE): 1}
+
+
+def test_a_one_shot_that_expires_while_its_slot_waits_for_another_worker_is_told_by_the_slot() -> None:
+    worker = with_one_shot(MINUTE)
+    worker.wait(MINUTE - SECOND)
+    worker.claim(within_ms=2 * SECOND)
+    worker.pause(6 * HOUR)
+    worker.wait(MINUTE)
+    worker.end(RunStatus.ABANDONED)
+    expire(worker)
+    worker.run()
+    assert verdicts(worker.rows) == {at(MINUTE): 1}
 
 
 def test_a_one_shot_that_was_paused_before_it_could_start_gets_one_verdict() -> None:

@@ -149,6 +149,8 @@ def without_stale_hints(endpoint: Endpoint, now: datetime) -> tuple[Endpoint, tu
     """The endpoint without hints that are over; a one-shot that expired unserved is a skipped slot."""
     interval, one_shot = endpoint.interval_hint, endpoint.one_shot_hint
     passed: tuple[SkippedSlot, ...] = ()
+    if interval is None and one_shot is None:
+        return endpoint, passed
     if interval is not None and not interval.fresh(now):
         interval = None
     if one_shot is not None:

@@ -167,7 +167,9 @@ def _reason(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _ttl(arguments: Mapping[str, Any], default: int) -> timedelta:
-    minutes = arguments.get("ttlMinutes", default)
+    minutes = arguments.get("ttlMinutes")
+    if minutes is None:
+        return timedelta(minutes=default)
     if type(minutes) not in (int, float) or not SHORTEST_TTL_MINUTES <= minutes <= LONGEST_TTL_MINUTES:
         raise InvalidRequest(
             f"ttlMinutes must be a number up to {LONGEST_TTL_MINUTES}, above 0.", "ttlMinutes"

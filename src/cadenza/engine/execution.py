@@ -25,14 +25,17 @@ class Executor:
         self._deadlines = Deadlines()
 
     async def admit(self, claims: Sequence[Claim]) -> list[QuotaAnswer]:
-        """What the quota says to each of these claims, asked in one batch."""
-        requests = [QuotaRequest(Spending.ENDPOINT, claim.endpoint.tenant_id) for claim in claims]
-        return await self._quota.check(requests) if requests else []
+        """What the quota says to each of these claims, asked in one batch; what misfired costs nothing."""
+        now = self._clock.now()
+        paying = [claim for claim in claims if not misfired(claim, now)]
+        requests = [QuotaRequest(Spending.ENDPOINT, claim.endpoint.tenant_id) for claim in paying]
+        answers = iter(await self._quota.check(requests) if requests else [])
+        return [QuotaAnswer() if misfired(claim, now) else next(answers) for claim in claims]
 
     async def execute(self, claim: Claim, answer: QuotaAnswer) -> Completion:
         """Run the claim, or say why not."""
         now = self._clock.now()
-        if answer.opens_at is not None:
+        if answer.opens_at is not None and answer.opens_at > now:
             outcome = Outcome(RunStatus.SKIPPED, reason="the quota is used up", opens_at=answer.opens_at)
         elif misfired(claim, now):
             late = (now - claim.due_at) // milliseconds(1)
@@ -75,8 +78,8 @@ def _checked(outcome: object) -> Outcome:
     if type(outcome.status) is not RunStatus:
         outcome = outcome._replace(status=RunStatus(outcome.status))
     if outcome.error is not None and len(outcome.error) > LONGEST_TEXT:
-        return outcome._replace(error=outcome.error[:LONGEST_TEXT])
-    return outcome
+        outcome = outcome._replace(error=outcome.error[:LONGEST_TEXT])
+    return outcome._replace(reason=None, opens_at=None) if outcome.reason or outcome.opens_at else outcome
 
 
 def _described(problem: BaseException) -> str:

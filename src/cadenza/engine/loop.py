@@ -190,6 +190,7 @@ class Loop:
 
     async def _hear(self, bell: Bell) -> None:
         while True:
-            await bell.heard()
+            if not await survived(bell.heard(), self._log):
+                await self._clock.sleep(RECOVERY_MS)
             self._rang = True
             self._wake.set()

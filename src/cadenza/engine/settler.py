@@ -1,5 +1,6 @@
 """Settling that cannot fail: an endpoint that no plan can be made for is paused, and costs no other."""
 
+from cadenza.domain.checks import LONGEST_TEXT
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.run import Completion
 from cadenza.domain.settle import Settled, settle, unplannable
@@ -23,4 +24,4 @@ class Settler:
         except Exception as problem:  # noqa: BLE001 - one that cannot be planned must not block its batch
             facts = {"endpoint_id": endpoint.id, "run_id": completion.claim.run_id, "problem": repr(problem)}
             self._log.warning("an endpoint cannot be planned and is paused", **facts)
-            return unplannable(endpoint, completion, f"it cannot be planned: {problem}")
+            return unplannable(endpoint, completion, f"it cannot be planned: {problem}"[:LONGEST_TEXT])

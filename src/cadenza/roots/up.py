@@ -18,7 +18,7 @@ from cadenza.roots.demo import FlashSale
 from cadenza.roots.health import Health
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.stores import open_store
-from cadenza.roots.worker import Workshop, stop_on_signals, worker
+from cadenza.roots.worker import Workshop, stop_on_signals, tune_memory, worker
 from cadenza.sim.corrected import TENANT
 
 FASTEST = 1_000
@@ -28,6 +28,7 @@ def launch(*, demo: bool, speed: float) -> int:
     """Serve until stopped; the exit code."""
     if not 0 < speed <= FASTEST:
         raise InvalidRequest(f"--speed must be above 0 and at most {FASTEST}.", "speed")
+    tune_memory()
     asyncio.run(serve(read_settings(), demo=demo, speed=speed))
     return 0
 

@@ -1,6 +1,7 @@
 """A worker: store, dispatchers and loop, from settings to a running object."""
 
 import asyncio
+import gc
 import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -76,6 +77,13 @@ def _loop(settings: Settings, shop: Workshop, executor: Executor) -> Loop:
             jitter_ms=settings.jitter_ms, grace_ms=settings.grace_ms, poll_ms=settings.poll_ms
         ),
     )
+
+
+def tune_memory() -> None:
+    """Let the collector look less often: a worker makes many short-lived values, and hardly a cycle."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 def stop_on_signals(loop: Loop) -> None:

@@ -58,6 +58,17 @@ WRITTEN = (
 )
 """The columns of a state that a change may touch, in the order of `write_state`."""
 
+PLAIN = (
+    "claimable_at",
+    "next_run_at",
+    "next_source",
+    "last_run_at",
+    "missed_slots",
+    "failure_count",
+    "abandoned_count",
+)
+"""All that an ordinary run of an ordinary endpoint changes."""
+
 OWNED = ("tenant_id", "id", "job_id", "name", "description", "definition")
 OPEN_RUN = (
     "run_id",
@@ -114,6 +125,32 @@ def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
         endpoint.enabled,
         endpoint.archived,
         endpoint.job_active,
+    )
+
+
+def settled_plainly(before: Endpoint, after: Endpoint) -> bool:
+    """Do the two differ in nothing but `PLAIN`?"""
+    return (
+        after.one_shot_hint is None
+        and before.one_shot_hint is None
+        and after.interval_hint is before.interval_hint
+        and after.open_slot is before.open_slot
+        and after.paused_until is before.paused_until
+        and after.quota_opens_at is before.quota_opens_at
+        and after.skipped_at is before.skipped_at
+    )
+
+
+def write_plain(endpoint: Endpoint) -> tuple[Any, ...]:
+    """The columns `PLAIN` of an endpoint, as SQLite keeps them."""
+    return (
+        to_micros(claimable_at(endpoint)),
+        to_micros(endpoint.next_run_at),
+        endpoint.next_source.value,
+        to_micros(endpoint.last_run_at),
+        endpoint.missed_slots,
+        endpoint.failure_count,
+        endpoint.abandoned_count,
     )
 
 

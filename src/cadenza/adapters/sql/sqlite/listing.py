@@ -18,15 +18,15 @@ def find(connection: sqlite3.Connection, tenant_id: str, job_id: str | None, pag
 
 
 def run(connection: sqlite3.Connection, tenant_id: str, run_id: str) -> Run:
-    """One run, closed or open."""
-    row = connection.execute(sql.RUN, (tenant_id, run_id)).fetchone()
-    if row is not None:
-        return read_run(row, from_micros)
+    """One run, open or closed: in this order, because it may close in between."""
     row = connection.execute(sql.OPEN_RUN_OF_TENANT, (tenant_id, run_id)).fetchone()
     still_open = None if row is None else read_open_run(row, from_micros)
-    if still_open is None:
+    if still_open is not None:
+        return still_open
+    row = connection.execute(sql.RUN, (tenant_id, run_id)).fetchone()
+    if row is None:
         raise NotFound(f"There is no run {run_id}.")
-    return still_open
+    return read_run(row, from_micros)
 
 
 def runs(connection: sqlite3.Connection, key: EndpointKey, page: Page) -> list[Run]:

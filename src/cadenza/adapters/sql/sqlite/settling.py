@@ -11,7 +11,9 @@ from cadenza.adapters.sql.rows import (
     Row,
     from_micros,
     read_endpoint,
+    settled_plainly,
     to_micros,
+    write_plain,
     write_run,
     write_state,
 )
@@ -43,14 +45,16 @@ def in_micros(values: Iterable[Any]) -> tuple[Any, ...]:
 def settle_unsteered(connection: sqlite3.Connection, batch: Batch) -> list[Settled]:
     """Settle what was claimed as it was claimed: nearly always, nobody has steered meanwhile."""
     settled = [batch.settle(completion.claim.endpoint, completion) for completion in batch.completions]
-    written = connection.executemany(
-        sql.SETTLE_UNLESS_STEERED,
-        [
-            in_micros((*write_state(one.endpoint), *claim.key, claim.run_id, claim.token, claim.version))
-            for one, (claim, _, _) in zip(settled, batch.completions, strict=True)
-        ],
-    )
-    if written.rowcount != len(settled):
+    plain, others = [], []
+    for one, (claim, _, _) in zip(settled, batch.completions, strict=True):
+        held = (*claim.key, claim.run_id, claim.token, claim.version)
+        if settled_plainly(claim.endpoint, one.endpoint):
+            plain.append((*write_plain(one.endpoint), *held))
+        else:
+            others.append(in_micros((*write_state(one.endpoint), *held)))
+    written = connection.executemany(sql.SETTLE_PLAIN, plain).rowcount if plain else 0
+    written += connection.executemany(sql.SETTLE_UNLESS_STEERED, others).rowcount if others else 0
+    if written != len(settled):
         raise Steered
     add_runs(connection, settled, batch.ids)
     return settled

@@ -1,6 +1,6 @@
 """Every statement of the SQLite store, by its name."""
 
-from cadenza.adapters.sql.rows import OPEN_RUN, READ, WRITTEN
+from cadenza.adapters.sql.rows import OPEN_RUN, PLAIN, READ, WRITTEN
 from cadenza.domain.run import Run
 
 READ_ROW = (
@@ -53,6 +53,11 @@ RENEW = "UPDATE leases SET until = ? WHERE token = ?"
 HELD = "SELECT run_id FROM endpoint_states WHERE lease_token = ?"
 
 SETTLE = f"UPDATE endpoint_states SET {STAND}, {FREE} WHERE tenant_id = ? AND endpoint_id = ?"
+PLAINLY = ", ".join(f"{column} = ?" for column in PLAIN)
+SETTLE_PLAIN = (
+    f"UPDATE endpoint_states SET {PLAINLY}, lease_token = NULL, lease_until = NULL, run_id = NULL"
+    " WHERE tenant_id = ? AND endpoint_id = ? AND run_id = ? AND lease_token = ? AND version = ?"
+)
 SETTLE_UNLESS_STEERED = f"{SETTLE} AND run_id = ? AND lease_token = ? AND version = ?"
 ADD_RUN = f"INSERT INTO runs ({', '.join(Run._fields)}) VALUES ({', '.join('?' * len(Run._fields))})"
 ADD_HINT = (
