@@ -128,17 +128,25 @@ async def test_a_good_day_warns_of_nothing() -> None:
     assert corridor.log.events("info") == corridor.log.events("warning") == []
 
 
-async def test_an_abandoned_run_is_a_warning_with_its_facts() -> None:
+async def test_abandoned_runs_are_one_warning_and_a_detail_each() -> None:
     corridor = Corridor(lease_ms=1_000)
-    await corridor.add()
-    (claim,) = await corridor.scheduler.claim(1)
+    for name in ("a", "b"):
+        await corridor.add(name)
+    claims = await corridor.scheduler.claim(2)
     corridor.clock.jump(1_000)
     await corridor.sweeper.sweep()
-    (line,) = corridor.log.lines
-    assert (line.level, line.event) == ("warning", "a run was abandoned")
-    assert line.facts == {
-        "endpoint_id": "endpoint",
-        "run_id": claim.run_id,
-        "slot": "2025-01-01T00:00:00Z",
-        "paused": None,
-    }
+    summary, *details = corridor.log.lines
+    assert (summary.level, summary.event) == ("warning", "runs were abandoned by their worker")
+    assert summary.facts == {"runs": 2, "run_ids": [claim.run_id for claim in claims]}
+    assert [line.facts["run_id"] for line in details if line.level == "debug"] == summary.facts["run_ids"]
+    assert details[0].facts["slot"] == "2025-01-01T00:00:00Z"
+
+
+async def test_an_endpoint_that_is_given_up_is_a_warning_with_the_reason() -> None:
+    corridor = Corridor(lease_ms=1_000)
+    await corridor.add(abandoned_count=2)
+    await corridor.scheduler.claim(1)
+    corridor.clock.jump(1_000)
+    await corridor.sweeper.sweep()
+    assert corridor.log.lines[-1].event == "an endpoint is paused"
+    assert corridor.log.lines[-1].facts["reason"] == "abandoned 3 times in a row"

@@ -41,7 +41,7 @@ class Crew:
         self._notes = folder / "notes"
         self._notes.touch()
         self._run_ms = run_ms
-        self.processes: list[subprocess.Popen[str]] = []
+        self.processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -50,22 +50,25 @@ class Crew:
         for process in self.processes:
             process.kill()
             process.wait()
-            assert process.stderr is not None
-            process.stderr.close()
 
-    def start(self) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, str(PROGRAM), str(self._notes), *map(str, self._run_ms)],
-            env=os.environ | SETTINGS | {"CADENZA_DATABASE_URL": self.url},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stderr is not None
-        process.stderr.readline()
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start a worker, and come back when it is about to work."""
+        log = self._notes.with_name(f"worker-{len(self.processes)}.log")
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                [sys.executable, str(PROGRAM), str(self._notes), *map(str, self._run_ms)],
+                env=os.environ | SETTINGS | {"CADENZA_DATABASE_URL": self.url},
+                stderr=out,
+            )
         self.processes.append(process)
+        limit = time.monotonic() + PATIENCE_S
+        while "ready" not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < limit, "a worker did not start"
+            time.sleep(0.01)
         return process
 
-    def kill(self, process: subprocess.Popen[str]) -> None:
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
 

@@ -15,6 +15,8 @@ from cadenza.ports.log import Logger
 from cadenza.ports.store import EndpointStore, Sweeping
 
 BATCH = 500
+NAMED = 10
+"""How many runs a log line names."""
 
 
 class Sweeper:
@@ -43,7 +45,19 @@ class Sweeper:
         abandoned: list[Settled] = []
         while batch := await self._store.sweep(now=now, limit=BATCH, sweeping=sweeping):
             abandoned += batch
-        for endpoint, run, _ in abandoned:
-            facts = {"endpoint_id": endpoint.id, "run_id": run.id, "slot": iso(run.slot)}
-            self._log.warning("a run was abandoned", **facts, paused=endpoint.pause_reason)
+        self._tell(abandoned)
         return abandoned
+
+    def _tell(self, abandoned: list[Settled]) -> None:
+        """One line for all of them, however many a dead worker held; and one for each that is given up."""
+        if abandoned:
+            some = [settled.run.id for settled in abandoned[:NAMED]]
+            self._log.warning("runs were abandoned by their worker", runs=len(abandoned), run_ids=some)
+        for endpoint, run, _ in abandoned:
+            if self._log.verbose:
+                facts = {"endpoint_id": endpoint.id, "run_id": run.id, "slot": iso(run.slot)}
+                self._log.debug("a run was abandoned", **facts)
+            if run.verdict:
+                self._log.warning(
+                    "an endpoint is paused", endpoint_id=endpoint.id, reason=endpoint.pause_reason
+                )
