@@ -8,6 +8,7 @@ from cadenza.domain.governor import plan_next_run
 from cadenza.domain.hint import IntervalHint, OneShotHint
 from cadenza.domain.plan import Plan
 from cadenza.domain.policy import Guard
+from cadenza.domain.target import HttpTarget
 
 if TYPE_CHECKING:  # The rules alone cost no database and no HTTP client.
     from cadenza.roots.embedding import Cadenza
@@ -18,6 +19,7 @@ __all__ = [
     "Endpoint",
     "Every",
     "Guard",
+    "HttpTarget",
     "IntervalHint",
     "Once",
     "OneShotHint",

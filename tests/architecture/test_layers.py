@@ -28,6 +28,7 @@ PUBLIC = [
     "Endpoint",
     "Every",
     "Guard",
+    "HttpTarget",
     "IntervalHint",
     "Once",
     "OneShotHint",

@@ -33,15 +33,12 @@ def test_links_lead_somewhere(name: str) -> None:
 def test_python_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
-    async def measure() -> int:
-        return 5_000
-
     async def briefly(app: Cadenza) -> None:
         async with app:
             await asyncio.sleep(0.05)
 
     monkeypatch.setattr(Cadenza, "run", lambda app: asyncio.run(briefly(app)))
-    names: dict[str, Any] = {"measure": measure, "__name__": "example"}
+    names: dict[str, Any] = {"__name__": "example"}
     for example in PYTHON.findall(text(name)):
         exec(compile(example, name, "exec"), names)
     if "main" in names:

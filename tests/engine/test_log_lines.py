@@ -120,12 +120,26 @@ async def test_details_are_not_built_when_nobody_wants_them() -> None:
     assert log.built == []
 
 
-async def test_a_good_day_warns_of_nothing() -> None:
+async def test_a_good_day_is_quiet() -> None:
     corridor = Corridor()
     await corridor.add()
-    corridor.dispatcher.fails("endpoint")
     await corridor.tick()
     assert corridor.log.events("info") == corridor.log.events("warning") == []
+
+
+async def test_a_failure_is_told_when_it_begins_and_when_it_is_over() -> None:
+    corridor = Corridor()
+    await corridor.add()
+    corridor.dispatcher.fails("endpoint", "no route")
+    for _ in range(3):
+        await corridor.tick()
+        corridor.clock.jump(MINUTE)
+    corridor.dispatcher.succeeds("endpoint")
+    await corridor.tick()
+    assert corridor.log.events("warning") == ["an endpoint has begun to fail"]
+    assert corridor.log.events("info") == ["an endpoint is well again"]
+    (told,) = [line for line in corridor.log.lines if line.level == "warning"]
+    assert told.facts["error"] == "no route"
 
 
 async def test_abandoned_runs_are_one_warning_and_a_detail_each() -> None:

@@ -35,6 +35,7 @@ class Up:
     def run_for(self, seconds: float, end: signal.Signals) -> int:
         """Start it, wait for its first run and so many seconds more, and end it."""
         settings = {"CADENZA_LOG_JSON": "1", "CADENZA_LEASE_MS": "20000", "CADENZA_GRACE_MS": "5000"}
+        settings["CADENZA_DEMO_PORT"] = "0"
         process = subprocess.Popen(
             [sys.executable, "-m", "cadenza", "up", "--demo", "--speed", str(SPEED)],
             cwd=self._folder,

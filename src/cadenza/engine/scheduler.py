@@ -126,7 +126,7 @@ class Scheduler:
                 self._log.warning("a lease was lost before its run was settled", **_facts(completion))
                 continue
             settled.append(answer)
-            self._tell(answer)
+            self._tell(answer, completion.claim.endpoint.failure_count)
         return settled
 
     async def _execute(self, claims: Sequence[Claim]) -> list[Completion]:
@@ -163,8 +163,13 @@ class Scheduler:
         await asyncio.sleep(0)  # What was launched begins before time moves on.
         await self._clock.sleep(max(0.0, (moment - self._clock.now()) / milliseconds(1)))
 
-    def _tell(self, settled: Settled) -> None:
+    def _tell(self, settled: Settled, failures_before: int) -> None:
         endpoint, run, _ = settled
+        if endpoint.failure_count and not failures_before:
+            facts = {"endpoint_id": endpoint.id, "run_id": run.id, "error": run.error}
+            self._log.warning("an endpoint has begun to fail", **facts)
+        elif failures_before and not endpoint.failure_count:
+            self._log.info("an endpoint is well again", endpoint_id=endpoint.id, failures=failures_before)
         self._telemetry.emit(
             "sched.job.stop", {"duration_ms": run.duration_ms}, {"result": run.status, "source": run.source}
         )

@@ -10,7 +10,7 @@ from aiohttp import web
 from cadenza.adapters.cron import CronsimCron
 from cadenza.domain.creation import created
 from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
-from cadenza.domain.errors import Conflict
+from cadenza.domain.errors import Conflict, Unavailable
 from cadenza.domain.steer import Amended
 from cadenza.domain.target import HttpTarget
 from cadenza.engine.steering import Steering
@@ -50,14 +50,19 @@ class FlashSale:
         self._steered = {name: ToolSteered(name, self._series, stage=stage) for name in self._table}
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[str]:
+    async def open(self, port: int) -> AsyncIterator[str]:
         """Serve the world, create its endpoints or point them at it anew; its address."""
         app = web.Application()
         app.router.add_get("/{name}", self._answer)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
-        site = web.TCPSite(runner, HOST, 0)
-        await site.start()
+        try:
+            await web.TCPSite(runner, HOST, port).start()
+        except OSError:
+            await runner.cleanup()
+            raise Unavailable(
+                f"Port {port} is taken, perhaps by another demo; set CADENZA_DEMO_PORT to a free one."
+            ) from None
         address = f"{HOST}:{runner.addresses[0][1]}"
         try:
             for endpoint in self._scenario.endpoints:

@@ -86,6 +86,14 @@ class Cadenza:
         """Run at one moment."""
         return self._declare(Once(at), dict(options))
 
+    def add(self, endpoint: Endpoint, *, start_now: bool = False) -> None:
+        """Run an endpoint that is no function: an HTTP target, say."""
+        if endpoint.id in self._declared:
+            raise Conflict(f"There is an endpoint {endpoint.id!r} already; give this one another id.")
+        if isinstance(endpoint.baseline, Cron):
+            self._cron.check(endpoint.baseline.expression, endpoint.baseline.timezone)
+        self._declared[endpoint.id] = (endpoint, start_now)
+
     def __getitem__(self, name: str) -> Steerable:
         """The tools of a function, by its name, for whoever steers it from outside."""
         return Steerable(self._started().steering, EndpointKey("default", name), origin="program")

@@ -1,9 +1,10 @@
 """What an operator sets: variables `CADENZA_…`, or a file `.env`."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings.exceptions import SettingsError
 
 from cadenza.domain.errors import InvalidRequest
 
@@ -26,8 +27,18 @@ class Settings(BaseSettings):
     keep_runs_count: int | None = Field(default=None, ge=1)
     health_port: int | None = Field(default=None, ge=0, le=65_535)
     host: str = "127.0.0.1"
+    demo_port: int = Field(default=8701, ge=0, le=65_535)
     allow_private_targets: bool = False
-    allow_targets: tuple[str, ...] = ()
+    allow_targets: Annotated[tuple[str, ...], NoDecode] = ()
+
+    @field_validator("allow_targets", mode="before")
+    @classmethod
+    def split(cls, value: object) -> object:
+        """Names behind commas."""
+        return (
+            [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        )
+
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_json: bool = False
 
@@ -38,5 +49,7 @@ def read_settings() -> Settings:
         return Settings()
     except ValidationError as problem:
         first = problem.errors()[0]
-        name = "_".join(["CADENZA", *(str(part).upper() for part in first["loc"])])
+        name = "_".join(["CADENZA", *(str(part).upper() for part in first["loc"][:1])])
         raise InvalidRequest(f"{name} is wrong: {first['msg']}.", name) from None
+    except (SettingsError, OSError, UnicodeError) as problem:
+        raise InvalidRequest(f"The settings, or the file .env, cannot be read: {problem}.") from None

@@ -24,7 +24,7 @@ async def open_store(settings: Settings, *, ids: Ids, log: Logger) -> AsyncItera
 
 def check_url(url: str) -> str:
     """A URL that names a kind of database there is a store for."""
-    if not url.startswith((SQLITE, *POSTGRES)) or url == SQLITE:
+    if not url.startswith((SQLITE, *POSTGRES)) or url.removeprefix(SQLITE) in ("", ":memory:"):
         message = "CADENZA_DATABASE_URL must be sqlite:///FILE or postgresql://HOST/DATABASE."
         raise InvalidRequest(message, "database_url")
     return url

@@ -56,7 +56,7 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
         sale = None
         if demo:
             sale = FlashSale(store=store, clock=clock, log=log)
-            address = await stack.enter_async_context(sale.open())
+            address = await stack.enter_async_context(sale.open(settings.demo_port))
             settings = settings.model_copy(update={"allow_targets": (*settings.allow_targets, address)})
         loop = await stack.enter_async_context(worker(settings, shop))
         stop_on_signals(loop)

@@ -57,12 +57,15 @@ def run(launchers: Launchers, arguments: Sequence[str]) -> int:
         return _refused(str(error), Exit.WRONG_USE)
     except CadenzaError as error:
         return _refused(error.message, exit_code(error))
+    except KeyboardInterrupt:
+        return _refused("Interrupted", Exit.INTERRUPTED)
     except SystemExit as stop:
         # Rich, which prints the help, meets a closed pipe with an exit code of its own.
         if not isinstance(stop.__context__, BrokenPipeError):
             raise
         return Exit.DONE
-    write("")  # What the help has left in the buffer.
+    if sys.stdout is not None:
+        write("")  # What the help has left in the buffer.
     return answer if isinstance(answer, int) else Exit.DONE
 
 

@@ -22,6 +22,7 @@ class Exit(IntEnum):
     CONFLICT = 4
     NOT_ALLOWED = 5
     UNAVAILABLE = 6
+    INTERRUPTED = 130
 
 
 CODES: dict[type[CadenzaError], Exit] = {

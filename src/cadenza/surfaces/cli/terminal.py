@@ -4,6 +4,7 @@ import os
 
 from rich.console import Console, RenderableType
 
+from cadenza.domain.errors import Unavailable
 from cadenza.surfaces.cli.stdout import write
 
 WIDE = 10_000
@@ -16,7 +17,10 @@ def show(*parts: RenderableType) -> None:
     if not console.is_terminal:
         console.width = WIDE
     # Captured first, because rich meets a closed pipe with an exit code of its own.
-    with console.capture() as captured:
-        for part in parts:
-            console.print(part)
+    try:
+        with console.capture() as captured:
+            for part in parts:
+                console.print(part)
+    except OSError as problem:
+        raise Unavailable(f"Standard output cannot be written: {problem.strerror}.") from None
     write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
