@@ -9,25 +9,20 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import NamedTuple
 
+from benchmarks.workers import BATCH, a_worker
+
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.memory import MemoryStore
-from cadenza.adapters.quiet import NoLog, NoQuota, NoTelemetry
 from cadenza.adapters.sql.migrate import migrate
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
 from cadenza.domain.baseline import Every
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.run import Claim, Outcome, RunStatus
-from cadenza.engine.execution import Executor
-from cadenza.engine.loop import Loop, LoopSettings
-from cadenza.engine.scheduler import Scheduler, SchedulerSettings
-from cadenza.engine.sweeper import Sweeper
 from cadenza.ports.store import Store
 from cadenza.roots.worker import tune_memory
 
-BATCH = 500
 DONE = Outcome(RunStatus.SUCCESS)
 
 
@@ -61,30 +56,6 @@ class Noop:
         return DONE
 
 
-def worker(store: Store, dispatcher: Noop) -> Loop:
-    """The product's own loop, as a worker runs it."""
-    clock, cron, log = SystemClock(), CronsimCron(), NoLog()
-    executor = Executor(dispatcher=dispatcher, quota=NoQuota(), clock=clock)
-    scheduler = Scheduler(
-        store=store,
-        executor=executor,
-        clock=clock,
-        cron=cron,
-        telemetry=NoTelemetry(),
-        log=log,
-        settings=SchedulerSettings(claim_limit=BATCH, concurrency=4 * BATCH),
-    )
-    return Loop(
-        scheduler=scheduler,
-        executor=executor,
-        sweeper=Sweeper(store=store, clock=clock, cron=cron, log=log),
-        store=store,
-        clock=clock,
-        log=log,
-        settings=LoopSettings(),
-    )
-
-
 async def product(store: Store, endpoints: int, seconds: float) -> Lap:
     """Let a worker run endpoints that are always due."""
     clock, noop = SystemClock(), Noop()
@@ -92,7 +63,7 @@ async def product(store: Store, endpoints: int, seconds: float) -> Lap:
     for number in range(endpoints):
         name = f"endpoint-{number:06}"
         await store.add(Endpoint(id=name, name=name, baseline=Every(1), next_run_at=start))
-    loop = worker(store, noop)
+    loop = a_worker(store, noop)
     running = asyncio.create_task(loop.run())
     await asyncio.sleep(0.5)
     before, began, cpu = noop.count, perf_counter(), process_time()

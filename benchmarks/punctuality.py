@@ -11,13 +11,11 @@ from pathlib import Path
 from random import Random
 from statistics import median, quantiles
 
+from benchmarks.workers import CLOCK, CRON, LOG, a_worker
 from tests.postgres import Cluster, wheel_programs
 
 from cadenza import Endpoint, Every
-from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.quiet import NoLog, NoQuota, NoTelemetry
 from cadenza.adapters.sql.migrate import migrate
 from cadenza.adapters.sql.partitions import ensure_partitions
 from cadenza.adapters.sql.postgres.pool import PostgresPool
@@ -26,14 +24,9 @@ from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
 from cadenza.domain.checks import milliseconds
 from cadenza.domain.run import Claim, Outcome, RunStatus
-from cadenza.engine.execution import Executor
-from cadenza.engine.loop import Loop, LoopSettings
-from cadenza.engine.scheduler import Scheduler, SchedulerSettings
 from cadenza.engine.steering import Steering, call_tool
-from cadenza.engine.sweeper import Sweeper
 from cadenza.ports.store import Store
 
-CLOCK, CRON, LOG = SystemClock(), CronsimCron(), NoLog()
 DONE = Outcome(RunStatus.SUCCESS)
 NUDGES = 40
 
@@ -55,25 +48,7 @@ class Stopwatch:
 @asynccontextmanager
 async def working(store: Store, stopwatch: Stopwatch) -> AsyncIterator[None]:
     """A worker that runs meanwhile, set up as the product sets it up."""
-    executor = Executor(dispatcher=stopwatch, quota=NoQuota(), clock=CLOCK)
-    scheduler = Scheduler(
-        store=store,
-        executor=executor,
-        clock=CLOCK,
-        cron=CRON,
-        telemetry=NoTelemetry(),
-        log=LOG,
-        settings=SchedulerSettings(claim_limit=500, concurrency=2_000, within_ms=500, lease_ms=30_000),
-    )
-    loop = Loop(
-        scheduler=scheduler,
-        executor=executor,
-        sweeper=Sweeper(store=store, clock=CLOCK, cron=CRON, log=LOG),
-        store=store,
-        clock=CLOCK,
-        log=LOG,
-        settings=LoopSettings(),
-    )
+    loop = a_worker(store, stopwatch, within_ms=500)
     running = asyncio.create_task(loop.run())
     try:
         yield
