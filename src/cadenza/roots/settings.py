@@ -1,5 +1,7 @@
 """What an operator sets: variables `CADENZA_…`, or a file `.env`."""
 
+from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, field_validator
@@ -7,6 +9,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
 from cadenza.domain.errors import InvalidRequest
+
+NOT_SETTINGS = ("CADENZA_SECRET_", "CADENZA_TEST_", "CADENZA_SOAK")
 
 
 class Settings(BaseSettings):
@@ -41,6 +45,17 @@ class Settings(BaseSettings):
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_json: bool = False
+
+
+def misspelt(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that look like settings and are none, with the setting that was perhaps meant."""
+    known = [f"CADENZA_{name.upper()}" for name in Settings.model_fields]
+    strangers = [
+        name
+        for name in environment
+        if name.startswith("CADENZA_") and name not in known and not name.startswith(NOT_SETTINGS)
+    ]
+    return {name: next(iter(get_close_matches(name, known, 1)), "") for name in strangers}
 
 
 def read_settings() -> Settings:

@@ -1,6 +1,7 @@
 """The schema brought up to date, and a self-check of everything a worker needs."""
 
 import asyncio
+import os
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from cadenza.adapters.sql.migrate import SQLITE, migrate, name_of, version
 from cadenza.adapters.sql.migrations import HEAD
 from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import CadenzaError, NotFound
-from cadenza.roots.settings import Settings, read_settings
+from cadenza.roots.settings import Settings, misspelt, read_settings
 from cadenza.roots.stores import check_url, open_store
 from cadenza.surfaces.cli.launchers import Finding, Migration
 
@@ -33,11 +34,20 @@ def examine() -> list[Finding]:
     """Every check, also when one before it failed."""
     settings = read_settings()
     check_url(settings.database_url)
-    return asyncio.run(_all((_schema, _store, _zones, _disk, _targets), settings))
+    return asyncio.run(_all((_names, _schema, _store, _zones, _disk, _targets), settings))
 
 
 async def _all(checks: Sequence[Check], settings: Settings) -> list[Finding]:
     return [await check(settings) for check in checks]
+
+
+async def _names(_: Settings) -> Finding:
+    strangers = misspelt(os.environ)
+    if not strangers:
+        return Finding("settings", passed=True, detail="Every variable CADENZA_… is a setting.")
+    name, meant = next(iter(strangers.items()))
+    advice = f"Did you mean {meant}?" if meant else "Remove it."
+    return Finding("settings", passed=False, detail=f"{name} is no setting.", advice=advice)
 
 
 async def _schema(settings: Settings) -> Finding:
@@ -53,6 +63,9 @@ async def _schema(settings: Settings) -> Finding:
 
 
 async def _store(settings: Settings) -> Finding:
+    path = settings.database_url.removeprefix(SQLITE)
+    if settings.database_url.startswith(SQLITE) and not await asyncio.to_thread(os.path.exists, path):
+        return Finding("store", passed=True, detail=f"{path} will be made at the first start.")
     try:
         async with open_store(settings, ids=TimeOrderedIds(), log=NoLog()) as store:
             await store.get(NOBODY)
