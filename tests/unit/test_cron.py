@@ -135,7 +135,17 @@ def test_a_fire_is_the_first_whole_minute_later(expression: str, zone: str, naiv
 @given(any_line, st.datetimes().map(lambda naive: naive.replace(year=1990 + naive.year % 200, day=1)))
 def test_without_clock_changes_the_fires_are_those_of_cronsim(expression: str, naive: datetime) -> None:
     after = naive.replace(tzinfo=UTC)
-    assert CronsimCron().next(expression, after) == next(CronSim(expression, after))
+    fire = next(CronSim(expression, after), None)
+    if fire is None:
+        with pytest.raises(InvalidRequest, match="never fires"):
+            CronsimCron().next(expression, after)
+    else:
+        assert CronsimCron().next(expression, after) == fire
+
+
+def test_fields_that_exclude_each_other_never_fire() -> None:
+    with pytest.raises(InvalidRequest, match="never fires"):
+        CronsimCron().check("0 * */10 FEB 5L")
 
 
 @pytest.mark.parametrize(

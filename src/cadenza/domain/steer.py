@@ -166,7 +166,9 @@ def without_stale_hints(endpoint: Endpoint, now: datetime) -> tuple[Endpoint, tu
 
 
 def _answered_by_due_slot(endpoint: Endpoint, hint: OneShotHint, now: datetime) -> bool:
-    """Is a slot due that serves the one-shot, however late? Its verdict is the hint's verdict too."""
+    """Is a slot due, or still open, that serves the one-shot? Its verdict is the hint's verdict too."""
+    if endpoint.open_slot is not None and hint.at <= endpoint.open_slot.slot:
+        return True
     stored = endpoint.next_run_at
     return stored is not None and hint.at <= stored <= now
 
