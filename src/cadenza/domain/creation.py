@@ -20,11 +20,16 @@ def created(endpoint: Endpoint, *, now: datetime, cron: CronClock, start_now: bo
     return evolve(endpoint, next_run_at=plan.next_run_at, next_source=plan.source)
 
 
+def defined_anew(before: Endpoint, after: Endpoint) -> bool:
+    """Do the two differ in anything that an owner writes?"""
+    return any(getattr(after, field) != getattr(before, field) for field in DEFINED)
+
+
 def redefined(endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: CronClock) -> Amended:
     """The endpoint as its owner wants it now; it goes on from where it stands, and is planned anew."""
-    changes = {field: getattr(wanted, field) for field in DEFINED}
-    if all(getattr(endpoint, field) == value for field, value in changes.items()):
+    if not defined_anew(endpoint, wanted):
         return Amended(endpoint)
+    changes = {field: getattr(wanted, field) for field in DEFINED}
     if isinstance(wanted.baseline, Once):
         changes["interval_hint"] = None
     return Amended(replanned(evolve(endpoint, **changes), now, cron))

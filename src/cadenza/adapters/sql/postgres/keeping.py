@@ -9,14 +9,13 @@ from cadenza.adapters.sql.postgres.pool import Connection
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.postgres.settling import add_passed
 from cadenza.adapters.sql.rows import read_endpoint, write_state
+from cadenza.domain.creation import defined_anew
 from cadenza.domain.due import claimable_at
 from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.domain.job import Job
 from cadenza.domain.steer import Amended, Change
 from cadenza.ports.ids import Ids
-
-DEFINED = ("job_id", "name", "description", "target", "baseline", "guard", "policy", "hint_mode")
 
 
 async def add(connection: Connection, endpoint: Endpoint) -> None:
@@ -40,7 +39,7 @@ async def amend(connection: Connection, key: EndpointKey, change: Change, ids: I
     before = read_endpoint(row, as_it_is)
     amended = change(before)
     after = amended.endpoint
-    if any(getattr(after, field) != getattr(before, field) for field in DEFINED):
+    if defined_anew(before, after):
         await connection.execute(sql.DEFINE, *_owned(after))
     await steer(connection, [after])
     await add_passed(connection, [(after, slot) for slot in amended.skipped], ids)

@@ -12,7 +12,6 @@ from cadenza.adapters.sql.sqlite.errors import translated
 Answer = TypeVar("Answer")
 Work = Callable[[sqlite3.Connection], Answer]
 BUSY_MS = 10_000
-DURABILITY = ("OFF", "NORMAL", "FULL", "EXTRA")
 
 
 class SqliteFile:

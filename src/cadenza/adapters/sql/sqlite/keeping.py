@@ -4,16 +4,15 @@ import sqlite3
 from dataclasses import replace
 
 from cadenza.adapters.sql.definition import write_definition
-from cadenza.adapters.sql.rows import from_micros, read_endpoint, write_run, write_state
+from cadenza.adapters.sql.rows import from_micros, read_endpoint, write_state
 from cadenza.adapters.sql.sqlite import statements as sql
-from cadenza.adapters.sql.sqlite.settling import in_micros, passed_runs
+from cadenza.adapters.sql.sqlite.settling import add_passed, in_micros
+from cadenza.domain.creation import defined_anew
 from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.domain.job import Job
 from cadenza.domain.steer import Amended, Change
 from cadenza.ports.ids import Ids
-
-DEFINED = ("job_id", "name", "description", "target", "baseline", "guard", "policy", "hint_mode")
 
 
 def add(connection: sqlite3.Connection, endpoint: Endpoint) -> None:
@@ -41,12 +40,11 @@ def amend(connection: sqlite3.Connection, key: EndpointKey, change: Change, ids:
     before = get(connection, key)
     amended = change(before)
     after = amended.endpoint
-    if any(getattr(after, field) != getattr(before, field) for field in DEFINED):
+    if defined_anew(before, after):
         owned = (after.job_id, after.name, after.description, write_definition(after))
         connection.execute(sql.DEFINE, (*owned, *key))
     connection.execute(sql.STEER, in_micros((*write_state(after), *key)))
-    runs = passed_runs(after, amended.skipped, ids)
-    connection.executemany(sql.ADD_RUN, [in_micros(write_run(run)) for run in runs])
+    add_passed(connection, after, amended.skipped, ids)
     if amended.record is not None:
         connection.execute(sql.ADD_HINT, in_micros((*key, *amended.record)))
     return amended, after.next_run_at != before.next_run_at

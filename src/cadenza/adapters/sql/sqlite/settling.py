@@ -81,14 +81,21 @@ def write_settled(connection: sqlite3.Connection, settled: Sequence[Settled], id
 
 def add_runs(connection: sqlite3.Connection, settled: Sequence[Settled], ids: Ids) -> None:
     """Add the closed runs, and those of slots that passed."""
-    runs = [one.run for one in settled]
-    runs += [run for one in settled for run in passed_runs(one.endpoint, one.skipped, ids)]
+    _add_runs(connection, [one.run for one in settled])
+    for one in settled:
+        add_passed(connection, one.endpoint, one.skipped, ids)
+
+
+def add_passed(
+    connection: sqlite3.Connection, endpoint: Endpoint, passed: Sequence[SkippedSlot], ids: Ids
+) -> None:
+    """Add the runs of slots that passed without a claim."""
+    if passed:
+        _add_runs(connection, [skipped(endpoint, slot, ids.new()) for slot in passed])
+
+
+def _add_runs(connection: sqlite3.Connection, runs: Sequence[Run]) -> None:
     connection.executemany(sql.ADD_RUN, [in_micros(write_run(run)) for run in runs])
-
-
-def passed_runs(endpoint: Endpoint, passed: Sequence[SkippedSlot], ids: Ids) -> list[Run]:
-    """The runs of slots that passed without a claim."""
-    return [skipped(endpoint, slot, ids.new()) for slot in passed]
 
 
 def holds(row: Row, claim: Claim) -> bool:

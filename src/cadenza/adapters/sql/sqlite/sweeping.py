@@ -8,11 +8,10 @@ from cadenza.adapters.sql.rows import (
     read_endpoint,
     read_open_run,
     to_micros,
-    write_run,
     write_state,
 )
 from cadenza.adapters.sql.sqlite import statements as sql
-from cadenza.adapters.sql.sqlite.settling import in_micros, passed_runs, write_settled
+from cadenza.adapters.sql.sqlite.settling import add_passed, in_micros, write_settled
 from cadenza.domain.settle import Settled
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Sweeping
@@ -45,5 +44,4 @@ def _tidy(connection: sqlite3.Connection, now: datetime, limit: int, sweeping: S
     for row in connection.execute(sql.STALE, (to_micros(now), limit)).fetchall():
         tidied = sweeping.tidy(read_endpoint(row, from_micros))
         connection.execute(sql.STEER, in_micros((*write_state(tidied.endpoint), *tidied.endpoint.key)))
-        runs = passed_runs(tidied.endpoint, tidied.skipped, ids)
-        connection.executemany(sql.ADD_RUN, [in_micros(write_run(run)) for run in runs])
+        add_passed(connection, tidied.endpoint, tidied.skipped, ids)
