@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import RLock
-from weakref import WeakSet
 
 from cadenza.adapters.memory.agenda import Agenda
-from cadenza.adapters.memory.bell import MemoryBell
+from cadenza.adapters.memory.bell import Belfry, MemoryBell
 from cadenza.adapters.memory.fairness import in_turns
 from cadenza.domain.due import Cancel, Recheck, claim, claimable_at
 from cadenza.domain.endpoint import Endpoint, EndpointKey, Lease, evolve
@@ -34,7 +33,7 @@ class MemoryStore:
         self._runs: dict[EndpointKey, dict[str, Run]] = defaultdict(dict)
         self._hints: dict[EndpointKey, list[HintRecord]] = defaultdict(list)
         self._jobs: dict[tuple[str, str], Job] = {}
-        self._bells: WeakSet[MemoryBell] = WeakSet()
+        self._belfry = Belfry()
 
     async def add(self, endpoint: Endpoint) -> None:
         with self._lock:
@@ -43,7 +42,7 @@ class MemoryStore:
             self._rank[endpoint.key] = len(self._rank)
             job = self._jobs.get((endpoint.tenant_id, endpoint.job_id))
             self._put(evolve(endpoint, job_active=job is None or job.active))
-            self._ring()
+            self._belfry.ring()
 
     async def get(self, key: EndpointKey) -> Endpoint:
         with self._lock:
@@ -71,7 +70,7 @@ class MemoryStore:
             if amended.record is not None:
                 self._hints[key].append(amended.record)
             if amended.endpoint.next_run_at != before.next_run_at:
-                self._ring()
+                self._belfry.ring()
             return amended
 
     async def claim_due(
@@ -129,7 +128,7 @@ class MemoryStore:
                     tidied = sweeping.tidy(endpoint)
                     self._put(tidied.endpoint, tidied.skipped)
             if abandoned:
-                self._ring()
+                self._belfry.ring()
         return abandoned
 
     async def next_due(self) -> datetime | None:
@@ -137,9 +136,7 @@ class MemoryStore:
             return self._due.first()
 
     def listen(self) -> MemoryBell:
-        bell = MemoryBell()
-        self._bells.add(bell)
-        return bell
+        return self._belfry.listen()
 
     async def run(self, tenant_id: str, run_id: str) -> Run:
         with self._lock:
@@ -196,7 +193,7 @@ class MemoryStore:
         job = replace(await self.job(tenant_id, job_id), active=active)
         with self._lock:
             self._put_job(job)
-            self._ring()
+            self._belfry.ring()
         return job
 
     def _get(self, key: EndpointKey) -> Endpoint:
@@ -244,7 +241,3 @@ class MemoryStore:
     def _close(self, settled: Settled) -> None:
         self._put(settled.endpoint, settled.skipped)
         self._put_run(settled.run)
-
-    def _ring(self) -> None:
-        for bell in self._bells:
-            bell.ring()

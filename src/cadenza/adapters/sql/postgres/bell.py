@@ -3,9 +3,8 @@
 import asyncio
 from contextlib import suppress
 from typing import Any
-from weakref import WeakSet
 
-from cadenza.adapters.memory.bell import MemoryBell
+from cadenza.adapters.memory.bell import Belfry, MemoryBell
 from cadenza.adapters.sql.postgres import statements as sql
 from cadenza.adapters.sql.postgres.errors import translated
 from cadenza.adapters.sql.postgres.pool import PostgresPool
@@ -31,15 +30,14 @@ class Listener:
         self._pool = pool
         self._log = log
         self._own_call = f"check {name}"
-        self._bells: WeakSet[MemoryBell] = WeakSet()
+        self._belfry = Belfry()
         self._answered = asyncio.Event()
         self._listening: asyncio.Task[None] | None = None
         self._warned = False
 
     def bell(self) -> MemoryBell:
         """A new bell; the first one starts the listening."""
-        bell = MemoryBell()
-        self._bells.add(bell)
+        bell = self._belfry.listen()
         if self._listening is None:
             self._listening = asyncio.get_running_loop().create_task(self._listen())
         return bell
@@ -67,7 +65,7 @@ class Listener:
                 connection.add_termination_listener(lambda _: lost.set())
                 await connection.add_listener(sql.CHANNEL, self._heard)
             if self._warned:
-                self._ring()  # Somebody may have called while nobody listened.
+                self._belfry.ring()  # Somebody may have called while nobody listened.
             while not await _within(self.checked_every_s, lost):
                 await self._check()
         finally:
@@ -86,11 +84,7 @@ class Listener:
         if payload == self._own_call:
             self._answered.set()
         elif payload == "":
-            self._ring()
-
-    def _ring(self) -> None:
-        for bell in self._bells:
-            bell.ring()
+            self._belfry.ring()
 
     def _warn(self, problem: str) -> None:
         if not self._warned:

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
-from weakref import WeakSet
 
-from cadenza.adapters.memory.bell import MemoryBell
+from cadenza.adapters.memory.bell import Belfry, MemoryBell
 from cadenza.adapters.sql.retention import retain
 from cadenza.adapters.sql.rows import VERSION, from_micros, read_endpoint, to_micros
 from cadenza.adapters.sql.sqlite import keeping, listing
@@ -32,7 +31,7 @@ class SqliteStore:
     def __init__(self, file: SqliteFile, ids: Ids) -> None:
         self._file = file
         self._ids = ids
-        self._bells: WeakSet[MemoryBell] = WeakSet()
+        self._belfry = Belfry()
 
     async def close(self) -> None:
         """Close the file."""
@@ -40,7 +39,7 @@ class SqliteStore:
 
     async def add(self, endpoint: Endpoint) -> None:
         await self._file.write(partial(keeping.add, endpoint=endpoint))
-        self._ring()
+        self._belfry.ring()
 
     async def get(self, key: EndpointKey) -> Endpoint:
         return await self._file.read(partial(keeping.get, key=key))
@@ -54,7 +53,7 @@ class SqliteStore:
         work = partial(keeping.amend, key=key, change=change, ids=self._ids)
         amended, moved = await self._file.write(work)
         if moved:
-            self._ring()
+            self._belfry.ring()
         return amended
 
     async def claim_due(
@@ -91,7 +90,7 @@ class SqliteStore:
         work = partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids)
         abandoned = await self._file.write(work)
         if abandoned:
-            self._ring()
+            self._belfry.ring()
         return abandoned
 
     async def next_due(self) -> datetime | None:
@@ -99,9 +98,7 @@ class SqliteStore:
         return from_micros(first)
 
     def listen(self) -> MemoryBell:
-        bell = MemoryBell()
-        self._bells.add(bell)
-        return bell
+        return self._belfry.listen()
 
     async def run(self, tenant_id: str, run_id: str) -> Run:
         return await self._file.read(partial(listing.run, tenant_id=tenant_id, run_id=run_id))
@@ -124,12 +121,8 @@ class SqliteStore:
     async def activate(self, tenant_id: str, job_id: str, *, active: bool) -> Job:
         work = partial(keeping.activate, tenant_id=tenant_id, job_id=job_id, active=active)
         job = await self._file.write(work)
-        self._ring()
+        self._belfry.ring()
         return job
-
-    def _ring(self) -> None:
-        for bell in self._bells:
-            bell.ring()
 
 
 def _recheck(connection: sqlite3.Connection, held: Claim, decide: Decide) -> Recheck | None:
