@@ -1,34 +1,23 @@
-"""What a claim and a settling cost on PostgreSQL, beside the smallest statements that do the same work.
-
-The ceiling has the same commits (a lease is committed before the run, the run and the next moment after
-it) and no scheduler: a narrow table, a run of few columns, and nothing read that is not needed.
-"""
+"""What a claim and a settling cost on PostgreSQL, beside the smallest statements that do the same work."""
 
 import argparse
 import asyncio
 import json
-import resource
-from collections.abc import Awaitable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
-from time import perf_counter
+from typing import NamedTuple, Protocol
 
 import asyncpg
-from tests.postgres import Cluster, on_database, wheel_programs
+from benchmarks.ceiling import Ceiling
+from benchmarks.filling import fill_postgres
+from benchmarks.servers import Meter, a_server, new_database
+from benchmarks.workers import CRON
+from tests.postgres import Cluster
 
-from cadenza import Every
-from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.sql.definition import write_definition
-from cadenza.adapters.sql.migrate import migrate
 from cadenza.adapters.sql.partitions import ensure_partitions
-from cadenza.adapters.sql.postgres import statements as sql
-from cadenza.adapters.sql.postgres.arrays import arrays
-from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.adapters.sql.rows import write_state
-from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.settle import settle
 
@@ -36,80 +25,28 @@ NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 DONE = Outcome(RunStatus.SUCCESS)
 
-CEILING_TABLES = """
-    CREATE TABLE plain (id text COLLATE "C" PRIMARY KEY, next_at timestamptz, token text)
-        WITH (fillfactor = 70);
-    CREATE INDEX ON plain (next_at) WHERE next_at IS NOT NULL;
-    CREATE TABLE plain_runs (id text, endpoint text, slot timestamptz, finished timestamptz, status text);
-    CREATE INDEX ON plain_runs (endpoint, id)
-"""
-CEILING_CLAIM = """
-    WITH due AS MATERIALIZED (
-        SELECT id FROM plain WHERE next_at <= $1 ORDER BY next_at LIMIT $2 FOR UPDATE SKIP LOCKED
-    )
-    UPDATE plain p SET next_at = NULL, token = $3 FROM due WHERE p.id = due.id RETURNING p.id
-"""
-CEILING_SETTLE = """
-    WITH done AS (
-        UPDATE plain p SET next_at = g.next_at, token = NULL
-        FROM unnest($1::text[], $2::timestamptz[], $3::text[]) AS g (id, next_at, run_id)
-        WHERE p.id = g.id AND p.token = $4 RETURNING g.run_id, g.id
-    )
-    INSERT INTO plain_runs SELECT run_id, id, $5, $5, 'success' FROM done
-"""
+
+class Size(NamedTuple):
+    """How much there is to do, and in which batches."""
+
+    endpoints: int
+    batch: int
 
 
-class Meter:
-    """Wall time and CPU of this process and of the server's."""
+class Cycle(Protocol):
+    """Something that claims and settles a batch at a time."""
 
-    def __init__(self, server: Path) -> None:
-        self._server = server
-        self.wall, self.cpu = 0.0, 0.0
+    async def prepare(self, count: int) -> None:
+        """Keep the endpoints."""
 
-    async def time(self, step: Awaitable[None]) -> None:
-        """Add what one step took."""
-        began, spent = perf_counter(), self._spent()
-        await step
-        self.wall += perf_counter() - began
-        self.cpu += self._spent() - spent
+    async def claim(self) -> None:
+        """Lease a batch."""
 
-    def _spent(self) -> float:
-        own = resource.getrusage(resource.RUSAGE_SELF)
-        return own.ru_utime + own.ru_stime + sum(map(_cpu_of, _children(self._server)))
+    async def settle(self) -> None:
+        """Settle it."""
 
-
-def _children(data: Path) -> list[int]:
-    postmaster = int((data / "postmaster.pid").read_text().split()[0])
-    return [
-        int(child) for child in Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
-    ]
-
-
-def _cpu_of(pid: int) -> float:
-    """Seconds of a process, to the nanosecond where the kernel tells them."""
-    try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
-    except OSError:
-        return 0.0
-
-
-def due(number: int) -> Endpoint:
-    """One of many that are due at once."""
-    name = f"endpoint-{number:07}"
-    return Endpoint(id=name, name=name, baseline=Every(60_000), next_run_at=NOW)
-
-
-async def fill(pool: PostgresPool, count: int) -> None:
-    """Keep so many endpoints, quickly."""
-    endpoints = [due(number) for number in range(count)]
-
-    async def work(connection: Connection) -> None:
-        records = [(*one.key, one.job_id, one.name, None, write_definition(one)) for one in endpoints]
-        await connection.copy_records_to_table("endpoints", records=records)
-        await connection.execute(sql.ADD_STATE, *arrays([(*one.key, *write_state(one)) for one in endpoints]))
-        await connection.execute("ANALYZE endpoint_states; ANALYZE endpoints")
-
-    await pool.write(work)
+    async def close(self) -> None:
+        """Hang up."""
 
 
 class StoreCycle:
@@ -118,14 +55,13 @@ class StoreCycle:
     def __init__(self, url: str, batch: int) -> None:
         self._pool = PostgresPool(url)
         self._store = PostgresStore(self._pool, TimeOrderedIds())
-        self._cron = CronsimCron()
         self._batch = batch
         self._claims: list[Claim] = []
 
     async def prepare(self, count: int) -> None:
         """Keep the endpoints."""
         await ensure_partitions(self._pool, NOW)
-        await fill(self._pool, count)
+        await fill_postgres(self._pool.url, count, due_at=NOW, every_ms=60_000)
 
     async def claim(self) -> None:
         """Lease a batch."""
@@ -137,75 +73,67 @@ class StoreCycle:
     async def settle(self) -> None:
         """Settle it, the rules included."""
         completions = [Completion(claim, DONE, NOW) for claim in self._claims]
-        await self._store.finalize(completions, partial(settle, now=NOW, cron=self._cron))
+        settled = await self._store.finalize(completions, partial(settle, now=NOW, cron=CRON))
+        assert None not in settled
 
     async def close(self) -> None:
         """Hang up."""
         await self._store.close()
 
 
-class Ceiling:
+class CeilingCycle:
     """The same by the smallest statements."""
 
     def __init__(self, url: str, batch: int) -> None:
         self._url = url
         self._batch = batch
-        self._ids = TimeOrderedIds()
-        self._token = ""
-        self._claimed: list[str] = []
 
     async def prepare(self, count: int) -> None:
         """Keep the rows."""
         self._connection = await asyncpg.connect(self._url)
-        await self._connection.execute(CEILING_TABLES)
-        rows = [(f"endpoint-{number:07}", NOW, None) for number in range(count)]
-        await self._connection.copy_records_to_table("plain", records=rows)
-        await self._connection.execute("ANALYZE plain")
+        self._ceiling = Ceiling(self._connection, self._batch)
+        await self._ceiling.fill(count, NOW)
 
     async def claim(self) -> None:
         """Lease a batch."""
-        self._token = self._ids.new()
-        rows = await self._connection.fetch(CEILING_CLAIM, NOW, self._batch, self._token)
-        self._claimed = [row[0] for row in rows]
+        assert len(await self._ceiling.claim(NOW)) == self._batch
 
     async def settle(self) -> None:
         """Record the runs and the next moments."""
-        run_ids = [self._ids.new() for _ in self._claimed]
-        moments = [NOW + MINUTE] * len(run_ids)
-        await self._connection.execute(CEILING_SETTLE, self._claimed, moments, run_ids, self._token, NOW)
+        await self._ceiling.settle(NOW, [NOW + MINUTE] * self._batch)
 
     async def close(self) -> None:
         """Hang up."""
         await self._connection.close()
 
 
-async def lap(cycle: StoreCycle | Ceiling, data: Path, count: int, batch: int) -> dict[str, float]:
+async def lap(cycle: Cycle, cluster: Cluster, size: Size) -> dict[str, float]:
     """Claim and settle everything once; microseconds for one endpoint."""
-    await cycle.prepare(count)
-    claiming, settling = Meter(data), Meter(data)
-    for _ in range(count // batch):
+    await cycle.prepare(size.endpoints)
+    claiming, settling = Meter(cluster), Meter(cluster)
+    for _ in range(size.endpoints // size.batch):
         await claiming.time(cycle.claim())
         await settling.time(cycle.settle())
     await cycle.close()
     return {
-        f"{part}_{kind}": round(spent / count * 1e6, 1)
+        f"{part}_{kind}": round(spent / size.endpoints * 1e6, 1)
         for part, meter in (("claim", claiming), ("settle", settling))
-        for kind, spent in (("us", meter.wall), ("cpu_us", meter.cpu))
+        for kind, spent in (("us", meter.wall), ("cpu_us", meter.cpu), ("server_us", meter.server_cpu))
     }
 
 
-async def measure(count: int, batch: int, laps: int) -> dict[str, float]:
+async def measure(size: Size, laps: int) -> dict[str, float]:
     """The best lap of each, which the machine's other work disturbed least."""
-    cluster = Cluster(wheel_programs(), options="-c shared_buffers=128MB")
     best: dict[str, float] = {}
-    try:
+    with a_server() as cluster:
         for number in range(laps):
             url = await new_database(cluster, f"lap_{number}")
-            for name, cycle in (("ceiling", Ceiling(url, batch)), ("store", StoreCycle(url, batch))):
-                for key, spent in (await lap(cycle, cluster.folder / "data", count, batch)).items():
+            for name, cycle in (
+                ("ceiling", CeilingCycle(url, size.batch)),
+                ("store", StoreCycle(url, size.batch)),
+            ):
+                for key, spent in (await lap(cycle, cluster, size)).items():
                     best[f"{name}_{key}"] = min(best.get(f"{name}_{key}", float("inf")), spent)
-    finally:
-        cluster.remove()
     return best | summed(best)
 
 
@@ -219,16 +147,6 @@ def summed(best: dict[str, float]) -> dict[str, float]:
     return {**cycles, "ratio": round(cycles["ceiling_cycle_us"] / cycles["store_cycle_us"], 2)}
 
 
-async def new_database(cluster: Cluster, name: str) -> str:
-    """A database with the schema in it."""
-    connection = await asyncpg.connect(cluster.url)
-    await connection.execute(f"CREATE DATABASE {name}")
-    await connection.close()
-    url = on_database(cluster.url, name)
-    await migrate(url)
-    return url
-
-
 def main() -> None:
     """Print the figures, for people or as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -237,7 +155,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=500)
     parser.add_argument("--laps", type=int, default=3)
     options = parser.parse_args()
-    results = asyncio.run(measure(options.count, options.batch, options.laps))
+    results = asyncio.run(measure(Size(options.count, options.batch), options.laps))
     if options.json:
         print(json.dumps(results))
     else:

@@ -1,23 +1,30 @@
-"""How late runs start: at a steady rate, and after a nudge on a sleeping worker; on SQLite and PostgreSQL."""
+"""How late runs start: at a steady rate, and after a nudge on a sleeping worker; on SQLite and PostgreSQL.
+
+On PostgreSQL the smallest statements keep the same rate beside it, and the rate is then raised until the
+worker does not keep up with it.
+"""
 
 import argparse
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 from statistics import median, quantiles
 
+import asyncpg
+from benchmarks.ceiling import Ceiling
+from benchmarks.filling import fill_postgres
+from benchmarks.servers import a_server, new_database
 from benchmarks.workers import CLOCK, CRON, LOG, a_worker
-from tests.postgres import Cluster, wheel_programs
+from tests.postgres import Cluster
 
 from cadenza import Endpoint, Every
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.partitions import ensure_partitions
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.adapters.sql.sqlite.file import SqliteFile
@@ -26,9 +33,15 @@ from cadenza.domain.checks import milliseconds
 from cadenza.domain.run import Claim, Outcome, RunStatus
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.ports.store import Store
+from cadenza.roots.worker import tune_memory
 
 DONE = Outcome(RunStatus.SUCCESS)
 NUDGES = 40
+RATES = (2_000, 3_000, 4_000, 5_000, 6_000, 8_000, 10_000)
+KEPT_UP = 0.95
+"""A late run moves the next one, so who does not keep up does not fall ever further behind, but runs less."""
+SECOND = timedelta(seconds=1)
+GOALS = {"p50_ms": 5, "p99_ms": 50, "nudge_ms": 100, "highest_rate": 5_000}
 
 
 class Stopwatch:
@@ -73,7 +86,11 @@ async def steadily(store: Store, per_second: int, seconds: float) -> dict[str, f
         await add(store, number, start + milliseconds(1) * (chance.random() * 1_000), 1_000)
     async with working(store, stopwatch):
         await asyncio.sleep((start - CLOCK.now()).total_seconds() + seconds)
-    late = stopwatch.late_ms
+    return told(stopwatch.late_ms)
+
+
+def told(late: list[float]) -> dict[str, float]:
+    """The figures of a lap."""
     return {
         "runs": len(late),
         "early": sum(one < 0 for one in late),
@@ -114,21 +131,71 @@ async def on_sqlite(rate: int, seconds: float) -> dict[str, dict[str, float]]:
     return results
 
 
-async def on_postgres(rate: int, seconds: float) -> dict[str, dict[str, float]]:
-    """Both measurements on a server of our own, with its default durability."""
-    cluster, results = Cluster(wheel_programs(), options="-c shared_buffers=128MB"), {}
-    try:
-        await migrate(cluster.url)
+async def on_postgres(options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Both measurements on a server of our own, with its default durability, and then the ramp."""
+    with a_server() as cluster:
+        results = {}
         for name in ("nudge", "steady"):
-            pool = PostgresPool(cluster.url)
-            await ensure_partitions(pool, CLOCK.now())
-            await pool.ask("TRUNCATE endpoints, endpoint_states, runs, leases, hints")
-            store = PostgresStore(pool, TimeOrderedIds())
-            results[name] = await (nudged(store) if name == "nudge" else steadily(store, rate, seconds))
-            await store.close()
+            async with a_store(await new_database(cluster, name)) as store:
+                results[name] = await (
+                    nudged(store) if name == "nudge" else steadily(store, options.rate, options.seconds)
+                )
+        url = await new_database(cluster, "ceiling")
+        results["ceiling"] = await ceiling_at_rate(url, options.rate, options.seconds)
+        return {**results, "ramp": await ramp(cluster, options.ramp, options.seconds)}
+
+
+async def ceiling_at_rate(url: str, rate: int, seconds: float) -> dict[str, float]:
+    """The same by the smallest statements: what is due is claimed, started and settled, and then the next."""
+    connection, late = await asyncpg.connect(url), list[float]()
+    ceiling, start = Ceiling(connection, rate), CLOCK.now() + SECOND
+    await ceiling.fill(rate, start, SECOND / rate)
+    due = {f"endpoint-{10_000_000 + n}": start + n * (SECOND / rate) for n in range(1, rate + 1)}
+    while (now := CLOCK.now()) < start + seconds * SECOND:
+        claimed = await ceiling.claim(now)
+        began = CLOCK.now()
+        late += [(began - due[id_]) / milliseconds(1) for id_ in claimed]
+        due |= dict.fromkeys(claimed, began + SECOND)
+        await ceiling.settle(began, [due[id_] for id_ in claimed])
+        await asyncio.sleep(0.001)
+    await connection.close()
+    return told(late)
+
+
+@asynccontextmanager
+async def a_store(url: str) -> AsyncIterator[PostgresStore]:
+    """A store on a database."""
+    store = PostgresStore(PostgresPool(url), TimeOrderedIds())
+    try:
+        yield store
     finally:
-        cluster.remove()
+        await store.close()
+
+
+async def ramp(cluster: Cluster, rates: Sequence[int], seconds: float) -> dict[str, float]:
+    """Raise the rate until the worker does not keep up."""
+    results: dict[str, float] = {"highest_rate": 0}
+    for rate in rates:
+        url = await new_database(cluster, f"rate_{rate}")
+        late = await at_rate(url, rate, seconds)
+        runs, _, p50_ms, p99_ms = told(late).values()
+        results |= {f"{rate}_runs_per_s": round(runs / seconds), f"{rate}_p50_ms": p50_ms}
+        results |= {f"{rate}_p99_ms": p99_ms}
+        if runs < KEPT_UP * rate * seconds:
+            break
+        results["highest_rate"] = rate
     return results
+
+
+async def at_rate(url: str, rate: int, seconds: float) -> list[float]:
+    """How late the runs of the last seconds were, when it had run for two."""
+    stopwatch, start = Stopwatch(), CLOCK.now() + 2 * SECOND
+    await fill_postgres(url, rate, due_at=start, every_ms=1_000, apart=SECOND / rate)
+    async with a_store(url) as store, working(store, stopwatch):
+        await asyncio.sleep((start + 2 * SECOND - CLOCK.now()).total_seconds())
+        stopwatch.late_ms.clear()
+        await asyncio.sleep(seconds)
+        return stopwatch.late_ms.copy()
 
 
 def main() -> None:
@@ -137,10 +204,13 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--rate", type=int, default=1_000)
     parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--ramp", type=int, nargs="*", default=RATES, help="rates to try, in rising order")
     options = parser.parse_args()
-    results = {
+    tune_memory()
+    results: dict[str, object] = {
         "sqlite": asyncio.run(on_sqlite(options.rate, options.seconds)),
-        "postgres": asyncio.run(on_postgres(options.rate, options.seconds)),
+        "postgres": asyncio.run(on_postgres(options)),
+        "goals": GOALS,
     }
     print(json.dumps(results) if options.json else json.dumps(results, indent=2))
 

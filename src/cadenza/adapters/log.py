@@ -2,6 +2,8 @@
 
 import logging
 import sys
+from contextlib import suppress
+from threading import Lock
 from typing import TextIO
 
 import orjson
@@ -22,7 +24,7 @@ class StructuredLog:
             else structlog.dev.ConsoleRenderer(colors=stream.isatty())
         )
         self._log: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
-            structlog.PrintLogger(stream),
+            _Lines(stream),
             processors=[
                 structlog.processors.add_log_level,
                 structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -47,6 +49,20 @@ class StructuredLog:
     def warning(self, event: str, **facts: object) -> None:
         """What an operator should look at."""
         self._log.warning(event, **facts)
+
+
+class _Lines:
+    """Writes lines. When nobody takes them, a closed pipe or a full disk, the work goes on without."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._writing = Lock()
+
+    def msg(self, line: str) -> None:
+        with self._writing, suppress(OSError, ValueError):  # ValueError is what a closed file says.
+            print(line, file=self._stream, flush=True)
+
+    debug = info = warning = msg
 
 
 def _to_json(facts: object, **_: object) -> str:

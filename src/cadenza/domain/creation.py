@@ -8,8 +8,21 @@ from cadenza.domain.governor import CronClock, plan_next_run
 from cadenza.domain.plan import Source
 from cadenza.domain.steer import Amended, replanned
 
-DEFINED = ("name", "job_id", "description", "target", "baseline", "guard", "policy", "hint_mode")
+DEFINED = (
+    "name",
+    "job_id",
+    "description",
+    "target",
+    "baseline",
+    "guard",
+    "policy",
+    "hint_mode",
+    "labels",
+    "planning",
+)
 """What an owner writes; the rest is where the endpoint stands."""
+PLANNED_BY = ("baseline", "guard", "policy", "hint_mode")
+"""What of it has a say in when the next run is."""
 
 
 def created(endpoint: Endpoint, *, now: datetime, cron: CronClock, start_now: bool = False) -> Endpoint:
@@ -20,16 +33,20 @@ def created(endpoint: Endpoint, *, now: datetime, cron: CronClock, start_now: bo
     return evolve(endpoint, next_run_at=plan.next_run_at, next_source=plan.source)
 
 
-def defined_anew(before: Endpoint, after: Endpoint) -> bool:
+def defined_anew(before: Endpoint, after: Endpoint, fields: tuple[str, ...] = DEFINED) -> bool:
     """Do the two differ in anything that an owner writes?"""
-    return any(getattr(after, field) != getattr(before, field) for field in DEFINED)
+    return any(getattr(after, field) != getattr(before, field) for field in fields)
 
 
 def redefined(endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: CronClock) -> Amended:
-    """The endpoint as its owner wants it now; it goes on from where it stands, and is planned anew."""
+    """The endpoint as its owner wants it now; it goes on from where it stands.
+
+    It is planned anew only if its cadence changed: a new name moves no run.
+    """
     if not defined_anew(endpoint, wanted):
         return Amended(endpoint)
     changes = {field: getattr(wanted, field) for field in DEFINED}
     if isinstance(wanted.baseline, Once):
         changes["interval_hint"] = None
-    return Amended(replanned(evolve(endpoint, **changes), now, cron))
+    changed = evolve(endpoint, **changes)
+    return Amended(replanned(changed, now, cron) if defined_anew(endpoint, wanted, PLANNED_BY) else changed)

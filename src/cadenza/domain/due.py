@@ -48,23 +48,25 @@ def due(endpoint: Endpoint, now: datetime, within: timedelta = AT_ONCE) -> bool:
     return moment is not None and moment <= now + within
 
 
-def claim(endpoint: Endpoint, lease: Lease, now: datetime) -> Claim:
+def claim(endpoint: Endpoint, lease: Lease, now: datetime, *, version: int = 0, place: int = 0) -> Claim:
     """Lease a due endpoint. What is due already counts as started; the rest waits for its moment."""
     moment = opens_at(endpoint)
     assert moment is not None, "only what is due can be claimed"
     assert endpoint.next_run_at is not None, "what opens has a next run"
     open_slot = endpoint.open_slot
     return Claim(
-        run_id=lease.run_id,
-        token=lease.token,
-        endpoint=endpoint if endpoint.lease is lease else evolve(endpoint, lease=lease),
-        slot=open_slot.slot if open_slot else endpoint.next_run_at,
-        due_at=moment,
-        attempt=open_slot.attempts + 1 if open_slot else 1,
-        source=endpoint.next_source,
-        claimed_at=now,
-        lease_until=lease.until,
-        started_at=now if moment <= now else None,
+        lease.run_id,
+        lease.token,
+        endpoint if endpoint.lease is lease else evolve(endpoint, lease=lease),
+        open_slot.slot if open_slot else endpoint.next_run_at,
+        moment,
+        open_slot.attempts + 1 if open_slot else 1,
+        endpoint.next_source,
+        now,
+        lease.until,
+        now if moment <= now else None,
+        version,
+        place,
     )
 
 

@@ -1,6 +1,7 @@
 """One schedulable thing: what it does, when it should, and where it stands."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -8,7 +9,9 @@ from cadenza.domain.baseline import Baseline, Every, Once
 from cadenza.domain.checks import a_count, in_utc
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.hint import HintMode, IntervalHint, OneShotHint
+from cadenza.domain.labels import checked_labels
 from cadenza.domain.plan import Source
+from cadenza.domain.planning import Planning
 from cadenza.domain.policy import Guard, Policy
 from cadenza.domain.target import CallableTarget, Target
 
@@ -23,12 +26,13 @@ PARTS: tuple[tuple[str, Any], ...] = (
     ("target", Target),
     ("guard", Guard),
     ("policy", Policy),
+    ("planning", Planning),
     ("interval_hint", IntervalHint | None),
     ("one_shot_hint", OneShotHint | None),
 )
 COUNTS = ("failure_count", "abandoned_count", "missed_slots")
 MOST = 2**31 - 1
-MOMENTS = ("paused_until", "last_run_at", "next_run_at", "skipped_at", "quota_opens_at")
+MOMENTS = ("created_at", "paused_until", "last_run_at", "next_run_at", "skipped_at", "quota_opens_at")
 
 
 class EndpointKey(NamedTuple):
@@ -69,6 +73,9 @@ class Endpoint:
     baseline: Baseline = Every(DEFAULT_INTERVAL_MS)
     guard: Guard = Guard()
     policy: Policy = Policy()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    planning: Planning = Planning()
+    created_at: datetime | None = None
 
     hint_mode: HintMode = HintMode.OVERRIDE
     interval_hint: IntervalHint | None = None
@@ -100,11 +107,12 @@ class Endpoint:
             object.__setattr__(self, "hint_mode", _hint_mode(self.hint_mode))
         if type(self.baseline) is Once and self.interval_hint is not None:
             raise InvalidRequest("An endpoint that runs once takes no interval hint.", "interval_hint")
-        for field, kind in PARTS:
-            if not isinstance(getattr(self, field), kind):
-                raise InvalidRequest(f"{field} is not of its kind.", field)
-        for field in COUNTS:
-            a_count(field, getattr(self, field), least=0, most=MOST)
+        for part, kind in PARTS:
+            if not isinstance(getattr(self, part), kind):
+                raise InvalidRequest(f"{part} is not of its kind.", part)
+        for count in COUNTS:
+            a_count(count, getattr(self, count), least=0, most=MOST)
+        object.__setattr__(self, "labels", checked_labels(self.labels))
         in_utc(self, *MOMENTS)
 
     @property
@@ -134,27 +142,25 @@ class Endpoint:
         return self.paused_until is not None and self.paused_until > now
 
 
-FIELDS = frozenset(field.name for field in fields(Endpoint))
+FIELDS = frozenset(one.name for one in fields(Endpoint))
 
 
-def restored(*parts: dict[str, Any]) -> Endpoint:
-    """An endpoint from all of its fields, as a store kept them; they were checked when they were made."""
+def restored(state: dict[str, Any]) -> Endpoint:
+    """An endpoint from all of its fields, as a store kept them; they were checked when they were made.
+
+    The dictionary becomes the endpoint's own.
+    """
+    assert len(state) == len(FIELDS), (
+        f"missing: {FIELDS - state.keys()}, no such fields: {state.keys() - FIELDS}"
+    )
     endpoint = object.__new__(Endpoint)
-    state = vars(endpoint)
-    for part in parts:
-        state.update(part)
-    assert len(state) == len(FIELDS), f"fields are missing: {FIELDS - state.keys()}"
+    object.__setattr__(endpoint, "__dict__", state)
     return endpoint
 
 
 def evolve(endpoint: Endpoint, **changes: Any) -> Endpoint:
     """The endpoint with some fields changed: `dataclasses.replace` for checked values, ten times as fast."""
-    assert changes.keys() <= FIELDS, f"no such fields: {changes.keys() - FIELDS}"
-    evolved = object.__new__(Endpoint)
-    state = vars(evolved)
-    state.update(vars(endpoint))
-    state.update(changes)
-    return evolved
+    return restored(vars(endpoint) | changes)
 
 
 def _hint_mode(value: str) -> HintMode:

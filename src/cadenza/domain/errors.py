@@ -8,6 +8,9 @@ CadenzaError
 └── Unavailable      try again later
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 
 class CadenzaError(Exception):
     """Anything that a caller can act on; its text is one sentence for a person."""
@@ -17,12 +20,20 @@ class CadenzaError(Exception):
         self.message = message
 
 
-class InvalidRequest(CadenzaError):
-    """The request cannot be taken as it is; `field` names the part at fault."""
+class Fault(NamedTuple):
+    """A field that cannot be taken as it is, and why."""
 
-    def __init__(self, message: str, field: str | None = None) -> None:
+    field: str
+    message: str
+
+
+class InvalidRequest(CadenzaError):
+    """The request cannot be taken as it is; `field` names the part at fault, `faults` all of them."""
+
+    def __init__(self, message: str, field: str | None = None, faults: Sequence[Fault] = ()) -> None:
         super().__init__(message)
         self.field = field
+        self.faults = tuple(faults) or (() if field is None else (Fault(field, message),))
 
 
 class NotFound(CadenzaError):

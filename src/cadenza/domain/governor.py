@@ -11,6 +11,7 @@ from cadenza.domain.plan import Candidate, Plan, Source
 from cadenza.domain.policy import Backoff
 
 MOST_DOUBLINGS = 5
+NO_BACKOFF, BASELINE_INTERVAL = Backoff.NONE, Source.BASELINE_INTERVAL  # Python 3.11 is slow to find members.
 INSTANT = timedelta(microseconds=1)
 
 
@@ -50,7 +51,7 @@ def baseline_interval_ms(endpoint: Endpoint) -> int | None:
     """The baseline's interval, stretched by failures where the owner wants that; None if it has none."""
     if not isinstance(endpoint.baseline, Every):
         return None
-    if endpoint.policy.backoff is Backoff.NONE:
+    if endpoint.policy.backoff is NO_BACKOFF:
         return endpoint.baseline.interval_ms
     return endpoint.baseline.interval_ms << min(endpoint.failure_count, MOST_DOUBLINGS)
 
@@ -77,7 +78,7 @@ def _baseline(now: datetime, last: datetime, endpoint: Endpoint, cron: CronClock
     match baseline:
         case Every():
             interval = baseline_interval_ms(endpoint) or baseline.interval_ms
-            return Candidate(last + milliseconds(interval), Source.BASELINE_INTERVAL)
+            return Candidate(last + milliseconds(interval), BASELINE_INTERVAL)
         case Cron():
             fire = cron.next(baseline.expression, now, baseline.timezone)
             return Candidate(fire, Source.BASELINE_CRON)
@@ -111,7 +112,7 @@ def _earliest(first: Candidate | None, second: Candidate | None) -> Candidate | 
     return first
 
 
-def _guarded(now: datetime, last: datetime, endpoint: Endpoint, chosen: Candidate) -> Candidate:
+def _guarded(now: datetime, last: datetime, endpoint: Endpoint, chosen: Candidate) -> tuple[datetime, Source]:
     at, source = chosen
     at = max(at, now)
     guard = endpoint.effective_guard
@@ -123,4 +124,4 @@ def _guarded(now: datetime, last: datetime, endpoint: Endpoint, chosen: Candidat
         latest = last + milliseconds(guard.max_interval_ms)
         if at > latest:
             at, source = max(latest, now), Source.CLAMPED_MAX
-    return Candidate(at, source)
+    return at, source

@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from cadenza.domain.checks import a_moment, a_span, a_text, in_utc
 
+LONGEST_TTL_MINUTES = 366 * 24 * 60
+SHORTEST_TTL_MINUTES = 1 / 60_000
+
 
 class HintMode(StrEnum):
     """What a fresh interval hint does to the baseline."""

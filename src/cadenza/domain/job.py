@@ -1,6 +1,9 @@
 """A named group of endpoints."""
 
 from dataclasses import dataclass
+from datetime import datetime
+
+from cadenza.domain.checks import in_utc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,3 +14,10 @@ class Job:
     name: str
     tenant_id: str = "default"
     active: bool = True
+    description: str | None = None
+    applied: bool = False
+    """Whether it was written by a configuration file, which may then also remove it."""
+    created_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        in_utc(self, "created_at")

@@ -6,8 +6,10 @@ from cadenza.domain.checks import milliseconds
 from cadenza.domain.policy import Misfire
 from cadenza.domain.run import Claim
 
+SKIP = Misfire.SKIP
+
 
 def misfired(claim: Claim, now: datetime) -> bool:
     """Is it later than its grace allows, and does its owner want it skipped then?"""
     policy = claim.endpoint.policy
-    return policy.misfire is Misfire.SKIP and now - claim.due_at > milliseconds(policy.misfire_grace_ms)
+    return policy.misfire is SKIP and now - claim.due_at > milliseconds(policy.misfire_grace_ms)

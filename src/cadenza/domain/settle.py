@@ -11,10 +11,10 @@ from cadenza.domain.run import Claim, Completion, Run, RunStatus, SkippedSlot
 from cadenza.domain.slots import slots_between, slots_missed
 from cadenza.domain.steer import held_by_quota, soonest, without_one_shot_of, without_stale_hints
 
-ENDED = frozenset({RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT})
-FAILED = frozenset({RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.ABANDONED})
+SUCCESS, ABANDONED, SKIPPED = RunStatus.SUCCESS, RunStatus.ABANDONED, RunStatus.SKIPPED
+FAILED = (RunStatus.FAILURE, RunStatus.TIMEOUT, ABANDONED)
 MOST_ABANDONED = 3
-MILLISECOND = milliseconds(1)
+ON_TIME, MILLISECOND = milliseconds(0), milliseconds(1)
 FOR_GOOD = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -55,17 +55,14 @@ def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> Sett
 
 
 def _counted(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
-    claim, outcome, _ = completion
+    claim, (status, *_), _ = completion
     changes: dict[str, object] = {"lease": None}
-    if outcome.status is RunStatus.SUCCESS:
-        changes["failure_count"] = 0
-    elif outcome.status in FAILED:
+    if status is SUCCESS:
+        changes["failure_count"] = changes["abandoned_count"] = 0
+    elif status in FAILED:
         changes["failure_count"] = endpoint.failure_count + 1
-    if outcome.status is RunStatus.ABANDONED:
-        changes["abandoned_count"] = endpoint.abandoned_count + 1
-    elif outcome.status in ENDED:
-        changes["abandoned_count"] = 0
-    if claim.started_at is not None and outcome.status is not RunStatus.SKIPPED:
+        changes["abandoned_count"] = endpoint.abandoned_count + 1 if status is ABANDONED else 0
+    if claim.started_at is not None and status is not SKIPPED:
         changes["last_run_at"] = claim.started_at
     if endpoint.paused_until is not None and endpoint.paused_until <= now:
         changes |= {"paused_until": None, "pause_reason": None}
@@ -79,16 +76,17 @@ def _told(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint
     hint = endpoint.one_shot_hint
     if hint is None:
         return endpoint
-    if completion.outcome.status is RunStatus.SKIPPED:
+    if completion.outcome.status is SKIPPED:
         return without_one_shot_of(now, endpoint)
     return endpoint if hint.fresh(now) else without_one_shot_of(completion.claim.slot, endpoint)
 
 
 def _coalesced(endpoint: Endpoint, completion: Completion, cron: CronClock) -> int:
     """The slots that this run stands for beside its own; a claim that was given back stands for none."""
-    if completion.claim.started_at is None and completion.outcome.status is RunStatus.CANCELLED:
+    claim, outcome, finished_at = completion
+    if claim.started_at is None and outcome.status is RunStatus.CANCELLED:
         return 0
-    late = slots_between(endpoint, completion.claim.due_at, _began(completion), cron)
+    late = slots_between(endpoint, claim.due_at, claim.started_at or finished_at, cron)
     return endpoint.missed_slots + late
 
 
@@ -181,6 +179,7 @@ def _paused_for_good(endpoint: Endpoint, reason: str) -> Endpoint:
 def _closed(completion: Completion, *, verdict: bool, coalesced: int) -> Run:
     claim, outcome, finished_at = completion
     endpoint = claim.endpoint
+    late = (claim.started_at or finished_at) - claim.due_at
     return Run(
         claim.run_id,
         endpoint.tenant_id,
@@ -195,14 +194,10 @@ def _closed(completion: Completion, *, verdict: bool, coalesced: int) -> Run:
         finished_at,
         outcome.status,
         outcome.duration_ms,
-        max(0, (_began(completion) - claim.due_at) // MILLISECOND),
+        late // MILLISECOND if late > ON_TIME else 0,
         coalesced,
         verdict,
         outcome.error,
         outcome.reason,
         outcome.response,
     )
-
-
-def _began(completion: Completion) -> datetime:
-    return completion.claim.started_at or completion.finished_at

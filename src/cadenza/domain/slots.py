@@ -29,13 +29,7 @@ def cadence_ms(endpoint: Endpoint, now: datetime) -> int | None:
 
 def slots_between(endpoint: Endpoint, since: datetime, until: datetime, cron: CronClock) -> int:
     """The moments of the cadence after `since`, up to `until`."""
-    if until <= since:
-        return 0
-    interval = cadence_ms(endpoint, until)
-    passed = (until - since) // milliseconds(interval) if interval is not None else 0
-    if isinstance(endpoint.baseline, Cron) and (interval is None or endpoint.hint_mode is HintMode.TIGHTEN):
-        return max(passed, _fires_between(endpoint.baseline, since, until, cron))
-    return passed
+    return _passed(endpoint, since, until, cron)[1] if until > since else 0
 
 
 def slots_missed(endpoint: Endpoint, started: datetime, now: datetime, cron: CronClock) -> int:
@@ -46,12 +40,17 @@ def slots_missed(endpoint: Endpoint, started: datetime, now: datetime, cron: Cro
     """
     if now <= started or endpoint.paused(now):
         return 0
-    passed = slots_between(endpoint, started, now, cron)
-    if not passed:
-        return 0
-    interval = cadence_ms(endpoint, now)
-    due_at_once = interval is not None and started + milliseconds(interval) <= now
-    return passed - 1 if due_at_once else passed
+    intervals, slots = _passed(endpoint, started, now, cron)
+    return slots - 1 if intervals else slots
+
+
+def _passed(endpoint: Endpoint, since: datetime, until: datetime, cron: CronClock) -> tuple[int, int]:
+    """How often the interval in force has passed, and the slots in all."""
+    interval = cadence_ms(endpoint, until)
+    intervals = (until - since) // milliseconds(interval) if interval is not None else 0
+    if isinstance(endpoint.baseline, Cron) and (interval is None or endpoint.hint_mode is HintMode.TIGHTEN):
+        return intervals, max(intervals, _fires_between(endpoint.baseline, since, until, cron))
+    return intervals, intervals
 
 
 def _fires_between(line: Cron, since: datetime, until: datetime, cron: CronClock) -> int:

@@ -114,7 +114,7 @@ def run_now(endpoint: Endpoint, *, now: datetime) -> Amended:
     """Make it due at once, as soon as its minimum interval allows."""
     gate = "running" if endpoint.lease else closed_gate(endpoint, now)
     if gate is not None:
-        raise Conflict(f"{endpoint.name} cannot run now: it is {gate}.")
+        raise Conflict(f"{endpoint.name} cannot run now ({gate}).")
     moment = soonest(endpoint, now)
     if endpoint.next_run_at is not None and endpoint.next_run_at <= moment:
         return Amended(endpoint)

@@ -9,13 +9,11 @@ from cadenza.domain.checks import a_moment, a_span, a_text, iso, milliseconds, q
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.governor import CronClock
-from cadenza.domain.hint import IntervalHint, OneShotHint
+from cadenza.domain.hint import LONGEST_TTL_MINUTES, SHORTEST_TTL_MINUTES, IntervalHint, OneShotHint
 from cadenza.domain.settle import FOR_GOOD
 from cadenza.domain.steer import Amended, pause, resume, take_interval_hint, take_one_shot
 
-LONGEST_TTL_MINUTES = 366 * 24 * 60
 DEFAULT_ONE_SHOT_TTL = 30
-SHORTEST_TTL_MINUTES = 1 / 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,16 +25,20 @@ class Steer:
     origin: str
 
 
-class Command(Protocol):
+class Change(Protocol):
+    """What is to be done to an endpoint."""
+
+    def apply(self, endpoint: Endpoint, by: Steer) -> Amended:
+        """The endpoint after this; pure."""
+        ...
+
+
+class Command(Change, Protocol):
     """A checked call of a tool."""
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any]) -> Self:
         """Read the arguments by their names on the wire, or refuse them with the field at fault."""
-        ...
-
-    def apply(self, endpoint: Endpoint, by: Steer) -> Amended:
-        """The endpoint after this call; a pure change."""
         ...
 
 

@@ -18,12 +18,14 @@ class Deadlines:
     """Cancels tasks that outlive their time.
 
     `asyncio.timeout` sets a timer of its own for each run, which costs more than
-    all the rest of running a short one, and nearly none of them is ever needed.
+    all the rest of running a short one, and nearly none of them is ever needed. The
+    one timer here stays set when what it was for is done, and then rings for nothing.
     """
 
     def __init__(self) -> None:
         self._open: set[Deadline] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def set(self, timeout_ms: int) -> Deadline:
         """Cancel the task that runs now, unless it is done in time."""
@@ -31,20 +33,18 @@ class Deadlines:
         assert task is not None, "only a task can be timed"
         deadline = Deadline(task, loop.time() + timeout_ms / 1_000)
         self._open.add(deadline)
-        if self._timer is None or deadline.moment < self._timer.when():
+        if self._timer is None or self._loop is not loop or deadline.moment < self._timer.when():
             self._arm(loop, deadline.moment)
         return deadline
 
     def clear(self, deadline: Deadline) -> None:
         """It was in time, or its time is over."""
         self._open.discard(deadline)
-        if not self._open and self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def _arm(self, loop: asyncio.AbstractEventLoop, moment: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._loop = loop
         self._timer = loop.call_at(moment, self._ring, loop)
 
     def _ring(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
 
 from cadenza.domain.checks import LONGEST_TEXT, milliseconds
 from cadenza.domain.misfire import misfired
@@ -27,10 +29,11 @@ class Executor:
     async def admit(self, claims: Sequence[Claim]) -> list[QuotaAnswer]:
         """What the quota says to each of these claims, asked in one batch; what misfired costs nothing."""
         now = self._clock.now()
-        paying = [claim for claim in claims if not misfired(claim, now)]
-        requests = [QuotaRequest(Spending.ENDPOINT, claim.endpoint.tenant_id) for claim in paying]
+        free = [misfired(claim, now) for claim in claims]
+        paying = [claim for claim, costs_nothing in zip(claims, free, strict=True) if not costs_nothing]
+        requests = [_request(claim.endpoint.tenant_id) for claim in paying]
         answers = iter(await self._quota.check(requests) if requests else [])
-        return [QuotaAnswer() if misfired(claim, now) else next(answers) for claim in claims]
+        return [QuotaAnswer() if costs_nothing else next(answers) for costs_nothing in free]
 
     async def execute(self, claim: Claim, answer: QuotaAnswer) -> Completion:
         """Run the claim, or say why not."""
@@ -41,11 +44,10 @@ class Executor:
             late = (now - claim.due_at) // milliseconds(1)
             outcome = Outcome(RunStatus.SKIPPED, reason=f"{late} ms late, beyond its grace")
         else:
-            outcome = await self._dispatch(claim)
+            outcome = await self._dispatch(claim, now)
         return Completion(claim, outcome, self._clock.now())
 
-    async def _dispatch(self, claim: Claim) -> Outcome:
-        began = self._clock.now()
+    async def _dispatch(self, claim: Claim, began: datetime) -> Outcome:
         deadline = self._deadlines.set(claim.endpoint.policy.timeout_ms)
         try:
             return _checked(await self._dispatcher.execute(claim))
@@ -61,6 +63,11 @@ class Executor:
             self._deadlines.clear(deadline)
         took = (self._clock.now() - began) // milliseconds(1)
         return Outcome(RunStatus.FAILURE, max(0, took), error=error)
+
+
+@lru_cache(maxsize=1024)
+def _request(tenant_id: str) -> QuotaRequest:
+    return QuotaRequest(Spending.ENDPOINT, tenant_id)
 
 
 def _too_late(claim: Claim) -> Outcome:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import copy_context
 from datetime import datetime
 
 from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
@@ -21,6 +22,8 @@ class Flight:
         self._on_room = on_room
         self._held: dict[str, Claim] = {}
         self._starts_at: dict[str, datetime] = {}
+        self._ready: deque[tuple[Claim, QuotaAnswer]] = deque()
+        self._leader: asyncio.Task[None] | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._completions: deque[Completion] = deque()
         self._ended: set[str] = set()
@@ -49,7 +52,7 @@ class Flight:
     @property
     def running(self) -> int:
         """How many are with the dispatcher."""
-        return len(self._tasks)
+        return len(self._tasks) + len(self._ready)
 
     @property
     def landed(self) -> int:
@@ -65,9 +68,19 @@ class Flight:
         """When the first of the waiting starts."""
         return min(self._starts_at.values(), default=None)
 
+    def still(self, claims: Iterable[Claim]) -> list[Claim]:
+        """Those that are held and have not ended."""
+        return [claim for claim in claims if claim.run_id in self._held and claim.run_id not in self._ended]
+
+    def take(self, claims: Iterable[Claim]) -> None:
+        """Count claims among those whose leases are in use."""
+        for claim in claims:
+            self._held[claim.run_id] = claim
+            self.empty.clear()
+
     def hold(self, claim: Claim, until: datetime) -> None:
         """Keep a claim until its moment."""
-        self._take(claim)
+        self.take([claim])
         self._starts_at[claim.run_id] = until
 
     def renewed(self, run_ids: Iterable[str], until: datetime) -> None:
@@ -80,15 +93,16 @@ class Flight:
         """Run claims whose moment has come; if the quota cannot be asked, give them back."""
         for claim in claims:
             self._starts_at.pop(claim.run_id, None)
-            self._take(claim)
+        self.take(claims)
         try:
             answers = await self._executor.admit(claims)
-        except Exception:
+        except BaseException:
             self.give_back(claims, "the quota could not be asked")
             raise
-        for claim, answer in zip(claims, answers, strict=True):
-            if claim.run_id in self._held:  # Its lease may be lost by now.
-                self._tasks[claim.run_id] = asyncio.create_task(self._run(claim, answer))
+        self._ready.extend(zip(claims, answers, strict=True))
+        if claims:
+            self._leader = asyncio.create_task(self._lead())
+            asyncio.get_running_loop().call_soon(self._part)
 
     def end(self, completions: Sequence[Completion]) -> None:
         """Pass on how claims ended; each ends once, and what is lost does not count."""
@@ -134,6 +148,7 @@ class Flight:
 
     async def land(self, grace_ms: float) -> None:
         """Let what runs finish within the grace, then cancel it; what will not end is left behind."""
+        self._part()
         if not self._tasks:
             return
         tasks = set(self._tasks.values())
@@ -148,9 +163,25 @@ class Flight:
         now, outcome = self._clock.now(), Outcome(RunStatus.CANCELLED, reason=reason)
         self.end([Completion(claim, outcome, now) for claim in claims])
 
-    def _take(self, claim: Claim) -> None:
-        self._held[claim.run_id] = claim
-        self.empty.clear()
+    async def _lead(self) -> None:
+        """Run one after the other, until one waits: a task for each would cost more than a short run.
+
+        If one leaves a cancellation or something in its context behind, none follows it here.
+        """
+        task, clean = asyncio.current_task(), copy_context()
+        assert task is not None, "only a task can run"
+        while self._ready and not task.cancelling() and copy_context() == clean:
+            claim, answer = self._ready.popleft()
+            if claim.run_id in self._held:  # Its lease may be lost by now.
+                self._tasks[claim.run_id] = task
+                await self._run(claim, answer)
+
+    def _part(self) -> None:
+        """Give what the leader has not reached tasks of its own."""
+        for claim, answer in self._ready:
+            if claim.run_id in self._held:
+                self._tasks[claim.run_id] = asyncio.create_task(self._run(claim, answer))
+        self._ready.clear()
 
     async def _run(self, claim: Claim, answer: QuotaAnswer) -> None:
         try:

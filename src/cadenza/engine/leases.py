@@ -3,7 +3,7 @@
 from cadenza.domain.checks import milliseconds
 from cadenza.engine.flight import Flight
 from cadenza.engine.scheduler import Scheduler
-from cadenza.engine.waiting import survived
+from cadenza.engine.waiting import first_of, survived
 from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger
 
@@ -19,16 +19,21 @@ class LeaseKeeper:
         self._scheduler = scheduler
         self._clock = clock
         self._log = log
+        self._look_ms = scheduler.settings.lease_ms / LOOKS
 
     async def run(self) -> None:
-        """Keep leases until cancelled."""
-        look_ms = self._scheduler.settings.lease_ms / LOOKS
+        """Keep leases until cancelled; a renewal that does not return is no reason to look away."""
+        await first_of(self._keep_looking(), self._keep_renewing())
+
+    async def _keep_looking(self) -> None:
         while True:
-            await self._clock.sleep(look_ms)
-            self._stop_what_runs_out(look_ms)
-            await self._clock.sleep(look_ms)
+            await self._clock.sleep(self._look_ms)
+            self._stop_what_runs_out()
+
+    async def _keep_renewing(self) -> None:
+        while True:
+            await self._clock.sleep(2 * self._look_ms)
             await survived(self._renew(), self._log)
-            self._stop_what_runs_out(look_ms)
 
     async def _renew(self) -> None:
         claims = self._flight.held
@@ -41,9 +46,9 @@ class LeaseKeeper:
         if lost:
             self._log.warning("leases were lost; their runs are stopped", run_ids=lost)
 
-    def _stop_what_runs_out(self, margin_ms: float) -> None:
+    def _stop_what_runs_out(self) -> None:
         """Before another worker may take over, this one must be done with it."""
-        limit = self._clock.now() + milliseconds(1) * margin_ms
+        limit = self._clock.now() + milliseconds(1) * self._look_ms
         lost = self._flight.drop([claim for claim in self._flight.held if claim.lease_until <= limit])
         if lost:
             self._log.warning("leases could not be renewed; their runs are stopped", run_ids=lost)

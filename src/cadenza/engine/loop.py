@@ -1,21 +1,22 @@
 """Run until stopped: sleep until the next due moment, wake early, end cleanly."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from cadenza.domain.checks import milliseconds
-from cadenza.domain.errors import Unavailable
-from cadenza.domain.run import Claim
+from cadenza.domain.due import claimable_at
+from cadenza.domain.settle import Settled
 from cadenza.engine.execution import Executor
 from cadenza.engine.flight import Flight
-from cadenza.engine.jitter import offset_ms
 from cadenza.engine.leases import LeaseKeeper
-from cadenza.engine.scheduler import Scheduler, Started
+from cadenza.engine.pacing import Pace
+from cadenza.engine.scheduler import Scheduler
 from cadenza.engine.settling import RECOVERY_MS, Settling
+from cadenza.engine.starting import Starting
 from cadenza.engine.sweeper import Sweeper
-from cadenza.engine.waiting import first_of, survived
+from cadenza.engine.waiting import all_of, first_of, survived
 from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger
 from cadenza.ports.store import Bell, EndpointStore
@@ -27,6 +28,8 @@ class LoopSettings:
 
     batch: int = 500
     """How many completions are settled together at most."""
+    settlings: int = 2
+    """How many such batches are settled at the same time at most."""
     linger_ms: float = 5
     """How long completions are gathered."""
     poll_ms: int = 1_000
@@ -35,6 +38,10 @@ class LoopSettings:
     """How far endpoints that would start together are spread."""
     grace_ms: int = 10_000
     """How long runs may go on after the loop was asked to stop."""
+
+
+LAST_WORDS_MS = 1_000
+"""How long a call that was cut off may take to end."""
 
 
 class Loop:
@@ -57,13 +64,26 @@ class Loop:
         self._clock = clock
         self._log = log
         self._settings = settings
+        self._flight = Flight(executor=executor, clock=clock, on_room=self._look_up)
+        self._starting = Starting(
+            flight=self._flight,
+            scheduler=scheduler,
+            clock=clock,
+            poll_ms=settings.poll_ms,
+            jitter_ms=settings.jitter_ms,
+        )
+        within_ms = scheduler.settings.within_ms
+        self._pace = Pace(clock, within_ms=within_ms, linger_ms=settings.linger_ms)
         self._wake = asyncio.Event()
-        self._flight = Flight(executor=executor, clock=clock, on_room=self._wake.set)
+        self._news = asyncio.Event()
         self._stopped = asyncio.Event()
-        self._rang = False
-        self._looked_at = clock.now()
-        self.alive_at = clock.now()
+        self._stopped_at: datetime | None = None
+        self._alive_at = clock.now()
+
+    @property
+    def alive_at(self) -> datetime:
         """When it last went round; an hour ago means that it hangs."""
+        return min(self._alive_at, self._starting.alive_at)
 
     @property
     def in_flight(self) -> int:
@@ -72,8 +92,10 @@ class Loop:
 
     def stop(self) -> None:
         """Ask it to claim no more, let runs finish, settle them and return; safe to call twice."""
+        self._stopped_at = self._stopped_at or self._clock.now()
         self._stopped.set()
         self._wake.set()
+        self._starting.wake()
 
     async def run(self) -> None:
         """Run until stopped; a bug in any part ends it with that bug's exception."""
@@ -82,115 +104,111 @@ class Loop:
             scheduler=self._scheduler,
             clock=self._clock,
             log=self._log,
+            on_settled=self._settled,
             batch=self._settings.batch,
             linger_ms=self._settings.linger_ms,
+            at_once=self._settings.settlings,
         )
         leases = LeaseKeeper(flight=self._flight, scheduler=self._scheduler, clock=self._clock, log=self._log)
         sweeping = self._sweeper.run(self._scheduler.settings.lease_ms / 3)
         hearing = self._hear(self._store.listen())
+        parts = (self._serve(), settling.run(), leases.run(), sweeping, hearing)
         try:
-            await first_of(self._serve(), settling.run(), leases.run(), sweeping, hearing)
+            await first_of(*parts, patience=self._last_words)
         finally:
             self._flight.forget([claim.run_id for claim in self._flight.held])
             await self._flight.land(0)
 
     async def _serve(self) -> None:
-        while not self._stopped.is_set():
-            if not await survived(self._round(), self._log):
-                await first_of(self._clock.sleep(RECOVERY_MS), self._stopped.wait())
+        """Claim and start until stopped; then give back what waits, and let the rest finish and be settled.
+
+        A call that has not returned when the grace is over is cut off, and what it
+        holds is left to the sweeper.
+        """
+        rounds = (self._go_on(self._round), self._go_on(self._starting.round))
+        if not await all_of(*rounds, until=self._grace(), patience=self._last_words):
+            self._log.warning("a call did not return in time; what it holds is left to the sweeper")
         self._flight.give_back(self._flight.waiting, "its worker stopped")
-        await self._flight.land(self._settings.grace_ms)
+        await self._flight.land(self._grace_left_ms)
         await first_of(self._flight.empty.wait(), self._clock.sleep(self._settings.grace_ms))
 
+    async def _go_on(self, go_round: Callable[[], Awaitable[None]]) -> None:
+        while not self._stopped.is_set():
+            if not await survived(go_round(), self._log):
+                await first_of(self._clock.sleep(RECOVERY_MS), self._stopped.wait())
+
     async def _round(self) -> None:
-        """Start what waited for its moment, claim what is due, and rest if that was all."""
-        self.alive_at = self._clock.now()
+        """Claim what is due, take it on, and rest until there may be more and room for it."""
+        self._alive_at = self._clock.now()
         self._wake.clear()
-        if self._stopped.is_set():
-            return
-        await self._start_waiting()
-        limit = min(self._room, self._scheduler.settings.claim_limit)
-        claims = await self._scheduler.claim(limit) if limit else []
-        await self._take(claims)
-        if not claims or len(claims) < limit:
+        if limit := min(self._room, self._scheduler.settings.claim_limit):
+            await self._claim(limit)
+        if not self._can_claim:
             await self._rest()
 
-    async def _start_waiting(self) -> None:
-        """Look again at waiting claims: at those that are due, and now and then at all of them.
-
-        All are looked at when the bell has rung and, because it may be lost, at
-        every poll.
-        """
-        now = self._clock.now()
-        look_at_all = self._rang or now - self._looked_at >= milliseconds(self._settings.poll_ms)
-        waiting = self._flight.waiting if look_at_all else self._flight.ready(now)
-        if not waiting:
+    async def _claim(self, limit: int) -> None:
+        self._pace.claiming()
+        claims = await self._scheduler.claim(limit)
+        if self._stopped.is_set():
+            self._starting.hold(claims)
             return
-        if look_at_all:
-            self._rang, self._looked_at = False, now
-        try:
-            started = await self._scheduler.start(waiting, self._flight.held_until)
-        except Unavailable:
-            self._rang = True
-            raise
-        await self._follow(waiting, started)
-
-    async def _follow(self, waiting: Sequence[Claim], started: Started) -> None:
-        ready, still_waiting, cancelled = started
-        answered = {claim.run_id for claim in (*ready, *still_waiting, *(ended.claim for ended in cancelled))}
-        self._flight.drop([claim for claim in waiting if claim.run_id not in answered])
-        self._flight.end(cancelled)
-        for claim in still_waiting:
-            self._flight.hold(claim, self._starts_at(claim))
-        await self._flight.launch(ready)
-
-    async def _take(self, claims: Sequence[Claim]) -> None:
-        """Launch what is due, and hold the rest until its moment, jitter included.
-
-        What was claimed as started and is held by its jitter has not started after
-        all; the store is told.
-        """
-        now = self._clock.now()
-        held = [claim for claim in claims if claim.started_at is None or self._starts_at(claim) > now]
-        for claim in held:
-            self._flight.hold(claim._replace(started_at=None), self._starts_at(claim))
-        held_back = [claim._replace(started_at=None) for claim in held if claim.started_at is not None]
-        if held_back:
-            await self._follow(held_back, await self._scheduler.start(held_back, self._flight.held_until))
-        waiting = {claim.run_id for claim in held}
-        await self._flight.launch([claim for claim in claims if claim.run_id not in waiting])
-
-    def _starts_at(self, claim: Claim) -> datetime:
-        offset = offset_ms(claim, self._settings.jitter_ms)
-        return max(claim.due_at, claim.claimed_at) + milliseconds(offset) if offset else claim.due_at
+        await self._starting.take(claims)
+        if self._wake.is_set():  # Who rang during the claim may have moved what it took.
+            self._starting.ring()
+        if len(claims) == limit:
+            self._pace.learn(claims[-1].due_at)
+        else:
+            self._pace.left_by_a_claim(await self._store.next_due())
 
     async def _rest(self) -> None:
-        """Sleep until the next moment, the bell, room for more, or the poll, whichever comes first."""
-        moments = [self._flight.next_moment()]
-        if self._room:
-            moments.append(await self._next_claim())
-        span_ms = self._until(min((moment for moment in moments if moment is not None), default=None))
-        await first_of(self._clock.sleep(span_ms), self._wake.wait())
+        """Sleep until there is something to claim, the bell, or the poll, whichever comes first."""
+        poll = self._clock.sleep(self._settings.poll_ms)
+        await first_of(poll, self._wake.wait(), self._something_to_claim())
 
-    async def _next_claim(self) -> datetime | None:
-        due = await self._store.next_due()
-        return None if due is None else due - milliseconds(self._scheduler.settings.within_ms)
+    async def _something_to_claim(self) -> None:
+        while not self._can_claim:
+            self._news.clear()
+            moment = self._pace.next_claim if self._room else None
+            sleeping = [] if moment is None else [self._clock.sleep(self._until(moment))]
+            await first_of(self._news.wait(), *sleeping)
 
-    def _until(self, moment: datetime | None) -> float:
-        if moment is None:
-            return self._settings.poll_ms
-        ahead_ms = (moment - self._clock.now()) / milliseconds(1)
-        if ahead_ms <= 0:  # Somebody else is just claiming it.
-            return self._settings.linger_ms
-        return min(ahead_ms, self._settings.poll_ms)
+    def _until(self, moment: datetime) -> float:
+        return (moment - self._clock.now()) / milliseconds(1)
+
+    @property
+    def _can_claim(self) -> bool:
+        return self._room > 0 and self._pace.has_come
 
     @property
     def _room(self) -> int:
         return max(0, self._scheduler.settings.concurrency - len(self._flight))
 
+    def _settled(self, settled: Sequence[Settled]) -> None:
+        if not self._pace.has_come:
+            for endpoint, _, _ in settled:
+                self._pace.learn(claimable_at(endpoint))
+        self._look_up()
+
+    def _look_up(self) -> None:
+        """There is room, or something comes due sooner."""
+        self._news.set()
+
     async def _hear(self, bell: Bell) -> None:
         while True:
             if not await survived(bell.heard(), self._log):
                 await self._clock.sleep(RECOVERY_MS)
-            self._rang = True
             self._wake.set()
+            self._starting.ring()
+
+    async def _grace(self) -> None:
+        await self._stopped.wait()
+        await self._clock.sleep(self._settings.grace_ms)
+
+    @property
+    def _grace_left_ms(self) -> float:
+        stopped_at = self._stopped_at or self._clock.now()
+        past_ms = (self._clock.now() - stopped_at) / milliseconds(1)
+        return max(0.0, self._settings.grace_ms - max(0.0, past_ms))
+
+    async def _last_words(self) -> None:
+        await self._clock.sleep(LAST_WORDS_MS)

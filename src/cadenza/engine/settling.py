@@ -1,37 +1,70 @@
 """Settles what has ended, in batches."""
 
+import asyncio
+from collections.abc import Callable, Sequence
+
+from cadenza.domain.run import Completion
+from cadenza.domain.settle import Settled
 from cadenza.engine.flight import Flight
 from cadenza.engine.scheduler import Scheduler
-from cadenza.engine.waiting import survived
+from cadenza.engine.waiting import first_of, survived
 from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger
 
 RECOVERY_MS = 1_000
+OnSettled = Callable[[Sequence[Settled]], None]
 
 
 class Settling:
-    """Gathers completions for a moment and settles them in one commit."""
+    """Gathers completions for a moment and settles them in one commit; while one goes on, the next begins.
+
+    An endpoint is leased until it is settled, so that no two batches can hold the same.
+    """
 
     def __init__(
-        self, *, flight: Flight, scheduler: Scheduler, clock: Clock, log: Logger, batch: int, linger_ms: float
+        self,
+        *,
+        flight: Flight,
+        scheduler: Scheduler,
+        clock: Clock,
+        log: Logger,
+        on_settled: OnSettled,
+        batch: int,
+        linger_ms: float,
+        at_once: int,
     ) -> None:
         self._flight = flight
         self._scheduler = scheduler
         self._clock = clock
         self._log = log
+        self._on_settled = on_settled
         self._batch = batch
         self._linger_ms = linger_ms
+        self._at_once = at_once
+        self._gathering = asyncio.Lock()
+        self._busy = 0
 
     async def run(self) -> None:
-        """Settle until cancelled; a run that ends alone is settled at once."""
-        while True:
-            await self._flight.ended.wait()
-            if self._flight.running and self._flight.landed < self._batch:
-                await self._clock.sleep(self._linger_ms)
-            await self._settle()
+        """Settle until cancelled."""
+        await first_of(*(self._settle_on() for _ in range(self._at_once)))
 
-    async def _settle(self) -> None:
-        batch = self._flight.completions(self._batch)
-        while not await survived(self._scheduler.finalize(batch), self._log):
-            await self._clock.sleep(RECOVERY_MS)
+    async def _settle_on(self) -> None:
+        while True:
+            async with self._gathering:
+                batch = await self._gathered()
+            self._busy += 1
+            while not await survived(self._settle(batch), self._log):
+                await self._clock.sleep(RECOVERY_MS)
+            self._busy -= 1
+
+    async def _gathered(self) -> list[Completion]:
+        """What has ended; a run that ends alone, when nothing else goes on, is not kept waiting."""
+        await self._flight.ended.wait()
+        if (self._flight.running or self._busy) and self._flight.landed < self._batch:
+            await self._clock.sleep(self._linger_ms)
+        return self._flight.completions(self._batch)
+
+    async def _settle(self, batch: Sequence[Completion]) -> None:
+        settled = await self._scheduler.finalize(batch)
         self._flight.forget([completion.claim.run_id for completion in batch])
+        self._on_settled(settled)

@@ -9,6 +9,7 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.nudge import Nudge
 from cadenza.domain.steer import Amended
 from cadenza.engine.commands import (
+    Change,
     Command,
     PauseUntil,
     PauseUntilArguments,
@@ -60,7 +61,7 @@ class Steering:
 
         return {name: tool(command) for name, command in COMMANDS.items()}
 
-    async def steer(self, key: EndpointKey, command: Command, *, origin: str) -> Amended:
+    async def steer(self, key: EndpointKey, command: Change, *, origin: str) -> Amended:
         """Apply one command as one commit: hint and nudge together, or nothing."""
         by = Steer(now=self._clock.now(), cron=self._cron, origin=origin)
         amended = await self._store.amend(key, lambda endpoint: command.apply(endpoint, by))

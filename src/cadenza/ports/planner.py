@@ -3,9 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from cadenza.domain.analysis import Tokens, Trigger
 from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.health import Health
 from cadenza.domain.run import Run
 from cadenza.domain.steer import Amended
 
@@ -19,14 +21,44 @@ class Briefing:
 
     now: datetime
     endpoint: Endpoint
+    trigger: Trigger = Trigger.RUN
     recent: Sequence[Run] = ()
+    """Its newest runs first, with their responses, as many as fit into the budget."""
+    health: Sequence[Health] = ()
     siblings: Mapping[str, Endpoint] = field(default_factory=dict)
     """The other endpoints of its job, by name; a planner may act on them too."""
+    latest: Mapping[str, Run] = field(default_factory=dict)
+    """The siblings' newest runs, by name."""
+
+
+class Sitting(NamedTuple):
+    """How a sitting ended."""
+
+    reasoning: str = ""
+    look_again_ms: int | None = None
+    """When to think about this endpoint again, if nothing happens before."""
+    tokens: Tokens = Tokens()
+    shadow: bool = False
+    """It was only thought, not done."""
+    error: str | None = None
+    """Why it came to nothing; what it spent is counted all the same."""
+
+
+NOTHING_TO_SAY = Sitting()
 
 
 class Planner(Protocol):
     """Thinks about one endpoint at a time and acts through tools alone."""
 
-    async def sit(self, briefing: Briefing, call: CallTool) -> None:
+    @property
+    def name(self) -> str:
+        """What its sittings and hints are recorded as."""
+        ...
+
+    def wants(self, briefing: Briefing) -> bool:
+        """Whether it has anything to think about here; cheap, and asked first."""
+        ...
+
+    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
         """Read the briefing and call whatever tools it suggests."""
         ...

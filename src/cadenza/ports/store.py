@@ -6,24 +6,19 @@ from typing import NamedTuple, Protocol
 
 from cadenza.domain.due import Recheck
 from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.job import Job
 from cadenza.domain.run import Claim, Completion, Run
 from cadenza.domain.settle import Settled
 from cadenza.domain.steer import Amended, Change, HintRecord
+from cadenza.ports.analyses import AnalysisStore
+from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Catalog, Page
+from cadenza.ports.keys import KeyStore
+from cadenza.ports.replies import RateStore, ReplyStore
+from cadenza.ports.rules import RuleStore
+from cadenza.ports.tenants import TenantStore
 
 Settle = Callable[[Endpoint, Completion], Settled]
 Decide = Callable[[Endpoint, Claim], Recheck]
 Abandon = Callable[[Endpoint, Run], Settled]
-
-
-class Page(NamedTuple):
-    """A part of a listing: what comes after `after`, at most `limit`."""
-
-    limit: int = 100
-    after: str | None = None
-
-
-FIRST_PAGE = Page()
 
 
 class Sweeping(NamedTuple):
@@ -44,18 +39,16 @@ class Bell(Protocol):
 class EndpointStore(Protocol):
     """Endpoints, the claims to them, and the commits that open and close their runs."""
 
-    async def add(self, endpoint: Endpoint) -> None:
-        """Keep a new endpoint; Conflict if its key is taken."""
+    async def add(self, endpoint: Endpoint, admission: Admission = ANY) -> None:
+        """Keep a new endpoint; Conflict if its key is taken.
+
+        NotFound if its job must exist and does not, NotAllowed if its tenant has its
+        number of endpoints: both are looked at in the same commit.
+        """
         ...
 
     async def get(self, key: EndpointKey) -> Endpoint:
         """The endpoint as it stands; NotFound if there is none under this key."""
-        ...
-
-    async def find(
-        self, tenant_id: str, *, job_id: str | None = None, page: Page = FIRST_PAGE
-    ) -> list[Endpoint]:
-        """A tenant's endpoints, or those of one job, in the order of their ids."""
         ...
 
     async def amend(self, key: EndpointKey, change: Change) -> Amended:
@@ -148,21 +141,17 @@ class History(Protocol):
         ...
 
 
-class JobStore(Protocol):
-    """Groups of endpoints."""
-
-    async def add_job(self, job: Job) -> None:
-        """Keep a new job; Conflict if the tenant has one with this id."""
-        ...
-
-    async def job(self, tenant_id: str, job_id: str) -> Job:
-        """The job; NotFound if the tenant has none under this id."""
-        ...
-
-    async def activate(self, tenant_id: str, job_id: str, *, active: bool) -> Job:
-        """Switch a job on or off, and with it, in the same commit, what is due of its endpoints."""
-        ...
-
-
-class Store(EndpointStore, RunStore, History, JobStore, Protocol):
+class Store(
+    EndpointStore,
+    RunStore,
+    History,
+    Catalog,
+    KeyStore,
+    TenantStore,
+    ReplyStore,
+    RateStore,
+    AnalysisStore,
+    RuleStore,
+    Protocol,
+):
     """All of it in one place."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from cadenza.ports.planner import Briefing, CallTool
+from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 
 Condition = Callable[[Briefing], bool]
 
@@ -22,9 +22,19 @@ class RuleBasedPlanner:
     def __init__(self, *rules: Rule) -> None:
         self._rules = rules
 
-    async def sit(self, briefing: Briefing, call: CallTool) -> None:
+    @property
+    def name(self) -> str:
+        """What its sittings are recorded as."""
+        return "rules"
+
+    def wants(self, briefing: Briefing) -> bool:
+        """Whether a rule matches."""
+        return any(rule.when(briefing) for rule in self._rules)
+
+    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
         """Act on the first rule that matches, if any."""
         for rule in self._rules:
             if rule.when(briefing):
                 await call(briefing.endpoint, rule.tool, rule.arguments)
-                return
+                return Sitting(f"{rule.tool}, because its rule matches")
+        return NOTHING_TO_SAY

@@ -3,6 +3,7 @@
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Self
 
 from cryptography.exceptions import InvalidTag
@@ -13,6 +14,10 @@ from cadenza.domain.errors import InvalidRequest, Unavailable
 KEY_BYTES = 32
 NONCE_BYTES = 12
 VERSION = "v1"
+FINGERPRINT = 12
+WHAT_A_KEY_IS = (
+    f"A key is {KEY_BYTES} bytes in base64; before it may stand an id of letters and digits, and a colon."
+)
 
 
 class SecretBox:
@@ -32,9 +37,11 @@ class SecretBox:
 
     @classmethod
     def from_setting(cls, setting: str) -> Self:
-        """The box for `id:base64` pairs with commas between them, the current key first."""
-        pairs = [entry.strip().partition(":") for entry in setting.split(",") if entry.strip()]
-        return cls({key_id: _decoded(key) for key_id, _, key in pairs})
+        """The box for keys with commas between them, the current one first: `base64`, or `id:base64`."""
+        pairs = list(dict.fromkeys(_named(entry.strip()) for entry in setting.split(",") if entry.strip()))
+        if len(dict(pairs)) < len(pairs):
+            raise InvalidRequest("Two keys have the same id.", "secret_keys")
+        return cls(dict(pairs))
 
     def seal(self, text: str, *, place: tuple[str, str]) -> str:
         """The text, readable with the current key alone and for this place: tenant and name."""
@@ -60,6 +67,14 @@ class SecretBox:
             ) from None
         return opened.decode()
 
+    def opens(self, sealed: str, *, place: tuple[str, str]) -> bool:
+        """Does a key fit?"""
+        try:
+            self.open(sealed, place=place)
+        except Unavailable:
+            return False
+        return True
+
     def is_stale(self, sealed: str) -> bool:
         """Should it be sealed anew, because its key is no longer the current one?"""
         return not sealed.startswith(f"{VERSION}.{self._current}.")
@@ -67,14 +82,26 @@ class SecretBox:
 
 def _check_key(key_id: str, key: bytes) -> None:
     if not key_id.isalnum() or len(key) != KEY_BYTES:
-        raise InvalidRequest(f"A key is an id of letters and digits, and {KEY_BYTES} bytes.", "secret_keys")
+        raise InvalidRequest(WHAT_A_KEY_IS, "secret_keys")
+
+
+def new_key() -> str:
+    """A key nobody has, written as in a setting."""
+    return urlsafe_b64encode(os.urandom(KEY_BYTES)).decode()
+
+
+def _named(entry: str) -> tuple[str, bytes]:
+    """A key and its id; one without is known by its fingerprint, so that another key has another id."""
+    key_id, parted, encoded = entry.rpartition(":")
+    key = _decoded(encoded)
+    return (key_id if parted else sha256(key).hexdigest()[:FINGERPRINT], key)
 
 
 def _decoded(key: str) -> bytes:
     try:
         return urlsafe_b64decode(key.replace("+", "-").replace("/", "_"))
     except ValueError:
-        raise InvalidRequest("A key must be written in base64.", "secret_keys") from None
+        raise InvalidRequest(WHAT_A_KEY_IS, "secret_keys") from None
 
 
 def _bound(key_id: str, place: tuple[str, str]) -> bytes:

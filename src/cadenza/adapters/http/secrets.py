@@ -8,14 +8,16 @@ from cadenza.ports.secrets import Secrets
 
 OURS = "CADENZA_"
 PREFIX = "CADENZA_SECRET_"
+RESERVED = ("CADENZA_SECRET_KEY", "CADENZA_SECRET_ENV")
+"""What begins like this opens all other secrets, or says who may see them."""
 
 
 class EnvironmentSecrets:
     """Reveals what the operator set aside for targets, and nothing else of the environment.
 
     Without a list, that is every variable whose name starts with CADENZA_SECRET_,
-    for every tenant. With a list, it is what stands there alone: `NAME` for every
-    tenant, `tenant/NAME` for one.
+    for every tenant; the keys of stored secrets are none of them. With a list, it is
+    what stands there alone: `NAME` for every tenant, `tenant/NAME` for one.
     """
 
     def __init__(
@@ -33,16 +35,20 @@ class EnvironmentSecrets:
 
     def _is_set_aside(self, tenant_id: str, name: str) -> bool:
         if self._allowed is None:
-            return name.startswith(PREFIX)
+            return _is_for_targets(name)
         return name in self._allowed or f"{tenant_id}/{name}" in self._allowed
 
 
 def _checked(entry: str) -> str:
     """Cadenza's own settings, its database's password among them, are nobody's secrets to send."""
     name = entry.rpartition("/")[2]
-    if name.startswith(OURS) and not name.startswith(PREFIX):
+    if name.upper().startswith(OURS) and not _is_for_targets(name.upper()):
         raise InvalidRequest(f"{name} is a setting of Cadenza and cannot be revealed to targets.", "allowed")
     return entry
+
+
+def _is_for_targets(name: str) -> bool:
+    return name.startswith(PREFIX) and not name.startswith(RESERVED)
 
 
 class SecretsByKind:

@@ -2,29 +2,37 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import RLock
 
 from cadenza.adapters.memory.agenda import Agenda
+from cadenza.adapters.memory.analyses import MemoryAnalyses
 from cadenza.adapters.memory.bell import Belfry, MemoryBell
+from cadenza.adapters.memory.catalog import MemoryCatalog
 from cadenza.adapters.memory.fairness import in_turns
+from cadenza.adapters.memory.keys import MemoryKeys
+from cadenza.adapters.memory.replies import MemoryReplies
+from cadenza.adapters.memory.rules import MemoryRules
+from cadenza.adapters.memory.tenants import MemoryTenants
 from cadenza.domain.due import Cancel, Recheck, claim, claimable_at
 from cadenza.domain.endpoint import Endpoint, EndpointKey, Lease, evolve
-from cadenza.domain.errors import Conflict, NotFound
+from cadenza.domain.errors import NotFound
 from cadenza.domain.job import Job
+from cadenza.domain.rules import Rule
 from cadenza.domain.run import Claim, Completion, Run, SkippedSlot, opened, skipped
 from cadenza.domain.settle import Settled
 from cadenza.domain.steer import Amended, Change, HintRecord
 from cadenza.domain.sweep import sweep_at
+from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.ids import Ids
-from cadenza.ports.store import FIRST_PAGE, Decide, Page, Retention, Settle, Sweeping
+from cadenza.ports.store import Decide, Retention, Settle, Sweeping
 
 
-class MemoryStore:
+class MemoryStore(MemoryCatalog, MemoryRules, MemoryAnalyses, MemoryKeys, MemoryTenants, MemoryReplies):
     """Every method does its work without an await and under a lock, so it is one commit."""
 
     def __init__(self, ids: Ids) -> None:
+        super().__init__()
         self._ids = ids
         self._lock = RLock()
         self._endpoints: dict[EndpointKey, Endpoint] = {}
@@ -33,45 +41,21 @@ class MemoryStore:
         self._runs: dict[EndpointKey, dict[str, Run]] = defaultdict(dict)
         self._hints: dict[EndpointKey, list[HintRecord]] = defaultdict(list)
         self._jobs: dict[tuple[str, str], Job] = {}
+        self._rules: dict[tuple[str, str], Rule] = {}
         self._belfry = Belfry()
 
-    async def add(self, endpoint: Endpoint) -> None:
+    async def add(self, endpoint: Endpoint, admission: Admission = ANY) -> None:
         with self._lock:
-            if endpoint.key in self._endpoints:
-                raise Conflict(f"There is an endpoint {endpoint.id} already.")
-            self._rank[endpoint.key] = len(self._rank)
-            job = self._jobs.get((endpoint.tenant_id, endpoint.job_id))
-            self._put(evolve(endpoint, job_active=job is None or job.active))
-            self._belfry.ring()
+            self._admit(endpoint, admission)
+            self._keep(endpoint)
 
     async def get(self, key: EndpointKey) -> Endpoint:
         with self._lock:
             return self._get(key)
 
-    async def find(
-        self, tenant_id: str, *, job_id: str | None = None, page: Page = FIRST_PAGE
-    ) -> list[Endpoint]:
-        with self._lock:
-            found = sorted(
-                (endpoint for endpoint in self._endpoints.values() if endpoint.tenant_id == tenant_id),
-                key=lambda endpoint: endpoint.id,
-            )
-        return [
-            endpoint
-            for endpoint in found
-            if job_id in (None, endpoint.job_id) and (page.after is None or endpoint.id > page.after)
-        ][: page.limit]
-
     async def amend(self, key: EndpointKey, change: Change) -> Amended:
         with self._lock:
-            before = self._get(key)
-            amended = change(before)
-            self._put(amended.endpoint, amended.skipped)
-            if amended.record is not None:
-                self._hints[key].append(amended.record)
-            if amended.endpoint.next_run_at != before.next_run_at:
-                self._belfry.ring()
-            return amended
+            return self._write(change(self._get(key)))
 
     async def claim_due(
         self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
@@ -112,6 +96,7 @@ class MemoryStore:
             for one in settled:
                 if one is not None:
                     self._close(one)
+            self._count_runs(one for one in settled if one is not None)
             return settled
 
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
@@ -127,6 +112,7 @@ class MemoryStore:
                 else:
                     tidied = sweeping.tidy(endpoint)
                     self._put(tidied.endpoint, tidied.skipped)
+            self._count_runs(abandoned)
             if abandoned:
                 self._belfry.ring()
         return abandoned
@@ -176,26 +162,6 @@ class MemoryStore:
                 del self._runs[key][run_id]
             return len(gone)
 
-    async def add_job(self, job: Job) -> None:
-        with self._lock:
-            if (job.tenant_id, job.id) in self._jobs:
-                raise Conflict(f"There is a job {job.id} already.")
-            self._put_job(job)
-
-    async def job(self, tenant_id: str, job_id: str) -> Job:
-        with self._lock:
-            job = self._jobs.get((tenant_id, job_id))
-        if job is None:
-            raise NotFound(f"There is no job {job_id}.")
-        return job
-
-    async def activate(self, tenant_id: str, job_id: str, *, active: bool) -> Job:
-        job = replace(await self.job(tenant_id, job_id), active=active)
-        with self._lock:
-            self._put_job(job)
-            self._belfry.ring()
-        return job
-
     def _get(self, key: EndpointKey) -> Endpoint:
         try:
             return self._endpoints[key]
@@ -212,12 +178,7 @@ class MemoryStore:
 
     def _put_run(self, run: Run) -> None:
         self._runs[EndpointKey(run.tenant_id, run.endpoint_id)][run.id] = run
-
-    def _put_job(self, job: Job) -> None:
-        self._jobs[job.tenant_id, job.id] = job
-        for endpoint in list(self._endpoints.values()):
-            if (endpoint.tenant_id, endpoint.job_id) == (job.tenant_id, job.id):
-                self._put(evolve(endpoint, job_active=job.active))
+        self._feed(run)
 
     def _lease(self, endpoint: Endpoint, lease: Lease, now: datetime) -> Claim:
         claimed = claim(endpoint, lease, now)

@@ -11,6 +11,7 @@ import orjson
 from cadenza.domain.baseline import Cron, Every, Once
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.hint import HintMode
+from cadenza.domain.planning import Planning
 from cadenza.domain.policy import Guard, Policy
 from cadenza.domain.target import CallableTarget, HttpTarget, PromptTarget
 
@@ -34,6 +35,9 @@ def write_definition(endpoint: Endpoint) -> str:
         "guard": endpoint.guard,
         "policy": endpoint.policy,
         "hint_mode": endpoint.hint_mode,
+        "labels": endpoint.labels,
+        "planning": endpoint.planning,
+        "created_at": endpoint.created_at,
     }
     return orjson.dumps(document).decode()
 
@@ -48,6 +52,9 @@ def read_definition(document: str) -> dict[str, Any]:
         "guard": _restored(Guard, read["guard"]),
         "policy": _restored(Policy, read["policy"]),
         "hint_mode": HintMode(read["hint_mode"]),
+        "labels": read.get("labels", {}),
+        "planning": _restored(Planning, read.get("planning", {})),
+        "created_at": _restored(datetime, read.get("created_at")),
     }
 
 

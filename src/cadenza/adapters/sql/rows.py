@@ -15,7 +15,7 @@ from cadenza.domain.run import Run, RunStatus
 from cadenza.domain.steer import HintKind, HintRecord
 from cadenza.domain.sweep import sweep_at
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 SOURCES = {source.value: source for source in Source}
 STATUSES = {status.value: status for status in RunStatus}
 
@@ -58,17 +58,6 @@ WRITTEN = (
 )
 """The columns of a state that a change may touch, in the order of `write_state`."""
 
-PLAIN = (
-    "claimable_at",
-    "next_run_at",
-    "next_source",
-    "last_run_at",
-    "missed_slots",
-    "failure_count",
-    "abandoned_count",
-)
-"""All that an ordinary run of an ordinary endpoint changes."""
-
 OWNED = ("tenant_id", "id", "job_id", "name", "description", "definition")
 OPEN_RUN = (
     "run_id",
@@ -94,8 +83,7 @@ def to_micros(moment: datetime | None) -> int | None:
     """A moment as SQLite keeps it."""
     if moment is None:
         return None
-    since = moment - EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    return (moment - EPOCH) // MICROSECOND
 
 
 def from_micros(micros: int | None) -> datetime | None:
@@ -110,7 +98,7 @@ def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
         claimable_at(endpoint),
         sweep_at(endpoint) if one_shot is not None and endpoint.lease is None else None,
         endpoint.next_run_at,
-        endpoint.next_source.value,
+        endpoint.next_source._value_,
         endpoint.last_run_at,
         endpoint.skipped_at,
         endpoint.paused_until,
@@ -129,7 +117,7 @@ def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
 
 
 def settled_plainly(before: Endpoint, after: Endpoint) -> bool:
-    """Do the two differ in nothing but `PLAIN`?"""
+    """Do the two differ in nothing but the next and last run, and what was counted?"""
     return (
         after.one_shot_hint is None
         and before.one_shot_hint is None
@@ -141,19 +129,6 @@ def settled_plainly(before: Endpoint, after: Endpoint) -> bool:
     )
 
 
-def write_plain(endpoint: Endpoint) -> tuple[Any, ...]:
-    """The columns `PLAIN` of an endpoint, as SQLite keeps them."""
-    return (
-        to_micros(claimable_at(endpoint)),
-        to_micros(endpoint.next_run_at),
-        endpoint.next_source.value,
-        to_micros(endpoint.last_run_at),
-        endpoint.missed_slots,
-        endpoint.failure_count,
-        endpoint.abandoned_count,
-    )
-
-
 def read_endpoint(row: Row, read: Read) -> Endpoint:
     """The endpoint of a row selected as `READ`."""
     (tenant_id, id_, job_id, name, description, definition) = row[:6]
@@ -162,8 +137,8 @@ def read_endpoint(row: Row, read: Read) -> Endpoint:
     (interval_ms, interval_until, interval_reason, shot_at, shot_until, shot_reason) = row[17:23]
     (pause_reason, enabled, archived, job_active, token, until, run_id) = row[23:30]
     return restored(
-        read_definition(definition),
-        {
+        read_definition(definition)
+        | {
             "tenant_id": tenant_id,
             "id": id_,
             "job_id": job_id,
@@ -196,9 +171,9 @@ def read_endpoint(row: Row, read: Read) -> Endpoint:
 
 def read_open_run(row: Row, read: Read) -> Run | None:
     """The run that is open in a row selected as `READ`, if any."""
-    run_id, slot, due_at, attempt, source, claimed_at, started_at = row[RUN_ID:VERSION]
-    if run_id is None:
+    if row[LEASE] is None:
         return None
+    run_id, slot, due_at, attempt, source, claimed_at, started_at = row[RUN_ID:VERSION]
     return Run(
         id=run_id,
         tenant_id=row[0],
@@ -216,20 +191,20 @@ def read_open_run(row: Row, read: Read) -> Run | None:
 def write_run(run: Run) -> tuple[Any, ...]:
     """The columns of a closed run, in the order of the fields of `Run`."""
     assert run.status is not None, "an open run stands in its endpoint's state"
-    response = None if run.response is None else _document(run.response)
-    words = (_storable(run.error), _storable(run.reason))
-    return (*run[:7], run.source.value, *run[8:11], run.status.value, *run[12:16], *words, response)
+    response = None if run.response is None else document(run.response)
+    words = (storable(run.error), storable(run.reason))
+    return (*run[:7], run.source._value_, *run[8:11], run.status._value_, *run[12:16], *words, response)
 
 
-def _document(response: Any) -> str:
+def document(response: Any) -> str:
     """A response as JSON; what cannot be said in JSON is kept as text, so that it costs no other run."""
     try:
         return orjson.dumps(response).decode()
     except TypeError:
-        return orjson.dumps(_storable(str(response))).decode()
+        return orjson.dumps(storable(str(response))).decode()
 
 
-def _storable(text: str | None) -> str | None:
+def storable(text: str | None) -> str | None:
     """A text without the characters that a database refuses."""
     if text is None or (text.isascii() and "\0" not in text):
         return text

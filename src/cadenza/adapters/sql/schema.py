@@ -12,10 +12,12 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     PrimaryKeyConstraint,
     Table,
     Text,
+    false,
     text,
 )
 from sqlalchemy.dialects import postgresql
@@ -34,6 +36,7 @@ tenants = Table(
     metadata,
     Column("id", Key, primary_key=True),
     Column("name", Text, nullable=False),
+    Column("limits", Document),
 )
 
 jobs = Table(
@@ -43,6 +46,9 @@ jobs = Table(
     Column("id", Key, nullable=False),
     Column("name", Text, nullable=False),
     Column("active", Boolean, nullable=False),
+    Column("description", Text),
+    Column("applied", Boolean, nullable=False, server_default=false()),
+    Column("created_at", Moment),
     PrimaryKeyConstraint("tenant_id", "id"),
 )
 
@@ -58,6 +64,17 @@ endpoints = Table(
     PrimaryKeyConstraint("tenant_id", "id"),
     Index("endpoints_of_job", "tenant_id", "job_id", "id"),
 )
+
+endpoint_labels = Table(
+    "endpoint_labels",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("name", Key, nullable=False),
+    Column("value", Key, nullable=False),
+    Column("endpoint_id", Key, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "name", "value", "endpoint_id"),
+)
+"""The labels that stand in the definitions, to find endpoints by; written together with them."""
 
 endpoint_states = Table(
     "endpoint_states",
@@ -160,11 +177,16 @@ runs = Table(
     Column("error", Text),
     Column("reason", Text),
     Column("response", Document),
+    Column("txid", BigInteger),
     Index("runs_of_tenant", "tenant_id", "id"),
     Index("runs_of_endpoint", "tenant_id", "endpoint_id", "id"),
     postgresql_partition_by="RANGE (finished_at)",
 )
-"""Ids grow with time, so their order is the order of the runs, also across partitions."""
+"""Ids grow with time, so their order is the order of the runs, also across partitions.
+
+On PostgreSQL each names its transaction, by which the feed knows what was committed late; SQLite, which
+has one writer, needs no such name.
+"""
 
 hints = Table(
     "hints",
@@ -180,4 +202,124 @@ hints = Table(
     Column("interval_ms", BigInteger),
     Column("at", Moment),
     Index("hints_of_endpoint", "tenant_id", "endpoint_id", "id"),
+)
+
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("name", Key, nullable=False),
+    Column("sealed", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "name"),
+)
+"""Values that a key opens which is not in the database."""
+
+usage = Table(
+    "usage",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("month", Key, nullable=False),
+    Column("shard", Integer, nullable=False),
+    Column("runs", BigInteger, nullable=False),
+    Column("planner_tokens", BigInteger, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "month", "shard"),
+)
+"""What tenants have spent: each store counts in a row of its own, and whoever reads adds them up."""
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("tenant_id", Key, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment),
+    Index("keys_of_tenant", "tenant_id", "id"),
+)
+
+replies = Table(
+    "replies",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("key", Key, nullable=False),
+    Column("fingerprint", Key, nullable=False),
+    Column("began_at", Moment, nullable=False),
+    Column("status", Integer),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "key"),
+    Index("replies_by_age", "began_at"),
+)
+
+rates = Table(
+    "rates",
+    metadata,
+    Column("window", BigInteger, nullable=False),
+    Column("subject", Key, nullable=False),
+    Column("drawn", BigInteger, nullable=False),
+    PrimaryKeyConstraint("window", "subject"),
+)
+"""The window comes first, so that those that have passed are found together; unlogged on PostgreSQL."""
+
+analyses = Table(
+    "analyses",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("endpoint_id", Key, nullable=False),
+    Column("id", Key, nullable=False),
+    Column("job_id", Key, nullable=False),
+    Column("planner", Text, nullable=False),
+    Column("trigger", Text, nullable=False),
+    Column("began_at", Moment, nullable=False),
+    Column("duration_ms", BigInteger, nullable=False),
+    Column("reasoning", Text, nullable=False),
+    Column("calls", Document),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("look_again_at", Moment),
+    Column("shadow", Boolean, nullable=False),
+    Column("error", Text),
+    PrimaryKeyConstraint("tenant_id", "endpoint_id", "id"),
+    Index("analyses_by_age", "began_at"),
+)
+
+looks = Table(
+    "looks",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("endpoint_id", Key, nullable=False),
+    Column("planner", Key, nullable=False),
+    Column("at", Moment, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "endpoint_id", "planner"),
+    Index("looks_due", "at"),
+)
+"""When planners want to look at endpoints again."""
+
+notes = Table(
+    "notes",
+    metadata,
+    Column("planner", Key, nullable=False),
+    Column("tenant_id", Key, nullable=False),
+    Column("endpoint_id", Key, nullable=False),
+    Column("note", Document, nullable=False),
+    Column("taken_at", Moment, nullable=False),
+    PrimaryKeyConstraint("planner", "tenant_id", "endpoint_id"),
+)
+"""What planners know of endpoints, in words of their own."""
+
+rules = Table(
+    "rules",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("id", Key, nullable=False),
+    Column("job_id", Key, nullable=False),
+    Column("endpoint_id", Key),
+    Column("name", Text, nullable=False),
+    Column("definition", Document, nullable=False),
+    Column("created_at", Moment),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    Index("rules_of_job", "tenant_id", "job_id", "id"),
 )

@@ -1,6 +1,9 @@
 """A store under test, with time and the rules at hand."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from cadenza.adapters.quiet import NoLog
 from cadenza.domain.checks import milliseconds
 from cadenza.domain.due import Recheck, recheck
 from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.job import Job
 from cadenza.domain.run import Claim, Completion, Outcome, Run, RunStatus
 from cadenza.domain.settle import Settled, settle
 from cadenza.domain.steer import Amended
@@ -88,6 +92,19 @@ class Bench:
         """Call one of the three tools."""
         tools = self._steering.tools(endpoint.key, origin="contract")
         return await call_tool(tools, name, arguments)
+
+    async def switch(self, job_id: str, *, active: bool, tenant_id: str = "default") -> Job:
+        """Switch a job on or off."""
+        return await self.store.amend_job(tenant_id, job_id, lambda job: replace(job, active=active))
+
+    @asynccontextmanager
+    async def rings(self) -> AsyncIterator[None]:
+        """The bell is silent before, and rings for what is done within."""
+        waiting = asyncio.create_task(self.store.listen().heard())
+        await asyncio.sleep(0.05)
+        assert not waiting.done(), "the bell rang too early"
+        yield
+        await asyncio.wait_for(waiting, timeout=5)
 
     async def fresh(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint as it is stored now."""

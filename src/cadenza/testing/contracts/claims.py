@@ -111,9 +111,9 @@ class ClaimContract(Contract):
     async def test_an_endpoint_of_a_job_that_is_not_active_is_not_due(self, bench: Bench) -> None:
         await bench.store.add_job(Job(id="job", name="job"))
         endpoint = await bench.add(job_id="job")
-        await bench.store.activate("default", "job", active=False)
+        await bench.switch("job", active=False)
         assert await bench.claim() == []
-        await bench.store.activate("default", "job", active=True)
+        await bench.switch("job", active=True)
         assert (await bench.claim_one()).key == endpoint.key
 
     async def test_an_endpoint_added_to_a_job_that_is_not_active_waits_for_it(self, bench: Bench) -> None:

@@ -13,7 +13,8 @@ from cadenza.domain.job import Job
 from cadenza.domain.plan import Source
 from cadenza.domain.policy import Backoff, Guard, Misfire, Policy
 from cadenza.domain.target import CallableTarget, HttpTarget, PromptTarget
-from cadenza.ports.store import Page, Retention
+from cadenza.ports.catalog import EndpointFilter, Page
+from cadenza.ports.store import Retention
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import MINUTE, Bench, Contract
 
@@ -77,7 +78,7 @@ class ListingContract(Contract):
         await bench.add("e", job_id="two")
         await bench.add("f", tenant_id="stranger")
         assert ids(await bench.store.find("default")) == ["a", "b", "c", "d", "e"]
-        assert ids(await bench.store.find("default", job_id="two")) == ["e"]
+        assert ids(await bench.store.find("default", wanted=EndpointFilter("two"))) == ["e"]
         assert ids(await bench.store.find("default", page=Page(2))) == ["a", "b"]
         assert ids(await bench.store.find("default", page=Page(2, after="b"))) == ["c", "d"]
         assert await bench.store.find("nobody") == []
@@ -122,7 +123,7 @@ class ListingContract(Contract):
         with pytest.raises(NotFound):
             await bench.store.job("stranger", "job")
         with pytest.raises(NotFound):
-            await bench.store.activate("stranger", "job", active=True)
+            await bench.switch("job", active=True, tenant_id="stranger")
 
 
 def ids(endpoints: list[Endpoint]) -> list[str]:

@@ -111,6 +111,17 @@ class SteeringContract(Contract):
         await asyncio.gather(*(store.amend(endpoint.key, one_more) for store in [*peers] * 5))
         assert (await bench.fresh(endpoint)).failure_count == 5 * len(peers)
 
+    async def test_changes_to_one_definition_happen_one_after_the_other(
+        self, bench: Bench, peers: Sequence[Store]
+    ) -> None:
+        endpoint = await self.quiet(bench, description="")
+
+        def longer(fresh: Endpoint) -> Amended:
+            return Amended(evolve(fresh, description=f"{fresh.description}x"))
+
+        await asyncio.gather(*(store.amend(endpoint.key, longer) for store in [*peers] * 5))
+        assert (await bench.fresh(endpoint)).description == "x" * 5 * len(peers)
+
     async def test_the_history_keeps_every_hint_with_its_reason_and_origin(self, bench: Bench) -> None:
         endpoint = await self.quiet(bench)
         await bench.tool(endpoint, "propose_interval", intervalMs=30_000, reason="surge")

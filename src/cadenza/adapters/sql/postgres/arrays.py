@@ -26,6 +26,20 @@ def given(name: str, *columns: str, first: int = 1) -> str:
     return f"unnest({arrays}) AS {name} ({', '.join(columns)})"
 
 
+def given_or_shared(name: str, *columns: str, first: int = 1) -> str:
+    """The same for large batches: two parameters a column, an array, or one value that all rows share.
+
+    The first column is always an array: it says how many rows there are.
+    """
+    arrays = [f"${first + 2 * place}::{type_of(column)}[]" for place, column in enumerate(columns)]
+    either = [
+        f"coalesce(a.{column}, ${first + 2 * place + 1}::{type_of(column)}) AS {column}"
+        for place, column in enumerate(columns)
+    ]
+    unnested = f"unnest({', '.join(arrays)}) AS a ({', '.join(columns)})"
+    return f"(SELECT {', '.join(either)} FROM {unnested}) AS {name}"  # noqa: S608 - Columns by their names.
+
+
 def assigned(name: str, *columns: str) -> str:
     """Each column set to that of the given table."""
     return ", ".join(f"{column} = {name}.{column}" for column in columns)
@@ -37,3 +51,13 @@ def arrays(rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...] | None]:
         None if column[0] is None and column.count(None) == len(column) else column
         for column in zip(*rows, strict=True)
     ]
+
+
+def arrays_or_shared(columns: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Columns as `given_or_shared` takes them: to encode a value costs more than to see that it repeats."""
+    (first, *others) = columns
+    parameters: list[Any] = [first, None]
+    for column in others:
+        repeats = column.count(column[0]) == len(column)
+        parameters += (None, column[0]) if repeats else (column, None)
+    return parameters

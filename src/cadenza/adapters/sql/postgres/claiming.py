@@ -5,14 +5,18 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cadenza.adapters.sql.postgres import statements as sql
-from cadenza.adapters.sql.postgres.cycle_statements import BOUNDS, CLAIMS
+from cadenza.adapters.sql.postgres.cycle_statements import BOUNDS, CLAIMED, CLAIMS
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
-from cadenza.adapters.sql.rows import LEASE, RUN_ID, SOURCES, VERSION, Row, read_endpoint
+from cadenza.adapters.sql.rows import Row, read_endpoint
+from cadenza.domain.due import claim
 from cadenza.domain.run import Claim
 from cadenza.ports.ids import Ids
 
 TENANTS_AT_ONCE = 50
+VERSION, PLACE = len(CLAIMED), len(CLAIMED) + 1
+OPEN_GATES = (True, False, True)
+"""What is claimable is enabled, not archived, and of an active job."""
 
 
 class Wanted(NamedTuple):
@@ -39,13 +43,14 @@ class Turns:
         limit = min(wanted.limit, BOUNDS[-1])
         if limit < 1 or (self._idle and not await self._pool.ask(sql.ANY_DUE, wanted.horizon)):
             return []
+        batch = Batch(self._ids.new(), [self._ids.new() for _ in range(limit)], wanted)
         rows: Sequence[Row] = await self._pool.ask(
             CLAIMS[next(bound for bound in BOUNDS if limit <= bound)],
             wanted.horizon,
             limit,
-            self._ids.new(),
+            batch.token,
             wanted.lease_until,
-            [self._ids.new() for _ in range(limit)],
+            batch.run_ids,
             wanted.now,
             self._last_served,
             min(limit, TENANTS_AT_ONCE),
@@ -53,22 +58,19 @@ class Turns:
         self._idle = not rows
         if rows:
             self._last_served = rows[0][-1] or self._last_served
-        return [_claim(row) for row in rows]
+        return [batch.claim(row) for row in rows]
 
 
-def _claim(row: Row) -> Claim:
-    """The claim that a row has just been given, as the row says it."""
-    run_id, slot, due_at, attempt, source, claimed_at, started_at = row[RUN_ID:VERSION]
-    return Claim(
-        run_id,
-        row[LEASE],
-        read_endpoint(row, as_it_is),
-        slot,
-        due_at,
-        attempt,
-        SOURCES[source],
-        claimed_at,
-        row[LEASE + 1],
-        started_at,
-        row[VERSION],
-    )
+class Batch(NamedTuple):
+    """What is given to rows that are leased together."""
+
+    token: str
+    run_ids: list[str]
+    wanted: Wanted
+
+    def claim(self, row: Row) -> Claim:
+        """The claim that a row has just been given, as the rules say it."""
+        known = (self.token, self.wanted.lease_until, self.run_ids[row[PLACE] - 1])
+        endpoint = read_endpoint(row[: len(CLAIMED)] + OPEN_GATES + known, as_it_is)
+        assert endpoint.lease is not None, "it has just been given"
+        return claim(endpoint, endpoint.lease, self.wanted.now, version=row[VERSION])

@@ -1,10 +1,12 @@
 """The statements of every cycle: claim, start, settle. Each takes a whole batch and is one commit."""
 
-from cadenza.adapters.sql.postgres.arrays import assigned, given
-from cadenza.adapters.sql.rows import READ, WRITTEN
+from cadenza.adapters.sql.postgres.arrays import assigned, given, given_or_shared
+from cadenza.adapters.sql.rows import LEASE, READ, WRITTEN
 from cadenza.domain.run import Run
 
-STATE = ", ".join(column for column in READ if column.startswith("s."))
+CLAIMED = READ[: LEASE - 3]
+"""What is answered of a claimed row: neither its gates, which are open, nor what the caller wrote itself."""
+STATE = ", ".join(column for column in CLAIMED if column.startswith("s."))
 
 BOUNDS = (16, 128, 1_024, 8_192)
 """Limits that the planner knows: it would take a parameter for a tenth of the table, and scan it whole."""
@@ -70,45 +72,49 @@ WITH RECURSIVE crowd AS MATERIALIZED (
         run_source = s.next_source, run_claimed_at = $6,
         run_started_at = CASE WHEN s.claimable_at <= $6 THEN $6 END
     FROM chosen c WHERE s.tenant_id = c.tenant_id AND s.endpoint_id = c.endpoint_id
-    RETURNING s.endpoint_id, s.tenant_id, {STATE}, c.place
+    RETURNING s.endpoint_id, s.tenant_id, {STATE}, s.version, c.place
 ), lease AS (
     INSERT INTO leases (token, until) SELECT $3, $4 WHERE EXISTS (SELECT FROM leased)
 )
-SELECT {", ".join(READ)}, (SELECT tenant_id FROM turn ORDER BY place DESC LIMIT 1) AS last_served
+SELECT {", ".join(CLAIMED)}, s.version, s.place,
+    CASE s.place WHEN 1 THEN (SELECT tenant_id FROM turn ORDER BY place DESC LIMIT 1) END AS last_served
 FROM leased s JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id ORDER BY s.place
 """
 
 
 CLAIMS = {bound: _claim(bound) for bound in BOUNDS}
 
-HELD_AS_CLAIMED = "s.run_id = g.id AND s.lease_token IS NOT DISTINCT FROM g.token AND s.version = g.version"
-"""IS NOT DISTINCT FROM uses no index: a batch has one token, so looking rows up by it would be quadratic."""
+SAME = "s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id"
+HELD = f"{SAME} AND s.run_id = g.id AND s.version = g.version"
+"""Whether a row is as it was claimed. A run id is given once, so it speaks for the lease too."""
 
+LOCK = f"""
+SELECT FROM {given("g", "tenant_id", "endpoint_id")}
+JOIN endpoint_states s ON {SAME} ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s
+"""
+"""Lock the rows of a batch in the order of their keys."""
 
-def _locked(*columns: str, first: int) -> str:
-    """Lock the rows of a batch in the order of their keys, and count those that nobody has steered."""
-    return f"""
+OF_CLAIM = ("id", "tenant_id", "endpoint_id", "version")
+STARTED = (*OF_CLAIM, "slot", "due_at", "source", "started_at", "starts")
+START = f"""
 WITH locked AS MATERIALIZED (
-    SELECT g.id, {HELD_AS_CLAIMED} AS unsteered FROM {given("g", *columns, first=first)}
-    JOIN endpoint_states s ON s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id
+    SELECT g.id, s.run_id = g.id AND s.version = g.version AS unsteered
+    FROM {given("g", *OF_CLAIM, first=2)} JOIN endpoint_states s ON {SAME}
     ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s
 ), agreed AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE unsteered) AS count FROM locked
-)"""
-
-
-OF_CLAIM = ("id", "tenant_id", "endpoint_id", "token", "version")
-STARTED = (*OF_CLAIM, "slot", "due_at", "source", "started_at", "starts")
-START = f"""{_locked(*OF_CLAIM, first=2)}, started AS (
+), started AS (
     UPDATE endpoint_states s
     SET run_slot = g.slot, run_due_at = g.due_at, run_source = g.source, run_started_at = g.started_at
     FROM {given("g", *STARTED, first=2)}
-    WHERE s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id AND {HELD_AS_CLAIMED} AND g.starts
-    AND (SELECT count FROM agreed) >= $1::int
+    WHERE {HELD} AND g.starts AND (SELECT count FROM agreed) >= $1::int
 )
 SELECT id FROM locked WHERE unsteered
 """
-"""Parameters: how many must be unsteered for anything to be written, and the columns of `STARTED`."""
+"""Parameters: how many must be unsteered for anything to be written, and the columns of `STARTED`.
+
+It comes just before a run, so it is one round trip; settling comes after, and takes a transaction.
+"""
 
 KEPT = {
     field: f"run_{field}" for field in ("slot", "due_at", "attempt", "source", "claimed_at", "started_at")
@@ -124,19 +130,20 @@ def _closed(field: str) -> str:
     return f"coalesce(g.{field}, s.{KEPT[field]}) AS {field}" if field in KEPT else f"g.{field}"
 
 
-SETTLE = f"""{_locked(*OF_CLAIM, first=2)}, settled AS (
+SETTLE = f"""
+WITH settled AS (
     UPDATE endpoint_states s
-    SET {assigned("g", *CHANGED)}, lease_token = NULL, lease_until = NULL, run_id = NULL
-    FROM {given("g", *SETTLED, first=2)}
-    WHERE s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id AND {HELD_AS_CLAIMED}
-    AND (SELECT count FROM agreed) >= $1::int
+    SET claimable_at = CASE WHEN $1::boolean THEN g.next_run_at ELSE g.claimable_at END,
+        {assigned("g", *CHANGED[1:])}, lease_token = NULL, lease_until = NULL, run_id = NULL
+    FROM {given_or_shared("g", *SETTLED, first=2)} WHERE {HELD}
     RETURNING {", ".join(map(_closed, RUN))}
 ), added AS (
     INSERT INTO runs ({", ".join(RUN)}) SELECT {", ".join(RUN)} FROM settled
 )
 SELECT id FROM settled
 """
-"""Parameters: how many must be unsteered for anything to be written, and the columns of `SETTLED`.
+"""Parameters: whether all are claimable at their next run, as nearly always; then the columns of `SETTLED`,
+in the order of their keys, which is the order of the locks.
 
 Of a run that was started, the row knows when and for what, so `KEPT` need not be sent.
 """

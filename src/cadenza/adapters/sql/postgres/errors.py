@@ -21,6 +21,10 @@ SENTENCES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], st
     (asyncpg.ReadOnlySQLTransactionError, "{where} takes no changes: it is a standby, or set to read only."),
     (asyncpg.UndefinedTableError, "The tables are missing in {where}: run `cadenza migrate`."),
     (asyncpg.UndefinedColumnError, "The tables in {where} are of another version: run `cadenza migrate`."),
+    (
+        (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError),
+        "{where} is behind a pooler that hands sessions around: set CADENZA_DATABASE_PREPARED=false.",
+    ),
     (asyncpg.InsufficientPrivilegeError, "{where} does not let this user do that."),
     (asyncpg.ClientConfigurationError, "The database URL cannot be read: check its parts."),
     (asyncpg.PostgresConnectionError, "The connection to {where} was lost."),

@@ -8,7 +8,7 @@ from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.errors import NotFound
 from cadenza.domain.run import Run
 from cadenza.domain.steer import HintRecord
-from cadenza.ports.store import Page
+from cadenza.ports.catalog import Page
 
 AFTER_ALL = "\U0010ffff"
 """Sorts behind every id."""
@@ -20,13 +20,6 @@ async def get(pool: PostgresPool, key: EndpointKey) -> Endpoint:
     if not rows:
         raise NotFound(f"There is no endpoint {key.id}.")
     return read_endpoint(rows[0], as_it_is)
-
-
-async def find(pool: PostgresPool, tenant_id: str, job_id: str | None, page: Page) -> list[Endpoint]:
-    """A tenant's endpoints, or those of one job."""
-    wanted = (tenant_id, page.after or "", page.limit)
-    found = pool.ask(sql.FIND, *wanted) if job_id is None else pool.ask(sql.FIND_OF_JOB, *wanted, job_id)
-    return [read_endpoint(row, as_it_is) for row in await found]
 
 
 async def run(pool: PostgresPool, tenant_id: str, run_id: str) -> Run:

@@ -27,6 +27,10 @@ PLANNING = {
 }
 
 
+class Undone(Exception):
+    """Work that took itself back."""
+
+
 class PostgresPool:
     """Nothing is connected before it is needed, so a server that is away at the start is no harm.
 
@@ -52,6 +56,19 @@ class PostgresPool:
                 return await self._transact(work)
             except RETRIED:
                 return await self._transact(work)
+
+    async def tried(self, work: Work[bool]) -> bool:
+        """Do work in one transaction; if its answer is False, nothing of it remains."""
+
+        async def attempt(connection: Connection) -> None:
+            if not await work(connection):
+                raise Undone
+
+        try:
+            await self.write(attempt)
+        except Undone:
+            return False
+        return True
 
     async def ask(self, statement: str, *arguments: Any) -> list[Any]:
         """Carry out one statement, a commit of its own, and answer its rows; also once more if need be."""

@@ -1,11 +1,14 @@
 """Closing runs and writing where their endpoints stand then."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from cadenza.adapters.sql.postgres import statements as sql
-from cadenza.adapters.sql.postgres.arrays import arrays
-from cadenza.adapters.sql.postgres.cycle_statements import CHANGED, KEPT, SETTLE
+from cadenza.adapters.sql.postgres.arrays import arrays, arrays_or_shared
+from cadenza.adapters.sql.postgres.counting import count_runs
+from cadenza.adapters.sql.postgres.cycle_statements import CHANGED, KEPT, LOCK, SETTLE, SETTLED
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is, holds
 from cadenza.adapters.sql.rows import VERSION, Row, read_endpoint, write_run, write_state
@@ -15,6 +18,8 @@ from cadenza.domain.settle import Settled
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Settle
 
+KEY = itemgetter(1, 2)
+NOTHING = (None,)
 KNOWN_TO_THE_ROW = (None,) * len(KEPT)
 
 
@@ -24,13 +29,13 @@ class Batch(NamedTuple):
     completions: Sequence[Completion]
     settle: Settle
     ids: Ids
+    shard: int
 
 
 class Held(NamedTuple):
-    """A settled endpoint, and the lease and version under which it may be written."""
+    """A settled endpoint, and the version under which it may be written."""
 
     settled: Settled
-    token: str
     version: int
 
 
@@ -39,25 +44,27 @@ async def finalize(pool: PostgresPool, batch: Batch) -> list[Settled | None]:
     if not batch.completions:
         return []
     held = [
-        Held(
-            batch.settle(completion.claim.endpoint, completion),
-            completion.claim.token,
-            completion.claim.version,
-        )
+        Held(batch.settle(completion.claim.endpoint, completion), completion.claim.version)
         for completion in batch.completions
     ]
-    if not any(one.settled.skipped for one in held):
-        closed = await pool.ask(SETTLE, len(held), *_columns(held))
-        if len(closed) == len(held):
-            return [one.settled for one in held]
+    if await pool.tried(partial(_settle_unsteered, held=held, batch=batch)):
+        return [one.settled for one in held]
     return await pool.write(lambda connection: _settle_all(connection, batch, held))
+
+
+async def _settle_unsteered(connection: Connection, held: Sequence[Held], batch: Batch) -> bool:
+    """Settle all of it as it was claimed; False, and then nothing may be kept, if anything was steered."""
+    if len(await write_settled(connection, held, batch.ids)) < len(held):
+        return False
+    await count_runs(connection, (one.settled for one in held), batch.shard)
+    return True
 
 
 async def write_settled(connection: Connection, held: Sequence[Held], ids: Ids) -> set[str]:
     """Write what is held as it was read, with all its runs; the ids of the runs that were closed."""
     if not held:
         return set()
-    closed = {row[0] for row in await connection.fetch(SETTLE, 0, *_columns(held))}
+    closed = {row[0] for row in await connection.fetch(SETTLE, *_columns(held))}
     passed = [
         (one.settled.endpoint, slot)
         for one in held
@@ -80,13 +87,15 @@ async def add_passed(
 async def _settle_all(connection: Connection, batch: Batch, held: Sequence[Held]) -> list[Settled | None]:
     """Settle what is as it was claimed, then the rest on fresh rows; what lost its lease is left alone.
 
-    The first statement locks the rows of the whole batch in their order, so the second waits for nobody.
+    The rows of the whole batch are locked first, in their order, so nothing after that waits for anybody.
     """
+    await connection.fetch(LOCK, *arrays({one.claim.key for one in batch.completions}))
     closed = await write_settled(connection, held, batch.ids)
     steered = [one for one in batch.completions if one.claim.run_id not in closed]
     fresh = await _settle_fresh(connection, steered, batch)
     answers = {one.settled.run.id: one.settled for one in held if one.settled.run.id in closed}
     answers |= {one.settled.run.id: one.settled for one in fresh}
+    await count_runs(connection, answers.values(), batch.shard)
     return [answers.get(completion.claim.run_id) for completion in batch.completions]
 
 
@@ -96,7 +105,7 @@ async def _settle_fresh(connection: Connection, steered: Sequence[Completion], b
     found = await connection.fetch(sql.GET_MANY_LOCKED, *arrays({one.claim.key for one in steered}))
     rows: dict[tuple[str, str], Row] = {(row[0], row[1]): row for row in found}
     fresh = [
-        Held(batch.settle(read_endpoint(row, as_it_is), completion), completion.claim.token, row[VERSION])
+        Held(batch.settle(read_endpoint(row, as_it_is), completion), row[VERSION])
         for completion in steered
         if (row := rows.get(completion.claim.key)) is not None and holds(row, completion.claim)
     ]
@@ -104,9 +113,13 @@ async def _settle_fresh(connection: Connection, steered: Sequence[Completion], b
     return fresh
 
 
-def _columns(held: Iterable[Held]) -> list[tuple[Any, ...] | None]:
-    """The columns `SETTLED`."""
-    return arrays(map(_row, held))
+def _columns(held: Iterable[Held]) -> list[Any]:
+    """What `SETTLE` takes, in the order of the keys: everybody locks rows in this order."""
+    columns = dict(zip(SETTLED, zip(*sorted(map(_row, held), key=KEY), strict=True), strict=True))
+    as_planned = columns["claimable_at"] == columns["next_run_at"]
+    if as_planned:
+        columns["claimable_at"] = NOTHING
+    return [as_planned, *arrays_or_shared(columns.values())]
 
 
 def _row(held: Held) -> tuple[Any, ...]:
@@ -114,4 +127,4 @@ def _row(held: Held) -> tuple[Any, ...]:
     id_, tenant_id, job_id, endpoint_id = run[:4]
     known = run[4:10] if held.settled.run.started_at is None else KNOWN_TO_THE_ROW
     changed = write_state(held.settled.endpoint)[: len(CHANGED)]
-    return (id_, tenant_id, endpoint_id, held.token, held.version, job_id, *known, *run[10:], *changed)
+    return (id_, tenant_id, endpoint_id, held.version, job_id, *known, *run[10:], *changed)

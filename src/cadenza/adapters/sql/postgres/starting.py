@@ -19,7 +19,7 @@ async def start(pool: PostgresPool, claims: Sequence[Claim], decide: Decide) -> 
     if not claims:
         return []
     answers = [decide(held.endpoint, held) for held in claims]
-    unsteered = await pool.ask(START, len(answers), *arrays(_started(answer) for answer in answers))
+    unsteered = await pool.ask(START, len(answers), *arrays(map(_started, answers)))
     if len(unsteered) == len(answers):
         return [*answers]
     return await pool.write(lambda connection: _start_fresh(connection, claims, decide))
@@ -56,7 +56,6 @@ def _started(answer: Recheck) -> tuple[Any, ...]:
         claim.run_id,
         tenant_id,
         endpoint_id,
-        claim.token,
         claim.version,
         claim.slot,
         claim.due_at,

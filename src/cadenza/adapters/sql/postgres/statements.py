@@ -1,7 +1,7 @@
 """Every statement of the PostgreSQL store, by its name, but for those that each cycle needs."""
 
 from cadenza.adapters.sql.postgres.arrays import assigned, given
-from cadenza.adapters.sql.rows import READ, WRITTEN
+from cadenza.adapters.sql.rows import OWNED, READ, WRITTEN
 from cadenza.domain.run import Run
 
 CHANNEL = "cadenza"
@@ -11,18 +11,17 @@ READ_ROW = (
     " JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
 )
 GET = f"{READ_ROW} WHERE s.tenant_id = $1 AND s.endpoint_id = $2"
-GET_LOCKED = f"{GET} FOR UPDATE OF s"
+# Both rows: one that is not locked is read as it was before the wait.
+GET_LOCKED = f"{GET} FOR UPDATE OF s, e"
 GET_MANY_LOCKED = (
     f"{READ_ROW} JOIN unnest($1::text[], $2::text[]) AS k (tenant_id, id)"
     " ON s.tenant_id = k.tenant_id AND s.endpoint_id = k.id"
-    " ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s"
+    " ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s, e"
 )
-FIND = f"{READ_ROW} WHERE e.tenant_id = $1 AND e.id > $2 ORDER BY e.id LIMIT $3"
-FIND_OF_JOB = f"{READ_ROW} WHERE e.tenant_id = $1 AND e.id > $2 AND e.job_id = $4 ORDER BY e.id LIMIT $3"
-
-ADD_ENDPOINT = (
-    "INSERT INTO endpoints (tenant_id, id, job_id, name, description, definition)"
-    " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING id"
+ADD_ENDPOINTS = (
+    f"INSERT INTO endpoints ({', '.join(OWNED)})"
+    f" SELECT {', '.join(OWNED[:-1])}, definition::json FROM {given('g', *OWNED)}"
+    " ON CONFLICT DO NOTHING RETURNING id"
 )
 ADD_STATE = (
     f"INSERT INTO endpoint_states (tenant_id, endpoint_id, version, {', '.join(WRITTEN)})"
@@ -30,8 +29,8 @@ ADD_STATE = (
     f" FROM {given('g', 'tenant_id', 'endpoint_id', *WRITTEN)}"
 )
 DEFINE = (
-    "UPDATE endpoints SET job_id = $3, name = $4, description = $5, definition = $6"
-    " WHERE tenant_id = $1 AND id = $2"
+    f"UPDATE endpoints e SET {assigned('g', *OWNED[2:-1])}, definition = g.definition::json"
+    f" FROM {given('g', *OWNED)} WHERE e.tenant_id = g.tenant_id AND e.id = g.id"
 )
 STEER = (
     f"UPDATE endpoint_states s SET {assigned('g', *WRITTEN)}, version = s.version + 1"
@@ -55,13 +54,13 @@ HELD = "SELECT run_id FROM endpoint_states WHERE lease_token = ANY ($1::text[])"
 EXPIRED = "SELECT token FROM leases WHERE until <= $1 ORDER BY token LIMIT $2 FOR UPDATE SKIP LOCKED"
 LEASED = (
     f"{READ_ROW} WHERE s.lease_token = ANY ($1::text[])"
-    " ORDER BY s.tenant_id, s.endpoint_id LIMIT $2 FOR UPDATE OF s SKIP LOCKED"
+    " ORDER BY s.tenant_id, s.endpoint_id LIMIT $2 FOR UPDATE OF s, e SKIP LOCKED"
 )
 END_LEASES = (
     "DELETE FROM leases WHERE token = ANY ($1::text[]) AND NOT EXISTS"
     " (SELECT FROM endpoint_states WHERE lease_token = leases.token)"
 )
-STALE = f"{READ_ROW} WHERE s.tidy_at <= $1 ORDER BY s.tidy_at LIMIT $2 FOR UPDATE OF s SKIP LOCKED"
+STALE = f"{READ_ROW} WHERE s.tidy_at <= $1 ORDER BY s.tidy_at LIMIT $2 FOR UPDATE OF s, e SKIP LOCKED"
 ANY_DUE = "SELECT FROM endpoint_states WHERE claimable_at <= $1 ORDER BY claimable_at LIMIT 1"
 NEXT_DUE = (
     "SELECT claimable_at FROM endpoint_states WHERE claimable_at IS NOT NULL ORDER BY claimable_at LIMIT 1"
@@ -81,17 +80,4 @@ RUNS = (
 HINTS = (
     "SELECT kind, written_at, origin, reason, expires_at, interval_ms, at FROM hints"
     " WHERE tenant_id = $1 AND endpoint_id = $2 ORDER BY id DESC LIMIT $3 OFFSET $4"
-)
-
-# Who adds an endpoint to a job and who switches the job wait for each other, or one would miss the other.
-JOIN_JOB = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1 || E'\\n' || $2, 0))"
-HOLD_JOB = "SELECT pg_advisory_xact_lock(hashtextextended($1 || E'\\n' || $2, 0))"
-ADD_JOB = (
-    "INSERT INTO jobs (tenant_id, id, name, active) VALUES ($1, $2, $3, $4)"
-    " ON CONFLICT DO NOTHING RETURNING id"
-)
-JOB = "SELECT id, name, tenant_id, active FROM jobs WHERE tenant_id = $1 AND id = $2"
-ACTIVATE = "UPDATE jobs SET active = $3 WHERE tenant_id = $1 AND id = $2"
-OF_JOB = (
-    f"{READ_ROW} WHERE e.tenant_id = $1 AND e.job_id = $2 ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s"
 )

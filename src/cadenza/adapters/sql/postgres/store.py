@@ -9,32 +9,42 @@ from cadenza.adapters.quiet import NoLog
 from cadenza.adapters.sql.partitions import ensure_partitions
 from cadenza.adapters.sql.postgres import keeping, listing
 from cadenza.adapters.sql.postgres import statements as sql
+from cadenza.adapters.sql.postgres.analyses import PostgresAnalyses
 from cadenza.adapters.sql.postgres.bell import Listener
+from cadenza.adapters.sql.postgres.catalog import PostgresCatalog
 from cadenza.adapters.sql.postgres.claiming import Turns, Wanted
+from cadenza.adapters.sql.postgres.counting import a_shard
+from cadenza.adapters.sql.postgres.keys import PostgresKeys
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.sql.postgres.replies import PostgresReplies
+from cadenza.adapters.sql.postgres.rules import PostgresRules
 from cadenza.adapters.sql.postgres.settling import Batch, finalize
 from cadenza.adapters.sql.postgres.starting import start
 from cadenza.adapters.sql.postgres.sweeping import sweep
+from cadenza.adapters.sql.postgres.tenants import PostgresTenants
 from cadenza.adapters.sql.retention import retain
 from cadenza.domain.due import Recheck
 from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.job import Job
 from cadenza.domain.run import Claim, Completion, Run
 from cadenza.domain.settle import Settled
 from cadenza.domain.steer import Amended, Change, HintRecord
+from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.ids import Ids
 from cadenza.ports.log import Logger
-from cadenza.ports.store import FIRST_PAGE, Decide, Page, Retention, Settle, Sweeping
+from cadenza.ports.store import Decide, Retention, Settle, Sweeping
 
 NO_LOG = NoLog()
 
 
-class PostgresStore:
+class PostgresStore(
+    PostgresCatalog, PostgresRules, PostgresAnalyses, PostgresKeys, PostgresTenants, PostgresReplies
+):
     """Each method is one commit, however many workers share the database."""
 
     def __init__(self, pool: PostgresPool, ids: Ids, log: Logger = NO_LOG) -> None:
         self._pool = pool
         self._ids = ids
+        self._shard = a_shard(ids)
         self._turns = Turns(pool, ids)
         self._listener = Listener(pool, log, ids.new())
 
@@ -43,19 +53,14 @@ class PostgresStore:
         await self._listener.close()
         await self._pool.close()
 
-    async def add(self, endpoint: Endpoint) -> None:
-        await self._pool.write(partial(keeping.add, endpoint=endpoint))
+    async def add(self, endpoint: Endpoint, admission: Admission = ANY) -> None:
+        await self._pool.write(partial(keeping.add, endpoint=endpoint, admission=admission))
 
     async def get(self, key: EndpointKey) -> Endpoint:
         return await listing.get(self._pool, key)
 
-    async def find(
-        self, tenant_id: str, *, job_id: str | None = None, page: Page = FIRST_PAGE
-    ) -> list[Endpoint]:
-        return await listing.find(self._pool, tenant_id, job_id, page)
-
     async def amend(self, key: EndpointKey, change: Change) -> Amended:
-        return await self._pool.write(partial(keeping.amend, key=key, change=change, ids=self._ids))
+        return await keeping.amend(self._pool, key, change=change, ids=self._ids)
 
     async def claim_due(
         self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
@@ -76,10 +81,11 @@ class PostgresStore:
         return held & {claim.run_id for claim in claims}
 
     async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
-        return await finalize(self._pool, Batch(completions, settle, self._ids))
+        return await finalize(self._pool, Batch(completions, settle, self._ids, self._shard))
 
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
-        return await self._pool.write(partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids))
+        work = partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids, shard=self._shard)
+        return await self._pool.write(work)
 
     async def next_due(self) -> datetime | None:
         rows = await self._pool.ask(sql.NEXT_DUE)
@@ -100,13 +106,3 @@ class PostgresStore:
     async def keep_history(self, retention: Retention, now: datetime) -> int:
         await ensure_partitions(self._pool, now)
         return await retain(self._pool, now=now, **retention._asdict())
-
-    async def add_job(self, job: Job) -> None:
-        await self._pool.write(partial(keeping.add_job, job=job))
-
-    async def job(self, tenant_id: str, job_id: str) -> Job:
-        return await self._pool.write(partial(keeping.get_job, tenant_id=tenant_id, job_id=job_id))
-
-    async def activate(self, tenant_id: str, job_id: str, *, active: bool) -> Job:
-        work = partial(keeping.activate, tenant_id=tenant_id, job_id=job_id, active=active)
-        return await self._pool.write(work)

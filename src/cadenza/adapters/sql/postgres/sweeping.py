@@ -3,18 +3,19 @@
 from datetime import datetime
 
 from cadenza.adapters.sql.postgres import statements as sql
+from cadenza.adapters.sql.postgres.counting import count_runs
 from cadenza.adapters.sql.postgres.keeping import steer
 from cadenza.adapters.sql.postgres.pool import Connection
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.postgres.settling import Held, add_passed, write_settled
-from cadenza.adapters.sql.rows import LEASE, VERSION, Row, read_endpoint, read_open_run
+from cadenza.adapters.sql.rows import VERSION, Row, read_endpoint, read_open_run
 from cadenza.domain.settle import Settled
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Abandon, Sweeping
 
 
 async def sweep(
-    connection: Connection, *, now: datetime, limit: int, sweeping: Sweeping, ids: Ids
+    connection: Connection, *, now: datetime, limit: int, sweeping: Sweeping, ids: Ids, shard: int
 ) -> list[Settled]:
     """Abandon what expired leases hold, and tidy one-shots that nobody served.
 
@@ -31,13 +32,14 @@ async def sweep(
     await _tidy(connection, now, limit, sweeping, ids)
     if abandoned:
         await connection.fetch(sql.RING)
+        await count_runs(connection, (one.settled for one in abandoned), shard)
     return [one.settled for one in abandoned]
 
 
 def _abandoned(row: Row, abandon: Abandon) -> Held:
     run = read_open_run(row, as_it_is)
     assert run is not None, "a leased endpoint has an open run"
-    return Held(abandon(read_endpoint(row, as_it_is), run), row[LEASE], row[VERSION])
+    return Held(abandon(read_endpoint(row, as_it_is), run), row[VERSION])
 
 
 async def _tidy(connection: Connection, now: datetime, limit: int, sweeping: Sweeping, ids: Ids) -> None:

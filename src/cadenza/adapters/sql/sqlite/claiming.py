@@ -4,15 +4,20 @@ import sqlite3
 from collections.abc import Iterator
 from datetime import datetime
 
-from cadenza.adapters.sql.rows import VERSION, Row, from_micros, read_endpoint, to_micros
-from cadenza.adapters.sql.sqlite import statements as sql
+from cadenza.adapters.sql.rows import from_micros, read_endpoint, to_micros
+from cadenza.adapters.sql.sqlite import cycle_statements as sql
+from cadenza.adapters.sql.sqlite.known import Known
+from cadenza.adapters.sql.sqlite.parts import read_many, write_many
 from cadenza.domain.due import claim
-from cadenza.domain.endpoint import Lease
+from cadenza.domain.endpoint import Endpoint, Lease
 from cadenza.domain.run import Claim
 from cadenza.ports.ids import Ids
 
+Place = tuple[int, int, str]
+"""Where a row is, its version, and the run it had last."""
 
-def due_rows(connection: sqlite3.Connection, horizon: datetime, limit: int) -> list[Row]:
+
+def due_rows(connection: sqlite3.Connection, horizon: datetime, limit: int) -> list[Place]:
     """What is due, soonest first; when there is more than the limit, in turns between tenants."""
     until = to_micros(horizon)
     (count,) = connection.execute(sql.CROWDED, (until, limit + 1)).fetchone()
@@ -25,39 +30,34 @@ def due_rows(connection: sqlite3.Connection, horizon: datetime, limit: int) -> l
 
 
 def lease_rows(
-    connection: sqlite3.Connection, rows: list[Row], *, ids: Ids, now: datetime, lease_until: datetime
+    connection: sqlite3.Connection,
+    rows: list[Place],
+    *,
+    known: Known,
+    ids: Ids,
+    now: datetime,
+    until: datetime,
 ) -> list[Claim]:
     """Lease the rows as one batch, and open a run for each."""
     if not rows:
         return []
     token = ids.new()
     claims = [
-        claim(read_endpoint(row, from_micros), Lease(token, ids.new(), lease_until), now)._replace(
-            version=row[VERSION]
-        )
-        for row in rows
+        claim(endpoint, Lease(token, ids.new(), until), now, version=version, place=place)
+        for endpoint, (place, version, _) in zip(_endpoints(connection, rows, known), rows, strict=True)
     ]
-    until, at = to_micros(lease_until), to_micros(now)
-    connection.executemany(
-        sql.LEASE,
-        [
-            (
-                token,
-                until,
-                held.run_id,
-                to_micros(held.slot),
-                to_micros(held.due_at),
-                held.attempt,
-                held.source.value,
-                at,
-                to_micros(held.started_at),
-                *held.key,
-            )
-            for held in claims
-        ],
-    )
-    connection.execute(sql.ADD_LEASE, (token, until))
+    lease, at = (token, to_micros(until)), to_micros(now)
+    write_many(connection, sql.lease, [(held.place, held.run_id) for held in claims], *lease, at, at, at)
+    connection.execute(sql.ADD_LEASE, lease)
     return claims
+
+
+def _endpoints(connection: sqlite3.Connection, rows: list[Place], known: Known) -> list[Endpoint]:
+    """The endpoints of the rows: as they were left here, or else read."""
+    left = known.take(rows)
+    unknown = [row[:1] for row, endpoint in zip(rows, left, strict=True) if endpoint is None]
+    read = {row[-1]: read_endpoint(row, from_micros) for row in read_many(connection, sql.rows_at, unknown)}
+    return [endpoint or read[place] for endpoint, (place, _, _) in zip(left, rows, strict=True)]
 
 
 def _tenants_due(connection: sqlite3.Connection, until: int) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _tenants_due(connection: sqlite3.Connection, until: int) -> Iterator[str]:
             yield tenant_id
 
 
-def _in_turns(connection: sqlite3.Connection, tenants: list[str], until: int, limit: int) -> list[Row]:
+def _in_turns(connection: sqlite3.Connection, tenants: list[str], until: int, limit: int) -> list[Place]:
     """Every tenant's soonest, then every tenant's second, and so on, up to the limit."""
     share = limit
     queues = [

@@ -1,13 +1,13 @@
 """One SQLite file: a single writer, readers beside it, and errors that people can act on."""
 
-import asyncio
 import sqlite3
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from cadenza.adapters.sql.sqlite.errors import translated
+from cadenza.adapters.sql.sqlite.hand import Hand
 
 Answer = TypeVar("Answer")
 Work = Callable[[sqlite3.Connection], Answer]
@@ -25,32 +25,48 @@ class SqliteFile:
     def __init__(self, path: Path, *, synchronous: str = "NORMAL") -> None:
         self.path = path
         self._synchronous = synchronous
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="cadenza-sqlite-writer")
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="cadenza-sqlite-reader")
+        self._writer = Hand("cadenza-sqlite-writer")
+        self._reader = Hand("cadenza-sqlite-reader")
         self._writing: sqlite3.Connection | None = None
         self._reading: sqlite3.Connection | None = None
+        self._looking: sqlite3.Connection | None = None
 
     async def write(self, work: Work[Answer]) -> Answer:
         """Do work in one transaction of its own; if it raises, nothing of it remains."""
-        return await asyncio.get_running_loop().run_in_executor(self._writer, self._write, work)
+        return await self._writer.do(partial(self._write, work))
 
     async def read(self, work: Work[Answer]) -> Answer:
         """Do work that only reads, beside the writer."""
-        return await asyncio.get_running_loop().run_in_executor(self._reader, self._read, work)
+        return await self._reader.do(partial(self._read, work))
+
+    async def look(self, work: Work[Answer]) -> Answer:
+        """Read a row by its key, at once and in this thread.
+
+        That takes some microseconds; two threads that pass the interpreter to each
+        other for it take many times as long. What would have to wait for a lock, or
+        finds the file in trouble, goes the usual way.
+        """
+        if self._looking is None:
+            self._looking = await self._reader.do(partial(self.connect, busy_ms=0))
+        try:
+            return work(self._looking)
+        except sqlite3.DatabaseError:
+            return await self.read(work)
 
     async def close(self) -> None:
         """Let running work end, and close the file."""
-        loop = asyncio.get_running_loop()
-        for executor, connection in ((self._reader, self._reading), (self._writer, self._writing)):
+        if self._looking is not None:
+            self._looking.close()
+        for hand, connection in ((self._reader, self._reading), (self._writer, self._writing)):
             if connection is not None:
-                await loop.run_in_executor(executor, connection.close)
-            executor.shutdown()
+                await hand.do(connection.close)
+            hand.stop()
 
-    def connect(self) -> sqlite3.Connection:
+    def connect(self, *, busy_ms: int = BUSY_MS) -> sqlite3.Connection:
         """A connection of its own, set up like all others."""
         connection = sqlite3.connect(
             self.path,
-            timeout=BUSY_MS / 1_000,
+            timeout=busy_ms / 1_000,
             isolation_level=None,
             check_same_thread=False,
             cached_statements=256,

@@ -1,84 +1,83 @@
-"""Adding and changing endpoints and jobs, inside the writer's transaction."""
+"""Adding and changing endpoints, inside the writer's transaction."""
 
 import sqlite3
-from dataclasses import replace
 
-from cadenza.adapters.sql.definition import write_definition
+from cadenza.adapters.holdings import endpoint_taken, followed, following, no_endpoint, no_job, too_many
+from cadenza.adapters.sql.catalog_rows import read_job, write_labels, write_owned
 from cadenza.adapters.sql.rows import from_micros, read_endpoint, write_state
 from cadenza.adapters.sql.sqlite import statements as sql
+from cadenza.adapters.sql.sqlite.catalog_statements import (
+    ADD_LABEL,
+    COUNT_LIVE_UP_TO,
+    DROP_LABEL,
+    GET_JOB,
+)
 from cadenza.adapters.sql.sqlite.settling import add_passed, in_micros
 from cadenza.domain.creation import defined_anew
-from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
-from cadenza.domain.errors import Conflict, NotFound
+from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.job import Job
 from cadenza.domain.steer import Amended, Change
+from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.ids import Ids
 
 
-def add(connection: sqlite3.Connection, endpoint: Endpoint) -> None:
-    """Keep a new endpoint; it follows its job from the start."""
-    job = connection.execute(sql.JOB, (endpoint.tenant_id, endpoint.job_id)).fetchone()
-    kept = evolve(endpoint, job_active=job is None or bool(job[3]))
-    owned = (kept.job_id, kept.name, kept.description, write_definition(kept))
+def add(connection: sqlite3.Connection, endpoint: Endpoint, admission: Admission = ANY) -> None:
+    """Keep a new endpoint, if it is admitted; it follows its job from the start."""
+    job = find_job(connection, endpoint.tenant_id, endpoint.job_id)
+    if admission.known_job and job is None:
+        raise no_job(endpoint.job_id)
+    kept = following(endpoint, job)
     try:
-        connection.execute(sql.ADD_ENDPOINT, (*kept.key, *owned))
+        connection.execute(sql.ADD_ENDPOINT, write_owned(kept))
     except sqlite3.IntegrityError:
-        raise Conflict(f"There is an endpoint {endpoint.id} already.") from None
+        raise endpoint_taken(endpoint.key) from None
     connection.execute(sql.ADD_STATE, in_micros((*kept.key, *write_state(kept))))
+    connection.executemany(ADD_LABEL, write_labels(kept))
+    if admission.most is not None and not kept.archived:
+        _refuse_surplus(connection, kept.tenant_id, admission.most)
 
 
 def get(connection: sqlite3.Connection, key: EndpointKey) -> Endpoint:
     """The endpoint as it stands."""
     row = connection.execute(sql.GET, key).fetchone()
     if row is None:
-        raise NotFound(f"There is no endpoint {key.id}.")
+        raise no_endpoint(key)
     return read_endpoint(row, from_micros)
 
 
 def amend(connection: sqlite3.Connection, key: EndpointKey, change: Change, ids: Ids) -> tuple[Amended, bool]:
     """Apply a change; also tells whether the next run has moved."""
     before = get(connection, key)
-    amended = change(before)
+    return write_amended(connection, before, change(before), ids=ids)
+
+
+def write_amended(
+    connection: sqlite3.Connection, before: Endpoint, amended: Amended, *, ids: Ids
+) -> tuple[Amended, bool]:
+    """Write a change with all that it records; also tells whether the next run has moved."""
+    if amended.endpoint.job_id != before.job_id:
+        amended = followed(amended, find_job(connection, before.tenant_id, amended.endpoint.job_id))
     after = amended.endpoint
     if defined_anew(before, after):
-        owned = (after.job_id, after.name, after.description, write_definition(after))
-        connection.execute(sql.DEFINE, (*owned, *key))
-    connection.execute(sql.STEER, in_micros((*write_state(after), *key)))
+        tenant_id, id_, *owned = write_owned(after)
+        connection.execute(sql.DEFINE, (*owned, tenant_id, id_))
+        old, new = write_labels(before), write_labels(after)
+        connection.executemany(DROP_LABEL, old - new)
+        connection.executemany(ADD_LABEL, new - old)
+    connection.execute(sql.STEER, in_micros((*write_state(after), *after.key)))
     add_passed(connection, after, amended.skipped, ids)
     if amended.record is not None:
-        connection.execute(sql.ADD_HINT, in_micros((*key, *amended.record)))
+        connection.execute(sql.ADD_HINT, in_micros((*after.key, *amended.record)))
     return amended, after.next_run_at != before.next_run_at
 
 
-def add_job(connection: sqlite3.Connection, job: Job) -> None:
-    """Keep a new job, and let endpoints that were there first follow it."""
-    try:
-        connection.execute(sql.ADD_JOB, (job.tenant_id, job.id, job.name, job.active))
-    except sqlite3.IntegrityError:
-        raise Conflict(f"There is a job {job.id} already.") from None
-    _follow(connection, job)
+def find_job(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> Job | None:
+    """The job as it stands, if somebody made it."""
+    row = connection.execute(GET_JOB, (tenant_id, job_id)).fetchone()
+    return None if row is None else read_job(row, from_micros)
 
 
-def get_job(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> Job:
-    """The job as it stands."""
-    row = connection.execute(sql.JOB, (tenant_id, job_id)).fetchone()
-    if row is None:
-        raise NotFound(f"There is no job {job_id}.")
-    id_, name, owner, active = row
-    return Job(id=id_, name=name, tenant_id=owner, active=bool(active))
-
-
-def activate(connection: sqlite3.Connection, tenant_id: str, job_id: str, *, active: bool) -> Job:
-    """Switch a job, and with it its endpoints."""
-    job = replace(get_job(connection, tenant_id, job_id), active=active)
-    connection.execute(sql.ACTIVATE, (active, tenant_id, job_id))
-    _follow(connection, job)
-    return job
-
-
-def _follow(connection: sqlite3.Connection, job: Job) -> None:
-    rows = connection.execute(sql.OF_JOB, (job.tenant_id, job.id)).fetchall()
-    followed = [evolve(read_endpoint(row, from_micros), job_active=job.active) for row in rows]
-    connection.executemany(
-        sql.STEER, [in_micros((*write_state(endpoint), *endpoint.key)) for endpoint in followed]
-    )
+def _refuse_surplus(connection: sqlite3.Connection, tenant_id: str, most: int) -> None:
+    (live,) = connection.execute(COUNT_LIVE_UP_TO, (tenant_id, most + 1)).fetchone()
+    if live > most:
+        raise too_many(most)

@@ -1,20 +1,14 @@
-"""Reading endpoints, runs and hints."""
+"""Reading runs and hints."""
 
 import sqlite3
 
-from cadenza.adapters.sql.rows import from_micros, read_endpoint, read_hint, read_open_run, read_run
+from cadenza.adapters.sql.rows import from_micros, read_hint, read_open_run, read_run
 from cadenza.adapters.sql.sqlite import statements as sql
-from cadenza.domain.endpoint import Endpoint, EndpointKey
+from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import NotFound
 from cadenza.domain.run import Run
 from cadenza.domain.steer import HintRecord
-from cadenza.ports.store import Page
-
-
-def find(connection: sqlite3.Connection, tenant_id: str, job_id: str | None, page: Page) -> list[Endpoint]:
-    """A tenant's endpoints, or those of one job."""
-    wanted = {"tenant_id": tenant_id, "job_id": job_id, "after": page.after, "limit": page.limit}
-    return [read_endpoint(row, from_micros) for row in connection.execute(sql.FIND, wanted)]
+from cadenza.ports.catalog import Page
 
 
 def run(connection: sqlite3.Connection, tenant_id: str, run_id: str) -> Run:

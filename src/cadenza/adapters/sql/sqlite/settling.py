@@ -13,11 +13,18 @@ from cadenza.adapters.sql.rows import (
     read_endpoint,
     settled_plainly,
     to_micros,
-    write_plain,
     write_run,
     write_state,
 )
 from cadenza.adapters.sql.sqlite import statements as sql
+from cadenza.adapters.sql.sqlite.counting import count_runs
+from cadenza.adapters.sql.sqlite.cycle_statements import (
+    add_quiet_runs,
+    held_as_claimed,
+    settle_plain,
+)
+from cadenza.adapters.sql.sqlite.parts import read_many, write_many
+from cadenza.domain.due import claimable_at
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.run import Claim, Completion, Run, SkippedSlot, skipped
 from cadenza.domain.settle import Settled
@@ -37,38 +44,131 @@ class Batch(NamedTuple):
     ids: Ids
 
 
+class Held(NamedTuple):
+    """A settled endpoint, and the claim under which it may be written."""
+
+    claim: Claim
+    settled: Settled
+
+
 def in_micros(values: Iterable[Any]) -> tuple[Any, ...]:
     """Values as SQLite takes them."""
     return tuple([to_micros(value) if type(value) is datetime else value for value in values])
 
 
-def settle_unsteered(connection: sqlite3.Connection, batch: Batch) -> list[Settled]:
-    """Settle what was claimed as it was claimed: nearly always, nobody has steered meanwhile."""
-    settled = [batch.settle(completion.claim.endpoint, completion) for completion in batch.completions]
-    plain, others = [], []
-    for one, (claim, _, _) in zip(settled, batch.completions, strict=True):
-        held = (*claim.key, claim.run_id, claim.token, claim.version)
-        if settled_plainly(claim.endpoint, one.endpoint):
-            plain.append((*write_plain(one.endpoint), *held))
-        else:
-            others.append(in_micros((*write_state(one.endpoint), *held)))
-    written = connection.executemany(sql.SETTLE_PLAIN, plain).rowcount if plain else 0
-    written += connection.executemany(sql.SETTLE_UNLESS_STEERED, others).rowcount if others else 0
-    if written != len(settled):
+def settled_as_claimed(batch: Batch) -> list[Held]:
+    """Settle endpoints as they were claimed: nearly always, nobody has steered meanwhile."""
+    return [
+        Held(completion.claim, batch.settle(completion.claim.endpoint, completion))
+        for completion in batch.completions
+    ]
+
+
+def write_unsteered(connection: sqlite3.Connection, held: Sequence[Held], ids: Ids) -> None:
+    """Write what was settled as it was claimed, all of it or nothing."""
+    if _write_states(connection, held) != len(held):
         raise Steered
-    add_runs(connection, settled, batch.ids)
-    return settled
+    _close_runs(connection, held)
+    _add_all_passed(connection, [one.settled for one in held], ids)
+    count_runs(connection, (one.settled for one in held))
 
 
-def settle_fresh(connection: sqlite3.Connection, batch: Batch) -> list[Settled | None]:
-    """Settle each on its fresh row; what lost its lease is left alone."""
-    answers: list[Settled | None] = []
-    for completion in batch.completions:
-        row = connection.execute(sql.GET, completion.claim.key).fetchone()
-        held = row is not None and holds(row, completion.claim)
-        answers.append(batch.settle(read_endpoint(row, from_micros), completion) if held else None)
-    write_settled(connection, [answer for answer in answers if answer is not None], batch.ids)
+def _close_runs(connection: sqlite3.Connection, held: Sequence[Held]) -> None:
+    """Add the runs of rows that were just written. Of those that left no words, the rows know the most."""
+    quiet, others = [], []
+    for claim, (_, run, _) in held:
+        if _is_quiet(claim, run):
+            quiet.append(_quiet_run(claim, run))
+        else:
+            others.append(run)
+    write_many(connection, add_quiet_runs, quiet)
+    _add_runs(connection, others)
+
+
+def _write_states(connection: sqlite3.Connection, held: Sequence[Held]) -> int:
+    """Write where endpoints stand now, if their leases are held and nobody has steered; how many it was."""
+    plain, others = [], []
+    for claim, (endpoint, _, _) in held:
+        if _is_plain(claim, endpoint):
+            plain.append(_plain_state(claim, endpoint))
+        else:
+            others.append(_whole_state(claim, endpoint))
+    written = write_many(connection, settle_plain, plain)
+    return written + (connection.executemany(sql.SETTLE_UNLESS_STEERED, others).rowcount if others else 0)
+
+
+def _is_quiet(claim: Claim, run: Run) -> bool:
+    started = claim.started_at is not None and claim.place > 0
+    return started and run.error is None and run.reason is None and run.response is None
+
+
+def _quiet_run(claim: Claim, run: Run) -> tuple[Any, ...]:
+    """The columns `TOLD`."""
+    assert run.status is not None, "an open run stands in its endpoint's state"
+    return (
+        claim.place,
+        run.job_id,
+        to_micros(run.finished_at),
+        run.status._value_,
+        run.duration_ms,
+        run.late_ms,
+        run.coalesced,
+        1 if run.verdict else 0,
+    )
+
+
+def _is_plain(claim: Claim, after: Endpoint) -> bool:
+    return (
+        claim.place > 0
+        and claim.started_at is not None
+        and after.last_run_at is claim.started_at
+        and after.next_run_at is not None
+        and claimable_at(after) is after.next_run_at
+        and settled_plainly(claim.endpoint, after)
+    )
+
+
+def _plain_state(claim: Claim, after: Endpoint) -> tuple[Any, ...]:
+    """The columns `PLAIN`."""
+    return (
+        claim.place,
+        claim.run_id,
+        claim.token,
+        claim.version,
+        to_micros(after.next_run_at),
+        after.next_source._value_,
+        after.missed_slots,
+        after.failure_count,
+        after.abandoned_count,
+    )
+
+
+def _whole_state(claim: Claim, after: Endpoint) -> tuple[Any, ...]:
+    return in_micros((*write_state(after), *claim.key, claim.run_id, claim.token, claim.version))
+
+
+def settle_fresh(connection: sqlite3.Connection, batch: Batch, held: Sequence[Held]) -> list[Settled | None]:
+    """Settle what was steered on its fresh row, and write the rest as it is; what lost its lease is left."""
+    claims = [(claim.place, claim.run_id, claim.token, claim.version) for claim, _ in held]
+    unsteered = {run_id for (run_id,) in read_many(connection, held_as_claimed, claims)}
+    as_claimed = {one.claim.run_id: one for one in held if one.claim.run_id in unsteered}
+    write_unsteered(connection, list(as_claimed.values()), batch.ids)
+    answers = [
+        as_claimed[run_id].settled
+        if (run_id := completion.claim.run_id) in as_claimed
+        else _settled_fresh(connection, completion, batch.settle)
+        for completion in batch.completions
+    ]
+    fresh = [one for one in answers if one is not None and one.run.id not in as_claimed]
+    write_settled(connection, fresh, batch.ids)
     return answers
+
+
+def _settled_fresh(connection: sqlite3.Connection, completion: Completion, settle: Settle) -> Settled | None:
+    row = connection.execute(sql.GET, completion.claim.key).fetchone()
+    if row is None or not holds(row, completion.claim):
+        return None
+    return settle(read_endpoint(row, from_micros), completion)
 
 
 def write_settled(connection: sqlite3.Connection, settled: Sequence[Settled], ids: Ids) -> None:
@@ -77,13 +177,19 @@ def write_settled(connection: sqlite3.Connection, settled: Sequence[Settled], id
         sql.SETTLE, [in_micros((*write_state(one.endpoint), *one.endpoint.key)) for one in settled]
     )
     add_runs(connection, settled, ids)
+    count_runs(connection, settled)
 
 
 def add_runs(connection: sqlite3.Connection, settled: Sequence[Settled], ids: Ids) -> None:
     """Add the closed runs, and those of slots that passed."""
     _add_runs(connection, [one.run for one in settled])
+    _add_all_passed(connection, settled, ids)
+
+
+def _add_all_passed(connection: sqlite3.Connection, settled: Sequence[Settled], ids: Ids) -> None:
     for one in settled:
-        add_passed(connection, one.endpoint, one.skipped, ids)
+        if one.skipped:
+            add_passed(connection, one.endpoint, one.skipped, ids)
 
 
 def add_passed(

@@ -1,6 +1,6 @@
 """Every statement of the SQLite store, by its name."""
 
-from cadenza.adapters.sql.rows import OPEN_RUN, PLAIN, READ, WRITTEN
+from cadenza.adapters.sql.rows import READ, WRITTEN
 from cadenza.domain.run import Run
 
 READ_ROW = (
@@ -8,7 +8,7 @@ READ_ROW = (
     " JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
 )
 OF_KEY = "WHERE s.tenant_id = ? AND s.endpoint_id = ?"
-FREE = ", ".join(f"{column} = NULL" for column in ("lease_token", "lease_until", *OPEN_RUN))
+FREE = "lease_token = NULL, lease_until = NULL"
 STAND = ", ".join(f"{column} = ?" for column in WRITTEN)
 
 ADD_ENDPOINT = (
@@ -20,31 +20,12 @@ ADD_STATE = (
     f" {', '.join('?' * len(WRITTEN))})"
 )
 GET = f"{READ_ROW} {OF_KEY}"
-FIND = (
-    f"{READ_ROW} WHERE e.tenant_id = :tenant_id AND (:job_id IS NULL OR e.job_id = :job_id)"
-    " AND (:after IS NULL OR e.id > :after) ORDER BY e.id LIMIT :limit"
-)
 DEFINE = (
     "UPDATE endpoints SET job_id = ?, name = ?, description = ?, definition = ?"
     " WHERE tenant_id = ? AND id = ?"
 )
 STEER = f"UPDATE endpoint_states SET {STAND}, version = version + 1 WHERE tenant_id = ? AND endpoint_id = ?"
 
-CROWDED = "SELECT count(*) FROM (SELECT 1 FROM endpoint_states WHERE claimable_at <= ? LIMIT ?)"
-DUE = f"{READ_ROW} WHERE s.claimable_at <= ? ORDER BY s.claimable_at, s.rank LIMIT ?"
-DUE_OF_TENANT = (
-    f"{READ_ROW} WHERE s.tenant_id = ? AND s.claimable_at <= ? ORDER BY s.claimable_at, s.rank LIMIT ?"
-)
-NEXT_TENANT = (
-    "SELECT tenant_id, claimable_at FROM endpoint_states WHERE tenant_id > ? AND claimable_at IS NOT NULL"
-    " ORDER BY tenant_id, claimable_at LIMIT 1"
-)
-LEASE = (
-    "UPDATE endpoint_states SET claimable_at = NULL, tidy_at = NULL, lease_token = ?, lease_until = ?,"
-    " run_id = ?, run_slot = ?, run_due_at = ?, run_attempt = ?, run_source = ?, run_claimed_at = ?,"
-    " run_started_at = ? WHERE tenant_id = ? AND endpoint_id = ?"
-)
-ADD_LEASE = "INSERT INTO leases (token, until) VALUES (?, ?)"
 START = (
     "UPDATE endpoint_states SET run_slot = ?, run_due_at = ?, run_source = ?, run_started_at = ?"
     " WHERE tenant_id = ? AND endpoint_id = ?"
@@ -53,11 +34,6 @@ RENEW = "UPDATE leases SET until = ? WHERE token = ?"
 HELD = "SELECT run_id FROM endpoint_states WHERE lease_token = ?"
 
 SETTLE = f"UPDATE endpoint_states SET {STAND}, {FREE} WHERE tenant_id = ? AND endpoint_id = ?"
-PLAINLY = ", ".join(f"{column} = ?" for column in PLAIN)
-SETTLE_PLAIN = (
-    f"UPDATE endpoint_states SET {PLAINLY}, lease_token = NULL, lease_until = NULL, run_id = NULL"
-    " WHERE tenant_id = ? AND endpoint_id = ? AND run_id = ? AND lease_token = ? AND version = ?"
-)
 SETTLE_UNLESS_STEERED = f"{SETTLE} AND run_id = ? AND lease_token = ? AND version = ?"
 ADD_RUN = f"INSERT INTO runs ({', '.join(Run._fields)}) VALUES ({', '.join('?' * len(Run._fields))})"
 ADD_HINT = (
@@ -85,8 +61,3 @@ HINTS = (
     "SELECT kind, written_at, origin, reason, expires_at, interval_ms, at FROM hints"
     " WHERE tenant_id = ? AND endpoint_id = ? ORDER BY id DESC LIMIT ? OFFSET ?"
 )
-
-ADD_JOB = "INSERT INTO jobs (tenant_id, id, name, active) VALUES (?, ?, ?, ?)"
-JOB = "SELECT id, name, tenant_id, active FROM jobs WHERE tenant_id = ? AND id = ?"
-ACTIVATE = "UPDATE jobs SET active = ? WHERE tenant_id = ? AND id = ?"
-OF_JOB = f"{READ_ROW} WHERE e.tenant_id = ? AND e.job_id = ?"

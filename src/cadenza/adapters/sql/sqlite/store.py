@@ -11,43 +11,53 @@ from cadenza.adapters.sql.retention import retain
 from cadenza.adapters.sql.rows import VERSION, from_micros, read_endpoint, to_micros
 from cadenza.adapters.sql.sqlite import keeping, listing
 from cadenza.adapters.sql.sqlite import statements as sql
+from cadenza.adapters.sql.sqlite.analyses import SqliteAnalyses
+from cadenza.adapters.sql.sqlite.catalog import SqliteCatalog
 from cadenza.adapters.sql.sqlite.claiming import due_rows, lease_rows
 from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.settling import Batch, Steered, holds, settle_fresh, settle_unsteered
+from cadenza.adapters.sql.sqlite.keys import SqliteKeys
+from cadenza.adapters.sql.sqlite.known import Known
+from cadenza.adapters.sql.sqlite.replies import SqliteReplies
+from cadenza.adapters.sql.sqlite.rules import SqliteRules
+from cadenza.adapters.sql.sqlite.settling import (
+    Batch,
+    Steered,
+    holds,
+    settle_fresh,
+    settled_as_claimed,
+    write_unsteered,
+)
 from cadenza.adapters.sql.sqlite.sweeping import sweep
+from cadenza.adapters.sql.sqlite.tenants import SqliteTenants
 from cadenza.domain.due import Cancel, Recheck
 from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.job import Job
 from cadenza.domain.run import Claim, Completion, Run
 from cadenza.domain.settle import Settled
 from cadenza.domain.steer import Amended, Change, HintRecord
+from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.ids import Ids
-from cadenza.ports.store import FIRST_PAGE, Decide, Page, Retention, Settle, Sweeping
+from cadenza.ports.store import Decide, Retention, Settle, Sweeping
 
 
-class SqliteStore:
+class SqliteStore(SqliteCatalog, SqliteRules, SqliteAnalyses, SqliteKeys, SqliteTenants, SqliteReplies):
     """Each method is one transaction of the file's single writer, or a read beside it."""
 
     def __init__(self, file: SqliteFile, ids: Ids) -> None:
         self._file = file
         self._ids = ids
+        self._known = Known()
         self._belfry = Belfry()
 
     async def close(self) -> None:
         """Close the file."""
         await self._file.close()
 
-    async def add(self, endpoint: Endpoint) -> None:
-        await self._file.write(partial(keeping.add, endpoint=endpoint))
+    async def add(self, endpoint: Endpoint, admission: Admission = ANY) -> None:
+        await self._file.write(partial(keeping.add, endpoint=endpoint, admission=admission))
         self._belfry.ring()
 
     async def get(self, key: EndpointKey) -> Endpoint:
-        return await self._file.read(partial(keeping.get, key=key))
-
-    async def find(
-        self, tenant_id: str, *, job_id: str | None = None, page: Page = FIRST_PAGE
-    ) -> list[Endpoint]:
-        return await self._file.read(partial(listing.find, tenant_id=tenant_id, job_id=job_id, page=page))
+        return await self._file.look(partial(keeping.get, key=key))
 
     async def amend(self, key: EndpointKey, change: Change) -> Amended:
         work = partial(keeping.amend, key=key, change=change, ids=self._ids)
@@ -61,7 +71,7 @@ class SqliteStore:
     ) -> list[Claim]:
         def work(connection: sqlite3.Connection) -> list[Claim]:
             rows = due_rows(connection, now + within, limit)
-            return lease_rows(connection, rows, ids=self._ids, now=now, lease_until=lease_until)
+            return lease_rows(connection, rows, known=self._known, ids=self._ids, now=now, until=lease_until)
 
         return await self._file.write(work)
 
@@ -82,9 +92,14 @@ class SqliteStore:
 
     async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
         batch = Batch(completions, settle, self._ids)
+        held = settled_as_claimed(batch)
         with suppress(Steered):
-            return [*await self._file.write(partial(settle_unsteered, batch=batch))]
-        return await self._file.write(partial(settle_fresh, batch=batch))
+            await self._file.write(partial(write_unsteered, held=held, ids=self._ids))
+            self._known.keep(held)
+            return [one.settled for one in held]
+        answers = await self._file.write(partial(settle_fresh, batch=batch, held=held))
+        self._known.keep([one for one, answer in zip(held, answers, strict=True) if answer is one.settled])
+        return answers
 
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
         work = partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids)
@@ -111,18 +126,6 @@ class SqliteStore:
 
     async def keep_history(self, retention: Retention, now: datetime) -> int:
         return await retain(self._file, now=now, **retention._asdict())
-
-    async def add_job(self, job: Job) -> None:
-        await self._file.write(partial(keeping.add_job, job=job))
-
-    async def job(self, tenant_id: str, job_id: str) -> Job:
-        return await self._file.read(partial(keeping.get_job, tenant_id=tenant_id, job_id=job_id))
-
-    async def activate(self, tenant_id: str, job_id: str, *, active: bool) -> Job:
-        work = partial(keeping.activate, tenant_id=tenant_id, job_id=job_id, active=active)
-        job = await self._file.write(work)
-        self._belfry.ring()
-        return job
 
 
 def _recheck(connection: sqlite3.Connection, held: Claim, decide: Decide) -> Recheck | None:

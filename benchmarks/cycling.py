@@ -1,0 +1,79 @@
+"""A process that goes through cycles until its input ends, and says how many whenever it is asked.
+
+It takes a role, worker or ceiling, the URL of a database, and the size of a batch.
+"""
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable
+
+import asyncpg
+from benchmarks.ceiling import Ceiling
+from benchmarks.filling import NOOP
+from benchmarks.workers import CLOCK, LOG
+
+from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.engine.loop import Loop
+from cadenza.roots.settings import Settings
+from cadenza.roots.stores import open_store
+from cadenza.roots.worker import Workshop, tune_memory, worker
+
+
+class Counter:
+    """How many cycles there were, told in lines of the output."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def noop(self) -> None:
+        """A function that does nothing."""
+        self.count += 1
+
+    def answer(self, on_end: Callable[[], object]) -> None:
+        """Answer every line of the input, in a thread of its own, until it ends."""
+        loop = asyncio.get_running_loop()
+
+        def body() -> None:
+            for _ in sys.stdin:
+                print(self.count, flush=True)
+            loop.call_soon_threadsafe(on_end)
+
+        threading.Thread(target=body, daemon=True).start()
+
+
+async def work(url: str, batch: int) -> None:
+    """Be a worker as the product sets it up, with batches as large as the ceiling's."""
+    settings = Settings(database_url=url, jitter_ms=0, claim_limit=batch, worker_concurrency=4 * batch)
+    counter, callables = Counter(), CallableDispatcher()
+    callables.register(NOOP, counter.noop)
+    async with open_store(settings, ids=TimeOrderedIds(), log=LOG) as store:
+        shop = Workshop(store=store, clock=CLOCK, log=LOG, callables=callables)
+        async with worker(settings, shop) as loop:
+            await _run(loop, counter)
+
+
+async def _run(loop: Loop, counter: Counter) -> None:
+    counter.answer(loop.stop)
+    await loop.run()
+
+
+async def reach_the_ceiling(url: str, batch: int) -> None:
+    """Claim and settle one batch after the other."""
+    connection, counter, ended = await asyncpg.connect(url), Counter(), asyncio.Event()
+    ceiling = Ceiling(connection, batch)
+    counter.answer(ended.set)
+    while not ended.is_set():
+        claimed = await ceiling.claim(CLOCK.now())
+        now = CLOCK.now()
+        await ceiling.settle(now, [now] * len(claimed))
+        counter.count += len(claimed)
+    await connection.close()
+
+
+ROLES = {"worker": work, "ceiling": reach_the_ceiling}
+
+if __name__ == "__main__":
+    tune_memory()
+    asyncio.run(ROLES[sys.argv[1]](sys.argv[2], int(sys.argv[3])))

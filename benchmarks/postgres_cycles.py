@@ -1,0 +1,162 @@
+"""Full cycles through the worker's own loop on PostgreSQL, by one process and by two, beside the ceiling.
+
+A cycle is a claim, a function that does nothing, its run and the next moment; every endpoint is always
+due. The ceiling does the same by the smallest statements, in the same batches and the same run. On a busy
+machine, which `load` tells, the CPU of a cycle says more than the speed: two workers and a server that
+want two cores suffer more from others than a ceiling that wants one.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from datetime import timedelta
+from typing import NamedTuple
+
+import asyncpg
+from benchmarks.ceiling import Ceiling
+from benchmarks.filling import fill_postgres
+from benchmarks.servers import Meter, a_server, new_database
+from benchmarks.workers import CLOCK
+from tests.postgres import Cluster
+
+WARM_UP_S = 1.5
+CREWS = {
+    "ceiling_1": ("ceiling", 1),
+    "worker_1": ("worker", 1),
+    "worker_2": ("worker", 2),
+    "ceiling_2": ("ceiling", 2),
+}
+GOALS = {"ratio": 0.5, "cpu_us": 120, "gain": 1.3}
+
+
+class Options(NamedTuple):
+    """How much to measure."""
+
+    endpoints: int
+    batch: int
+    seconds: float
+    rounds: int
+
+
+class Lap(NamedTuple):
+    """What a crew did in which time."""
+
+    cycles: int
+    seconds: float
+    own_cpu: float
+    server_cpu: float
+
+    @property
+    def per_second(self) -> float:
+        """Cycles per second."""
+        return self.cycles / self.seconds
+
+    @property
+    def cpu_us(self) -> float:
+        """Microseconds of CPU for a cycle, all processes together."""
+        return (self.own_cpu + self.server_cpu) / self.cycles * 1e6
+
+    def told(self) -> dict[str, float]:
+        """The figures of it."""
+        return {
+            "per_second": round(self.per_second),
+            "cpu_us": round(self.cpu_us, 1),
+            "own_cpu_us": round(self.own_cpu / self.cycles * 1e6, 1),
+            "server_cpu_us": round(self.server_cpu / self.cycles * 1e6, 1),
+        }
+
+
+async def join(role: str, url: str, batch: int) -> Process:
+    """A process that cycles."""
+    arguments = ("-m", "benchmarks.cycling", role, url, str(batch))
+    return await asyncio.create_subprocess_exec(sys.executable, *arguments, stdin=PIPE, stdout=PIPE)
+
+
+async def counted(crew: list[Process]) -> int:
+    """How many cycles a crew has gone through."""
+    total = 0
+    for process in crew:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"\n")
+        total += int(await process.stdout.readline())
+    return total
+
+
+async def leave(process: Process) -> None:
+    """Let it end."""
+    assert process.stdin is not None
+    process.stdin.close()
+    assert await process.wait() == 0
+
+
+async def lap(cluster: Cluster, url: str, crew: list[Process], seconds: float) -> Lap:
+    """Watch a crew for a while, when it has warmed up."""
+    await counted(crew)
+    await asyncio.sleep(WARM_UP_S)
+    meter, before = Meter(cluster, [process.pid for process in crew]), await counted(crew)
+    await meter.time(asyncio.sleep(seconds))
+    cycles = await counted(crew) - before
+    assert cycles > 0, f"nothing ran on {url}"
+    return Lap(cycles, meter.wall, meter.own_cpu, meter.server_cpu)
+
+
+async def fill(role: str, url: str, count: int) -> None:
+    """Keep what the role works on, all of it due."""
+    due_at = CLOCK.now() - timedelta(seconds=1)
+    if role == "worker":
+        await fill_postgres(url, count, due_at=due_at)
+        return
+    connection = await asyncpg.connect(url)
+    await Ceiling(connection, 1).fill(count, due_at)
+    await connection.close()
+
+
+async def measure(options: Options) -> dict[str, object]:
+    """Laps take turns; of each kind the best one counts, which the machine's other work disturbed least."""
+    best: dict[str, Lap] = {}
+    with a_server() as cluster:
+        for number in range(options.rounds):
+            for name, (role, size) in CREWS.items():
+                url = await new_database(cluster, f"{name}_{number}")
+                await fill(role, url, options.endpoints)
+                crew = [await join(role, url, options.batch) for _ in range(size)]
+                done = await lap(cluster, url, crew, options.seconds)
+                await asyncio.gather(*map(leave, crew))
+                best[name] = max(best.get(name, done), done, key=lambda one: one.per_second)
+    return {name: one.told() for name, one in best.items()} | compared(best)
+
+
+def compared(best: dict[str, Lap]) -> dict[str, object]:
+    """How near the product comes to the ceiling."""
+    speed = {name: one.per_second for name, one in best.items()}
+    return {
+        "ratio": round(speed["worker_1"] / speed["ceiling_1"], 3),
+        "ratio_of_two": round(speed["worker_2"] / speed["ceiling_2"], 3),
+        "cpu_us": round(best["worker_1"].cpu_us, 1),
+        "cpu_ratio": round(best["ceiling_1"].cpu_us / best["worker_1"].cpu_us, 3),
+        "gain": round(speed["worker_2"] / speed["worker_1"], 2),
+        "ceiling_gain": round(speed["ceiling_2"] / speed["ceiling_1"], 2),
+        "load": round(os.getloadavg()[0], 1),
+        "goals": GOALS,
+    }
+
+
+def main() -> None:
+    """Print the figures, for people or as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--endpoints", type=int, default=20_000)
+    parser.add_argument("--batch", type=int, default=500)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    results = asyncio.run(measure(Options(given.endpoints, given.batch, given.seconds, given.rounds)))
+    print(json.dumps(results, indent=None if given.json else 2))
+
+
+if __name__ == "__main__":
+    main()

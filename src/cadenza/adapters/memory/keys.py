@@ -1,0 +1,44 @@
+"""Keys in a dictionary."""
+
+from threading import RLock
+
+from cadenza.domain.access import ApiKey
+from cadenza.domain.errors import Conflict, NotFound
+from cadenza.ports.catalog import FIRST_PAGE, Page
+from cadenza.ports.keys import KeptKey
+
+
+class MemoryKeys:
+    """Keys that let callers in."""
+
+    _lock: RLock
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._keys: dict[str, KeptKey] = {}
+
+    async def add_key(self, kept: KeptKey) -> None:
+        with self._lock:
+            if kept.key.id in self._keys:
+                raise Conflict(f"There is a key {kept.key.id} already.")
+            self._keys[kept.key.id] = kept
+
+    async def kept_key(self, key_id: str) -> KeptKey | None:
+        with self._lock:
+            return self._keys.get(key_id)
+
+    async def keys(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[ApiKey]:
+        with self._lock:
+            listed = [
+                kept.key
+                for _, kept in sorted(self._keys.items())
+                if kept.key.tenant_id == tenant_id and (page.after is None or kept.key.id > page.after)
+            ]
+        return listed[: page.limit]
+
+    async def remove_key(self, tenant_id: str, key_id: str) -> None:
+        with self._lock:
+            kept = self._keys.get(key_id)
+            if kept is None or kept.key.tenant_id != tenant_id:
+                raise NotFound(f"There is no key {key_id}.")
+            del self._keys[key_id]

@@ -1,0 +1,114 @@
+"""What HTTP says about coming back: `Retry-After` pauses, `Cache-Control: max-age` sets the pace."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple
+
+from cadenza.domain.analysis import Trigger
+from cadenza.domain.baseline import Every, Once
+from cadenza.domain.checks import iso, milliseconds
+from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.run import Run
+from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+
+NAME = "http"
+LONGEST = timedelta(days=1)
+"""No answer keeps an endpoint away for longer."""
+LEAST_INTERVAL_MS = 60_000
+TRY_LATER = frozenset({429, 503})
+SECONDS = re.compile(r"\s*(\d{1,10})\s*", re.ASCII)
+MAX_AGE = re.compile(r"(?:^|,)\s*max-age\s*=\s*\"?(\d{1,10})\"?\s*(?=,|$)", re.ASCII | re.IGNORECASE)
+NOT_KEPT = re.compile(r"(?:^|,)\s*(?:no-store|no-cache)\b", re.ASCII | re.IGNORECASE)
+OK, MULTIPLE_CHOICES = 200, 300
+
+
+class _Advice(NamedTuple):
+    """A tool to call, and why."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    reason: str
+
+
+class HttpHints:
+    """Follows what an answer's headers say, where the owner of the endpoint allows it."""
+
+    @property
+    def name(self) -> str:
+        """What its sittings and hints are recorded as."""
+        return NAME
+
+    def wants(self, briefing: Briefing) -> bool:
+        """Only after a run, and only if it says something."""
+        ran = briefing.trigger in (Trigger.RUN, Trigger.FAILURE)
+        return briefing.endpoint.planning.http_hints and ran and _advice(briefing) is not None
+
+    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
+        """Do as the newest answer asks, within bounds."""
+        advice = _advice(briefing)
+        if advice is None:
+            return NOTHING_TO_SAY
+        await call(briefing.endpoint, advice.tool, {**advice.arguments, "reason": advice.reason})
+        return Sitting(advice.reason)
+
+
+def _advice(briefing: Briefing) -> _Advice | None:
+    newest = briefing.recent[0] if briefing.recent else None
+    response = None if newest is None else newest.response
+    if newest is None or not isinstance(response, dict) or not isinstance(response.get("headers"), dict):
+        return None
+    headers: Mapping[str, Any] = response["headers"]  # type: ignore[assignment]
+    status = response.get("status")
+    if status in TRY_LATER:
+        return _pause(briefing, newest, f"{status} with Retry-After", headers.get("retry-after"))
+    if isinstance(status, int) and OK <= status < MULTIPLE_CHOICES:
+        return _pace(briefing.endpoint, headers.get("cache-control"))
+    return None
+
+
+def _pause(briefing: Briefing, run: Run, words: str, value: Any) -> _Advice | None:
+    """Until the moment that was named; a pause that lasts longer already stays."""
+    named = _moment(value, run.finished_at or briefing.now)
+    if named is None:
+        return None
+    until = min(named, briefing.now + LONGEST)
+    paused_until = briefing.endpoint.paused_until
+    if until <= briefing.now or (paused_until is not None and paused_until >= until):
+        return None
+    return _Advice("pause_until", {"untilIso": iso(until)}, f"{words}: {value[:100]}")
+
+
+def _moment(value: Any, answered_at: datetime) -> datetime | None:
+    """When to come back: so many seconds after the answer, or at a date."""
+    if not isinstance(value, str):
+        return None
+    seconds = SECONDS.fullmatch(value)
+    if seconds is not None:
+        return answered_at + min(timedelta(seconds=int(seconds[1])), LONGEST)
+    try:
+        moment = parsedate_to_datetime(value)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _pace(endpoint: Endpoint, value: Any) -> _Advice | None:
+    """As long as the answer may be kept, but no faster than the owner wanted it."""
+    if not isinstance(value, str) or NOT_KEPT.search(value) or isinstance(endpoint.baseline, Once):
+        return None
+    age = MAX_AGE.search(value)
+    if age is None or not int(age[1]):
+        return None
+    span = min(timedelta(seconds=int(age[1])), LONGEST) // milliseconds(1)
+    interval_ms = max(span, _least_ms(endpoint))
+    arguments = {"intervalMs": interval_ms, "ttlMinutes": interval_ms / 60_000}
+    return _Advice("propose_interval", arguments, f"Cache-Control: max-age={age[1]}")
+
+
+def _least_ms(endpoint: Endpoint) -> int:
+    """An answer may ask for patience; only an owner may ask for haste."""
+    if endpoint.guard.min_interval_ms is not None:
+        return endpoint.guard.min_interval_ms
+    return endpoint.baseline.interval_ms if isinstance(endpoint.baseline, Every) else LEAST_INTERVAL_MS

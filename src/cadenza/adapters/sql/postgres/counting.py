@@ -1,0 +1,34 @@
+"""Charging runs to their tenants, as the last thing that a transaction does."""
+
+from collections.abc import Iterable
+from zlib import crc32
+
+from cadenza.adapters.sql.postgres.arrays import arrays
+from cadenza.adapters.sql.postgres.pool import Connection
+from cadenza.domain.settle import Settled
+from cadenza.domain.usage import charges
+from cadenza.ports.ids import Ids
+
+SHARDS = 16
+COUNT = """
+INSERT INTO usage AS u (tenant_id, month, shard, runs, planner_tokens)
+SELECT tenant_id, month, $1::int, runs, 0
+FROM unnest($2::text[], $3::text[], $4::bigint[]) AS counted (tenant_id, month, runs)
+ON CONFLICT (tenant_id, month, shard) DO UPDATE SET runs = u.runs + excluded.runs
+"""
+
+
+def a_shard(ids: Ids) -> int:
+    """Where a store counts: workers of one tenant would otherwise queue for one row."""
+    return crc32(ids.new().encode()) % SHARDS
+
+
+async def count_runs(connection: Connection, settled: Iterable[Settled], shard: int) -> None:
+    """Add the runs of a batch to what their tenants have spent, in the order of the tenants.
+
+    Whoever counts waits for who counts in the same rows, so this comes last: what
+    is counted is committed next.
+    """
+    counted = charges(settled)
+    if counted:
+        await connection.execute(COUNT, shard, *arrays(counted))

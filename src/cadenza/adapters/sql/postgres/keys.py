@@ -1,0 +1,42 @@
+"""Keys in PostgreSQL."""
+
+from cadenza.adapters.sql.access_rows import read_key, write_key
+from cadenza.adapters.sql.postgres.pool import PostgresPool
+from cadenza.adapters.sql.postgres.reading import as_it_is
+from cadenza.domain.access import ApiKey
+from cadenza.domain.errors import Conflict, NotFound
+from cadenza.ports.catalog import FIRST_PAGE, Page
+from cadenza.ports.keys import KeptKey
+
+ADD = """
+INSERT INTO keys (id, tenant_id, name, digest, scopes, created_at, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING id
+"""
+KEPT = "SELECT id, tenant_id, name, digest, scopes, created_at, expires_at FROM keys WHERE id = $1"
+LIST = """
+SELECT id, tenant_id, name, digest, scopes, created_at, expires_at FROM keys
+WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3
+"""
+REMOVE = "DELETE FROM keys WHERE tenant_id = $1 AND id = $2 RETURNING id"
+
+
+class PostgresKeys:
+    """Keys that let callers in; each method is one statement."""
+
+    _pool: PostgresPool
+
+    async def add_key(self, kept: KeptKey) -> None:
+        if not await self._pool.ask(ADD, *write_key(kept)):
+            raise Conflict(f"There is a key {kept.key.id} already.")
+
+    async def kept_key(self, key_id: str) -> KeptKey | None:
+        rows = await self._pool.ask(KEPT, key_id)
+        return read_key(rows[0], as_it_is) if rows else None
+
+    async def keys(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[ApiKey]:
+        rows = await self._pool.ask(LIST, tenant_id, page.after or "", page.limit)
+        return [read_key(row, as_it_is).key for row in rows]
+
+    async def remove_key(self, tenant_id: str, key_id: str) -> None:
+        if not await self._pool.ask(REMOVE, tenant_id, key_id):
+            raise NotFound(f"There is no key {key_id}.")

@@ -1,0 +1,53 @@
+"""Keys in a SQLite file."""
+
+import sqlite3
+
+from cadenza.adapters.sql.access_rows import read_key, write_key
+from cadenza.adapters.sql.rows import from_micros
+from cadenza.adapters.sql.sqlite.file import SqliteFile
+from cadenza.adapters.sql.sqlite.settling import in_micros
+from cadenza.domain.access import ApiKey
+from cadenza.domain.errors import Conflict, NotFound
+from cadenza.ports.catalog import FIRST_PAGE, Page
+from cadenza.ports.keys import KeptKey
+
+ADD = """
+INSERT INTO keys (id, tenant_id, name, digest, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+KEPT = "SELECT id, tenant_id, name, digest, scopes, created_at, expires_at FROM keys WHERE id = ?"
+LIST = """
+SELECT id, tenant_id, name, digest, scopes, created_at, expires_at FROM keys
+WHERE tenant_id = ? AND id > ? ORDER BY id LIMIT ?
+"""
+REMOVE = "DELETE FROM keys WHERE tenant_id = ? AND id = ?"
+
+
+class SqliteKeys:
+    """Keys that let callers in."""
+
+    _file: SqliteFile
+
+    async def add_key(self, kept: KeptKey) -> None:
+        row = in_micros(write_key(kept))
+
+        def work(file: sqlite3.Connection) -> None:
+            try:
+                file.execute(ADD, row)
+            except sqlite3.IntegrityError:
+                raise Conflict(f"There is a key {kept.key.id} already.") from None
+
+        await self._file.write(work)
+
+    async def kept_key(self, key_id: str) -> KeptKey | None:
+        row = await self._file.read(lambda file: file.execute(KEPT, (key_id,)).fetchone())
+        return None if row is None else read_key(row, from_micros)
+
+    async def keys(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[ApiKey]:
+        wanted = (tenant_id, page.after or "", page.limit)
+        rows = await self._file.read(lambda file: file.execute(LIST, wanted).fetchall())
+        return [read_key(row, from_micros).key for row in rows]
+
+    async def remove_key(self, tenant_id: str, key_id: str) -> None:
+        removed = await self._file.write(lambda file: file.execute(REMOVE, (tenant_id, key_id)).rowcount)
+        if not removed:
+            raise NotFound(f"There is no key {key_id}.")

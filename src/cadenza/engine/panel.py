@@ -1,0 +1,151 @@
+"""Planners around one table: they share a room of endpoints to think about, and a briefing on each."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cadenza.domain.analysis import Trigger
+from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.errors import Unavailable
+from cadenza.domain.news import concerns_siblings
+from cadenza.engine.briefing import Briefer
+from cadenza.engine.recorder import Recorder
+from cadenza.engine.settling import RECOVERY_MS
+from cadenza.engine.sitting import Seat
+from cadenza.engine.thinking import Means, Thinking, Thought
+from cadenza.engine.waiting_room import Look, WaitingRoom
+from cadenza.ports.analyses import NextLook
+from cadenza.ports.planner import Briefing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelSettings:
+    """How much a panel takes on."""
+
+    concurrency: int = 32
+    """How many endpoints are thought about at a time."""
+    waiting: int = 10_000
+    """How many may wait."""
+
+
+DEFAULTS = PanelSettings()
+
+
+class Panel:
+    """Takes endpoints from its room as it can, one sitting of each planner at a time for each of them.
+
+    Planners that take long have a panel of their own, so that nobody waits for them.
+    """
+
+    def __init__(
+        self, seats: Sequence[Seat], *, means: Means, recorder: Recorder, settings: PanelSettings = DEFAULTS
+    ) -> None:
+        self.names = frozenset(seat.name for seat in seats)
+        self._seats = seats
+        self._means = means
+        self._recorder = recorder
+        self._settings = settings
+        self._room = WaitingRoom(settings.waiting)
+        self._briefer = Briefer(store=means.store, clock=means.clock, budget=means.budget)
+        self._thinking = Thinking(means, self._briefer)
+        self._busy: dict[EndpointKey, Look] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._called = asyncio.Event()
+        self._problem: BaseException | None = None
+
+    def put(self, look: Look) -> None:
+        """Let an endpoint be thought about, soon."""
+        self._room.put(look)
+        self._called.set()
+
+    @property
+    def waiting(self) -> int:
+        """How many endpoints wait."""
+        return len(self._room)
+
+    @property
+    def turned_away(self) -> int:
+        """How many were not thought about, for want of room."""
+        return self._room.turned_away
+
+    def oldest_page(self) -> int | None:
+        """The oldest page of the feed that is not dealt with."""
+        pages = [look.page for look in self._busy.values()]
+        oldest = self._room.oldest_page()
+        return min(pages if oldest is None else [*pages, oldest], default=None)
+
+    async def run(self) -> None:
+        """Think until cancelled."""
+        try:
+            while True:
+                await self._called.wait()
+                self._called.clear()
+                if self._problem is not None:
+                    raise self._problem
+                await self._serve()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self) -> None:
+        while looks := self._room.take(self._settings.concurrency - len(self._busy), self._busy.keys()):
+            self._busy |= {look.key: look for look in looks}
+            try:
+                briefings = await self._briefer.brief(looks)
+            except Unavailable as problem:
+                self._means.log.warning("something is unavailable", problem=problem.message)
+                self._give_back(looks)
+                await self._means.clock.sleep(RECOVERY_MS)
+                continue
+            for look in looks:
+                task = asyncio.create_task(self._consider(look, briefings.get(look.key)))
+                self._tasks.add(task)
+                task.add_done_callback(self._done)
+
+    def _give_back(self, looks: Sequence[Look]) -> None:
+        for look in looks:
+            del self._busy[look.key]
+            self.put(look)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._problem = task.exception()
+        self._called.set()
+
+    async def _consider(self, look: Look, briefing: Briefing | None) -> None:
+        """Let the planners think about an endpoint, record what came of it, and tell its siblings."""
+        try:
+            if briefing is None:
+                await self._recorder.keep([], [NextLook(look.key, planner) for planner in look.due])
+                return
+            thoughts = await self._thoughts(look, briefing)
+            analyses = [one.analysis for one in thoughts if one.analysis is not None]
+            await self._recorder.keep(analyses, [one.look for one in thoughts if one.look is not None])
+            self._tell_siblings(look, briefing, steered=any(one.sat.steered for one in thoughts))
+        except Unavailable as problem:
+            self._means.log.warning("something is unavailable", problem=problem.message)
+            await self._means.clock.sleep(RECOVERY_MS)
+            self.put(look)
+        finally:
+            del self._busy[look.key]
+
+    async def _thoughts(self, look: Look, briefing: Briefing) -> list[Thought]:
+        """What each planner that is to look makes of it, one after the other."""
+        thoughts = []
+        for seat in self._seats:
+            if look.is_for(seat.name):
+                due = seat.name in look.due
+                told = replace(briefing, trigger=look.why(seat.name, briefing.trigger))
+                thoughts.append(await self._thinking.think(seat, told, due=due))
+        return thoughts
+
+    def _tell_siblings(self, look: Look, briefing: Briefing, *, steered: bool) -> None:
+        """What one does concerns the others, once: what they do for its sake concerns nobody."""
+        ran = look.trigger in (Trigger.RUN, Trigger.FAILURE)
+        endpoint, recent, shown = briefing.endpoint, briefing.recent, self._means.shown
+        news = ran and concerns_siblings(endpoint, recent, shown)
+        if news or (steered and look.trigger is not Trigger.SIBLING):
+            for sibling in briefing.siblings.values():
+                self.put(Look(sibling.key, Trigger.SIBLING, look.page))
