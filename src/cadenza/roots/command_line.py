@@ -1,31 +1,98 @@
 """The program `cadenza`: the command line, with everything that it can start."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cadenza.surfaces.cli.app import run
-from cadenza.surfaces.cli.launchers import Finding, Launchers, Migration
+from cadenza.surfaces.cli.launchers import (
+    Backup,
+    Figures,
+    Finding,
+    Launchers,
+    Migration,
+    ReplayWish,
+    Restoration,
+)
+from cadenza.surfaces.cli.progress import Progress
+from cadenza.surfaces.cli.way import Asker, Way
 
 if TYPE_CHECKING:  # A command that is not given costs no imports.
+    from cadenza.sim.replay import Replayed
     from cadenza.sim.report import Report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command line; the exit code."""
     launchers = Launchers(
-        sim=launch_sim, up=launch_up, worker=launch_worker, migrate=launch_migrate, doctor=launch_doctor
+        sim=launch_sim,
+        replay=launch_replay,
+        up=launch_up,
+        api=launch_api,
+        worker=launch_worker,
+        planner=launch_planner,
+        mcp=launch_mcp,
+        migrate=launch_migrate,
+        doctor=launch_doctor,
+        backup=launch_backup,
+        restore=launch_restore,
+        bench=launch_bench,
+        office=launch_office,
+        now=now,
     )
     return run(launchers, sys.argv[1:] if arguments is None else arguments)
 
 
-def launch_sim(scenario: str, *, as_published: bool, step_seconds: int) -> "Report":
+@asynccontextmanager
+async def launch_office(way: Way) -> AsyncIterator[Asker]:
+    """Open the way to an office: behind a server if one is named, else on the database of the settings."""
+    from cadenza.roots.settings import read_settings
+    from cadenza.roots.way import USUAL_TENANT, server_of
+
+    settings = read_settings()
+    behind = server_of(settings, way)
+    if behind is not None:
+        from cadenza.roots.remote import remote_office
+
+        async with remote_office(*behind) as remote:
+            yield remote
+        return
+    from cadenza.roots.local import local_office, operator
+
+    async with local_office(settings, operator(way.tenant or USUAL_TENANT)) as local:
+        yield local
+
+
+def now() -> datetime:
+    """The present moment."""
+    from cadenza.adapters.clock import SystemClock
+
+    return SystemClock().now()
+
+
+def launch_sim(
+    scenario: str, *, as_published: bool, step_seconds: int, planner: str | None = None
+) -> "Report":
     """Simulate a scenario."""
     import asyncio
 
     from cadenza.sim.catalogue import simulate
 
-    return asyncio.run(simulate(scenario, as_published=as_published, step_s=step_seconds))
+    planners = None
+    if planner is not None:
+        from cadenza.roots.seating import planners_for
+
+        planners = planners_for(planner, scenario)
+    return asyncio.run(simulate(scenario, as_published=as_published, step_s=step_seconds, planners=planners))
+
+
+def launch_replay(wish: ReplayWish) -> "Replayed":
+    """Play recorded history under other policies."""
+    from cadenza.roots.replay import launch
+
+    return launch(wish)
 
 
 def launch_up(*, demo: bool, speed: float) -> int:
@@ -35,11 +102,32 @@ def launch_up(*, demo: bool, speed: float) -> int:
     return launch(demo=demo, speed=speed)
 
 
+def launch_api() -> int:
+    """Serve the API."""
+    from cadenza.roots.api import launch
+
+    return launch()
+
+
 def launch_worker() -> int:
     """Start one worker."""
-    from cadenza.roots.up import launch
+    from cadenza.roots.up import launch_worker
 
-    return launch(demo=False, speed=1)
+    return launch_worker()
+
+
+def launch_mcp(way: Way) -> int:
+    """Serve agents."""
+    from cadenza.roots.mcp import launch
+
+    return launch(way)
+
+
+def launch_planner() -> int:
+    """Start the planners."""
+    from cadenza.roots.planner import launch
+
+    return launch()
 
 
 def launch_migrate() -> Migration:
@@ -54,3 +142,24 @@ def launch_doctor() -> Sequence[Finding]:
     from cadenza.roots.upkeep import examine
 
     return examine()
+
+
+def launch_backup(path: str, *, overwrite: bool) -> Backup:
+    """Copy the database."""
+    from cadenza.roots.backup import backup
+
+    return Backup(**backup(path, overwrite=overwrite)._asdict())
+
+
+def launch_restore(path: str) -> Restoration:
+    """Put a copy back."""
+    from cadenza.roots.backup import restore
+
+    return Restoration(**restore(path)._asdict())
+
+
+def launch_bench(*, seconds: float, progress: Progress) -> Figures:
+    """Measure this machine."""
+    from cadenza.roots.bench import bench
+
+    return bench(seconds=seconds, progress=progress)

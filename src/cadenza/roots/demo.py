@@ -20,6 +20,7 @@ from cadenza.ports.store import Store
 from cadenza.sim.corrected import TENANT, ToolSteered, new_endpoint
 from cadenza.sim.flash_sale.policies import Sale
 from cadenza.sim.flash_sale.scenario import flash_sale
+from cadenza.sim.scenario import Scenario
 from cadenza.sim.steered import FOR_LONG
 from cadenza.sim.world import MINUTE_S, MINUTES, START, Measured, Series
 
@@ -38,10 +39,12 @@ class Stage:
 class FlashSale:
     """Answers requests with the state of a sale that begins anew every forty minutes."""
 
-    def __init__(self, *, store: Store, clock: Clock, log: Logger) -> None:
+    def __init__(
+        self, *, store: Store, clock: Clock, log: Logger, scenario: Scenario[Sale] | None = None
+    ) -> None:
         self._store, self._clock, self._log = store, clock, log
         self._cron = CronsimCron()
-        self._scenario = flash_sale()
+        self._scenario = scenario or flash_sale()
         self._series: Series[Sale] = Series()
         self._began = clock.now()
         steering = Steering(store=store, clock=clock, cron=self._cron, log=log)

@@ -24,6 +24,7 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
 from cadenza.roots.context import RunContext, Steerable
 from cadenza.roots.declaring import Options, Times, declared, interval_of
+from cadenza.roots.loops import run_to_end
 from cadenza.roots.settings import read_settings
 from cadenza.roots.stores import open_store
 from cadenza.roots.worker import Workshop, stop_on_signals, worker
@@ -100,7 +101,7 @@ class Cadenza:
 
     def run(self) -> None:
         """Run until SIGTERM or Ctrl-C, then let what runs finish."""
-        asyncio.run(self._run_until_stopped())
+        run_to_end(self._run_until_stopped())
 
     async def __aenter__(self) -> Self:
         loop = (await self._start()).loop

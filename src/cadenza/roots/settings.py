@@ -2,23 +2,38 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Annotated, Literal
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
+from cadenza.domain.checks import quoted
 from cadenza.domain.errors import InvalidRequest
 
 NOT_SETTINGS = ("CADENZA_SECRET_", "CADENZA_TEST_", "CADENZA_SOAK")
+LIKE_A_KEY = "CADENZA_SECRET_KEY"
+NOT_TOLD = frozenset({"database_url", "key", "secret_key", "secret_key_old"})
+NOTHING = "none"
+LISTS = ("allow_targets", "secret_env", "cors_origins", "trusted_proxies", "mcp_scopes")
 
 
 class Settings(BaseSettings):
     """Everything that can be set, with its default."""
 
-    model_config = SettingsConfigDict(env_prefix="CADENZA_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="CADENZA_",
+        env_file=".env",
+        env_parse_none_str=NOTHING,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
 
     database_url: str = "sqlite:///cadenza.db"
+    database_prepared: bool = True
     sqlite_synchronous: Literal["OFF", "NORMAL", "FULL", "EXTRA"] = "NORMAL"
     worker_concurrency: int = Field(default=100, ge=1, le=100_000)
     claim_limit: int = Field(default=500, ge=1, le=10_000)
@@ -30,12 +45,30 @@ class Settings(BaseSettings):
     keep_runs_days: int | None = Field(default=30, ge=1)
     keep_runs_count: int | None = Field(default=None, ge=1)
     health_port: int | None = Field(default=None, ge=0, le=65_535)
-    host: str = "127.0.0.1"
+    planner: bool = True
+    host: str = Field(default="127.0.0.1", min_length=1)
+    port: int = Field(default=8700, ge=0, le=65_535)
+    rate_per_minute: int = Field(default=6_000, ge=6, le=10_000_000)
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     demo_port: int = Field(default=8701, ge=0, le=65_535)
     allow_private_targets: bool = False
     allow_targets: Annotated[tuple[str, ...], NoDecode] = ()
+    server: str | None = None
+    key: SecretStr | None = None
+    mcp_scopes: Annotated[tuple[str, ...], NoDecode] = ("read",)
+    llm_model: str | None = Field(default=None, min_length=1)
+    llm_base_url: str | None = Field(default=None, min_length=1)
+    llm_pause_ms: int = Field(default=300_000, ge=0, le=86_400_000)
+    llm_timeout_ms: int = Field(default=60_000, ge=1_000, le=150_000)
+    llm_steps: int = Field(default=8, ge=2, le=50)
+    llm_input_tokens: int = Field(default=40_000, ge=4_000, le=1_000_000)
+    llm_output_tokens: int = Field(default=4_000, ge=500, le=100_000)
+    secret_key: SecretStr | None = None
+    secret_key_old: SecretStr | None = None
+    secret_env: Annotated[tuple[str, ...] | None, NoDecode] = None
 
-    @field_validator("allow_targets", mode="before")
+    @field_validator(*LISTS, mode="before")
     @classmethod
     def split(cls, value: object) -> object:
         """Names behind commas."""
@@ -50,12 +83,9 @@ class Settings(BaseSettings):
 def misspelt(environment: Mapping[str, str]) -> dict[str, str]:
     """Variables that look like settings and are none, with the setting that was perhaps meant."""
     known = [f"CADENZA_{name.upper()}" for name in Settings.model_fields]
-    strangers = [
-        name
-        for name in environment
-        if name.startswith("CADENZA_") and name not in known and not name.startswith(NOT_SETTINGS)
-    ]
-    return {name: next(iter(get_close_matches(name, known, 1)), "") for name in strangers}
+    strangers = [name for name in environment if name.startswith("CADENZA_") and name not in known]
+    wrong = [name for name in strangers if name.startswith(LIKE_A_KEY) or not name.startswith(NOT_SETTINGS)]
+    return {name: next(iter(get_close_matches(name, known, 1)), "") for name in wrong}
 
 
 def read_settings() -> Settings:
@@ -64,7 +94,29 @@ def read_settings() -> Settings:
         return Settings()
     except ValidationError as problem:
         first = problem.errors()[0]
-        name = "_".join(["CADENZA", *(str(part).upper() for part in first["loc"][:1])])
-        raise InvalidRequest(f"{name} is wrong: {first['msg']}.", name) from None
+        field = str(first["loc"][0])
+        name = f"CADENZA_{field.upper()}"
+        value = "its value" if field in NOT_TOLD else quoted(first["input"])
+        expected = _expected(Settings.model_fields[field])
+        raise InvalidRequest(f"{name} is wrong: {value} is not {expected}.", name) from None
     except (SettingsError, OSError, UnicodeError) as problem:
         raise InvalidRequest(f"The settings, or the file .env, cannot be read: {problem}.") from None
+
+
+def _expected(field: FieldInfo) -> str:
+    """What a setting takes, in words."""
+    if get_origin(field.annotation) is Literal:
+        return f"one of {', '.join(get_args(field.annotation))}"
+    kinds = get_args(field.annotation) or (field.annotation,)
+    if bool in kinds:
+        return "true or false"
+    taken = _number(field.metadata) if int in kinds else "a text with something in it"
+    return f"{taken}, nor {NOTHING}" if NoneType in kinds else taken
+
+
+def _number(bounds: list[Any]) -> str:
+    least = next((bound.ge for bound in bounds if hasattr(bound, "ge")), None)
+    most = next((bound.le for bound in bounds if hasattr(bound, "le")), None)
+    if most is None:
+        return f"a whole number of at least {least}"
+    return f"a whole number from {least} to {most}"

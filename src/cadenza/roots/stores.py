@@ -3,12 +3,17 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.ports.ids import Ids
 from cadenza.ports.log import Logger
 from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings
+
+if TYPE_CHECKING:  # Each kind of database costs its own imports.
+    from cadenza.adapters.sql.postgres.pool import PostgresPool
+    from cadenza.adapters.sql.sqlite.file import SqliteFile
 
 SQLITE, POSTGRES = "sqlite:///", ("postgresql://", "postgres://")
 
@@ -30,15 +35,30 @@ def check_url(url: str) -> str:
     return url
 
 
+def open_file(settings: Settings) -> "SqliteFile":
+    """The SQLite file of the settings."""
+    from cadenza.adapters.sql.sqlite.file import SqliteFile
+
+    path = Path(settings.database_url.removeprefix(SQLITE))
+    return SqliteFile(path, synchronous=settings.sqlite_synchronous)
+
+
+def open_pool(settings: Settings, *, size: int = 8) -> "PostgresPool":
+    """Connections to the PostgreSQL server of the settings, made when they are needed."""
+    try:
+        from cadenza.adapters.sql.postgres.pool import PostgresPool
+    except ModuleNotFoundError:
+        raise Unavailable("PostgreSQL needs the extra: install cadenza[postgres].") from None
+    return PostgresPool(settings.database_url, size=size, prepared=settings.database_prepared)
+
+
 @asynccontextmanager
 async def _sqlite(settings: Settings, ids: Ids) -> AsyncIterator[Store]:
     from cadenza.adapters.sql.migrate import migrate
-    from cadenza.adapters.sql.sqlite.file import SqliteFile
     from cadenza.adapters.sql.sqlite.store import SqliteStore
 
     await migrate(settings.database_url)
-    path = Path(settings.database_url.removeprefix(SQLITE))
-    store = SqliteStore(SqliteFile(path, synchronous=settings.sqlite_synchronous), ids)
+    store = SqliteStore(open_file(settings), ids)
     try:
         yield store
     finally:
@@ -47,15 +67,12 @@ async def _sqlite(settings: Settings, ids: Ids) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def _postgres(settings: Settings, ids: Ids, log: Logger) -> AsyncIterator[Store]:
-    try:
-        from cadenza.adapters.sql.postgres.pool import PostgresPool
-        from cadenza.adapters.sql.postgres.store import PostgresStore
-    except ModuleNotFoundError:
-        raise Unavailable("PostgreSQL needs the extra: install cadenza[postgres].") from None
+    pool = open_pool(settings)
     from cadenza.adapters.sql.migrate import check
+    from cadenza.adapters.sql.postgres.store import PostgresStore
 
     await check(settings.database_url)
-    store = PostgresStore(PostgresPool(settings.database_url), ids, log)
+    store = PostgresStore(pool, ids, log)
     try:
         yield store
     finally:

@@ -3,19 +3,25 @@
 import asyncio
 import os
 import shutil
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.http.reach import Reach
+from cadenza.adapters.http.secret_keys import KeyFile
+from cadenza.adapters.http.stored_secrets import Survey
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.quiet import NoLog
-from cadenza.adapters.sql.migrate import SQLITE, migrate, name_of, version
+from cadenza.adapters.sql.migrate import SQLITE, Migrated, migrate, name_of, version
 from cadenza.adapters.sql.migrations import HEAD
+from cadenza.domain.checks import quoted
 from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.errors import CadenzaError, NotFound
+from cadenza.domain.errors import CadenzaError, InvalidRequest, NotFound
+from cadenza.roots.secrets import environment_secrets, open_secrets, secret_keys
 from cadenza.roots.settings import Settings, misspelt, read_settings
-from cadenza.roots.stores import check_url, open_store
+from cadenza.roots.stores import check_url, open_pool, open_store
 from cadenza.surfaces.cli.launchers import Finding, Migration
 
 Check = Callable[[Settings], Awaitable[Finding]]
@@ -25,16 +31,27 @@ NOBODY = EndpointKey("doctor", "nobody")
 
 def bring_up_to_date() -> Migration:
     """Migrate the database of the settings."""
-    url = check_url(read_settings().database_url)
-    before, after = asyncio.run(migrate(url))
+    settings = read_settings()
+    url = check_url(settings.database_url)
+    before, after = asyncio.run(_brought_up_to_date(settings))
     return Migration(name_of(url), before, after)
+
+
+async def _brought_up_to_date(settings: Settings) -> Migrated:
+    """The schema, and the seals of secrets whose key is no longer the current one."""
+    migrated = await migrate(settings.database_url)
+    async with open_secrets(settings) as secrets:
+        await secrets.reseal()
+    return migrated
 
 
 def examine() -> list[Finding]:
     """Every check, also when one before it failed."""
     settings = read_settings()
     check_url(settings.database_url)
-    return asyncio.run(_all((_names, _schema, _store, _zones, _disk, _targets), settings))
+    return asyncio.run(
+        _all((_names, _schema, _store, _nudges, _secrets, _zones, _disk, _host, _targets), settings)
+    )
 
 
 async def _all(checks: Sequence[Check], settings: Settings) -> list[Finding]:
@@ -76,6 +93,56 @@ async def _store(settings: Settings) -> Finding:
     return Finding("store", passed=False, detail="It knows an endpoint that nobody made.")
 
 
+async def _nudges(settings: Settings) -> Finding:
+    """A lost call is no failure: workers look now and then."""
+    if settings.database_url.startswith(SQLITE):
+        return Finding("nudges", passed=True, detail="They wake the worker of this process at once.")
+    try:
+        heard = await _heard(settings)
+    except CadenzaError as problem:
+        return Finding("nudges", passed=False, detail=problem.message, advice="Is the database there?")
+    looking = f"The server does not pass them on: workers find them by looking, every {settings.poll_ms} ms."
+    return Finding("nudges", passed=True, detail="The server passes them on." if heard else looking)
+
+
+async def _heard(settings: Settings) -> bool:
+    pool = open_pool(settings, size=1)
+    from cadenza.adapters.sql.postgres.hearing import is_heard
+
+    try:
+        return await is_heard(pool, f"check {TimeOrderedIds().new()}")
+    finally:
+        await pool.close()
+
+
+async def _secrets(settings: Settings) -> Finding:
+    try:
+        environment_secrets(settings)
+        keys = secret_keys(settings)
+        found = Survey() if await _is_new(settings) else await _surveyed(settings)
+    except CadenzaError as problem:
+        return Finding("secrets", passed=False, detail=problem.message, advice="Mend that first.")
+    if found.closed:
+        detail = f"{found.closed} of {sum(found)} secrets open with none of the keys that are set."
+        advice = "Name the key that sealed them in CADENZA_SECRET_KEY_OLD, or bring the key file back."
+        return Finding("secrets", passed=False, detail=detail, advice=advice)
+    if isinstance(keys, KeyFile) and await asyncio.to_thread(lambda: keys.is_open_to_others):
+        detail = f"Others on this machine can read {keys.path}."
+        return Finding("secrets", passed=False, detail=detail, advice=f"Run chmod 600 {keys.path}.")
+    older = f", {found.stale} by an older key; cadenza migrate seals them anew" if found.stale else ""
+    return Finding("secrets", passed=True, detail=f"{sum(found)} are kept sealed{older}.")
+
+
+async def _is_new(settings: Settings) -> bool:
+    """Is there nothing yet that could be looked at without being changed?"""
+    return await version(settings.database_url) != HEAD
+
+
+async def _surveyed(settings: Settings) -> Survey:
+    async with open_secrets(settings) as secrets:
+        return await secrets.survey()
+
+
 async def _zones(_: Settings) -> Finding:
     noon = CronsimCron().next("0 12 * * *", datetime(2026, 7, 1, tzinfo=UTC), "Europe/Berlin")
     right = noon == datetime(2026, 7, 1, 10, tzinfo=UTC)
@@ -98,7 +165,29 @@ def _free_beside(path: str) -> int:
     return shutil.disk_usage(Path(path).absolute().parent).free
 
 
+async def _host(settings: Settings) -> Finding:
+    try:
+        await asyncio.to_thread(_listen_on, settings.host)
+    except (OSError, UnicodeError) as problem:
+        detail = f"CADENZA_HOST is {quoted(settings.host)}, where nothing can listen: {problem}."
+        advice = "Take an address of this machine, 127.0.0.1 or 0.0.0.0."
+        return Finding("host", passed=False, detail=detail, advice=advice)
+    return Finding("host", passed=True, detail=f"{settings.host} can be listened on.")
+
+
+def _listen_on(host: str) -> None:
+    """On any port, and only for a moment."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind, protocol) as probe:
+        probe.bind(address)
+
+
 async def _targets(settings: Settings) -> Finding:
+    try:
+        Reach(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
+    except InvalidRequest as problem:
+        detail = f"CADENZA_ALLOW_TARGETS is wrong: {problem.message}"
+        return Finding("targets", passed=False, detail=detail, advice="Write 10.0.0.0/8, host or host:port.")
     open_to = "any address" if settings.allow_private_targets else "public addresses"
     allowed = f" and {', '.join(settings.allow_targets)}" if settings.allow_targets else ""
     return Finding("targets", passed=True, detail=f"HTTP targets may reach {open_to}{allowed}.")

@@ -5,15 +5,15 @@ import gc
 import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch import DispatcherByTarget
 from cadenza.adapters.http.dispatcher import HttpDispatcher
-from cadenza.adapters.http.secrets import EnvironmentSecrets
 from cadenza.adapters.http.settings import HttpSettings
-from cadenza.adapters.quiet import NoQuota, NoTelemetry
+from cadenza.adapters.quiet import NoTelemetry
+from cadenza.adapters.quota import CountedQuota
 from cadenza.engine.execution import Executor
 from cadenza.engine.loop import Loop, LoopSettings
 from cadenza.engine.scheduler import Scheduler, SchedulerSettings
@@ -21,6 +21,8 @@ from cadenza.engine.sweeper import Sweeper
 from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger
 from cadenza.ports.store import Store
+from cadenza.ports.telemetry import Telemetry
+from cadenza.roots.secrets import for_targets, open_secrets
 from cadenza.roots.settings import Settings
 
 
@@ -32,6 +34,7 @@ class Workshop:
     clock: Clock
     log: Logger
     callables: CallableDispatcher
+    telemetry: Telemetry = field(default_factory=NoTelemetry)
 
 
 @asynccontextmanager
@@ -39,12 +42,13 @@ async def worker(settings: Settings, shop: Workshop) -> AsyncIterator[Loop]:
     """A loop that is ready to run."""
     async with AsyncExitStack() as stack:
         reach = HttpSettings(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
+        secrets = for_targets(settings, await stack.enter_async_context(open_secrets(settings)))
         http = await stack.enter_async_context(
-            HttpDispatcher(secrets=EnvironmentSecrets(), clock=shop.clock, settings=reach)
+            HttpDispatcher(secrets=secrets, clock=shop.clock, settings=reach)
         )
         executor = Executor(
             dispatcher=DispatcherByTarget(http=http, callables=shop.callables),
-            quota=NoQuota(),
+            quota=CountedQuota(shop.store, shop.clock),
             clock=shop.clock,
         )
         yield _loop(settings, shop, executor)
@@ -57,7 +61,7 @@ def _loop(settings: Settings, shop: Workshop, executor: Executor) -> Loop:
         executor=executor,
         clock=shop.clock,
         cron=cron,
-        telemetry=NoTelemetry(),
+        telemetry=shop.telemetry,
         log=shop.log,
         settings=SchedulerSettings(
             claim_limit=settings.claim_limit,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.sim.checks import Judges, examine
@@ -13,10 +13,12 @@ from cadenza.sim.flash_sale.policies import AS_PUBLISHED
 from cadenza.sim.flash_sale.scenario import flash_sale
 from cadenza.sim.loop import STEP_S, play
 from cadenza.sim.parity import Reference, compared
+from cadenza.sim.planned import play_planned
 from cadenza.sim.published import PublishedStage
 from cadenza.sim.recording import Recording
 from cadenza.sim.report import Mode, Report
 from cadenza.sim.scenario import Scenario
+from cadenza.sim.stepwise import Seating
 from cadenza.sim.system_resources import checks as host_checks
 from cadenza.sim.system_resources.scenario import system_resources
 
@@ -49,15 +51,29 @@ CATALOGUE = {
 }
 
 
-async def simulate(name: str, *, as_published: bool = False, step_s: int = STEP_S) -> Report:
+class Planners(NamedTuple):
+    """Who steers in the place of a scenario's policies."""
+
+    name: str
+    seating: Seating
+
+
+async def simulate(
+    name: str, *, as_published: bool = False, step_s: int = STEP_S, planners: Planners | None = None
+) -> Report:
     """Play a scenario and judge it; the published model is always played, and held against its reference."""
     if name not in CATALOGUE:
         raise NotFound(f"There is no scenario {name!r}; there are {', '.join(CATALOGUE)}.")
     _check_step(step_s, as_published=as_published)
+    if as_published and planners is not None:
+        raise InvalidRequest("The published rules have no planner but their own.", "planner")
     entry = CATALOGUE[name]
     published = await play_published(entry.published())
     if as_published:
         mode, recording, judges = Mode.AS_PUBLISHED, published, entry.published_checks
+    elif planners is not None:
+        recording = await play_planned(entry.corrected(), planners.seating, step_s=step_s)
+        mode, judges = Mode.PLANNED, entry.checks
     else:
         recording = await play_corrected(entry.corrected(), step_s=step_s)
         mode, judges = Mode.CORRECTED, entry.checks
@@ -67,6 +83,7 @@ async def simulate(name: str, *, as_published: bool = False, step_s: int = STEP_
         recording=recording,
         checks=examine(recording, judges),
         parity=compared(published, entry.reference),
+        planner=None if planners is None else planners.name,
     )
 
 

@@ -14,14 +14,16 @@ from cadenza.domain.due import due
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.policy import Guard
 from cadenza.domain.run import Claim, Outcome, RunStatus
+from cadenza.domain.target import Json
 from cadenza.engine.execution import Executor
 from cadenza.engine.scheduler import Scheduler
 from cadenza.engine.steering import Steering, Tools, call_tool
 from cadenza.engine.sweeper import Sweeper
+from cadenza.ports.catalog import Page
 from cadenza.ports.clock import Clock
 from cadenza.ports.cron import Cron
 from cadenza.ports.log import Logger
-from cadenza.ports.store import EndpointStore, Page, Store
+from cadenza.ports.store import EndpointStore, Store
 from cadenza.sim.recording import DueSlot, History, Played
 from cadenza.sim.scenario import DORMANT_UNTIL, Scenario, SimulatedEndpoint
 from cadenza.sim.steered import FOR_LONG, Steered
@@ -104,12 +106,15 @@ class WorldDispatcher(Generic[Sample]):
 
     async def execute(self, claim: Claim) -> Outcome:
         stage, endpoint = self._stage, self._table[claim.endpoint.name]
+        response: Json = None
         if endpoint.measures:
             now = stage.clock.now()
-            stage.series.add(endpoint.name, Measured(now, stage.scenario.world.sample(now)))
+            sample = stage.scenario.world.sample(now)
+            stage.series.add(endpoint.name, Measured(now, sample))
+            response = stage.answered(sample)
         if endpoint.rests:
             await stage.steered[endpoint.name].pause(FOR_LONG)
-        return Outcome(RunStatus.SUCCESS, stage.scenario.run_ms)
+        return Outcome(RunStatus.SUCCESS, stage.scenario.run_ms, response=response)
 
 
 class EngineStage(Generic[Sample]):
@@ -121,7 +126,8 @@ class EngineStage(Generic[Sample]):
         self.series: Series[Sample] = Series()
         self.runs: list[Played] = []
         self.store: Store = MemoryStore(FakeIds())
-        ports = Ports(store=self.store, clock=self.clock, cron=CronsimCron(), log=NoLog())
+        self.log: Logger = NoLog()
+        ports = Ports(store=self.store, clock=self.clock, cron=CronsimCron(), log=self.log)
         self.steering = Steering(**ports)
         self._cron = ports["cron"]
         self.steered: Mapping[str, Steered[Sample]] = {
@@ -133,10 +139,19 @@ class EngineStage(Generic[Sample]):
         self._sweeper = Sweeper(**ports)
         self._due: dict[DueSlot, None] = {}
 
+    def answered(self, _: Sample) -> Json:
+        """What a run that took a sample answers; policies read the series, so nobody reads this."""
+        return None
+
+    def planned(self, endpoint: Endpoint) -> Endpoint:
+        """An endpoint with what planners may do to it; here, its policy steers and nobody else."""
+        return endpoint
+
     async def open(self) -> None:
         now = self.clock.now()
         for endpoint in self.scenario.endpoints:
-            await self.store.add(created(new_endpoint(endpoint), now=now, cron=self._cron, start_now=True))
+            planned = self.planned(new_endpoint(endpoint))
+            await self.store.add(created(planned, now=now, cron=self._cron, start_now=True))
 
     async def tick(self) -> None:
         await self._tick()

@@ -6,35 +6,83 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
-from cadenza.domain.errors import CadenzaError
+from cadenza.domain.errors import CadenzaError, InvalidRequest
+from cadenza.surfaces.cli.answers import Answers
+from cadenza.surfaces.cli.bench import show_figures
+from cadenza.surfaces.cli.commands import Commands, register
+from cadenza.surfaces.cli.completion import add_completion
+from cadenza.surfaces.cli.config import Config
 from cadenza.surfaces.cli.exits import Exit, exit_code
+from cadenza.surfaces.cli.groups import add_groups
 from cadenza.surfaces.cli.launchers import Launchers
 from cadenza.surfaces.cli.sim import sim_app
 from cadenza.surfaces.cli.stdout import write
-from cadenza.surfaces.cli.upkeep import show_findings, show_migration
+from cadenza.surfaces.cli.upkeep import show_backup, show_findings, show_migration, show_restoration
+from cadenza.surfaces.cli.way import Key, Server, Tenant, Way
 
 Demo = Annotated[
     bool,
     Parameter(help="Load the flash-sale endpoints against a built-in world, to have something to watch."),
 ]
 Json = Annotated[bool, Parameter(help="Print one JSON document.")]
+BackupFile = Annotated[str, Parameter(help="The file of the backup.")]
+Overwrite = Annotated[bool, Parameter(help="Write over a file that is there.")]
+Seconds = Annotated[float, Parameter(help="How long to measure.")]
 Speed = Annotated[float, Parameter(help="How many times as fast as real time the demo's world moves.")]
 
 
-def build(launchers: Launchers) -> App:
-    """Every command; a new one is registered here, with an example and a launcher of its own."""
+def build(launchers: Launchers, words: Sequence[str] | None = None) -> App:
+    """Every command; for a command line that is known, only as much as it needs."""
     app = _bare()
-    app.command(sim_app(launchers.sim))
+    app.command(sim_app(launchers))
+    _add_operations(app, launchers, words)
+    _add_roles(app, launchers)
+    _add_upkeep(app, launchers)
+    add_completion(app)
+    return app
+
+
+def _add_operations(app: App, launchers: Launchers, words: Sequence[str] | None) -> None:
+    """What asks an office."""
+
+    def there(kind: type[Commands]) -> Commands:
+        return kind(launchers.office, launchers.now)
+
+    add_groups(app, there, words)
+    register(app, there(Answers), there(Config))
+
+
+def _add_roles(app: App, launchers: Launchers) -> None:
+    """What serves until it is stopped."""
 
     @app.command(help_epilogue="Example: cadenza up --demo")
     def up(*, demo: Demo = False, speed: Speed = 1.0) -> int:
         """Start everything in one process, and serve until stopped."""
         return launchers.up(demo=demo, speed=speed)
 
+    @app.command(help_epilogue="Example: CADENZA_PORT=8700 cadenza api")
+    def api() -> int:
+        """Serve the API until it is stopped; on PostgreSQL, any number may run."""
+        return launchers.api()
+
     @app.command(help_epilogue="Example: CADENZA_DATABASE_URL=postgresql://localhost/cadenza cadenza worker")
     def worker() -> int:
         """Run one worker until it is stopped; on PostgreSQL, any number may run."""
         return launchers.worker()
+
+    @app.command(help_epilogue="Example: CADENZA_DATABASE_URL=postgresql://localhost/cadenza cadenza planner")
+    def planner() -> int:
+        """Run the planners until they are stopped; of several processes, one acts at a time."""
+        return launchers.planner()
+
+    @app.command(help_epilogue="Example: CADENZA_MCP_SCOPES=steer cadenza mcp")
+    def mcp(*, server: Server = None, key: Key = None, tenant: Tenant = None) -> int:
+        """Serve agents over standard input and output, with the scopes of CADENZA_MCP_SCOPES."""
+        return launchers.mcp(Way(server=server, key=key, tenant=tenant))
+
+
+def _add_upkeep(app: App, launchers: Launchers) -> None:
+    """What looks after the database and the machine."""
 
     @app.command(help_epilogue="Example: cadenza migrate --json")
     def migrate(*, json: Json = False) -> int:
@@ -46,17 +94,30 @@ def build(launchers: Launchers) -> App:
         """Check settings, database and surroundings, and advise. Exits with 1 when a check fails."""
         return show_findings(launchers.doctor(), as_json=json)
 
-    return app
+    @app.command(help_epilogue="Example: cadenza backup cadenza-backup.db")
+    def backup(path: BackupFile, /, *, overwrite: Overwrite = False, json: Json = False) -> int:
+        """Write a sound copy of the SQLite file, also while it is used."""
+        return show_backup(lambda: launchers.backup(path, overwrite=overwrite), as_json=json)
+
+    @app.command(help_epilogue="Example: cadenza restore cadenza-backup.db")
+    def restore(path: BackupFile, /, *, json: Json = False) -> int:
+        """Put a backup in the place of the SQLite file, also while it is used; what was there is kept."""
+        return show_restoration(lambda: launchers.restore(path), as_json=json)
+
+    @app.command(help_epilogue="Example: cadenza bench --seconds 5 --json")
+    def bench(*, seconds: Seconds = 5.0, json: Json = False) -> int:
+        """Measure what this machine does in a second, on a temporary SQLite file."""
+        return show_figures(launchers.bench, seconds, as_json=json)
 
 
 def run(launchers: Launchers, arguments: Sequence[str]) -> int:
     """Carry out one command line; its exit code. Wrong use costs a sentence, and no traceback."""
     try:
-        answer = build(launchers)(list(arguments))
+        answer = build(launchers, arguments)(list(arguments))
     except CycloptsError as error:
         return _refused(str(error), Exit.WRONG_USE)
     except CadenzaError as error:
-        return _refused(error.message, exit_code(error))
+        return _refused(_spoken(error), exit_code(error))
     except KeyboardInterrupt:
         return _refused("Interrupted", Exit.INTERRUPTED)
     except SystemExit as stop:
@@ -76,11 +137,25 @@ def _bare() -> App:
         help_epilogue="Example: cadenza sim flash-sale",
         help_format="plaintext",  # Markdown would cost a fifth of the time that help takes.
         version=_version,
-        default_parameter=Parameter(negative=()),
+        default_parameter=Parameter(negative=(), show_default=_default),
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
     )
+
+
+def _default(value: object) -> str | None:
+    """What is worth telling of a default: a flag that is not given, or an empty list, goes without saying."""
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or None
+    return None if value is False or value is None else str(value)
+
+
+def _spoken(error: CadenzaError) -> str:
+    """Everything that is at fault, if several things are."""
+    if not isinstance(error, InvalidRequest) or len(error.faults) <= 1:
+        return error.message
+    return "; ".join(f"{fault.field}: {fault.message.removesuffix('.')}" for fault in error.faults)
 
 
 def _refused(sentence: str, code: Exit) -> int:

@@ -2,17 +2,44 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from cadenza.surfaces.cli.progress import Progress
+from cadenza.surfaces.cli.way import OfficeLauncher, Way
+
 if TYPE_CHECKING:  # Only for its name: importing it costs more time than `cadenza --help` has.
+    from cadenza.sim.replay import Replayed
     from cadenza.sim.report import Report
 
 
 class SimLauncher(Protocol):
     """Simulates a scenario."""
 
-    def __call__(self, scenario: str, *, as_published: bool, step_seconds: int) -> "Report":
-        """The report; InvalidRequest if the step does not fit."""
+    def __call__(
+        self, scenario: str, *, as_published: bool, step_seconds: int, planner: str | None
+    ) -> "Report":
+        """The report; InvalidRequest if the step or the planner does not fit."""
+        ...
+
+
+class ReplayWish(NamedTuple):
+    """What is to be replayed: one endpoint, or all of a job, under which policies."""
+
+    endpoint: str | None
+    job: str | None
+    policies: Sequence[str]
+    since: datetime | None
+    most: int
+    """So many recorded runs of each endpoint, the newest."""
+    tenant: str | None = None
+
+
+class ReplayLauncher(Protocol):
+    """Plays recorded history under other policies."""
+
+    def __call__(self, wish: ReplayWish) -> "Replayed":
+        """How it went, and how it would have gone."""
         ...
 
 
@@ -24,12 +51,64 @@ class UpLauncher(Protocol):
         ...
 
 
+class Figures(NamedTuple):
+    """What this machine does in a second, and what it costs."""
+
+    plans_per_second: int
+    """Next runs that the governor decides, half of them with hints."""
+    cycles_per_second: int
+    """Endpoints claimed, run, recorded and planned, on an SQLite file."""
+    cpu_us_per_cycle: float
+
+
+class BenchLauncher(Protocol):
+    """Measures."""
+
+    def __call__(self, *, seconds: float, progress: Progress) -> Figures:
+        """The figures, after so many seconds."""
+        ...
+
+
 class Migration(NamedTuple):
     """The version of a schema, before and after; None if there was none."""
 
     database: str
     before: str | None
     after: str
+
+
+class Backup(NamedTuple):
+    """A backup that was written."""
+
+    database: str
+    path: str
+    bytes: int
+    endpoints: int
+    version: str
+    note: str
+    """What is not in it."""
+
+
+class Restoration(NamedTuple):
+    """A database that is again what it was."""
+
+    database: str
+    path: str
+    endpoints: int
+    before: str
+    after: str
+    kept: str | None
+    """Where what was there is kept."""
+    note: str
+    """What is still to do."""
+
+
+class BackupLauncher(Protocol):
+    """Copies the database."""
+
+    def __call__(self, path: str, *, overwrite: bool) -> Backup:
+        """What was written; Conflict if a file is in the way."""
+        ...
 
 
 class Finding(NamedTuple):
@@ -46,7 +125,16 @@ class Launchers:
     """One for each command that starts something."""
 
     sim: SimLauncher
+    replay: ReplayLauncher
     up: UpLauncher
+    api: Callable[[], int]
     worker: Callable[[], int]
+    planner: Callable[[], int]
+    mcp: Callable[[Way], int]
     migrate: Callable[[], Migration]
     doctor: Callable[[], Sequence[Finding]]
+    backup: BackupLauncher
+    restore: Callable[[str], Restoration]
+    bench: BenchLauncher
+    office: OfficeLauncher
+    now: Callable[[], datetime]

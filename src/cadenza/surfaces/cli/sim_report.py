@@ -28,7 +28,7 @@ def report_parts(report: Report) -> Iterator[RenderableType]:
     if recording.skipped():
         yield _skipped(recording)
     if report.checks:
-        yield _checks(report.checks)
+        yield _checks(report)
     yield Text(report.parity.sentence, style="red" if report.parity.equal is False else "")
     yield _verdict(report)
 
@@ -37,7 +37,8 @@ def _headline(report: Report) -> Text:
     recording = report.recording
     minutes, runs = len(recording.snapshots), len(recording.runs)
     facts = f"{minutes} minutes in steps of {report.step_s} s, {runs} runs"
-    return Text.assemble((recording.scenario.name, "bold"), f", {report.mode}: {facts}")
+    steered = report.mode if report.planner is None else f"steered by {report.planner}"
+    return Text.assemble((recording.scenario.name, "bold"), f", {steered}: {facts}")
 
 
 def _phase(name: str, snapshots: list[Snapshot], columns: tuple[Column, ...]) -> Group:
@@ -90,20 +91,27 @@ def _skipped(recording: Recording) -> Group:
     return _titled("slots without a run", table)
 
 
-def _checks(checks: tuple[Check, ...]) -> Group:
+def _checks(report: Report) -> Group:
     table = _table()
     table.add_column("verdict", no_wrap=True)
     table.add_column("check", overflow="fold")
     table.add_column("measured", overflow="fold")
-    for check in checks:
-        verdict = Text("passed", style="green") if check.passed else Text("FAILED", style="bold red")
-        table.add_row(verdict, check.name, check.detail)
+    for check in report.checks:
+        table.add_row(_checked(check, judged=report.judged), check.name, check.detail)
     return _titled("checks", table)
+
+
+def _checked(check: Check, *, judged: bool) -> Text:
+    if check.passed:
+        return Text("passed", style="green")
+    return Text("FAILED", style="bold red") if judged else Text("not so")
 
 
 def _verdict(report: Report) -> Text:
     passed = sum(check.passed for check in report.checks)
     line = f"{passed} of {len(report.checks)} checks passed" if report.checks else "no checks in this mode"
+    if not report.judged:
+        line += "; they were made for the policies, and a planner is only measured by them"
     return Text(line, style="bold green" if report.passed else "bold red")
 
 

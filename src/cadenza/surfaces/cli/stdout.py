@@ -8,23 +8,40 @@ from typing import Any
 from cadenza.domain.errors import Unavailable
 
 
-def write(text: str) -> None:
-    """Write a text; a reader who has left misses the rest, and that is no failure."""
+def write(text: str) -> bool:
+    """Write a text. A reader who has left misses the rest, and that is no failure; was it still there?"""
     if sys.stdout is None:
         raise Unavailable("Standard output is closed.")
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(text if _writable(text) else _plainer(text))
         sys.stdout.flush()
     except BrokenPipeError:
         # What is still buffered would complain when the program ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
     except OSError as problem:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise Unavailable(f"Standard output cannot be written: {problem.strerror}.") from None
+    return True
 
 
 def write_json(document: Mapping[str, Any]) -> None:
     """Write one JSON document."""
-    import orjson
+    import json
 
-    write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    write((text if _writable(text) else json.dumps(document, indent=2)) + "\n")
+
+
+def _writable(text: str) -> bool:
+    """Does the output know all of these characters?"""
+    try:
+        text.encode(sys.stdout.encoding or "ascii", sys.stdout.errors or "strict")
+    except UnicodeError:
+        return False
+    return True
+
+
+def _plainer(text: str) -> str:
+    encoding = sys.stdout.encoding or "ascii"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -20,7 +20,7 @@ def show(*parts: RenderableType) -> None:
     try:
         with console.capture() as captured:
             for part in parts:
-                console.print(part)
+                console.print(part, crop=False)  # What may not be broken is longer than the line.
     except OSError as problem:
         raise Unavailable(f"Standard output cannot be written: {problem.strerror}.") from None
     write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))

@@ -1,9 +1,10 @@
-"""`cadenza migrate` and `cadenza doctor`: the schema, and a self-check with advice."""
+"""`cadenza migrate`, `doctor`, `backup` and `restore`: what looks after the database."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cadenza.surfaces.cli.exits import Exit
-from cadenza.surfaces.cli.launchers import Finding, Migration
+from cadenza.surfaces.cli.launchers import Backup, Finding, Migration, Restoration
+from cadenza.surfaces.cli.progress import working
 from cadenza.surfaces.cli.stdout import write, write_json
 
 
@@ -27,6 +28,31 @@ def show_findings(findings: Sequence[Finding], *, as_json: bool) -> int:
     else:
         write("".join(_line(finding) for finding in findings))
     return Exit.DONE if passed else Exit.FAILED_CHECK
+
+
+def show_backup(copy: Callable[[], Backup], *, as_json: bool) -> int:
+    """Back up, and tell what is where."""
+    with working("backing up"):
+        done = copy()
+    if as_json:
+        write_json(done._asdict())
+    else:
+        size = f"{done.endpoints:,} endpoints, {done.bytes:,} bytes, tables of version {done.version}"
+        write(f"{done.database} is copied to {done.path}: {size}.\n{done.note}\n")
+    return Exit.DONE
+
+
+def show_restoration(put_back: Callable[[], Restoration], *, as_json: bool) -> int:
+    """Restore, and tell what is where."""
+    with working("restoring"):
+        done = put_back()
+    if as_json:
+        write_json(done._asdict())
+    else:
+        kept = f" What was there is in {done.kept}." if done.kept else ""
+        note = f"{done.note}\n" if done.note else ""
+        write(f"{done.database} is again as in {done.path}: {done.endpoints:,} endpoints.{kept}\n{note}")
+    return Exit.DONE
 
 
 def _line(finding: Finding) -> str:

@@ -1,0 +1,1 @@
+"""What the outside may ask: one command, one handler, one view each."""

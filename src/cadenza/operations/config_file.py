@@ -1,0 +1,156 @@
+"""Configuration files: YAML, or JSON, read with the line of every part, and written for people."""
+
+import re
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import yaml
+
+from cadenza.domain.errors import Fault, InvalidRequest
+
+LARGEST = 8 * 1024 * 1024
+DEEPEST = 80
+MOST_PARTS = 500_000
+LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+NULL = re.compile(r"|~|null|Null|NULL")
+TRUE = re.compile(r"true|True|TRUE")
+FALSE = re.compile(r"false|False|FALSE")
+WHOLE = re.compile(r"[-+]?[0-9]{1,40}")
+BROKEN = re.compile(r"[-+]?(?:\.[0-9]{1,40}|[0-9]{1,40}(?:\.[0-9]{0,40})?)(?:[eE][-+]?[0-9]{1,3})?")
+BEFORE = (yaml.StreamStartEvent, yaml.DocumentStartEvent)
+ENDS = (yaml.SequenceEndEvent, yaml.MappingEndEvent)
+
+
+class ConfigFile:
+    """A configuration that was read, and the lines on which its parts stand."""
+
+    def __init__(self, text: str) -> None:
+        reader = _Reader(text)
+        self.document: dict[str, Any] = reader.document()
+        self._lines = reader.lines
+
+    def line(self, path: str) -> int:
+        """The line of a part such as `jobs.0.endpoints.2.guard`, or of the nearest part around it."""
+        around = list(accumulate(path.split("."), "{}.{}".format))
+        return next((self._lines[one] for one in reversed(around) if one in self._lines), 1)
+
+    def located(self, problem: InvalidRequest) -> InvalidRequest:
+        """What was refused, with the line of every fault."""
+        faults = [Fault(f"line {self.line(one.field)}, {one.field}", one.message) for one in problem.faults]
+        if not faults:
+            return problem
+        sentence = " ".join(f"{fault.field}: {fault.message}" for fault in faults)
+        return InvalidRequest(sentence, problem.field, faults)
+
+
+class _Anchored(NamedTuple):
+    """A value that can be referred to, and of how many parts it is made."""
+
+    value: Any
+    parts: int
+
+
+class _Reader:
+    """Reads one document, strictly: YAML 1.2's own values, each key once, no tags, nothing endless.
+
+    It goes by events, because the library's own trees overflow the stack on what is nested deeply.
+    """
+
+    def __init__(self, text: str) -> None:
+        if len(text) > LARGEST:
+            raise InvalidRequest(f"The file has {len(text)} characters; at most {LARGEST} are taken.")
+        self._events: Iterator[Any] = yaml.parse(text, Loader=LOADER)
+        self._anchors: dict[str, _Anchored] = {}
+        self._parts = 0
+        self.lines: dict[str, int] = {}
+
+    def document(self) -> dict[str, Any]:
+        """The only document, which is a mapping."""
+        try:
+            first = next(one for one in self._events if not isinstance(one, BEFORE))
+            if not isinstance(first, yaml.MappingStartEvent):
+                raise InvalidRequest("The file must begin with `version: 1` and `jobs:`.", "body")
+            document: dict[str, Any] = self._value(first, ())
+            if any(isinstance(one, yaml.DocumentStartEvent) for one in self._events):
+                raise InvalidRequest("The file must hold one document, not several.", "body")
+        except yaml.YAMLError as problem:
+            raise InvalidRequest(_explained(problem), "body") from None
+        return document
+
+    def _value(self, event: Any, path: tuple[str, ...]) -> Any:
+        """The value that begins with an event."""
+        line = event.start_mark.line + 1
+        before = self._count(line)
+        if len(path) > DEEPEST:
+            raise InvalidRequest(f"Line {line} is nested more than {DEEPEST} levels deep.", "body")
+        if isinstance(event, yaml.AliasEvent):
+            return self._referred(event.anchor, line)
+        if event.tag not in (None, "!"):
+            raise InvalidRequest(f"Line {line} has a tag, {event.tag}; only plain values are taken.", "body")
+        value = self._begun(event, path)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Anchored(value, self._parts - before)
+        return value
+
+    def _begun(self, event: Any, path: tuple[str, ...]) -> Any:
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(path)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return [self._part(one, (*path, str(place))) for place, one in enumerate(self._until_end())]
+        return _scalar(event.value) if event.implicit[0] else event.value
+
+    def _mapping(self, path: tuple[str, ...]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for event in self._until_end():
+            line = event.start_mark.line + 1
+            key = event.value if isinstance(event, yaml.ScalarEvent) else None
+            if key is None:
+                raise InvalidRequest(f"Line {line} has a key that is no text.", "body")
+            if key in found:
+                raise InvalidRequest(f"Line {line} says {key} a second time.", ".".join((*path, key)))
+            self.lines[".".join((*path, key))] = line
+            found[key] = self._value(next(self._events), (*path, key))
+        return found
+
+    def _part(self, event: Any, path: tuple[str, ...]) -> Any:
+        self.lines[".".join(path)] = event.start_mark.line + 1
+        return self._value(event, path)
+
+    def _until_end(self) -> Iterator[Any]:
+        for event in self._events:
+            if isinstance(event, ENDS):
+                return
+            yield event
+
+    def _referred(self, anchor: str | None, line: int) -> Any:
+        if anchor is None or anchor not in self._anchors:
+            raise InvalidRequest(f"Line {line} refers to {anchor}, which is not finished before it.", "body")
+        value, parts = self._anchors[anchor]
+        self._count(line, parts)
+        return value
+
+    def _count(self, line: int, parts: int = 1) -> int:
+        """Count what was read, references too; how much it was before."""
+        before, self._parts = self._parts, self._parts + parts
+        if self._parts > MOST_PARTS:
+            raise InvalidRequest(f"Up to line {line} there are more than {MOST_PARTS} values.", "body")
+        return before
+
+
+def _scalar(text: str) -> Any:
+    """A plain word as YAML 1.2 reads it: `no` and `2030-01-01` are texts."""
+    if NULL.fullmatch(text):
+        return None
+    if TRUE.fullmatch(text) or FALSE.fullmatch(text):
+        return text.lower() == "true"
+    if WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if BROKEN.fullmatch(text) else text
+
+
+def _explained(problem: yaml.YAMLError) -> str:
+    mark = getattr(problem, "problem_mark", None)
+    place = "The file" if mark is None else f"Line {mark.line + 1}"
+    why = getattr(problem, "problem", None) or getattr(problem, "reason", None) or "it is not YAML"
+    return f"{place} cannot be read: {why}."

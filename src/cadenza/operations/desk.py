@@ -1,0 +1,58 @@
+"""What a handler has at hand while it serves one caller."""
+
+from dataclasses import dataclass, field
+
+from cadenza.domain.access import Caller
+from cadenza.domain.endpoint import EndpointKey
+from cadenza.engine.execution import Executor
+from cadenza.engine.steering import Steering
+from cadenza.operations.door import Door
+from cadenza.ports.clock import Clock
+from cadenza.ports.cron import Cron
+from cadenza.ports.ids import Ids
+from cadenza.ports.keys import Mint
+from cadenza.ports.log import Logger
+from cadenza.ports.rules import Expressions
+from cadenza.ports.secrets import SecretStore
+from cadenza.ports.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supplies:
+    """What all desks share."""
+
+    store: Store
+    clock: Clock
+    cron: Cron
+    ids: Ids
+    mint: Mint
+    log: Logger
+    executor: Executor
+    """For trials, which no quota counts."""
+    secrets: SecretStore
+    steering: Steering
+    expressions: Expressions
+    """The language of rules."""
+    door: Door = field(default_factory=Door)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One caller, served."""
+
+    supplies: Supplies
+    caller: Caller
+
+    @property
+    def store(self) -> Store:
+        """Where everything is kept."""
+        return self.supplies.store
+
+    @property
+    def tenant_id(self) -> str:
+        """In whose name everything is done here."""
+        return self.caller.tenant_id
+
+    def key(self, endpoint_id: str) -> EndpointKey:
+        """The key of an endpoint: always the caller's own."""
+        return EndpointKey(self.caller.tenant_id, endpoint_id)

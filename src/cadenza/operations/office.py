@@ -1,0 +1,75 @@
+"""The one door: every surface asks here, and what is checked for one is checked for all."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from cadenza.domain.access import Caller
+from cadenza.domain.errors import Fault, InvalidRequest, NotFound
+from cadenza.domain.rules import STEPS
+from cadenza.operations.desk import Desk, Supplies
+from cadenza.operations.door import caller_of
+from cadenza.operations.keys import opening
+from cadenza.operations.operation import AnyOperation, View
+from cadenza.operations.table import BY_NAME
+
+KINDS = frozenset({"every", "cron", "once", "http", "callable", "prompt", *STEPS})
+KINDRED = frozenset({"baseline", "target", "then", "relax"})
+"""Parts that are of one kind or another."""
+
+
+class Office:
+    """Takes what is asked, checks the caller and the words, and has it done."""
+
+    def __init__(self, supplies: Supplies) -> None:
+        self.supplies = supplies
+
+    async def admit(self, token: str) -> Caller | None:
+        """The caller behind a key; who came in a moment ago is not looked up again."""
+        door, now = self.supplies.door, self.supplies.clock.now()
+        caller = door.known(token, now)
+        if caller is not None:
+            return caller
+        turn = door.turn
+        key = await opening(self.supplies.store, token, now)
+        if key is None:
+            return None
+        door.remember(token, key, now=now, turn=turn)
+        return caller_of(key)
+
+    async def ask(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> View:
+        """Carry out an operation by its name."""
+        operation = BY_NAME.get(name)
+        if operation is None:
+            raise NotFound(f"There is no operation {name}.")
+        return await self.perform(operation, arguments, caller)
+
+    async def perform(self, operation: AnyOperation, arguments: Mapping[str, Any], caller: Caller) -> View:
+        """Carry out an operation: first may they, then do the words make sense, then do it."""
+        caller.must(operation.scope)
+        command = understood(operation, arguments)
+        answer: View = await operation.handle(Desk(self.supplies, caller), command)
+        return answer
+
+
+def understood(operation: AnyOperation, arguments: Mapping[str, Any]) -> Any:
+    """The command that the arguments spell, or every field at fault."""
+    try:
+        return operation.command.model_validate(arguments)
+    except ValidationError as problem:
+        faults = [Fault(_path(error["loc"]), _sentence(error)) for error in problem.errors()]
+        first = faults[0]
+        raise InvalidRequest(f"{first.field}: {first.message}", first.field, faults) from None
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    """Where the fault is, as the caller wrote it: the kind of a part is no part of the way."""
+    pairs = zip((None, *location), location, strict=False)
+    named = [str(part) for before, part in pairs if not (before in KINDRED and part in KINDS)]
+    return ".".join(named) or "body"
+
+
+def _sentence(error: Any) -> str:
+    text = error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."

@@ -1,0 +1,104 @@
+"""Hints and their history, run-now, failures forgotten, and why the next run is when it is."""
+
+from datetime import datetime
+
+from cadenza.domain import steer
+from cadenza.domain.access import Scope
+from cadenza.domain.endpoint import Endpoint, evolve
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.explain import explain
+from cadenza.domain.steer import Amended, Change, HintKind
+from cadenza.operations.desk import Desk
+from cadenza.operations.endpoint_view import EndpointView
+from cadenza.operations.endpoints import OneEndpoint
+from cadenza.operations.farewell import if_live, live
+from cadenza.operations.listing import Listed, Paged, cut
+from cadenza.operations.operation import View, operation
+from cadenza.operations.plan_view import PlanView
+from cadenza.ports.catalog import Page
+
+LONGEST_PLACE = 10
+
+
+class ListHints(OneEndpoint, Paged):
+    """A part of an endpoint's hint history."""
+
+
+class HintView(View):
+    """A line of the hint history: what was asked, by whom, and why."""
+
+    kind: HintKind
+    written_at: datetime
+    origin: str
+    reason: str | None
+    expires_at: datetime | None
+    interval_ms: int | None
+    at: datetime | None
+
+
+class HintsPage(Listed[HintView]):
+    """A page of the hint history, newest first."""
+
+
+def planned(desk: Desk, endpoint: Endpoint) -> PlanView:
+    """Why the next run of this endpoint is when it is."""
+    why = explain(endpoint, now=desk.supplies.clock.now(), cron=desk.supplies.cron)
+    return PlanView.of(endpoint.id, why)
+
+
+@operation("GET /v1/endpoints/{endpoint_id}/plan", Scope.READ)
+async def explain_endpoint(desk: Desk, command: OneEndpoint) -> PlanView:
+    """Tell why the next run is when it is: candidates, hints with their reasons, guard, pause, winner."""
+    return planned(desk, live(await desk.store.get(desk.key(command.endpoint_id))))
+
+
+@operation("DELETE /v1/endpoints/{endpoint_id}/hints", Scope.STEER)
+async def clear_hints(desk: Desk, command: OneEndpoint) -> PlanView:
+    """Remove both hints, and plan anew at once."""
+    now, cron, origin = desk.supplies.clock.now(), desk.supplies.cron, desk.caller.origin
+    return await _amend(desk, command, lambda end: steer.clear_hints(end, now=now, cron=cron, origin=origin))
+
+
+@operation("POST /v1/endpoints/{endpoint_id}/run-now", Scope.STEER)
+async def run_now(desk: Desk, command: OneEndpoint) -> PlanView:
+    """Make an endpoint due at once, as soon as its minimum interval allows."""
+    now = desk.supplies.clock.now()
+    return await _amend(desk, command, lambda endpoint: steer.run_now(endpoint, now=now))
+
+
+@operation("POST /v1/endpoints/{endpoint_id}/reset-failures", Scope.STEER)
+async def reset_failures(desk: Desk, command: OneEndpoint) -> EndpointView:
+    """Forget the failures in a row; a baseline that they stretched is planned anew with the next run."""
+    amended = await desk.store.amend(
+        desk.key(command.endpoint_id),
+        if_live(lambda endpoint: Amended(evolve(endpoint, failure_count=0, abandoned_count=0))),
+    )
+    return EndpointView.of(amended.endpoint)
+
+
+async def _amend(desk: Desk, command: OneEndpoint, change: Change) -> PlanView:
+    amended = await desk.store.amend(desk.key(command.endpoint_id), if_live(change))
+    return planned(desk, amended.endpoint)
+
+
+@operation("GET /v1/endpoints/{endpoint_id}/hints", Scope.READ)
+async def list_hints(desk: Desk, command: ListHints) -> HintsPage:
+    """List an endpoint's hints with their reasons and origins, newest first."""
+    key = desk.key(command.endpoint_id)
+    live(await desk.store.get(key))
+    start = _place(command.cursor)
+    found = await desk.store.hints(key, Page(command.limit + 1, str(start)))
+    records, more = cut(found, command.limit)
+    items = [HintView(**record._asdict()) for record in records]
+    return HintsPage(items=items, next_cursor=str(start + command.limit) if more else None)
+
+
+def _place(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < LONGEST_PLACE):
+        raise InvalidRequest("cursor must be the next_cursor of a page.", "cursor")
+    return int(cursor)
+
+
+STEERING = (explain_endpoint, clear_hints, run_now, reset_failures, list_hints)

@@ -1,0 +1,44 @@
+"""The words of the wire: texts, ids, counts, spans and moments as commands take them."""
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints
+
+from cadenza.domain.checks import LONGEST_SPAN_MS, LONGEST_TEXT
+
+WITHOUT_CONTROL = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
+ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
+AN_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
+A_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
+MOST_LISTED = 500
+
+
+def _in_words(value: Any) -> Any:
+    """Not a number, nor a text that is one: nobody could tell seconds from milliseconds."""
+    if isinstance(value, datetime) or (isinstance(value, str) and A_MOMENT.match(value)):
+        return value
+    raise ValueError("must be an ISO 8601 moment such as 2030-01-31T12:00:00Z")
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("lies beyond the calendar in UTC") from None
+
+
+Id = Annotated[str, StringConstraints(strict=True, pattern=AN_ID)]
+Name = Annotated[str, StringConstraints(strict=True, pattern=ONE_LINE, max_length=200)]
+Text = Annotated[str, StringConstraints(strict=True, pattern=WITHOUT_CONTROL, max_length=LONGEST_TEXT)]
+Span = Annotated[int, Field(strict=True, ge=1, le=LONGEST_SPAN_MS)]
+SpanOrNone = Annotated[int, Field(strict=True, ge=0, le=LONGEST_SPAN_MS)]
+Flag = Annotated[bool, Field(strict=True)]
+IsoText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+Moment = Annotated[
+    AwareDatetime, BeforeValidator(_in_words, json_schema_input_type=IsoText), AfterValidator(_in_utc)
+]
+Labels = Annotated[dict[str, str], Field(max_length=32)]
+Limit = Annotated[int, Field(strict=True, ge=1, le=MOST_LISTED)]
+Cursor = Annotated[str, StringConstraints(strict=True, pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]

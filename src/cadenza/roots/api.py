@@ -1,0 +1,143 @@
+"""The API: one role of many processes on PostgreSQL, or beside the worker in one."""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from importlib.metadata import version
+from math import ceil
+
+import uvicorn
+from prometheus_client import CollectorRegistry
+from starlette.types import ASGIApp
+
+from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.log import StructuredLog
+from cadenza.adapters.rates import SharedRates
+from cadenza.domain.errors import Unavailable
+from cadenza.operations.office import Office
+from cadenza.roots.loops import run_to_end
+from cadenza.roots.office import open_office
+from cadenza.roots.settings import Settings, read_settings
+from cadenza.roots.stores import open_store
+from cadenza.roots.worker import tune_memory
+from cadenza.surfaces.http.app import Manners, http_app
+from cadenza.surfaces.http.metrics import Metrics
+
+WAITING = 2_048
+"""So many callers may stand before the door."""
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - recognized here, not listened on
+
+
+def launch() -> int:
+    """Serve until stopped; the exit code."""
+    tune_memory()
+    run_to_end(serve(read_settings()))
+    return 0
+
+
+async def serve(settings: Settings) -> None:
+    """Run the API alone until a signal comes."""
+    log = a_log(settings)
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        listening = stack.enter_context(bound(settings.host, settings.port))
+        store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
+        office = await stack.enter_async_context(
+            open_office(settings, store=store, clock=clock, log=log, callables=CallableDispatcher())
+        )
+        server = Server(settings, api(settings, office))
+        on_signals(server.stop)
+        log.info("cadenza is up; stop it with Ctrl-C", role="api", api=address_of(listening))
+        await server.serve([listening])
+        log.info("cadenza has stopped; every request was answered")
+
+
+def a_log(settings: Settings) -> StructuredLog:
+    """The log that the settings ask for."""
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    return StructuredLog(level=level, as_json=settings.log_json)
+
+
+def api(
+    settings: Settings,
+    office: Office,
+    lives: Callable[[], bool] = lambda: True,
+    *,
+    registry: CollectorRegistry | None = None,
+) -> ASGIApp:
+    """The application, as the settings want it."""
+    supplies = office.supplies
+    rates = SharedRates(supplies.store, supplies.clock, per_minute=settings.rate_per_minute)
+    manners = Manners(
+        version=version("cadenza"),
+        take=rates.take,
+        lives=lives,
+        cors_origins=settings.cors_origins,
+        metrics=Metrics(registry),
+    )
+    return http_app(office, manners)
+
+
+class Server(uvicorn.Server):
+    """Serves an application inside our own event loop, and leaves signals to us."""
+
+    def __init__(self, settings: Settings, app: ASGIApp) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                ws="websockets-sansio",
+                lifespan="on",
+                log_config=None,
+                log_level="error",
+                access_log=False,
+                server_header=False,
+                proxy_headers=bool(settings.trusted_proxies),
+                forwarded_allow_ips=list(settings.trusted_proxies),
+                timeout_graceful_shutdown=ceil(settings.grace_ms / 1_000),
+                backlog=WAITING,
+            )
+        )
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Whoever runs this decides in which order things end."""
+        yield
+
+    def stop(self) -> None:
+        """Ask it to take no more requests, and to answer those that it has; safe to call twice."""
+        self.should_exit = True
+
+
+@contextmanager
+def bound(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that listens already: a port that is taken is found before anything else is begun."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(WAITING)
+    except (OSError, UnicodeError) as problem:
+        why = getattr(problem, "strerror", None) or problem
+        message = f"Port {port} of {host} cannot be listened on: {why}. Set CADENZA_PORT or CADENZA_HOST."
+        raise Unavailable(message) from None
+    with listening:
+        yield listening
+
+
+def address_of(listening: socket.socket) -> str:
+    """Where the API is, as one would type it on this machine."""
+    host, port = listening.getsockname()[:2]
+    host = EVERYWHERE.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def on_signals(stop: Callable[[], None]) -> None:
+    """SIGTERM and SIGINT ask for a clean end."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop)

@@ -1,0 +1,39 @@
+"""The first start: a tenant, and a key that may do everything, shown once."""
+
+import sys
+from contextlib import suppress
+
+from cadenza.domain.access import Caller, Scope
+from cadenza.operations.desk import Desk
+from cadenza.operations.keys import CreateKey, create_key
+from cadenza.operations.office import Office
+from cadenza.ports.catalog import Page
+
+TENANT = "default"
+ADMIN = Caller(TENANT, frozenset({Scope.ADMIN}), "up")
+
+
+async def first_key(office: Office) -> str | None:
+    """A key for a database that lets nobody in yet; None if somebody has one."""
+    store = office.supplies.store
+    if await store.keys(TENANT, Page(1)):
+        return None
+    await store.put_tenant(await store.tenant(TENANT))
+    made = await create_key.handle(
+        Desk(office.supplies, ADMIN), CreateKey(name="first", scopes=[Scope.ADMIN])
+    )
+    return made.key
+
+
+def show(address: str, key: str) -> None:
+    """Tell the operator the key, this once; it goes into no log."""
+    text = (
+        f"\nThis is your first key. It may do everything, and it is shown only now:\n\n"
+        f"  {key}\n\n"
+        f"Try it:\n\n"
+        f'  curl -H "Authorization: Bearer {key}" {address}/v1/endpoints\n\n'
+        f"The API is documented at {address}/docs.\n\n"
+    )
+    with suppress(OSError, ValueError):  # Nobody reads; `cadenza keys create` makes another one.
+        sys.stdout.write(text)
+        sys.stdout.flush()

@@ -1,0 +1,57 @@
+"""The LLM planner, from settings."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from cadenza.domain.errors import Unavailable
+from cadenza.operations.operation import AnyOperation
+from cadenza.operations.tools import pause_until, propose_interval, propose_next_time
+from cadenza.ports.catalog import Catalog
+from cadenza.ports.planner import Planner
+from cadenza.roots.settings import Settings
+
+if TYPE_CHECKING:  # Its library takes seconds to import.
+    from cadenza.adapters.planners.llm_tools import Shape
+
+STEERING: tuple[AnyOperation, ...] = (propose_interval, propose_next_time, pause_until)
+
+
+def llm_planner(settings: Settings, store: Catalog) -> Planner | None:
+    """The planner, if a model is named.
+
+    Unavailable if the extra is not installed, InvalidRequest if the model cannot be used.
+    """
+    if settings.llm_model is None:
+        return None
+    try:
+        from cadenza.adapters.planners.llm import LlmPlanner
+        from cadenza.adapters.planners.llm_conversation import Limits
+        from cadenza.adapters.planners.llm_model import open_model
+    except ModuleNotFoundError:
+        raise Unavailable("The LLM planner needs the extra: install cadenza[llm].") from None
+    return LlmPlanner(
+        open_model(settings.llm_model, settings.llm_base_url),
+        store=store,
+        steering=steering_shapes(),
+        limits=Limits(
+            steps=settings.llm_steps,
+            input_tokens=settings.llm_input_tokens,
+            output_tokens=settings.llm_output_tokens,
+            timeout_s=settings.llm_timeout_ms / 1_000,
+        ),
+        pause=timedelta(milliseconds=settings.llm_pause_ms),
+    )
+
+
+def steering_shapes() -> "Sequence[Shape]":
+    """The three tools as every surface shows them, but for the endpoint, which a model names."""
+    from cadenza.adapters.planners.llm_tools import Shape
+
+    return [Shape(one.name, one.description, _without_id(one.schema)) for one in STEERING]
+
+
+def _without_id(schema: dict[str, Any]) -> dict[str, Any]:
+    properties = {name: field for name, field in schema["properties"].items() if name != "endpoint_id"}
+    required = [name for name in schema["required"] if name != "endpoint_id"]
+    return schema | {"properties": properties, "required": required}

@@ -1,0 +1,51 @@
+"""An office: what operations need, from settings to something that can be asked."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.dispatch import DispatcherByTarget
+from cadenza.adapters.expressions import CelExpressions
+from cadenza.adapters.http.dispatcher import HttpDispatcher
+from cadenza.adapters.http.settings import HttpSettings
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.mint import RandomMint
+from cadenza.adapters.quiet import NoQuota
+from cadenza.engine.execution import Executor
+from cadenza.engine.steering import Steering
+from cadenza.operations.desk import Supplies
+from cadenza.operations.office import Office
+from cadenza.ports.clock import Clock
+from cadenza.ports.log import Logger
+from cadenza.ports.store import Store
+from cadenza.roots.secrets import for_targets, open_secrets
+from cadenza.roots.settings import Settings
+
+
+@asynccontextmanager
+async def open_office(
+    settings: Settings, *, store: Store, clock: Clock, log: Logger, callables: CallableDispatcher
+) -> AsyncIterator[Office]:
+    """An office on a store; trials are dispatched as a worker would, and no quota counts them."""
+    async with AsyncExitStack() as stack:
+        stored = await stack.enter_async_context(open_secrets(settings))
+        reach = HttpSettings(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
+        http = await stack.enter_async_context(
+            HttpDispatcher(secrets=for_targets(settings, stored), clock=clock, settings=reach)
+        )
+        dispatcher = DispatcherByTarget(http=http, callables=callables)
+        cron = CronsimCron()
+        supplies = Supplies(
+            store=store,
+            clock=clock,
+            cron=cron,
+            ids=TimeOrderedIds(),
+            mint=RandomMint(),
+            log=log,
+            executor=Executor(dispatcher=dispatcher, quota=NoQuota(), clock=clock),
+            secrets=stored,
+            steering=Steering(store=store, clock=clock, cron=cron, log=log),
+            expressions=CelExpressions(),
+        )
+        yield Office(supplies)

@@ -1,0 +1,164 @@
+"""Planners: from settings to an analyst that follows the runs; beside a worker, or as a role of its own."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry
+
+from cadenza.adapters.chairs import FileChair
+from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.expressions import CelExpressions
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.planner_metrics import PlannerMetrics
+from cadenza.adapters.planners.changes import shown
+from cadenza.adapters.planners.http_hints import HttpHints
+from cadenza.adapters.planners.rules import RulePlanner
+from cadenza.adapters.quota import CountedQuota
+from cadenza.engine.analyst import Analyst
+from cadenza.engine.sitting import Seat
+from cadenza.engine.steering import Steering
+from cadenza.engine.thinking import Means
+from cadenza.engine.waiting import first_of
+from cadenza.ports.chair import Chair
+from cadenza.ports.clock import Clock
+from cadenza.ports.log import Logger
+from cadenza.ports.planner import Planner
+from cadenza.ports.store import Bell, Store
+from cadenza.ports.telemetry import Telemetry
+from cadenza.roots.api import a_log, on_signals
+from cadenza.roots.llm import llm_planner
+from cadenza.roots.loops import run_to_end
+from cadenza.roots.planner_health import PlannerHealth
+from cadenza.roots.settings import Settings, read_settings
+from cadenza.roots.stores import SQLITE, open_pool, open_store
+from cadenza.roots.worker import tune_memory
+
+AGAIN_S = 1.0
+SLOWEST_AGAIN_S = 60.0
+SLOW = frozenset({"llm"})
+"""Planners that take long, and spend tokens."""
+LONG_MS = 180_000
+HANGS_AFTER = timedelta(seconds=60)
+
+
+class Study(NamedTuple):
+    """Where planners think."""
+
+    store: Store
+    clock: Clock
+    log: Logger
+    telemetry: Telemetry
+    bell: Bell | None = None
+    """Rings when a run has ended in this process."""
+
+
+def planners(settings: Settings, store: Store) -> list[Planner]:
+    """Every planner there is, those that cost nothing first."""
+    found: list[Planner | None] = [
+        RulePlanner(store, CelExpressions()),
+        HttpHints(),
+        llm_planner(settings, store),
+    ]
+    return [planner for planner in found if planner is not None]
+
+
+def panels(found: Sequence[Planner]) -> list[list[Seat]]:
+    """Quick planners share a briefing; each slow one has a panel of its own, so that nobody waits for it."""
+    quick = [Seat(planner) for planner in found if planner.name not in SLOW]
+    slow = [
+        Seat(planner, timeout_ms=LONG_MS, spends=True, health=True)
+        for planner in found
+        if planner.name in SLOW
+    ]
+    return [quick, *([seat] for seat in slow)]
+
+
+def analyst(found: Sequence[Planner], study: Study) -> Analyst:
+    """An analyst that is ready to run."""
+    store, clock, log, telemetry, bell = study
+    means = Means(
+        store=store,
+        clock=clock,
+        ids=TimeOrderedIds(),
+        quota=CountedQuota(store, clock),
+        steering=Steering(store=store, clock=clock, cron=CronsimCron(), log=log),
+        log=log,
+        telemetry=telemetry,
+        shown=shown,
+    )
+    return Analyst(panels(found), means=means, bell=bell)
+
+
+class Thinker:
+    """Lets planners think whenever this process has their chair; a crash of theirs costs nobody else."""
+
+    def __init__(self, settings: Settings, study: Study) -> None:
+        self._settings = settings
+        self._study = study
+        self._planners = planners(settings, study.store)
+        self._analyst: Analyst | None = None
+
+    @property
+    def lives(self) -> bool:
+        """Does it go round, or wait for its turn?"""
+        at_work = self._analyst
+        return at_work is None or self._study.clock.now() - at_work.alive_at < HANGS_AFTER
+
+    async def run(self) -> None:
+        """Think until cancelled; what crashes starts again, after a while that grows."""
+        chair = _chair(self._settings, self._study.log)
+        time, pause_s = asyncio.get_running_loop().time, AGAIN_S
+        while True:
+            began = time()
+            try:
+                await chair.hold(self._think)
+            except Exception as problem:  # noqa: BLE001 - planners may fail in any way: scheduling goes on
+                event = "planners have crashed and start again; scheduling goes on"
+                self._study.log.warning(event, problem=f"{type(problem).__name__}: {problem}")
+            pause_s = AGAIN_S if time() - began > SLOWEST_AGAIN_S else min(pause_s * 2, SLOWEST_AGAIN_S)
+            await asyncio.sleep(pause_s)
+
+    async def _think(self) -> None:
+        self._analyst = analyst(self._planners, self._study)
+        try:
+            await self._analyst.run()
+        finally:
+            self._analyst = None
+
+
+def launch() -> int:
+    """Plan until stopped; the exit code."""
+    tune_memory()
+    run_to_end(plan(read_settings()))
+    return 0
+
+
+async def plan(settings: Settings) -> None:
+    """Run the planners alone until a signal comes; of several processes, one acts at a time."""
+    log, stopped = a_log(settings), asyncio.Event()
+    registry = CollectorRegistry()
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
+        thinker = Thinker(settings, Study(store, SystemClock(), log, PlannerMetrics(registry)))
+        if settings.health_port is not None:
+            health = PlannerHealth(lives=lambda: thinker.lives, store=store, registry=registry)
+            port = await stack.enter_async_context(health.serve(settings.host, settings.health_port))
+            log.info("health is told", address=f"{settings.host}:{port}")
+        on_signals(stopped.set)
+        log.info("cadenza is up; stop it with Ctrl-C", role="planner")
+        await first_of(thinker.run(), stopped.wait())
+        log.info("cadenza has stopped; what was being thought about is thought about again")
+
+
+def _chair(settings: Settings, log: Logger) -> Chair:
+    if settings.database_url.startswith(SQLITE):
+        return FileChair(Path(settings.database_url.removeprefix(SQLITE)), log)
+    pool = open_pool(settings, size=1)
+    from cadenza.adapters.sql.postgres.chair import PostgresChair
+
+    return PostgresChair(pool, log)

@@ -1,0 +1,123 @@
+"""`cadenza sim replay`: recorded runs from the store, and policies by their names."""
+
+import asyncio
+from collections.abc import Sequence
+
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.quiet import NoLog
+from cadenza.domain.baseline import Every, Once
+from cadenza.domain.checks import quoted
+from cadenza.domain.endpoint import Endpoint, EndpointKey
+from cadenza.domain.errors import InvalidRequest, NotFound
+from cadenza.domain.run import Run
+from cadenza.domain.spans import span_ms
+from cadenza.ports.catalog import EndpointFilter, Page, RunFilter
+from cadenza.ports.planner import Planner
+from cadenza.ports.store import Store
+from cadenza.roots.seating import learning, ruled, rules_in
+from cadenza.roots.settings import read_settings
+from cadenza.roots.stores import open_store
+from cadenza.roots.way import USUAL_TENANT
+from cadenza.sim.pacing import Aimd, Backoff
+from cadenza.sim.replay import FEWEST_LOOKS, Record, Replayed, ReplayPolicy, recorded, replay
+from cadenza.surfaces.cli.launchers import ReplayWish
+
+MOST_ENDPOINTS = 100
+MOST_RUNS = 50_000
+PAGE = 500
+POLICIES = "baseline, fixed:30s, backoff, aimd, learned and rules:FILE"
+
+
+def launch(wish: ReplayWish) -> Replayed:
+    """Replay what is recorded in the database of the settings."""
+    if not FEWEST_LOOKS <= wish.most <= MOST_RUNS:
+        raise InvalidRequest(f"--most must be from {FEWEST_LOOKS} to {MOST_RUNS}.", "most")
+    policies = [policy_named(word, wish.tenant or USUAL_TENANT) for word in wish.policies]
+    return asyncio.run(_replayed(wish, policies))
+
+
+def policy_named(word: str, tenant_id: str = USUAL_TENANT) -> ReplayPolicy:
+    """A policy by the word for it."""
+    name, _, rest = word.partition(":")
+    match name, bool(rest):
+        case "baseline", False:
+            return ReplayPolicy(name=word)
+        case "fixed", True:
+            return ReplayPolicy(name=word, baseline=Every(span_ms("policy", rest)))
+        case "backoff", False:
+            return ReplayPolicy(name=word, seating=_backoff)
+        case "aimd", False:
+            return ReplayPolicy(name=word, seating=_aimd)
+        case "learned", False:
+            return ReplayPolicy(name=word, seating=learning)
+        case "rules", True:
+            return ReplayPolicy(name=word, seating=ruled(rules_in(rest, tenant_id)))
+        case _:
+            raise InvalidRequest(f"{quoted(word)} is no policy; there are {POLICIES}.", "policy")
+
+
+async def _replayed(wish: ReplayWish, policies: Sequence[ReplayPolicy]) -> Replayed:
+    async with open_store(read_settings(), ids=TimeOrderedIds(), log=NoLog()) as store:
+        records = await read_records(store, wish)
+    return await replay(records, policies)
+
+
+async def read_records(store: Store, wish: ReplayWish) -> list[Record]:
+    """What is recorded of the endpoints that are meant; NotFound if that is too little to compare."""
+    meant = [one for one in await _meant(store, wish) if not isinstance(one.baseline, Once)]
+    found = [recorded(one, await _runs(store, one, wish)) for one in meant]
+    records = [one for one in found if one is not None]
+    if not records:
+        raise NotFound("There are no two recorded runs that looked at anything: nothing to replay.")
+    return records
+
+
+async def _meant(store: Store, wish: ReplayWish) -> list[Endpoint]:
+    tenant_id = wish.tenant or USUAL_TENANT
+    if wish.endpoint is not None:
+        return [await _named(store, tenant_id, wish.endpoint)]
+    wanted = EndpointFilter(job_id=wish.job)
+    endpoints = await store.find(tenant_id, wanted=wanted, page=Page(MOST_ENDPOINTS + 1))
+    if not endpoints:
+        raise NotFound(f"There is no job {quoted(wish.job)} with endpoints.")
+    if len(endpoints) > MOST_ENDPOINTS:
+        raise InvalidRequest(f"A replay takes at most {MOST_ENDPOINTS} endpoints; name one.", "job")
+    return endpoints
+
+
+async def _named(store: Store, tenant_id: str, word: str) -> Endpoint:
+    """The endpoint with this id, or else the only one with this name."""
+    try:
+        return await store.get(EndpointKey(tenant_id, word))
+    except NotFound:
+        after, found = None, []
+        while page := await store.find(tenant_id, page=Page(PAGE, after)):
+            found += [one for one in page if one.name == word]
+            after = page[-1].id
+        if len(found) != 1:
+            many = "no endpoint" if not found else "more than one endpoint"
+            raise NotFound(f"There is {many} {quoted(word)}; give an id.") from None
+        return found[0]
+
+
+async def _runs(store: Store, endpoint: Endpoint, wish: ReplayWish) -> list[Run]:
+    """Its newest runs, as many as are wanted, since the moment that is wanted."""
+    wanted = RunFilter(endpoint_id=endpoint.id, since=wish.since)
+    runs: list[Run] = []
+    after: str | None = None
+    while len(runs) < wish.most:
+        limit = min(PAGE, wish.most - len(runs))
+        found = await store.find_runs(endpoint.tenant_id, wanted=wanted, page=Page(limit, after))
+        runs += found.runs
+        after = found.after
+        if after is None:
+            break
+    return runs
+
+
+async def _backoff(_: Store) -> Sequence[Planner]:
+    return [Backoff()]
+
+
+async def _aimd(_: Store) -> Sequence[Planner]:
+    return [Aimd()]

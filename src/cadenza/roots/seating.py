@@ -1,0 +1,145 @@
+"""Planners for simulations and replays, by their names."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cadenza.domain.errors import Conflict, InvalidRequest, Unavailable
+from cadenza.domain.job import Job
+from cadenza.ports.planner import Planner
+from cadenza.ports.store import Store
+from cadenza.sim.corrected import JOB, TENANT
+from cadenza.sim.stepwise import Seating
+
+if TYPE_CHECKING:  # Each kind of planner costs its own imports.
+    from cadenza.domain.rules import Rule
+    from cadenza.operations.config_rules import PlacedRule
+    from cadenza.sim.catalogue import Planners
+
+LONGEST_FILE = 8 * 1024 * 1024
+SALE = "flash-sale"
+LEARNED = "learned"
+
+
+def planners_for(word: str, scenario: str) -> "Planners":
+    """Who is to steer a scenario, as it was asked for."""
+    from cadenza.sim.catalogue import Planners
+
+    name, _, path = word.partition(":")
+    match name:
+        case "rules":
+            return Planners(name, ruled(_of_simulation(rules_in(path) if path else _sale_rules(scenario))))
+        case "learned" if not path:
+            return Planners(name, learning)
+        case "scripted" if scenario == SALE and not path:
+            return Planners(name, scripted)
+        case "scripted" if not path:
+            raise InvalidRequest(f"The script is for {SALE} alone.", "planner")
+        case _:
+            raise InvalidRequest(f"{word!r} is none of rules, rules:FILE, learned and scripted.", "planner")
+
+
+async def scripted(_: Store) -> Sequence[Planner]:
+    """The planner that calls tools as a model would."""
+    from cadenza.sim.flash_sale.scripted import ScriptedPlanner
+
+    return [ScriptedPlanner()]
+
+
+async def learning(store: Store) -> Sequence[Planner]:
+    """The planner that learns, as a running system has it."""
+    from cadenza.roots import planner
+    from cadenza.roots.settings import Settings
+
+    found = [one for one in planner.planners(Settings(llm_model=None), store) if one.name == LEARNED]
+    if not found:
+        raise Unavailable("There is no learning planner here.")
+    return found
+
+
+def ruled(rules: "Sequence[Rule]") -> Seating:
+    """The planner that does what these rules say."""
+
+    async def seated(store: Store) -> Sequence[Planner]:
+        from cadenza.adapters.expressions import CelExpressions
+        from cadenza.adapters.planners.rules import RulePlanner
+        from cadenza.domain.rules import MOST_RULES
+
+        for rule in rules:
+            with suppress(Conflict):  # The job has another rule.
+                await store.add_job(Job(id=rule.job_id, name=rule.job_id, tenant_id=rule.tenant_id))
+            await store.add_rule(rule, most=MOST_RULES)
+        return [RulePlanner(store, CelExpressions())]
+
+    return seated
+
+
+def rules_in(path: str, tenant_id: str = TENANT) -> "list[Rule]":
+    """The rules of a configuration file; the rest of it is read, and left alone."""
+    return rules_of(_text(path), tenant_id)
+
+
+def rules_of(text: str, tenant_id: str = TENANT) -> "list[Rule]":
+    """The rules of a configuration, each checked as if it were applied."""
+    from cadenza.adapters.expressions import CelExpressions
+    from cadenza.operations.config import apply_config
+    from cadenza.operations.config_file import ConfigFile
+    from cadenza.operations.config_rules import placed_rules
+    from cadenza.operations.office import understood
+
+    file, expressions = ConfigFile(text), CelExpressions()
+    try:
+        placed = placed_rules(understood(apply_config, file.document))
+        found = [_rule(one, tenant_id) for one in placed]
+        for rule in found:
+            expressions.check(rule.when)
+    except InvalidRequest as problem:
+        raise file.located(problem) from None
+    if not found:
+        raise InvalidRequest("The file has no rules.", "planner")
+    return found
+
+
+def _rule(placed: "PlacedRule", tenant_id: str) -> "Rule":
+    from cadenza.domain.rules import Rule
+    from cadenza.operations.config_rules import PARTS
+    from cadenza.operations.rule_shapes import made_parts
+
+    words = placed.words
+    return Rule(
+        id=words.id,
+        name=words.name or words.id,
+        tenant_id=tenant_id,
+        job_id=placed.job_id,
+        endpoint_id=words.endpoint,
+        enabled=words.enabled is not False,
+        **made_parts({name: getattr(words, name) for name in PARTS}),
+    )
+
+
+def _of_simulation(rules: "Sequence[Rule]") -> "list[Rule]":
+    """The same rules for the job that simulations have."""
+    from dataclasses import replace
+
+    return [replace(rule, job_id=JOB) for rule in rules]
+
+
+def _sale_rules(scenario: str) -> "list[Rule]":
+    if scenario != SALE:
+        raise InvalidRequest(
+            f"Give a file: --planner rules:FILE. Rules are at hand for {SALE} alone.", "planner"
+        )
+    return rules_of(files("cadenza.sim.flash_sale").joinpath("rules.yaml").read_text(encoding="utf-8"))
+
+
+def _text(path: str) -> str:
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            text = file.read(LONGEST_FILE + 1)
+    except (OSError, UnicodeError) as problem:
+        raise InvalidRequest(f"The file of rules cannot be read: {problem}.", "policy") from None
+    if len(text) > LONGEST_FILE:
+        raise InvalidRequest(f"The file of rules has more than {LONGEST_FILE} characters.", "policy")
+    return text

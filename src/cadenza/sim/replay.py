@@ -1,0 +1,224 @@
+"""Recorded history under another policy: the product's own scheduler on a clock that jumps."""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import pairwise
+
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.planners.changes import looked, shown
+from cadenza.adapters.quiet import NoLog, NoQuota, NoTelemetry
+from cadenza.domain.baseline import Baseline
+from cadenza.domain.checks import milliseconds
+from cadenza.domain.creation import DEFINED, created
+from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.planning import Learning
+from cadenza.domain.run import Claim, Outcome, Run, RunStatus
+from cadenza.engine.execution import Executor
+from cadenza.engine.scheduler import Scheduler
+from cadenza.engine.steering import Steering
+from cadenza.engine.thinking import Means
+from cadenza.ports.store import Store
+from cadenza.sim.corrected import Ports
+from cadenza.sim.delays import Change, Delay, delay_of
+from cadenza.sim.stepwise import Seating, StepwiseAnalyst
+from cadenza.testing.clock import FakeClock
+from cadenza.testing.ids import FakeIds
+
+FEWEST_LOOKS = 2
+MOST_LOOKS = 200_000
+"""No policy is played for longer than that."""
+LEAST_STEP = milliseconds(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is known of one endpoint: its looks, oldest first, each the truth at its moment."""
+
+    endpoint: Endpoint
+    looks: Sequence[Run]
+    times: Sequence[datetime]
+
+    def at(self, moment: datetime) -> Run:
+        """What a look at a moment sees: what the record showed last."""
+        return self.looks[max(bisect_right(self.times, moment) - 1, 0)]
+
+    def changes(self) -> list[Change]:
+        """Between which looks it changed."""
+        seen = [
+            (run_at, shown(self.endpoint, run)) for run_at, run in zip(self.times, self.looks, strict=True)
+        ]
+        return [Change(after, by) for (after, before), (by, now) in pairwise(seen) if before != now]
+
+
+def recorded(endpoint: Endpoint, runs: Sequence[Run]) -> Record | None:
+    """The record of an endpoint, from its runs in any order; None if there are too few to compare."""
+    looks = sorted((run for run in runs if looked(run)), key=_moment)
+    times = [_moment(run) for run in looks]
+    return Record(endpoint, looks, times) if len(set(times)) >= FEWEST_LOOKS else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayPolicy:
+    """What steers instead of what did: another baseline, or planners, or neither."""
+
+    name: str
+    baseline: Baseline | None = None
+    seating: Seating | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """How history went, or would have gone: looks, and how soon changes were noticed."""
+
+    policy: str
+    looks: int
+    delays: Sequence[Delay]
+    unnoticed: int = 0
+    """Changes that no look would have shown by the time the replay gave up waiting; counted as that late."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """The recorded course, and others over the same span."""
+
+    since: datetime
+    until: datetime
+    endpoints: Sequence[str]
+    changes: int
+    recorded: Course
+    others: Sequence[Course] = field(default_factory=tuple)
+
+
+async def replay(records: Sequence[Record], policies: Sequence[ReplayPolicy]) -> Replayed:
+    """Play the span of the records under each policy."""
+    since, until = min(one.times[0] for one in records), max(one.times[-1] for one in records)
+    looks = {one.endpoint.id: list(one.times) for one in records}
+    return Replayed(
+        since=since,
+        until=until,
+        endpoints=[one.endpoint.name for one in records],
+        changes=sum(len(one.changes()) for one in records),
+        recorded=_course("recorded", records, looks),
+        others=[await _played(policy, records, until=until) for policy in policies],
+    )
+
+
+async def _played(policy: ReplayPolicy, records: Sequence[Record], *, until: datetime) -> Course:
+    stage = ReplayStage(policy, records)
+    await stage.open()
+    looks = await stage.play(until)
+    return _course(policy.name, records, looks)
+
+
+def _course(name: str, records: Sequence[Record], looks: Mapping[str, list[datetime]]) -> Course:
+    """Count the looks within each record's span, and measure its changes."""
+    count, unnoticed, delays = 0, 0, []
+    for record in records:
+        first, last = record.times[0], record.times[-1]
+        own = looks[record.endpoint.id]
+        count += sum(first < at <= last for at in own)
+        changes = record.changes()
+        unnoticed += sum(not own or own[-1] < change.by for change in changes)
+        noticed = own if own and own[-1] >= last else [*own, _given_up(first, last)]
+        delays += [delay_of(change, noticed) for change in changes]
+    return Course(policy=name, looks=count, delays=delays, unnoticed=unnoticed)
+
+
+def _given_up(first: datetime, last: datetime) -> datetime:
+    """Until when a look is waited for: for another span as long as the record's."""
+    return last + (last - first)
+
+
+class ReplayStage:
+    """Scheduler, store, tools and planners as a root would wire them; the record answers."""
+
+    def __init__(self, policy: ReplayPolicy, records: Sequence[Record]) -> None:
+        self._policy = policy
+        self._records = {record.endpoint.key: record for record in records}
+        self._clock = FakeClock(min(record.times[0] for record in records))
+        self._store: Store = MemoryStore(FakeIds())
+        self._cron = CronsimCron()
+        ports = Ports(store=self._store, clock=self._clock, cron=self._cron, log=NoLog())
+        executor = Executor(dispatcher=self, quota=NoQuota(), clock=self._clock)
+        self._scheduler = Scheduler(executor=executor, telemetry=NoTelemetry(), **ports)
+        self._steering = Steering(**ports)
+        self._analyst: StepwiseAnalyst | None = None
+        self._left = MOST_LOOKS
+        self._looks: dict[str, list[datetime]] = {record.endpoint.id: [] for record in records}
+
+    async def open(self) -> None:
+        """Add every endpoint, due at its first recorded look, and seat the planners."""
+        for record in self._records.values():
+            await self._store.add(self._as_new(record))
+        seating = self._policy.seating
+        planners = [] if seating is None else await seating(self._store)
+        means = Means(
+            store=self._store,
+            clock=self._clock,
+            ids=FakeIds("analysis"),
+            quota=NoQuota(),
+            steering=self._steering,
+            log=NoLog(),
+            telemetry=NoTelemetry(),
+            shown=shown,
+        )
+        self._analyst = StepwiseAnalyst(planners, means)
+        await self._analyst.open()
+
+    async def execute(self, claim: Claim) -> Outcome:
+        """Answer as the record does."""
+        now = self._clock.now()
+        self._looks[claim.endpoint.id].append(now)
+        self._left -= 1
+        run = self._records[claim.key].at(now)
+        return Outcome(run.status or RunStatus.SUCCESS, run.duration_ms, run.error, run.response)
+
+    async def play(self, until: datetime) -> Mapping[str, list[datetime]]:
+        """When each endpoint was looked at, until each was once after its record's end."""
+        assert self._analyst is not None, "the stage is not open"
+        give_up = _given_up(self._clock.now(), until)
+        while True:
+            while await self._scheduler.tick():
+                await self._analyst.think()
+            await self._analyst.think()
+            moment = await self._next_moment()
+            if moment is None or moment > give_up or self._done():
+                return self._looks
+            if self._left <= 0:
+                raise InvalidRequest(
+                    f"{self._policy.name} would look more than {MOST_LOOKS} times; choose a shorter span.",
+                    "policy",
+                )
+            self._clock.jump((moment - self._clock.now()) / milliseconds(1))
+
+    async def _next_moment(self) -> datetime | None:
+        assert self._analyst is not None, "the stage is not open"
+        moments = (await self._store.next_due(), self._analyst.next_look_at)
+        soonest = min((moment for moment in moments if moment is not None), default=None)
+        return None if soonest is None else max(soonest, self._clock.now() + LEAST_STEP)
+
+    def _done(self) -> bool:
+        ends = {record.endpoint.id: record.times[-1] for record in self._records.values()}
+        return all(looks and looks[-1] >= ends[name] for name, looks in self._looks.items())
+
+    def _as_new(self, record: Record) -> Endpoint:
+        """The endpoint as its owner made it, before anything happened to it."""
+        endpoint, first, last = record.endpoint, record.times[0], record.times[-1]
+        written = {field: getattr(endpoint, field) for field in DEFINED}
+        changed = {
+            "baseline": self._policy.baseline or endpoint.baseline,
+            "planning": replace(endpoint.planning, learning=Learning.ON),
+            "paused_until": endpoint.paused_until if endpoint.paused(last) else None,
+        }
+        fresh = Endpoint(id=endpoint.id, tenant_id=endpoint.tenant_id, **(written | changed))
+        return created(fresh, now=first, cron=self._cron, start_now=True)
+
+
+def _moment(run: Run) -> datetime:
+    """When it looked."""
+    assert run.started_at is not None, "a run that did not start saw nothing"
+    return run.started_at

@@ -1,0 +1,57 @@
+"""A replay as JSON, and its figures."""
+
+from typing import Any, NamedTuple
+
+from cadenza.domain.checks import iso
+from cadenza.sim.delays import Figures, figures
+from cadenza.sim.replay import Course, Replayed
+
+
+class Measures(NamedTuple):
+    """A course in figures: looks, and the delays of changes, at least, evenly and at most."""
+
+    policy: str
+    runs: int
+    per_cent: float
+    """Of the recorded runs."""
+    unnoticed: int
+    least: Figures
+    even: Figures
+    most: Figures
+
+
+def measures(replayed: Replayed) -> list[Measures]:
+    """All courses, the recorded one first."""
+    return [_measured(course, replayed.recorded.looks) for course in (replayed.recorded, *replayed.others)]
+
+
+def replay_document(replayed: Replayed) -> dict[str, Any]:
+    """The replay as JSON takes it."""
+    return {
+        "since": iso(replayed.since),
+        "until": iso(replayed.until),
+        "endpoints": list(replayed.endpoints),
+        "changes": replayed.changes,
+        "courses": [_course(one) for one in measures(replayed)],
+    }
+
+
+def _measured(course: Course, recorded: int) -> Measures:
+    return Measures(
+        policy=course.policy,
+        runs=course.looks,
+        per_cent=100 * course.looks / max(recorded, 1),
+        unnoticed=course.unnoticed,
+        least=figures([delay.least_s for delay in course.delays]),
+        even=figures([delay.even_s for delay in course.delays]),
+        most=figures([delay.most_s for delay in course.delays]),
+    )
+
+
+def _course(one: Measures) -> dict[str, Any]:
+    return {
+        "policy": one.policy,
+        "runs": one.runs,
+        "unnoticed": one.unnoticed,
+        "delay": {name: getattr(one, name)._asdict() for name in ("least", "even", "most")},
+    }

@@ -1,0 +1,103 @@
+"""The analyst's own parts, one step at a time: the clock stands still while planners think."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from cadenza.domain.analysis import Analysis, Trigger
+from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.health import COUNTED
+from cadenza.domain.news import concerns_siblings
+from cadenza.engine.briefing import Briefer
+from cadenza.engine.sitting import Seat
+from cadenza.engine.thinking import Means, Thinking, Thought
+from cadenza.engine.waiting_room import Look, WaitingRoom
+from cadenza.ports.planner import Briefing, Planner
+from cadenza.ports.store import Store
+
+Seating = Callable[[Store], Awaitable[Sequence[Planner]]]
+"""Brings planners to a store, with whatever they need to find there."""
+ROOM = 10_000
+PAGE = 500
+
+
+class StepwiseAnalyst:
+    """Lets planners think about everything that has happened by now, and only then comes back.
+
+    It follows the same feed, tells the same briefings and has the same bounds as the
+    analyst of a running system, but in one order, so that the same history leads to the
+    same thoughts.
+    """
+
+    def __init__(self, planners: Sequence[Planner], means: Means) -> None:
+        self._seats = [Seat(planner) for planner in planners]
+        self._means = means
+        self._briefer = Briefer(store=means.store, clock=means.clock, budget=means.budget)
+        self._thinking = Thinking(means, self._briefer)
+        self._room = WaitingRoom(ROOM)
+        self._mark: str | None = None
+        self._looks: dict[tuple[EndpointKey, str], datetime] = {}
+        self.analyses: list[Analysis] = []
+
+    async def open(self) -> None:
+        """Begin with the runs to come."""
+        if self._seats:
+            self._mark = (await self._means.store.ended_since(None, 1)).mark
+
+    @property
+    def next_look_at(self) -> datetime | None:
+        """When a planner wants to look again."""
+        return min(self._looks.values(), default=None)
+
+    async def think(self) -> None:
+        """Think about what ended and what is due, and about what follows from that."""
+        if not self._seats:
+            return
+        await self._follow()
+        self._put_due()
+        while looks := self._room.take(1):
+            await self._consider(looks[0])
+
+    async def _follow(self) -> None:
+        while True:
+            runs, self._mark = await self._means.store.ended_since(self._mark, PAGE)
+            for run in runs:
+                if run.status in COUNTED:
+                    self._room.put(Look(EndpointKey(run.tenant_id, run.endpoint_id), Trigger.RUN))
+            if len(runs) < PAGE:
+                return
+
+    def _put_due(self) -> None:
+        now = self._means.clock.now()
+        for key, planner in [place for place, at in self._looks.items() if at <= now]:
+            del self._looks[key, planner]
+            self._room.put(Look(key, Trigger.DUE, due=frozenset({planner})))
+
+    async def _consider(self, look: Look) -> None:
+        briefing = (await self._briefer.brief([look])).get(look.key)
+        if briefing is None:
+            return
+        thoughts = []
+        for seat in self._seats:
+            if look.is_for(seat.name):
+                told = replace(briefing, trigger=look.why(seat.name, briefing.trigger))
+                thought = await self._thinking.think(seat, told, due=seat.name in look.due)
+                self._keep(thought, seat, briefing)
+                thoughts.append(thought)
+        self._tell_siblings(look, briefing, steered=any(one.sat.steered for one in thoughts))
+
+    def _keep(self, thought: Thought, seat: Seat, briefing: Briefing) -> None:
+        place = (briefing.endpoint.key, seat.name)
+        if thought.analysis is not None:
+            self.analyses.append(thought.analysis)
+            self._looks.pop(place, None)
+        at = thought.sat.look_again_at(briefing.now)
+        if at is not None:
+            self._looks[place] = at
+
+    def _tell_siblings(self, look: Look, briefing: Briefing, *, steered: bool) -> None:
+        ran = look.trigger in (Trigger.RUN, Trigger.FAILURE)
+        news = ran and concerns_siblings(briefing.endpoint, briefing.recent, self._means.shown)
+        if news or (steered and look.trigger is not Trigger.SIBLING):
+            for sibling in briefing.siblings.values():
+                self._room.put(Look(sibling.key, Trigger.SIBLING))

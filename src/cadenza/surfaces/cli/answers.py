@@ -1,0 +1,36 @@
+"""`cadenza explain`, `cadenza health` and `cadenza usage`."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from cadenza.surfaces.cli.commands import Commands, example, plan_look
+from cadenza.surfaces.cli.names import on_endpoint
+from cadenza.surfaces.cli.options import AnEndpoint
+from cadenza.surfaces.cli.parameters import whole_number
+from cadenza.surfaces.cli.way import HERE, Way
+
+Months = Annotated[int, Parameter(converter=whole_number, help="How many months to look back.")]
+
+
+class Answers(Commands):
+    """Questions of all days."""
+
+    @example("cadenza explain traffic")
+    def explain(self, endpoint: AnEndpoint, /, *, way: Way = HERE) -> int:
+        """Tell why an endpoint's next run is when it is."""
+        return self.answer(way, lambda asker: on_endpoint(asker, "explain_endpoint", endpoint), plan_look())
+
+    @example("cadenza health traffic")
+    def health(self, endpoint: AnEndpoint, /, *, way: Way = HERE) -> int:
+        """Sum up an endpoint's runs over the last 1, 4 and 24 hours."""
+        from cadenza.surfaces.cli.reports import health
+
+        return self.answer(way, lambda asker: on_endpoint(asker, "get_health", endpoint), health)
+
+    @example("cadenza usage --months 3")
+    def usage(self, *, months: Months = 12, way: Way = HERE) -> int:
+        """Tell what was spent this month and before, and what the limits are."""
+        from cadenza.surfaces.cli.reports import usage
+
+        return self.answer(way, lambda asker: asker.ask("get_usage", {"months": months}), usage)

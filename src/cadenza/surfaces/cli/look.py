@@ -1,0 +1,120 @@
+"""How people see values: moments, spans, tables and cards. What strangers wrote stays text."""
+
+import json
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cadenza.domain.spans import UNITS_MS
+
+NOTHING = "-"
+JOINERS = "\u200c\u200d"
+"""They shape letters, and hide nothing."""
+HARMFUL = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+SECONDS = len("2030-01-31T12:00:00")
+Item = Mapping[str, Any]
+
+
+class Column(NamedTuple):
+    """A column of a table: its title, what stands in it, and whether it may be broken."""
+
+    title: str
+    cell: Callable[[Item], object]
+    right: bool = False
+    whole: bool = False
+
+
+def safe(value: object) -> str:
+    """A text in which nothing steers a terminal; line ends stay."""
+    return "".join(map(_visible, str(value)))
+
+
+def _visible(character: str) -> str:
+    harmless = character in JOINERS or character == "\n" or unicodedata.category(character) not in HARMFUL
+    return character if harmless else f"\\u{ord(character):04x}"
+
+
+def text(value: object, style: str = "") -> Text:
+    """A value as it is, without markup; nothing is a dash."""
+    return Text(NOTHING if value is None or value == "" else safe(value), style=style)
+
+
+def moment(iso: str | None) -> str | None:
+    """A moment of the wire to the second, in UTC."""
+    return None if iso is None else f"{iso[:SECONDS].replace('T', ' ')}Z"
+
+
+def span(length_ms: int | None) -> str | None:
+    """A span as people write it: 90 seconds are 1m30s."""
+    if length_ms is None:
+        return None
+    parts, left = [], length_ms
+    for unit, size in reversed(UNITS_MS.items()):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0ms"
+
+
+def yes(flag: object) -> str:
+    """A flag in a word."""
+    return "yes" if flag else "no"
+
+
+def many(count: int, word: str) -> str:
+    """A count of things."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def pairs(values: Mapping[str, Any]) -> str:
+    """Labels or headers on one line."""
+    return " ".join(f"{name}={value}" for name, value in values.items())
+
+
+def table(items: Sequence[Item], columns: Sequence[Column]) -> Table:
+    """Items under their columns; ids stay whole as long as there is room."""
+    found = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        found.add_column(
+            column.title,
+            justify="right" if column.right else "left",
+            overflow="fold",
+            no_wrap=column.right or column.whole,
+        )
+    for item in items:
+        found.add_row(*(text(column.cell(item)) for column in columns))
+    return found
+
+
+def listing(columns: Sequence[Column], nothing: str) -> Callable[[Any], Iterator[RenderableType]]:
+    """A page of a list; an empty one is a sentence."""
+
+    def look(page: Any) -> Iterator[RenderableType]:
+        if page["items"] or page["next_cursor"] is not None:
+            yield table(page["items"], columns)
+        else:
+            yield text(nothing)
+        if page["next_cursor"] is not None:
+            yield text(f"There is more: --all, --limit, or --cursor {page['next_cursor']}", style="dim")
+
+    return look
+
+
+def card(facts: Mapping[str, object]) -> Table:
+    """Facts, one below the other."""
+    found = Table(box=None, show_header=False, pad_edge=False)
+    found.add_column(style="bold", no_wrap=True)
+    found.add_column(overflow="fold")
+    for name, fact in facts.items():
+        found.add_row(text(name), text(fact))
+    return found
+
+
+def as_json(value: object) -> str:
+    """Whatever JSON there is; a text stands for itself."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)

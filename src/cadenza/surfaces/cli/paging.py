@@ -1,0 +1,61 @@
+"""Lists that go on over as many pages as are wanted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from cadenza.domain.errors import InvalidRequest
+from cadenza.surfaces.cli.parameters import whole_number
+from cadenza.surfaces.cli.progress import Progress, counting
+from cadenza.surfaces.cli.way import Asker
+
+USUAL = 100
+PAGE = 500
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Paging:
+    """How much of a list."""
+
+    limit: Annotated[
+        int | None,
+        Parameter(converter=whole_number, help="How many, at most; 100 if neither this nor --all is given."),
+    ] = None
+    all: Annotated[bool, Parameter(help="Go on to the end of the list.")] = False
+    cursor: Annotated[str | None, Parameter(help="Begin behind this `next_cursor`.")] = None
+
+    def most(self) -> int | None:
+        """How many are wanted; None is all."""
+        if self.limit is not None and self.limit < 1:
+            raise InvalidRequest("--limit must be at least 1.", "--limit")
+        return USUAL if self.limit is None and not self.all else self.limit
+
+
+FIRST = Paging()
+
+
+async def gathered(
+    asker: Asker, operation: str, given: Mapping[str, Any], *, paging: Paging
+) -> dict[str, Any]:
+    """A list over all the pages that it takes, as one page."""
+    with counting(f"{operation.replace('_', ' ')}…", shown=paging.all) as progress:
+        return await _gathered(asker, operation, given, paging=paging, progress=progress)
+
+
+async def _gathered(
+    asker: Asker, operation: str, given: Mapping[str, Any], *, paging: Paging, progress: Progress
+) -> dict[str, Any]:
+    most, cursor = paging.most(), paging.cursor
+    items: list[Any] = []
+    while True:
+        wanted = PAGE if most is None else min(PAGE, most - len(items))
+        begin = {} if cursor is None else {"cursor": cursor}
+        page = await asker.ask(operation, {**given, **begin, "limit": wanted})
+        items += page["items"]
+        cursor = page["next_cursor"]
+        progress(len(items))
+        if cursor is None or len(items) == most:
+            return {"items": items, "next_cursor": cursor}

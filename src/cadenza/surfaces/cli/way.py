@@ -1,0 +1,51 @@
+"""Where a command is carried out, and how its answer is printed: options that every operation shares."""
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Protocol
+
+from cyclopts import Group, Parameter
+
+WHERE = Group("Where and how", sort_key=1)
+Server = Annotated[
+    str | None,
+    Parameter(help="Ask this server, as CADENZA_SERVER does; an empty one is the database itself."),
+]
+Key = Annotated[
+    str | None,
+    Parameter(help="The key for the server; CADENZA_KEY keeps it out of the list of processes."),
+]
+Tenant = Annotated[
+    str | None, Parameter(help="Whose things are meant on the database itself; default is `default`.")
+]
+
+
+@Parameter(name="*", group=WHERE)
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """On the database of the settings, or on a server; for people, or as JSON."""
+
+    json: Annotated[bool, Parameter(help="Print one JSON document.")] = False
+    server: Server = None
+    key: Key = field(default=None, repr=False)
+    tenant: Tenant = None
+
+
+HERE = Way()
+
+
+class Asker(Protocol):
+    """Carries out operations, wherever that is."""
+
+    async def ask(self, operation: str, arguments: Mapping[str, Any]) -> Any:
+        """The operation's view as JSON values; a refusal is the same error everywhere."""
+        ...
+
+
+class OfficeLauncher(Protocol):
+    """Opens the way to an office."""
+
+    def __call__(self, way: Way) -> AbstractAsyncContextManager[Asker]:
+        """Somebody to ask, until the context ends."""
+        ...

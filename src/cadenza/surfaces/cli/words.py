@@ -1,0 +1,102 @@
+"""What people write on a command line, and what operations take: spans, moments, labels, headers, bodies."""
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from cadenza.domain.checks import iso, milliseconds, quoted
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.spans import PART, span_ms
+
+NONE = "none"
+A_MOMENT = "a span such as 2h, or a moment such as 2030-01-31T12:00:00Z"
+MINUTE_MS = 60_000
+LONGEST_FILE = 1024 * 1024
+
+
+def minutes(option: str, span: str) -> float:
+    """A span in minutes."""
+    return span_ms(option, span) / MINUTE_MS
+
+
+def bound(option: str, span: str) -> int | None:
+    """A span in milliseconds; `none` takes the bound away."""
+    return None if span == NONE else span_ms(option, span)
+
+
+def later(option: str, word: str, now: datetime) -> str:
+    """A moment, or a span from now, as it stands on the wire."""
+    return iso(now + milliseconds(span_ms(option, word))) if _is_span(word) else _moment(option, word)
+
+
+def earlier(option: str, word: str, now: datetime) -> str:
+    """A moment, or a span before now, as it stands on the wire."""
+    return iso(now - milliseconds(span_ms(option, word))) if _is_span(word) else _moment(option, word)
+
+
+def _is_span(word: str) -> bool:
+    return re.fullmatch(f"({PART.pattern})+", word.replace(" ", "")) is not None
+
+
+def _moment(option: str, word: str) -> str:
+    try:
+        moment = datetime.fromisoformat(word)
+    except ValueError:
+        raise InvalidRequest(f"{option} must be {A_MOMENT}, and not {quoted(word)}.", option) from None
+    if moment.utcoffset() is None:
+        raise InvalidRequest(f"{option} must say its offset, such as Z for UTC.", option)
+    return iso(moment)
+
+
+def pairs(option: str, words: Iterable[str]) -> dict[str, str]:
+    """Words such as NAME=VALUE as a mapping."""
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise InvalidRequest(f"{option} takes NAME=VALUE, and not {quoted(word)}.", option)
+        found[name] = value
+    return found
+
+
+def body(word: str) -> Any:
+    """A body: a file behind @, JSON if it can be read as such, else the text itself."""
+    import json
+
+    text = file_text("--body", word[1:]) if word.startswith("@") else word
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def document(option: str, name: str) -> dict[str, Any]:
+    """A JSON object from a file; `-` is standard input."""
+    import json
+
+    try:
+        found = json.loads(file_text(option, name))
+    except ValueError as problem:
+        raise InvalidRequest(f"{option}: {quoted(name)} is not JSON: {problem}.", option) from None
+    if not isinstance(found, Mapping):
+        raise InvalidRequest(f"{option}: {quoted(name)} holds no JSON object.", option)
+    return dict(found)
+
+
+def file_text(option: str, name: str, *, longest: int = LONGEST_FILE) -> str:
+    """What a file holds; `-` is standard input."""
+    try:
+        if name == "-":
+            found = sys.stdin.read(longest + 1)
+        else:
+            with Path(name).open(encoding="utf-8") as file:
+                found = file.read(longest + 1)
+    except (OSError, UnicodeError, ValueError, AttributeError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else "it is not a text in UTF-8"
+        raise InvalidRequest(f"{option}: {quoted(name)} cannot be read: {why}.", option) from None
+    if len(found) > longest:
+        raise InvalidRequest(f"{option}: {quoted(name)} is longer than {longest} characters.", option)
+    return found

@@ -1,0 +1,1 @@
+"""REST: the table of operations over HTTP."""

@@ -1,0 +1,89 @@
+"""The application: the table of operations under `/v1`, and public pages beside it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cadenza.operations.office import Office
+from cadenza.operations.operation import AnyOperation
+from cadenza.operations.table import OPERATIONS
+from cadenza.surfaces.http import llms, openapi
+from cadenza.surfaces.http.auth import Gate
+from cadenza.surfaces.http.front import Front
+from cadenza.surfaces.http.health import Health
+from cadenza.surfaces.http.idempotency import HEADER
+from cadenza.surfaces.http.metrics import Metrics
+from cadenza.surfaces.http.pages import Pages
+from cadenza.surfaces.http.problems import BAD_REQUEST, KINDS, Refusal, told
+from cadenza.surfaces.http.routing import OperationRoutes
+from cadenza.surfaces.http.sending import of_problem
+from cadenza.surfaces.http.service import Service, Take
+from cadenza.surfaces.mcp import http as mcp
+
+A_DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manners:
+    """How the application treats its callers."""
+
+    version: str
+    take: Take
+    """Lets a caller in, or tells in how many seconds to come back."""
+    lives: Callable[[], bool] = lambda: True
+    """Whether the process goes round."""
+    cors_origins: Sequence[str] = ()
+    metrics: Metrics = field(default_factory=Metrics)
+
+
+def http_app(
+    office: Office, manners: Manners, operations: tuple[AnyOperation, ...] = OPERATIONS
+) -> Starlette:
+    """The application of an office."""
+    service = Service(office, gate=Gate(office), take=manners.take)
+    pages = Pages(
+        document=partial(openapi.document, operations, manners.version),
+        llms=llms.text(operations),
+        metrics=manners.metrics,
+        health=Health(office.supplies, manners.lives),
+    )
+    agents = mcp.mount(office, service.admit, version=manners.version, origins=manners.cors_origins)
+    app = Starlette(
+        routes=[OperationRoutes(operations, service), *pages.routes(), *mcp.routes(agents)],
+        lifespan=agents.lifespan,
+        middleware=[
+            Middleware(Front, supplies=office.supplies, metrics=manners.metrics),
+            *([_cors(manners.cors_origins)] if manners.cors_origins else []),
+        ],
+        exception_handlers={HTTPException: _refused},
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+def _cors(origins: Sequence[str]) -> Middleware:
+    """Pages of these origins may ask, with a key of their own; cookies mean nothing here."""
+    return Middleware(
+        CORSMiddleware,
+        allow_origins=list(origins),
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+        allow_headers=["Authorization", "Content-Type", HEADER, "X-Request-Id", *mcp.HEADERS],
+        expose_headers=["X-Request-Id", "Retry-After", "Idempotency-Replayed"],
+        max_age=A_DAY_S,
+    )
+
+
+async def _refused(request: Request, problem: Exception) -> Response:
+    """What Starlette itself refuses: a path that leads nowhere, a method that a page does not know."""
+    assert isinstance(problem, HTTPException)
+    kind = next((kind for kind in KINDS if kind.status == problem.status_code), BAD_REQUEST)
+    refusal = Refusal(kind, f"{kind.title}: {request.method} {request.url.path}.", problem.headers)
+    status, headers, body = of_problem(told(refusal, request.scope["cadenza.request_id"]))
+    return Response(body, status, {name.decode(): value.decode() for name, value in headers})

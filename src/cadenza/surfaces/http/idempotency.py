@@ -1,0 +1,49 @@
+"""Idempotency keys: as they are sent, and what a request is told apart by."""
+
+from hashlib import sha256
+from hmac import HMAC
+from re import compile as pattern
+
+from starlette.types import Scope
+
+from cadenza.domain.access import Caller
+from cadenza.domain.errors import InvalidRequest
+from cadenza.operations.replies import Answer, Asked
+from cadenza.surfaces.http.headers import given
+from cadenza.surfaces.http.problems import CONFLICT, written
+
+HEADER = "Idempotency-Key"
+SHAPE = r"^[\x21-\x7e]{1,255}$"
+A_KEY = pattern(SHAPE[1:-1])
+
+
+def key_of(scope: Scope) -> str | None:
+    """The idempotency key of a request, if it has one."""
+    key = given(scope, HEADER.lower().encode())
+    if key is not None and not A_KEY.fullmatch(key):
+        raise InvalidRequest(f"{HEADER} must be 1 to 255 visible letters without spaces.", HEADER)
+    return key
+
+
+def asked(caller: Caller, key: str, *, token: str, scope: Scope, body: bytes) -> Asked:
+    """What a request asks for, told apart from others by a digest.
+
+    It is made with the caller's own key: what is stored tells nothing of a short
+    secret in the body, and another key's answer is never repeated to this one.
+    """
+    digest = HMAC(token.encode(errors="replace"), digestmod=sha256)
+    for part in (scope["method"].encode(), _path(scope), scope["query_string"], body):
+        digest.update(len(part).to_bytes(8))
+        digest.update(part)
+    return Asked(caller.tenant_id, key, digest.hexdigest())
+
+
+def _path(scope: Scope) -> bytes:
+    raw: bytes | None = scope.get("raw_path")
+    return raw if raw is not None else scope["path"].encode()
+
+
+def unrepeatable(request_id: str) -> Answer:
+    """What is kept in place of an answer that holds a secret."""
+    detail = "This was done, and its answer, which held a secret, was shown once. Delete it and ask anew."
+    return Answer(CONFLICT.status, written(CONFLICT, detail, request_id))

@@ -1,0 +1,77 @@
+"""What is public: the first page, health, figures, documentation, and what problems mean."""
+
+from collections.abc import Callable
+from functools import cached_property
+from html import escape
+
+import orjson
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from cadenza.surfaces.http import docs_page
+from cadenza.surfaces.http.components import Schema
+from cadenza.surfaces.http.health import Health
+from cadenza.surfaces.http.metrics import MEDIA_TYPE, Metrics
+from cadenza.surfaces.http.problems import KINDS, TYPES
+
+FIRST = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Cadenza</title></head>
+<body>
+<h1>Cadenza</h1>
+<p>The API is documented under <a href="/docs">/docs</a>, for machines in
+<a href="/openapi.json">/openapi.json</a>, for language models in <a href="/llms.txt">/llms.txt</a>.</p>
+</body>
+</html>
+"""
+
+
+class Pages:
+    """Pages that are written once."""
+
+    def __init__(
+        self, *, document: Callable[[], Schema], llms: str, metrics: Metrics, health: Health
+    ) -> None:
+        self._document = document
+        self._llms = llms
+        self._metrics = metrics
+        self._health = health
+
+    def routes(self) -> list[Route]:
+        """Where they are."""
+        return [
+            Route("/", self._first),
+            Route("/healthz", self._health.healthz),
+            Route("/readyz", self._health.readyz),
+            Route("/metrics", self._figures),
+            Route("/openapi.json", self._openapi),
+            Route("/llms.txt", self._words),
+            Route("/docs", docs_page.page),
+            Route("/docs/{name}", docs_page.asset),
+            Route(TYPES + "{name}", self._problem),
+        ]
+
+    @cached_property
+    def _openapi_json(self) -> bytes:
+        """Made when somebody asks: it takes longer than all else that is done at the start."""
+        return orjson.dumps(self._document())
+
+    async def _first(self, _: Request) -> Response:
+        return HTMLResponse(FIRST)
+
+    async def _openapi(self, _: Request) -> Response:
+        return Response(self._openapi_json, media_type="application/json")
+
+    async def _words(self, _: Request) -> Response:
+        return PlainTextResponse(self._llms)
+
+    async def _figures(self, _: Request) -> Response:
+        return Response(self._metrics.written(), media_type=MEDIA_TYPE)
+
+    async def _problem(self, request: Request) -> Response:
+        kind = next((kind for kind in KINDS if kind.name == request.path_params["name"]), None)
+        if kind is None:
+            raise HTTPException(404)
+        return PlainTextResponse(f"{kind.status} {escape(kind.name)}: {kind.title}.\n")

@@ -1,0 +1,117 @@
+"""Problems as RFC 9457 tells them: one table from what went wrong to what a caller reads."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import orjson
+
+from cadenza.domain.errors import (
+    CadenzaError,
+    Conflict,
+    Fault,
+    InvalidRequest,
+    NotAllowed,
+    NotFound,
+    Unavailable,
+)
+
+MEDIA_TYPE = "application/problem+json"
+TYPES = "/problems/"
+
+
+class Kind(NamedTuple):
+    """A kind of problem: its status, the name in its type, and what it is in general."""
+
+    status: int
+    name: str
+    title: str
+
+    @property
+    def type(self) -> str:
+        """What programs compare."""
+        return f"{TYPES}{self.name}"
+
+
+BAD_REQUEST = Kind(400, "bad-request", "The request cannot be read")
+UNAUTHORIZED = Kind(401, "unauthorized", "A valid key is needed")
+NOT_ALLOWED = Kind(403, "not-allowed", "The key does not allow this")
+NOT_FOUND = Kind(404, "not-found", "There is no such thing")
+WRONG_METHOD = Kind(405, "method-not-allowed", "This cannot be done here")
+CONFLICT = Kind(409, "conflict", "The state of the thing does not allow this")
+TOO_LARGE = Kind(413, "too-large", "The body is too large")
+WRONG_MEDIA_TYPE = Kind(415, "unsupported-media-type", "The body is of another type")
+INVALID_REQUEST = Kind(422, "invalid-request", "The request cannot be taken as it is")
+TOO_MANY = Kind(429, "too-many-requests", "There were too many requests")
+UNEXPECTED = Kind(500, "unexpected", "Something went wrong here")
+UNAVAILABLE = Kind(503, "unavailable", "Something this needs does not answer")
+
+KINDS = (
+    BAD_REQUEST,
+    UNAUTHORIZED,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    WRONG_METHOD,
+    CONFLICT,
+    TOO_LARGE,
+    WRONG_MEDIA_TYPE,
+    INVALID_REQUEST,
+    TOO_MANY,
+    UNEXPECTED,
+    UNAVAILABLE,
+)
+ERRORS: dict[type[CadenzaError], Kind] = {
+    InvalidRequest: INVALID_REQUEST,
+    NotFound: NOT_FOUND,
+    Conflict: CONFLICT,
+    NotAllowed: NOT_ALLOWED,
+    Unavailable: UNAVAILABLE,
+}
+
+
+class Refusal(Exception):
+    """What HTTP itself refuses, before anybody is asked."""
+
+    def __init__(self, kind: Kind, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+        self.headers = headers or {}
+
+
+class Told(NamedTuple):
+    """A problem as it leaves: status, body and what goes beside it."""
+
+    kind: Kind
+    body: bytes
+    headers: Mapping[str, str]
+
+
+def told(problem: CadenzaError | Refusal, request_id: str) -> Told:
+    """What a caller is told of an error."""
+    if isinstance(problem, Refusal):
+        return Told(problem.kind, written(problem.kind, problem.detail, request_id), problem.headers)
+    kind = next((ERRORS[base] for base in type(problem).__mro__ if base in ERRORS), UNEXPECTED)
+    faults = problem.faults if isinstance(problem, InvalidRequest) else ()
+    wait = getattr(problem, "retry_after_s", None)
+    headers = {} if wait is None else {"Retry-After": str(wait)}
+    return Told(kind, written(kind, problem.message, request_id, faults), headers)
+
+
+def unexpected(request_id: str) -> Told:
+    """What a caller is told of a bug: whom to ask, and with which words."""
+    detail = "Something went wrong here. Please tell the operator the request id."
+    return Told(UNEXPECTED, written(UNEXPECTED, detail, request_id), {})
+
+
+def written(kind: Kind, detail: str, request_id: str, faults: Sequence[Fault] = ()) -> bytes:
+    """A problem as JSON."""
+    return orjson.dumps(
+        {
+            "type": kind.type,
+            "title": kind.title,
+            "status": kind.status,
+            "detail": detail,
+            "errors": [{"field": fault.field, "message": fault.message} for fault in faults],
+            "request_id": request_id,
+        }
+    )

@@ -1,0 +1,140 @@
+"""Requests read: path, query and JSON body become one mapping of arguments."""
+
+from collections.abc import Callable, Mapping
+from re import compile as pattern
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope
+
+from cadenza.domain.errors import InvalidRequest
+from cadenza.operations.operation import AnyOperation
+from cadenza.surfaces.http.headers import given
+from cadenza.surfaces.http.problems import BAD_REQUEST, TOO_LARGE, WRONG_MEDIA_TYPE, Refusal
+
+LARGEST_BODY = 1 << 20
+MOST_PARAMETERS = 100
+WHOLE = pattern(r"-?[0-9]{1,18}")
+JSON = pattern(r"application/json(\s*;\s*charset\s*=\s*\"?utf-?8\"?)?\s*")
+FLAGS = {"true": True, "false": False}
+
+Texts = list[str]
+Reading = Callable[[str, Texts], Any]
+
+
+async def body_of(scope: Scope, receive: Receive) -> bytes:
+    """The whole body, and not more than is bearable."""
+    declared = given(scope, b"content-length")
+    if declared is not None and int(declared) > LARGEST_BODY:
+        raise _too_large()
+    parts: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > LARGEST_BODY:
+            raise _too_large()
+        more = message.get("more_body", False)
+    return b"".join(parts)
+
+
+def _too_large() -> Refusal:
+    detail = f"The body may have {LARGEST_BODY} bytes, and has more."
+    return Refusal(TOO_LARGE, detail, {"Connection": "close"})
+
+
+def refuse_body(scope: Scope) -> None:
+    """What has its arguments in the query takes no body."""
+    for name, value in scope["headers"]:
+        if name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0")):
+            raise Refusal(BAD_REQUEST, "This takes no body.", {"Connection": "close"})
+
+
+def spoken(scope: Scope, body: bytes) -> dict[str, Any]:
+    """The arguments of a JSON body; no body is none."""
+    if not body:
+        return {}
+    media_type = given(scope, b"content-type") or ""
+    if not JSON.fullmatch(media_type.lower().strip()):
+        raise Refusal(WRONG_MEDIA_TYPE, "The body must be application/json in UTF-8, and say so.")
+    try:
+        words = orjson.loads(body)
+    except orjson.JSONDecodeError as problem:
+        raise Refusal(BAD_REQUEST, f"The body is not JSON in UTF-8: {problem}.") from None
+    if not isinstance(words, dict):
+        raise InvalidRequest("The body must be a JSON object.", "body")
+    return words
+
+
+class QueryReader:
+    """Reads the query of one operation: texts become what its fields are made of."""
+
+    def __init__(self, operation: AnyOperation) -> None:
+        self._readings = {
+            name: _reading(field) for name, field in operation.schema.get("properties", {}).items()
+        }
+
+    def read(self, query: bytes) -> dict[str, Any]:
+        """The arguments of a query; what is not known is left to be refused by the command."""
+        if not query:
+            return {}
+        found: dict[str, Texts] = {}
+        for name, text in _pairs(query):
+            found.setdefault(name, []).append(text)
+        return {name: self._readings.get(name, _one)(name, texts) for name, texts in found.items()}
+
+
+def refuse_query(scope: Scope) -> None:
+    """What has a body has its arguments there, so that they stand in no log of addresses."""
+    if scope["query_string"]:
+        name = next((name for name, _ in _pairs(scope["query_string"])), "query")
+        raise InvalidRequest(f"{name} stands in the query; put it into the body.", name)
+
+
+def _pairs(query: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS
+        )
+    except ValueError:
+        raise Refusal(BAD_REQUEST, "The query cannot be read: it is too long, or not UTF-8.") from None
+
+
+def _reading(field: Mapping[str, Any]) -> Reading:
+    """How a field is read, by its schema; one that may be null is read as what else it may be."""
+    kinds = [kind for kind in field.get("anyOf", [field]) if kind.get("type") != "null"]
+    return {"integer": _number, "boolean": _flag, "array": _all}.get(kinds[0].get("type", ""), _one)
+
+
+def _one(name: str, texts: Texts) -> str:
+    if len(texts) > 1:
+        raise InvalidRequest(f"{name} is given more than once.", name)
+    return texts[0]
+
+
+def _number(name: str, texts: Texts) -> int | str:
+    text = _one(name, texts)
+    return int(text) if WHOLE.fullmatch(text) else text
+
+
+def _flag(name: str, texts: Texts) -> bool | str:
+    text = _one(name, texts)
+    return FLAGS.get(text, text)
+
+
+def _all(_: str, texts: Texts) -> Texts:
+    return texts
+
+
+def merged(path: Mapping[str, str], words: dict[str, Any]) -> dict[str, Any]:
+    """One mapping; what the path says is not said again, least of all differently."""
+    twice = path.keys() & words.keys()
+    if twice:
+        name = min(twice)
+        raise InvalidRequest(f"{name} stands in the path; leave it out of the rest.", name)
+    return {**words, **path}

@@ -1,0 +1,1 @@
+"""MCP: the table of operations as tools for agents, and what they read first."""
