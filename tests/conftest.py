@@ -18,4 +18,7 @@ settings.register_profile(
     suppress_health_check=SLOW_IS_FINE,
 )
 settings.register_profile("soak", settings.get_profile("default"), max_examples=5_000, derandomize=False)
+# Programs that tests start take any port that is free, so that several can run at a time.
+os.environ.setdefault("CADENZA_PORT", "0")
+
 settings.load_profile("soak" if os.environ.get("CADENZA_SOAK") else "default")

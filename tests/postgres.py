@@ -23,7 +23,25 @@ from cadenza.adapters.sql.migrate import migrate
 
 PASSWORD = "correct horse"
 NAMED = os.environ.get("CADENZA_TEST_POSTGRES_URL")
-TABLES = ("tenants", "jobs", "endpoints", "endpoint_states", "leases", "runs", "hints")
+TABLES = (
+    "tenants",
+    "jobs",
+    "endpoints",
+    "endpoint_states",
+    "endpoint_labels",
+    "leases",
+    "runs",
+    "hints",
+    "secrets",
+    "usage",
+    "keys",
+    "replies",
+    "rates",
+    "analyses",
+    "looks",
+    "notes",
+    "rules",
+)
 FAST = "-c fsync=off -c max_connections=60 -c shared_buffers=64MB"
 
 

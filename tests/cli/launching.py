@@ -1,10 +1,26 @@
 """Launchers that remember instead of starting anything."""
 
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
+from cadenza.sim.replay import Replayed
 from cadenza.sim.report import Report
-from cadenza.surfaces.cli.launchers import Finding, Launchers, Migration
+from cadenza.surfaces.cli.launchers import (
+    Backup,
+    Figures,
+    Finding,
+    Launchers,
+    Migration,
+    ReplayWish,
+    Restoration,
+)
+from cadenza.surfaces.cli.progress import Progress
+from cadenza.surfaces.cli.way import Asker, Way
+
+NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 
 
 @dataclass
@@ -12,19 +28,62 @@ class Recorder:
     """Answers with what it was given, and keeps what it was asked."""
 
     report: Report | None = None
+    replayed: Replayed | None = None
     error: BaseException | None = None
     code: int = 0
     asked: list[dict[str, Any]] = field(default_factory=list)
     migration: Migration = Migration("cadenza.db", None, "0001")
     findings: list[Finding] = field(default_factory=list)
+    answers: dict[str, Any] = field(default_factory=dict)
 
     def launchers(self) -> Launchers:
         return Launchers(
-            sim=self.sim, up=self.up, worker=self.worker, migrate=self.migrate, doctor=self.doctor
+            sim=self.sim,
+            replay=self.replay,
+            up=self.up,
+            api=self.worker,
+            worker=self.worker,
+            planner=self.worker,
+            mcp=self.mcp,
+            migrate=self.migrate,
+            doctor=self.doctor,
+            backup=self.backup,
+            restore=self.restore,
+            bench=self.bench,
+            office=self.office,
+            now=lambda: NOW,
         )
 
-    def sim(self, scenario: str, *, as_published: bool, step_seconds: int) -> Report:
-        self.asked.append({"scenario": scenario, "as_published": as_published, "step_seconds": step_seconds})
+    @asynccontextmanager
+    async def office(self, way: Way) -> AsyncIterator[Asker]:
+        if self.error is not None:
+            raise self.error
+        yield self
+
+    async def ask(self, operation: str, arguments: Mapping[str, Any]) -> Any:
+        self.asked.append({operation: dict(arguments)})
+        return self.answers[operation]
+
+    def backup(self, path: str, *, overwrite: bool) -> Backup:
+        return Backup("cadenza.db", path, 1, 2, "0001", "A note.")
+
+    def restore(self, path: str) -> Restoration:
+        return Restoration("cadenza.db", path, 2, "0001", "0001", None, "")
+
+    def bench(self, *, seconds: float, progress: Progress) -> Figures:
+        progress(seconds)
+        return Figures(1, 2, 3.0)
+
+    def replay(self, wish: ReplayWish) -> Replayed:
+        self.asked.append(wish._asdict())
+        if self.error is not None:
+            raise self.error
+        assert self.replayed is not None
+        return self.replayed
+
+    def sim(self, scenario: str, *, as_published: bool, step_seconds: int, planner: str | None) -> Report:
+        asked = {"scenario": scenario, "as_published": as_published, "step_seconds": step_seconds}
+        self.asked.append(asked | ({} if planner is None else {"planner": planner}))
         if self.error is not None:
             raise self.error
         assert self.report is not None
@@ -37,6 +96,9 @@ class Recorder:
         return self.code
 
     def worker(self) -> int:
+        return self.code
+
+    def mcp(self, way: Way) -> int:
         return self.code
 
     def migrate(self) -> Migration:

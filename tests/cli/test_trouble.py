@@ -13,7 +13,7 @@ from cadenza.surfaces.cli.exits import Exit
 
 SERVING = [["up"], ["worker"]]
 AS_NOBODY = """
-import os, pkgutil, sys
+import encodings.idna, os, pkgutil, sys
 import cadenza
 for module in pkgutil.walk_packages(cadenza.__path__, "cadenza."):
     if not module.name.endswith("__main__") and ".migrations." not in module.name + ".":
@@ -30,6 +30,7 @@ sys.exit(main(sys.argv[1:]))
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CADENZA_PORT", "0")
     return tmp_path
 
 

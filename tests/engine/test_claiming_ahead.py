@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -113,7 +114,7 @@ async def test_what_waits_is_cancelled_when_its_job_is_switched_off() -> None:
     await corridor.store.port.add_job(Job(id="default", name="default"))
     await corridor.add(in_ms=1_000)
     async with Worker(corridor):
-        await corridor.store.port.activate("default", "default", active=False)
+        await corridor.store.port.amend_job("default", "default", lambda job: replace(job, active=False))
         await corridor.clock.advance(0)
         assert (await corridor.only_run()).reason == "its job is not active"
 

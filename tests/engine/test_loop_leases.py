@@ -171,14 +171,20 @@ async def test_a_run_settled_while_its_lease_was_being_renewed_is_not_called_los
         assert corridor.log.events("warning") == []
 
 
-async def test_a_run_whose_lease_ran_out_unrenewed_is_stopped_before_another_worker_runs_it() -> None:
+@pytest.mark.parametrize("renewing", ["is refused", "never returns"])
+async def test_a_run_whose_lease_ran_out_unrenewed_is_stopped_before_another_worker_runs_it(
+    renewing: str,
+) -> None:
     corridor = by_hand(lease_ms=3_000)
     other = Corridor(clock=corridor.clock, store=corridor.store.port, lease_ms=3_000)
     await corridor.add()
     crowd = Crowd(lambda: corridor.clock.sleep(30_000))
     corridor.dispatcher.on("endpoint", crowd)
     other.dispatcher.on("endpoint", crowd)
-    corridor.store.breaks("renew", Unavailable("The store is away."))
+    if renewing == "is refused":
+        corridor.store.breaks("renew", Unavailable("The store is away."))
+    else:
+        corridor.store.before["renew"] = asyncio.Event().wait
     async with Worker(corridor), Worker(other):
         await corridor.clock.advance(10_000)
         assert crowd.most == 1

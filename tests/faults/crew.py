@@ -18,7 +18,7 @@ from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.domain.baseline import Once
 from cadenza.domain.target import CallableTarget
-from cadenza.ports.store import Page
+from cadenza.ports.catalog import Page
 from cadenza.testing import an_endpoint
 
 PROGRAM = Path(__file__).with_name("worker_process.py")

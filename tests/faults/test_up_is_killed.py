@@ -16,7 +16,7 @@ from tests.faults.judging import History, complaints
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.ports.store import Page
+from cadenza.ports.catalog import Page
 
 KILLS = 50 if os.environ.get("CADENZA_SOAK") else 3
 SPEED = 60

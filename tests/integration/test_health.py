@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import aiohttp
@@ -99,13 +99,13 @@ async def test_old_runs_are_forgotten_at_the_start_and_every_hour() -> None:
 
 
 async def test_upkeep_survives_a_store_that_is_away() -> None:
-    class Nowhere:
-        async def keep_history(self, *_: object) -> int:
+    class Nowhere(MemoryStore):
+        async def keep_history(self, retention: Retention, now: datetime) -> int:
             raise Unavailable("The database does not answer.")
 
     clock = FakeClock(manual=True)
     keeping = asyncio.create_task(
-        Upkeep(store=Nowhere(), clock=clock, log=NoLog(), retention=Retention()).run()
+        Upkeep(store=Nowhere(FakeIds()), clock=clock, log=NoLog(), retention=Retention()).run()
     )
     await clock.advance(61 * MINUTE)
     assert not keeping.done()

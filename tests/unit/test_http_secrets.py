@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 from cadenza.adapters.http.secret_box import SecretBox
 from cadenza.adapters.http.secrets import EnvironmentSecrets, SecretsByKind
 from cadenza.domain.errors import InvalidRequest, NotFound, Unavailable
+from cadenza.roots.settings import Settings
 
 ENVIRONMENT = {
     "CADENZA_SECRET_TOKEN": "token",
     "CADENZA_DATABASE_URL": "postgresql://user:password@host/db",
+    "CADENZA_SECRET_KEY": "the key of all secrets",
+    "CADENZA_SECRET_KEY_OLD": "the key of all old secrets",
+    "CADENZA_SECRET_ENV": "",
     "AWS_SECRET_ACCESS_KEY": "aws",
     "PATH": "/bin",
     "GITHUB_TOKEN": "github",
@@ -21,9 +25,7 @@ PLACE = ("tenant", "name")
 OLD, NEW = bytes(32), bytes(range(32))
 
 
-@pytest.mark.parametrize(
-    "name", ["CADENZA_DATABASE_URL", "AWS_SECRET_ACCESS_KEY", "PATH", "GITHUB_TOKEN", "X", ""]
-)
+@pytest.mark.parametrize("name", [*ENVIRONMENT.keys() - {"CADENZA_SECRET_TOKEN"}, "X", ""])
 async def test_the_environment_is_closed(name: str) -> None:
     with pytest.raises(NotFound):
         await EnvironmentSecrets(environment=ENVIRONMENT).reveal("tenant", f"env:{name}")
@@ -45,10 +47,12 @@ async def test_a_list_stands_for_itself_alone_and_may_name_a_tenant() -> None:
             await secrets.reveal(tenant, f"env:{name}")
 
 
-@pytest.mark.parametrize("entry", ["CADENZA_DATABASE_URL", "tenant/CADENZA_SECRETS_KEY"])
-def test_settings_of_our_own_cannot_be_allowed(entry: str) -> None:
-    with pytest.raises(InvalidRequest):
-        EnvironmentSecrets(allowed=[entry], environment=ENVIRONMENT)
+@pytest.mark.parametrize("tenant", ["", "tenant/"])
+@pytest.mark.parametrize("setting", [*Settings.model_fields, "secret_keys"])
+def test_settings_of_our_own_cannot_be_allowed(tenant: str, setting: str) -> None:
+    for name in (f"CADENZA_{setting.upper()}", f"cadenza_{setting}"):
+        with pytest.raises(InvalidRequest):
+            EnvironmentSecrets(allowed=[f"{tenant}{name}"], environment=ENVIRONMENT)
 
 
 async def test_each_kind_has_its_place() -> None:
@@ -107,11 +111,22 @@ def test_a_box_is_made_from_a_setting() -> None:
     assert SecretBox.from_setting(setting).open(sealed, place=PLACE) == "text"
 
 
+def test_a_key_without_an_id_is_known_by_itself() -> None:
+    old, new = b64encode(OLD).decode(), b64encode(NEW).decode()
+    sealed = SecretBox.from_setting(old).seal("text", place=PLACE)
+    assert SecretBox.from_setting(f"{new},{old}").open(sealed, place=PLACE) == "text"
+    assert SecretBox.from_setting(f"{old}, {old},").open(sealed, place=PLACE) == "text"
+    with pytest.raises(Unavailable, match="which is not among the settings"):
+        SecretBox.from_setting(new).open(sealed, place=PLACE)
+    assert old.rstrip("=") not in sealed
+
+
 @pytest.mark.parametrize(
     "setting",
     [
         "",
         "a",
+        f"a:{b64encode(OLD).decode()},a:{b64encode(NEW).decode()}",
         "a:",
         "a:c2hvcnQ=",
         "a:A",

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.adapters.http.success import follow, same
+from cadenza.adapters.http.success import same
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.paths import follow
 from cadenza.domain.target import HttpTarget
 
 URL = "https://example.org/"

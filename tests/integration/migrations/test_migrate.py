@@ -81,6 +81,14 @@ async def test_an_older_schema_is_upgraded_and_keeps_what_is_in_it(url: str) -> 
     await check(url)
 
 
+async def test_jobs_from_before_they_had_descriptions_were_written_by_no_file(url: str) -> None:
+    await stop_at(url, "0003")
+    await execute(url, "INSERT INTO jobs (tenant_id, id, name, active) VALUES ('default', 'a', 'old', true)")
+    await migrate(url)
+    described = "SELECT name, active, description, applied, created_at FROM jobs"
+    assert await execute(url, described) == [("old", True, None, False, None)]
+
+
 async def test_a_newer_schema_is_refused_in_one_sentence(url: str) -> None:
     await migrate(url)
     await execute(url, "UPDATE alembic_version SET version_num = '9999'")

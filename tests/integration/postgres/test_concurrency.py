@@ -12,14 +12,17 @@ import pytest
 from tests.integration.postgres.world import a_store, fill, many
 
 from cadenza.domain.due import claim as claimed_by_the_rules
-from cadenza.domain.endpoint import Lease, OpenSlot
+from cadenza.domain.endpoint import Lease, OpenSlot, evolve
 from cadenza.domain.job import Job
 from cadenza.domain.plan import Source
-from cadenza.domain.run import Outcome, RunStatus
+from cadenza.domain.run import Outcome, RunStatus, opened
+from cadenza.domain.steer import Amended
+from cadenza.ports.catalog import EVERY_ENDPOINT, Arrangement, Estate, Extent, Page
 from cadenza.testing import FakeIds, an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import Bench
 
+JOB = Extent(frozenset({"default"}))
 WORKER = Path(__file__).with_name("claiming_process.py")
 
 
@@ -64,10 +67,19 @@ async def bustle(url: str, number: int) -> None:
             steered = asyncio.gather(
                 *(bench.tool(one.endpoint, "propose_interval", intervalMs=30_000) for one in claims[:3])
             )
-            await asyncio.gather(steered, bench.start(*claims), bench.sweep(), return_exceptions=False)
+            together = store.amend_all("default", Amended, wanted=EVERY_ENDPOINT, page=Page(30))
+            await asyncio.gather(steered, together, bench.start(*claims), bench.sweep())
             if lap % 5 == 0:
-                await store.activate("default", "default", active=True)
-            await bench.end(*claims)
+                await bench.switch("default", active=False)
+                await bench.switch("default", active=True)
+            await asyncio.gather(bench.end(*claims), store.arrange("default", JOB, written_backwards))
+
+
+def written_backwards(estate: Estate) -> Arrangement:
+    relabelled = [
+        Amended(evolve(one, labels={"failures": str(one.failure_count)})) for one in estate.endpoints.values()
+    ]
+    return Arrangement(list(estate.jobs.values()), relabelled[::-1])
 
 
 async def deadlocks(store: object) -> int:
@@ -95,6 +107,7 @@ async def test_the_statement_claims_as_the_rules_do(database_url: str, fields: d
         lease = Lease(claim.token, claim.run_id, claim.lease_until)
         rules = claimed_by_the_rules(an_endpoint(**fields), lease, bench.clock.now())
         assert claim == rules
+        assert await store.run("default", claim.run_id) == opened(rules)
 
 
 async def test_with_more_tenants_than_one_claim_can_serve_each_gets_its_turn(database_url: str) -> None:

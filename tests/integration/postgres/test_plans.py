@@ -3,19 +3,56 @@
 import pytest
 from tests.integration.postgres.world import a_store, fill, many
 
+from cadenza.adapters.sql.postgres import analysis_statements as analyses
+from cadenza.adapters.sql.postgres import catalog_statements as catalog
 from cadenza.adapters.sql.postgres import statements as sql
-from cadenza.adapters.sql.postgres.cycle_statements import CLAIMS, SETTLE, START
+from cadenza.adapters.sql.postgres.cycle_statements import CLAIMS, LOCK, SETTLE, START
 from cadenza.adapters.sql.postgres.pool import Connection
 from cadenza.testing.clock import NEW_YEAR
 
 NAMES = (
-    "GET", "GET_LOCKED", "GET_MANY_LOCKED", "FIND", "FIND_OF_JOB", "STEER", "DEFINE", "HELD", "LEASED",
-    "END_LEASES", "STALE", "NEXT_DUE", "ANY_DUE", "OPEN_RUN", "OF_JOB", "RUN", "RUNS", "HINTS",
+    "GET", "GET_LOCKED", "GET_MANY_LOCKED", "STEER", "DEFINE", "HELD", "LEASED", "END_LEASES", "STALE",
+    "NEXT_DUE", "ANY_DUE", "OPEN_RUN", "RUN", "RUNS", "HINTS",
 )  # fmt: skip
+CATALOG = (
+    "GET_JOBS", "JOBS", "DROP_JOBS", "LIVE_OF_JOB", "UNLIKE_JOBS", "DROP_LABELS", "COUNT_LIVE",
+    "COUNT_LIVE_UP_TO", "JOBS_OF_ESTATE", "ENDPOINTS_OF_ESTATE", "FIND_RUNS", "FIND_RUNS_OF_ENDPOINT",
+    "ENDED_SINCE",
+)  # fmt: skip
+ANALYSES = (
+    "ENDED", "RECENT", "THEMSELVES", "OF_JOBS", "ANALYSES", "BY_DAY", "UNWANT", "DUE", "NOTES", "FORGET",
+)  # fmt: skip
+FOUND = {
+    f"find by {labels} labels{', of a job' if of_job else ''}": catalog.find(
+        labels, of_job=of_job, archived=True
+    )
+    for labels in range(4)
+    for of_job in (True, False)
+}
+FLOORS = {
+    f"floor{' of an endpoint' if of_endpoint else ''}{' within days' if within else ''}": catalog.floor(
+        of_endpoint=of_endpoint, within=within
+    )
+    for of_endpoint in (True, False)
+    for within in (True, False)
+}
 STATEMENTS = {name: getattr(sql, name) for name in NAMES}
+STATEMENTS |= {name: getattr(catalog, name) for name in CATALOG} | FOUND | FLOORS
+STATEMENTS |= {name: getattr(analyses, name) for name in ANALYSES}
 STATEMENTS |= {f"CLAIM up to {bound}": claim for bound, claim in CLAIMS.items()}
-STATEMENTS |= {"START": START, "SETTLE": SETTLE}
-LARGE = ("endpoint_states", "endpoints", "runs", "hints")
+STATEMENTS |= {"LOCK": LOCK, "START": START, "SETTLE": SETTLE}
+LARGE = (
+    "endpoint_states",
+    "endpoints",
+    "endpoint_labels",
+    "jobs",
+    "runs",
+    "runs_default",
+    "hints",
+    "analyses",
+    "looks",
+    "notes",
+)
 
 
 async def plan(connection: Connection, statement: str) -> str:
@@ -53,6 +90,24 @@ async def test_tenants_are_found_and_served_by_their_own_index(database_url: str
         planned = await store._pool.write(lambda connection: plan(connection, CLAIMS[1_024]))
         shared = planned[planned.index("CTE shared") : planned.index("CTE soonest")]
         assert "endpoint_states_due_of_tenant" in shared
+
+
+@pytest.mark.parametrize("analyzed", [True, False], ids=["analyzed", "just grown"])
+async def test_settling_locks_rows_in_the_order_in_which_they_are_given(
+    database_url: str, *, analyzed: bool
+) -> None:
+    async with a_store(database_url) as store:
+        await fill(store._pool, many(4_000, NEW_YEAR))
+
+        async def work(connection: Connection) -> str:
+            if not analyzed:
+                await connection.execute("DELETE FROM pg_statistic")
+            return await plan(connection, SETTLE)
+
+        steps = [line.strip() for line in (await store._pool.write(work)).split("\n") if "->" in line]
+        joined = steps.index(next(step for step in steps if "Nested Loop" in step))
+        assert "Function Scan" in steps[joined + 1]
+        assert "Index Scan using endpoint_states_pkey" in steps[joined + 2]
 
 
 @pytest.mark.parametrize("count", [100, 8_000])

@@ -1,5 +1,6 @@
 """Settings come from the environment or a file, and what is wrong with them is one sentence."""
 
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from cadenza.domain.errors import InvalidRequest
 from cadenza.roots.command_line import main
 from cadenza.roots.settings import misspelt, read_settings
+
+KEY, OTHER = (b64encode(bytes([number] * 32)).decode() for number in (1, 2))
 
 
 @pytest.fixture(autouse=True)
@@ -28,22 +31,88 @@ def test_a_file_is_read_and_the_environment_wins(folder: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("name", "value", "expected"),
     [
-        ("CADENZA_LEASE_MS", "soon"),
-        ("CADENZA_LEASE_MS", "1"),
-        ("CADENZA_WORKER_CONCURRENCY", "0"),
-        ("CADENZA_LOG_LEVEL", "loud"),
-        ("CADENZA_SQLITE_SYNCHRONOUS", "sometimes"),
-        ("CADENZA_ALLOW_PRIVATE_TARGETS", "perhaps"),
+        ("LEASE_MS", "soon", "'soon' is not a whole number from 1000 to 3600000."),
+        ("LEASE_MS", "1", "'1' is not a whole number from 1000 to 3600000."),
+        ("LEASE_MS", "", "'' is not a whole number from 1000 to 3600000."),
+        ("LEASE_MS", "none", "'None' is not a whole number from 1000 to 3600000."),
+        ("WORKER_CONCURRENCY", "0", "'0' is not a whole number from 1 to 100000."),
+        ("KEEP_RUNS_DAYS", "0", "'0' is not a whole number of at least 1, nor none."),
+        ("HEALTH_PORT", "http", "'http' is not a whole number from 0 to 65535, nor none."),
+        ("LOG_LEVEL", "loud", "'loud' is not one of debug, info, warning, error."),
+        ("SQLITE_SYNCHRONOUS", "sometimes", "'sometimes' is not one of OFF, NORMAL, FULL, EXTRA."),
+        ("ALLOW_PRIVATE_TARGETS", "perhaps", "'perhaps' is not true or false."),
+        ("DATABASE_PREPARED", "x" * 500, f"'{'x' * 60}' is not true or false."),
+        ("HOST", "none", "'None' is not a text with something in it."),
+        ("HOST", "", "'' is not a text with something in it."),
+        ("DATABASE_URL", "none", "its value is not a text with something in it."),
     ],
 )
-def test_a_wrong_value_is_refused_with_its_name(
-    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+def test_a_wrong_value_is_refused_with_its_name_and_what_is_expected(
+    name: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(name, value)
-    with pytest.raises(InvalidRequest, match=f"{name} is wrong"):
+    monkeypatch.setenv(f"CADENZA_{name}", value)
+    with pytest.raises(InvalidRequest) as refused:
         read_settings()
+    assert refused.value.message == f"CADENZA_{name} is wrong: {expected}"
+
+
+def test_a_setting_that_may_be_none_can_be_set_to_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CADENZA_KEEP_RUNS_DAYS", "none")
+    assert read_settings().keep_runs_days is None
+
+
+def test_keys_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CADENZA_SECRET_KEY", KEY)
+    monkeypatch.setenv("CADENZA_SECRET_KEY_OLD", OTHER)
+    settings = read_settings()
+    for shown in (repr(settings), str(settings), settings.model_dump_json()):
+        assert KEY not in shown
+        assert OTHER not in shown
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "told"),
+    [
+        ("hunter2", "", "CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is wrong: A key is"),
+        (KEY, "hunter2", "CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is wrong: A key is"),
+        (f"a:{KEY}", f"a:{OTHER}", "CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is wrong: Two keys"),
+        ("", KEY, "CADENZA_SECRET_KEY_OLD needs CADENZA_SECRET_KEY beside it."),
+    ],
+)
+@pytest.mark.parametrize("command", ["up", "worker", "migrate"])
+def test_a_key_that_is_none_is_refused_at_the_start_and_not_repeated(
+    command: str,
+    *,
+    key: str,
+    older: str,
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("CADENZA_SECRET_KEY", key)
+    monkeypatch.setenv("CADENZA_SECRET_KEY_OLD", older)
+    assert main([command]) == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith(f"cadenza: {told}")
+    assert "hunter2" not in errors
+    assert KEY not in errors
+
+
+@pytest.mark.parametrize("names", ["CADENZA_DATABASE_URL", "tenant/CADENZA_SECRET_KEY", "PATH,cadenza_host"])
+def test_a_list_that_would_give_settings_away_is_refused_at_the_start(
+    names: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CADENZA_SECRET_ENV", names)
+    assert main(["up"]) == 2
+    assert capsys.readouterr().err.startswith("cadenza: CADENZA_SECRET_ENV is wrong: ")
+
+
+def test_an_empty_list_closes_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_settings().secret_env is None
+    monkeypatch.setenv("CADENZA_SECRET_ENV", "")
+    assert read_settings().secret_env == ()
 
 
 def test_a_file_that_is_no_text_is_refused(folder: Path) -> None:
@@ -55,6 +124,7 @@ def test_a_file_that_is_no_text_is_refused(folder: Path) -> None:
 def test_a_misspelt_setting_is_found() -> None:
     environment = {"CADENZA_WORKER_CONCURENCY": "5", "CADENZA_SECRET_TOKEN": "x", "CADENZA_LEASE_MS": "1"}
     assert misspelt(environment) == {"CADENZA_WORKER_CONCURENCY": "CADENZA_WORKER_CONCURRENCY"}
+    assert misspelt({"CADENZA_SECRET_KEYS": "x"}) == {"CADENZA_SECRET_KEYS": "CADENZA_SECRET_KEY"}
 
 
 def test_the_doctor_looks_and_changes_nothing(

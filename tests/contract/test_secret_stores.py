@@ -1,0 +1,48 @@
+"""Every store keeps every promise about secrets."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.postgres import Databases, databases
+
+from cadenza.adapters.memory.secrets import MemorySealed
+from cadenza.adapters.sql.migrate import migrate
+from cadenza.adapters.sql.postgres.pool import PostgresPool
+from cadenza.adapters.sql.postgres.secrets import PostgresSealed
+from cadenza.adapters.sql.sqlite.file import SqliteFile
+from cadenza.adapters.sql.sqlite.secrets import SqliteSealed
+from cadenza.testing.contracts import SecretContract
+
+__all__ = ["databases"]
+
+
+class TestMemorySecrets(SecretContract):
+    @pytest.fixture
+    def sealed(self) -> MemorySealed:
+        return MemorySealed()
+
+
+class TestSqliteSecrets(SecretContract):
+    @pytest.fixture
+    async def sealed(self, tmp_path: Path) -> AsyncIterator[SqliteSealed]:
+        await migrate(f"sqlite:///{tmp_path / 'cadenza.db'}")
+        file = SqliteFile(tmp_path / "cadenza.db")
+        yield SqliteSealed(file)
+        await file.close()
+
+
+class TestPostgresSecrets(SecretContract):
+    @pytest.fixture(params=[True, False], ids=["prepared", "pooled"])
+    def prepared(self, request: pytest.FixtureRequest) -> bool:
+        return bool(request.param)
+
+    @pytest.fixture
+    def url(self, databases: Databases) -> str:
+        return databases.clean()
+
+    @pytest.fixture
+    async def sealed(self, url: str, *, prepared: bool) -> AsyncIterator[PostgresSealed]:
+        pool = PostgresPool(url, size=2, prepared=prepared)
+        yield PostgresSealed(pool)
+        await pool.close()

@@ -1,0 +1,86 @@
+"""A job in memory that a model is to think about, and the product's own way to let it."""
+
+from datetime import timedelta
+from typing import Any
+
+from pydantic_ai.models import Model
+
+from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.planners.llm import LlmPlanner
+from cadenza.adapters.planners.llm_conversation import Limits
+from cadenza.adapters.quiet import NoLog
+from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.planning import Planning
+from cadenza.domain.run import RunStatus
+from cadenza.domain.settle import FOR_GOOD
+from cadenza.engine.briefing import Briefer, BriefingBudget
+from cadenza.engine.sitting import Sat, Seat, sit
+from cadenza.engine.steering import Steering
+from cadenza.engine.waiting_room import Look
+from cadenza.ports.planner import Briefing
+from cadenza.roots.llm import steering_shapes
+from cadenza.testing.contracts.bench import MINUTE, Bench
+from cadenza.testing.ids import FakeIds
+
+SHOP, TRACE, STRANGER = "checkout", "trace", "stranger"
+ANALYSIS = {"reasoning": "The page load rises.", "confidence": 0.8, "look_again_minutes": 10}
+
+
+class Job:
+    """`checkout`, which runs every minute, its paused sibling `trace`, and a `stranger` in another job."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore(FakeIds())
+        self.bench = Bench(self.store)
+        self.naps: list[float] = []
+
+    async def open(self, **fields: Any) -> "Job":
+        add, given = self.bench.add, {"planning": Planning(llm=True)} | fields
+        await add(SHOP, job_id="shop", **given)
+        await add(TRACE, job_id="shop", paused_until=FOR_GOOD, next_run_at=FOR_GOOD)
+        await add(STRANGER, job_id="elsewhere", next_run_at=FOR_GOOD)
+        return self
+
+    async def ran(self, response: Any = None, status: RunStatus = RunStatus.SUCCESS) -> None:
+        """A run of `checkout`, with what it answered; a minute passes."""
+        await self.bench.run_once(status, response=response, duration_ms=40)
+        self.bench.pass_ms(MINUTE)
+
+    def planner(self, model: Model, *, pause_s: int = 300, **limits: Any) -> LlmPlanner:
+        async def nap(span_s: float) -> None:
+            self.naps.append(span_s)
+
+        return LlmPlanner(
+            model,
+            store=self.store,
+            steering=steering_shapes(),
+            limits=Limits(**limits),
+            pause=timedelta(seconds=pause_s),
+            nap=nap,
+        )
+
+    async def briefing(self, name: str = SHOP, **look: Any) -> Briefing:
+        bench = self.bench
+        briefer = Briefer(store=self.store, clock=bench.clock, budget=BriefingBudget())
+        key = (await self.endpoint(name)).key
+        (briefing,) = (await briefer.brief([Look(key, **look)])).values()
+        return await briefer.with_health(briefing)
+
+    async def sat(self, planner: LlmPlanner | Model, *, most_calls: int = 20, **look: Any) -> Sat:
+        """Let it sit the way the analyst does."""
+        bench, look = self.bench, {"trigger": "run"} | look
+        known = planner if isinstance(planner, LlmPlanner) else self.planner(planner)
+        steering = Steering(store=self.store, clock=bench.clock, cron=bench.cron, log=NoLog())
+        seat = Seat(known, timeout_ms=30_000, most_calls=most_calls)
+        return await sit(seat, await self.briefing(**look), steering=steering, log=NoLog())
+
+    async def endpoint(self, name: str = SHOP) -> Endpoint:
+        return await self.bench.fresh(await self._named(name))
+
+    async def _named(self, name: str) -> Endpoint:
+        return next(one for one in await self.store.find("default") if one.name == name)
+
+
+async def as_they_are(job: Job) -> list[Endpoint]:
+    """All endpoints, to be compared before and after."""
+    return await job.store.find("default")

@@ -1,0 +1,103 @@
+"""An office over the memory store, with time at hand."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.expressions import CelExpressions
+from cadenza.adapters.memory.store import MemoryStore
+from cadenza.adapters.quiet import NoLog, NoQuota
+from cadenza.domain.access import Caller, Scope
+from cadenza.engine.execution import Executor
+from cadenza.engine.steering import Steering
+from cadenza.operations.desk import Supplies
+from cadenza.operations.office import Office
+from cadenza.ports.catalog import FIRST_PAGE, Page
+from cadenza.ports.secrets import SecretEntry, SecretKey
+from cadenza.testing.clock import FakeClock
+from cadenza.testing.dispatcher import FakeDispatcher
+from cadenza.testing.ids import FakeIds
+
+EVERYTHING = frozenset({Scope.ADMIN})
+A_TARGET = {"kind": "http", "url": "https://example.com/health"}
+EVERY_MINUTE = {"kind": "every", "interval_ms": 60_000}
+
+
+class FakeMint:
+    """Secrets that a test can foresee."""
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    def secret(self) -> str:
+        self._made += 1
+        return f"{self._made:040d}"
+
+
+class SecretNames:
+    """Remembers the names of secrets."""
+
+    def __init__(self) -> None:
+        self.kept: dict[SecretKey, tuple[str, datetime]] = {}
+
+    async def put(self, key: SecretKey, value: str, *, now: datetime) -> None:
+        self.kept[key] = (value, now)
+
+    async def delete(self, key: SecretKey) -> None:
+        del self.kept[key]
+
+    async def names(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[SecretEntry]:
+        found = sorted((key.name, at) for key, (_, at) in self.kept.items() if key.tenant_id == tenant_id)
+        return [SecretEntry(name, at, at) for name, at in found if page.after is None or name > page.after][
+            : page.limit
+        ]
+
+
+class Front:
+    """Asks the office in the name of a tenant, and reads the answers as JSON."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.store = MemoryStore(FakeIds())
+        self.dispatcher = FakeDispatcher()
+        self.secrets = SecretNames()
+        cron, log = CronsimCron(), NoLog()
+        self.office = Office(
+            Supplies(
+                store=self.store,
+                clock=self.clock,
+                cron=cron,
+                ids=FakeIds(),
+                mint=FakeMint(),
+                log=log,
+                executor=Executor(dispatcher=self.dispatcher, quota=NoQuota(), clock=self.clock),
+                secrets=self.secrets,
+                steering=Steering(store=self.store, clock=self.clock, cron=cron, log=log),
+                expressions=CelExpressions(),
+            )
+        )
+
+    async def ask(
+        self, operation: str, *, by: str = "default", holding: frozenset[Scope] = EVERYTHING, **arguments: Any
+    ) -> Any:
+        view = await self.office.ask(operation, arguments, Caller(by, holding, "test"))
+        return view.model_dump(mode="json")
+
+    async def job(self, job_id: str = "job", *, by: str = "default") -> Mapping[str, Any]:
+        answer: Mapping[str, Any] = await self.ask("create_job", by=by, id=job_id, name=job_id)
+        return answer
+
+    async def endpoint(
+        self, name: str = "traffic", *, by: str = "default", **fields: Any
+    ) -> Mapping[str, Any]:
+        given = {"job_id": "job", "id": name, "name": name, "target": A_TARGET, "baseline": EVERY_MINUTE}
+        answer: Mapping[str, Any] = await self.ask("create_endpoint", by=by, **(given | fields))
+        return answer
+
+
+@pytest.fixture
+def front() -> Front:
+    return Front()

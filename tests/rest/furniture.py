@@ -1,0 +1,20 @@
+"""A tenant with one of everything."""
+
+from tests.rest.house import House
+from tests.rest.requests import A_RULE
+
+from cadenza.testing.contracts.bench import Bench
+
+
+async def furnished(house: House, tenant_id: str) -> dict[str, str]:
+    """A tenant with one of everything; the ids that it did not choose."""
+    bench = Bench(house.store)
+    await house.furnish(tenant_id)
+    await house.ask("POST /v1/endpoints/traffic/run-now", by=tenant_id)
+    house.clock.jump(1)
+    bench.clock = house.clock
+    run = await bench.run_once()
+    assert (await house.ask("PUT /v1/secrets/SECRET", {"value": "x"}, by=tenant_id)).status == 204
+    assert (await house.ask("POST /v1/rules", A_RULE, by=tenant_id)).status == 201
+    made = await house.ask("POST /v1/keys", {"name": "other"}, by=tenant_id)
+    return {"run_id": run.id, "key_id": made.json()["id"]}

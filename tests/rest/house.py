@@ -1,0 +1,156 @@
+"""The application in one process, over the memory store, and a caller who needs no socket."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.expressions import CelExpressions
+from cadenza.adapters.http.secret_keys import GivenKeys
+from cadenza.adapters.http.stored_secrets import StoredSecrets
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.memory.secrets import MemorySealed
+from cadenza.adapters.memory.store import MemoryStore
+from cadenza.adapters.mint import RandomMint
+from cadenza.adapters.quiet import NoQuota
+from cadenza.adapters.rates import SharedRates
+from cadenza.domain.access import Caller, Scope
+from cadenza.engine.execution import Executor
+from cadenza.engine.steering import Steering
+from cadenza.operations.desk import Supplies
+from cadenza.operations.keys import NewKeyView
+from cadenza.operations.office import Office
+from cadenza.ports.store import Store
+from cadenza.surfaces.http.app import Manners, http_app
+from cadenza.testing import FakeClock, FakeLog
+from cadenza.testing.dispatcher import FakeDispatcher
+
+SEALING_KEY = "A" * 43 + "="
+A_TARGET = {"kind": "http", "url": "https://example.com/health"}
+EVERY_MINUTE = {"kind": "every", "interval_ms": 60_000}
+AN_ENDPOINT = {"id": "traffic", "name": "traffic", "target": A_TARGET, "baseline": EVERY_MINUTE}
+
+
+class Answered(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def problem(self) -> str:
+        """The last part of its type."""
+        assert self.headers["content-type"] == "application/problem+json"
+        return str(self.json()["type"].removeprefix("/problems/"))
+
+
+class House:
+    """An office, the application in front of it, and keys to it."""
+
+    def __init__(self, store: Store | None = None, *, per_minute: int = 600_000, **manners: Any) -> None:
+        self.clock = FakeClock()
+        self.store = store or MemoryStore(TimeOrderedIds())
+        self.log = FakeLog()
+        self.dispatcher = FakeDispatcher()
+        self.secrets = StoredSecrets(MemorySealed(), GivenKeys(SEALING_KEY))
+        cron = CronsimCron()
+        self.office = Office(
+            Supplies(
+                store=self.store,
+                clock=self.clock,
+                cron=cron,
+                ids=TimeOrderedIds(),
+                mint=RandomMint(),
+                log=self.log,
+                executor=Executor(dispatcher=self.dispatcher, quota=NoQuota(), clock=self.clock),
+                secrets=self.secrets,
+                steering=Steering(store=self.store, clock=self.clock, cron=cron, log=self.log),
+                expressions=CelExpressions(),
+            )
+        )
+        rates = SharedRates(self.store, self.clock, per_minute=per_minute)
+        self.app = http_app(self.office, Manners(version="1.2.3", **({"take": rates.take} | manners)))
+        self._keys: dict[tuple[str, Scope], str] = {}
+
+    async def key(self, tenant_id: str = "north", scope: Scope = Scope.ADMIN) -> str:
+        """A key of a tenant with a scope, the same every time."""
+        if (tenant_id, scope) not in self._keys:
+            everything = Caller(tenant_id, frozenset({Scope.ADMIN}), "test")
+            made = await self.office.ask("create_key", {"name": "key", "scopes": [scope]}, everything)
+            assert isinstance(made, NewKeyView)
+            self._keys[tenant_id, scope] = made.key
+        return self._keys[tenant_id, scope]
+
+    async def ask(
+        self,
+        request: str,
+        body: Any = None,
+        *,
+        by: str | None = "north",
+        scope: Scope | str = Scope.ADMIN,
+        **headers: str,
+    ) -> Answered:
+        """Ask with a key: `GET /v1/jobs`. Header names are written with underscores."""
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        if by is not None:
+            given = {"authorization": f"Bearer {await self.key(by, Scope(scope))}"} | given
+        raw = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        if body is not None:
+            given = {"content-type": "application/json", "content-length": str(len(raw))} | given
+        return await self.send(request, [raw], given.items())
+
+    async def send(
+        self,
+        request: str,
+        parts: Iterable[bytes] = (b"",),
+        headers: Iterable[tuple[str, str]] = (),
+        client: str = "192.0.2.1",
+    ) -> Answered:
+        """Send a request as it is, its body in parts."""
+        method, target = request.split(" ", 1)
+        path, _, query = target.partition("?")
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": unquote(path),
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers],
+            "client": (client, 1),
+            "server": ("127.0.0.1", 80),
+        }
+        waiting = list(parts)
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            part = waiting.pop(0)
+            return {"type": "http.request", "body": part, "more_body": bool(waiting)}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await self.app(scope, receive, send)
+        return _answered(sent)
+
+    async def furnish(self, tenant_id: str = "north") -> None:
+        """A job with an endpoint."""
+        assert (await self.ask("POST /v1/jobs", {"id": "job", "name": "job"}, by=tenant_id)).status == 201
+        made = await self.ask("POST /v1/jobs/job/endpoints", AN_ENDPOINT, by=tenant_id)
+        assert made.status == 201, made.body
+
+
+def _answered(sent: list[dict[str, Any]]) -> Answered:
+    start, *rest = sent
+    assert start["type"] == "http.response.start"
+    headers: Mapping[bytes, bytes] = dict(start["headers"])
+    assert len(headers) == len(start["headers"]), "no header stands there twice"
+    body = b"".join(message.get("body", b"") for message in rest)
+    return Answered(start["status"], {name.decode(): value.decode() for name, value in headers.items()}, body)

@@ -1,0 +1,83 @@
+"""The OpenAPI document is true: it says what is taken, what is refused, and what is answered."""
+
+import asyncio
+import os
+from typing import Any
+
+import schemathesis
+from schemathesis.config import SchemathesisConfig
+from tests.rest.furniture import furnished
+from tests.rest.house import House
+from tests.rest.requests import IDS, SERVED
+
+from cadenza.domain.access import Scope
+
+SOAK = bool(os.environ.get("CADENZA_SOAK"))
+A_MINUTE = 60_000
+"""Wrong keys, which are tried as well, are forgotten by then."""
+
+SAID_IN_WORDS = {
+    "create_endpoint": "hosts that are names, cron lines that fire, zones that exist, min <= max, labels",
+    "update_endpoint": "the same, and what cannot be null",
+    "propose_interval": "hints on what runs once",
+    "propose_next_time": "exactly one of two fields, moments that end after they begin",
+    "pause_until": "a text that is a moment",
+    "pause_endpoints": "a text that is a moment, at least one of two filters",
+    "resume_endpoints": "at least one of two filters",
+    "list_hints": "a cursor that was given out",
+    "create_key": "a moment that is ahead",
+    "create_rule": "conditions that can be read, endpoints that there are, steps that come later",
+    "update_rule": "the same, and what cannot be null",
+    "test_rule": "an endpoint, unless the rule is about one",
+    "apply_config": "all that holds for endpoints, and ids that stand there once",
+    "put_secret": "a value that a header can carry",
+}
+"""What a schema cannot say, by operation; there, valid data may be answered 422, and nowhere else."""
+
+TAKEN = ["2xx", "3xx", "401", "403", "404", "409", "429", "5xx"]
+REFUSED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "428", "429", "5xx"]
+"""413 among them: a list with one item too many may be too large before it is read."""
+
+
+def config(mode: str) -> SchemathesisConfig:
+    """All the checks that there are."""
+    return SchemathesisConfig.from_dict(
+        {
+            "generation": {"mode": mode, "max-examples": 300 if SOAK else 6, "deterministic": not SOAK},
+            "checks": {"negative_data_rejection": {"expected-statuses": REFUSED}},
+            "operations": [
+                {
+                    "include-operation-id": list(SAID_IN_WORDS),
+                    "checks": {"positive_data_acceptance": {"expected-statuses": [*TAKEN, "422"]}},
+                }
+            ],
+        }
+    )
+
+
+HOUSE = House()
+KEY = asyncio.run(HOUSE.key("north", Scope.ADMIN))
+ANYTHING = schemathesis.openapi.from_asgi("/openapi.json", HOUSE.app, config=config("all"))
+VALID = schemathesis.openapi.from_asgi("/openapi.json", HOUSE.app, config=config("positive"))
+
+
+@ANYTHING.parametrize()
+def test_the_document_is_true(case: Any) -> None:
+    HOUSE.clock.jump(A_MINUTE)
+    # No schema can say that an idempotency key must be new.
+    asyncio.run(HOUSE.store.forget_replies(HOUSE.clock.now()))
+    case.call_and_validate(headers={"Authorization": f"Bearer {KEY}"})
+
+
+@VALID.exclude(lambda context: "{" not in context.operation.path).parametrize()
+def test_the_document_is_true_of_what_is_there(case: Any) -> None:
+    """Ids by chance lead to nothing; these lead to something every time."""
+    house = House()
+    ids = asyncio.run(furnished(house, "north"))
+    case.path_parameters = {name: (IDS | ids)[name] for name in case.path_parameters}
+    key = asyncio.run(house.key("north"))
+    case.call_and_validate(headers={"Authorization": f"Bearer {key}"}, app=house.app)
+
+
+def test_what_schemas_cannot_say_is_said_of_operations_that_there_are() -> None:
+    assert SAID_IN_WORDS.keys() <= {operation.name for operation, _ in SERVED}

@@ -1,0 +1,96 @@
+"""The flash sale on the real worker: real HTTP, a real store, the analyst, and time that hurries."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from datetime import datetime, timedelta
+from heapq import heappop, heappush
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.rules.sale import apply_rules, unsteered_sale
+
+from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.expressions import CelExpressions
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.planners.rules import RulePlanner
+from cadenza.adapters.quiet import NoLog, NoTelemetry
+from cadenza.domain.analysis import Analysis
+from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.run import Run
+from cadenza.domain.steer import HintRecord
+from cadenza.engine.waiting import first_of
+from cadenza.ports.store import Store
+from cadenza.roots.demo import FlashSale
+from cadenza.roots.planner import Study, analyst
+from cadenza.roots.settings import Settings
+from cadenza.roots.stores import open_store
+from cadenza.roots.worker import Workshop, worker
+from cadenza.sim.corrected import EVERYTHING, TENANT
+from cadenza.sim.world import END_S, START
+
+TICK = timedelta(milliseconds=600)
+BREATH_S = 0.001
+
+
+class TickingClock:
+    """Every breath of the machine is a tick: time hurries, but runs ahead of nobody who is out of breath."""
+
+    def __init__(self) -> None:
+        self._now = START
+        self._count = 0
+        self._sleepers: list[tuple[datetime, int, asyncio.Future[None]]] = []
+
+    def now(self) -> datetime:
+        return self._now
+
+    async def sleep(self, span_ms: float) -> None:
+        self._count += 1
+        sleeper: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heappush(self._sleepers, (self._now + timedelta(milliseconds=span_ms), self._count, sleeper))
+        await sleeper
+
+    async def run(self, until: datetime) -> None:
+        while self._now < until:
+            await asyncio.sleep(BREATH_S)
+            self._now += TICK
+            while self._sleepers and self._sleepers[0][0] <= self._now:
+                sleeper = heappop(self._sleepers)[2]
+                if not sleeper.done():
+                    sleeper.set_result(None)
+
+
+class Told(NamedTuple):
+    """What the store holds of an endpoint."""
+
+    runs: list[Run]
+    hints: list[HintRecord]
+    analyses: list[Analysis]
+
+
+async def play_for_real(folder: Path) -> dict[str, Told]:
+    """Forty minutes of the sale under its rules."""
+    settings = Settings(database_url=f"sqlite:///{folder / 'sale.db'}", jitter_ms=0)
+    log, clock = NoLog(), TickingClock()
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
+        sale = FlashSale(store=store, clock=clock, log=log, scenario=unsteered_sale())
+        address = await stack.enter_async_context(sale.open(0))
+        await apply_rules(store)
+        near = settings.model_copy(update={"allow_targets": (address,)})
+        shop = Workshop(store=store, clock=clock, log=log, callables=CallableDispatcher())
+        loop = await stack.enter_async_context(worker(near, shop))
+        thinking = analyst([RulePlanner(store, CelExpressions())], Study(store, clock, log, NoTelemetry()))
+        await first_of(loop.run(), thinking.run(), clock.run(START + timedelta(seconds=END_S)))
+        return await _told(store)
+
+
+async def _told(store: Store) -> dict[str, Told]:
+    keys = [EndpointKey(TENANT, endpoint.name) for endpoint in unsteered_sale().endpoints]
+    return {
+        key.id: Told(
+            [run for run in await store.runs(key, EVERYTHING) if run.started_at is not None],
+            await store.hints(key, EVERYTHING),
+            await store.analyses(key, EVERYTHING),
+        )
+        for key in keys
+    }

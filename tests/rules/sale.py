@@ -1,0 +1,61 @@
+"""The flash sale under its rules file."""
+
+from dataclasses import replace
+from importlib.resources import files
+from typing import Any
+
+from tests.operations.conftest import FakeMint, SecretNames
+
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.expressions import CelExpressions
+from cadenza.adapters.planners.rules import RulePlanner
+from cadenza.adapters.quiet import NoLog, NoQuota
+from cadenza.domain.access import Caller, Scope
+from cadenza.engine.execution import Executor
+from cadenza.engine.steering import Steering
+from cadenza.operations.config_file import ConfigFile
+from cadenza.operations.desk import Supplies
+from cadenza.operations.office import Office
+from cadenza.ports.planner import Planner
+from cadenza.ports.store import Store
+from cadenza.sim.corrected import TENANT
+from cadenza.sim.flash_sale.policies import Sale
+from cadenza.sim.flash_sale.scenario import flash_sale
+from cadenza.sim.scenario import Scenario
+from cadenza.testing.clock import FakeClock
+from cadenza.testing.dispatcher import FakeDispatcher
+from cadenza.testing.ids import FakeIds
+
+RULES = files("cadenza.sim.flash_sale").joinpath("rules.yaml").read_text()
+
+
+def unsteered_sale() -> Scenario[Sale]:
+    """The sale without a policy, and with actions that do not rest by themselves."""
+    scenario = flash_sale()
+    awake = tuple(replace(endpoint, rests=False) for endpoint in scenario.endpoints)
+    return replace(scenario, endpoints=awake, policies={})
+
+
+async def apply_rules(store: Store, document: dict[str, Any] | None = None) -> Any:
+    """Write the rules down as `cadenza apply` does."""
+    clock, cron, log = FakeClock(), CronsimCron(), NoLog()
+    supplies = Supplies(
+        store=store,
+        clock=clock,
+        cron=cron,
+        ids=FakeIds(),
+        mint=FakeMint(),
+        log=log,
+        executor=Executor(dispatcher=FakeDispatcher(), quota=NoQuota(), clock=clock),
+        secrets=SecretNames(),
+        steering=Steering(store=store, clock=clock, cron=cron, log=log),
+        expressions=CelExpressions(),
+    )
+    caller = Caller(TENANT, frozenset({Scope.WRITE}), "test")
+    return await Office(supplies).ask("apply_config", document or ConfigFile(RULES).document, caller)
+
+
+async def under_rules(store: Store) -> list[Planner]:
+    """A planner of rules, with the sale's rules in the store."""
+    await apply_rules(store)
+    return [RulePlanner(store, CelExpressions())]

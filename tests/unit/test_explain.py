@@ -1,0 +1,136 @@
+"""Why the next run is when it is, in words."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from cadenza.adapters.cron import CronsimCron
+from cadenza.domain.baseline import Cron, Every, Once
+from cadenza.domain.endpoint import Endpoint, Lease
+from cadenza.domain.explain import BECAUSE, Explanation, explain, span
+from cadenza.domain.hint import HintMode, IntervalHint, OneShotHint
+from cadenza.domain.plan import Source
+from cadenza.domain.policy import Backoff, Guard, Policy
+
+NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def why(**fields: Any) -> Explanation:
+    usual: dict[str, Any] = {
+        "id": "traffic",
+        "name": "Traffic",
+        "last_run_at": NOW - 20 * timedelta(seconds=1),
+        "next_run_at": NOW + 40 * timedelta(seconds=1),
+        "next_source": Source.BASELINE_INTERVAL,
+    }
+    return explain(Endpoint(**(usual | fields)), now=NOW, cron=CronsimCron())
+
+
+def words(**fields: Any) -> str:
+    return " ".join(why(**fields).sentences)
+
+
+def test_it_answers_with_the_moment_and_the_rule_that_set_it() -> None:
+    assert words() == (
+        "Traffic runs next at 2030-01-01T12:00:40Z, in 40 seconds: that is one baseline interval after its"
+        " last run. Its baseline is every minute. No hint is active."
+    )
+
+
+@pytest.mark.parametrize("source", list(Source))
+def test_every_source_has_its_words(source: Source) -> None:
+    assert BECAUSE[source] in words(next_source=source)
+
+
+def test_hints_are_told_with_their_reasons() -> None:
+    hint = IntervalHint(20_000, NOW + 30 * MINUTE, "surge")
+    shot = OneShotHint(NOW + MINUTE, NOW + 9 * MINUTE, "look closer")
+    told = words(interval_hint=hint, one_shot_hint=shot)
+    assert "every 20 seconds in place of the baseline, until 2030-01-01T12:30:00Z (surge)." in told
+    assert "A hint asks for one run at 2030-01-01T12:01:00Z (look closer)." in told
+    assert "if that is sooner" in words(interval_hint=hint, hint_mode=HintMode.TIGHTEN)
+
+
+def test_hints_that_are_over_are_not_told() -> None:
+    stale = IntervalHint(20_000, NOW, "surge")
+    served = OneShotHint(NOW - MINUTE, NOW + MINUTE, "look closer")
+    told = words(interval_hint=stale, one_shot_hint=served)
+    assert "No hint is active." in told
+    assert "surge" not in told
+    assert "look closer" not in told
+
+
+def test_a_pause_is_told_as_what_keeps_it_from_running() -> None:
+    explained = why(paused_until=NOW + MINUTE, pause_reason="deploy", next_run_at=NOW + MINUTE)
+    assert explained.gate == "paused until 2030-01-01T12:01:00Z"
+    assert (
+        "Nothing runs while it stays so: paused until 2030-01-01T12:01:00Z (deploy)." in explained.sentences
+    )
+
+
+def test_what_is_due_says_for_how_long() -> None:
+    assert "is due since 2030-01-01T11:58:30Z, for 1 minute 30 seconds" in words(
+        next_run_at=NOW - 1.5 * MINUTE
+    )
+    assert "is due since 2030-01-01T12:00:00Z: " in words(next_run_at=NOW)
+
+
+def test_what_runs_now_is_not_told_a_next_moment() -> None:
+    assert words(lease=Lease("token", "run", NOW)).startswith("Traffic is running now;")
+
+
+def test_what_is_finished_says_so() -> None:
+    once = Once(NOW - MINUTE)
+    told = words(baseline=once, last_run_at=NOW, next_run_at=None, next_source=Source.FINISHED)
+    assert told.startswith("Traffic runs no more: it has done what it was made for.")
+    assert "once, at 2030-01-01T11:59:00Z" in told
+
+
+@pytest.mark.parametrize(
+    ("guard", "sentence"),
+    [
+        (Guard(20_000, 300_000), "between 20 seconds and 5 minutes apart"),
+        (Guard(20_000), "at least 20 seconds apart"),
+        (Guard(None, 300_000), "at most 5 minutes apart"),
+    ],
+)
+def test_the_guard_is_told(guard: Guard, sentence: str) -> None:
+    assert sentence in words(guard=guard)
+
+
+def test_failures_are_told_and_what_they_stretch() -> None:
+    assert "It failed 1 time in a row." in words(failure_count=1)
+    stretched = words(failure_count=3, policy=Policy(backoff=Backoff.EXPONENTIAL), baseline=Every(60_000))
+    assert "It failed 3 times in a row, which stretches its baseline to 8 minutes." in stretched
+
+
+def test_what_the_governor_would_choose_now_is_told_where_it_differs() -> None:
+    told = words(next_run_at=NOW + 5 * MINUTE, next_source=Source.MANUAL)
+    assert "Planned anew at this moment, it would be 2030-01-01T12:00:40Z (baseline-interval)." in told
+    overdue = words(next_run_at=NOW + 5 * MINUTE, last_run_at=NOW - 5 * MINUTE)
+    assert "it would be now (baseline-interval)." in overdue
+
+
+def test_what_never_ran_is_not_told_a_plan_that_moves_with_the_clock() -> None:
+    assert "Planned anew" not in words(last_run_at=None)
+    assert "Planned anew" in words(last_run_at=None, next_source=Source.MANUAL)
+
+
+def test_a_cron_line_is_told_with_its_zone() -> None:
+    assert "the cron line 0 9 * * * in Europe/Berlin" in words(baseline=Cron("0 9 * * *", "Europe/Berlin"))
+
+
+@pytest.mark.parametrize(
+    ("length", "said"),
+    [
+        (timedelta(milliseconds=1), "1 ms"),
+        (timedelta(0), "0 ms"),
+        (timedelta(seconds=1, milliseconds=500), "1 second 500 ms"),
+        (timedelta(hours=2), "2 hours"),
+        (timedelta(days=1, hours=3, minutes=5), "1 day 3 hours"),
+    ],
+)
+def test_spans_are_said_as_people_say_them(length: timedelta, said: str) -> None:
+    assert span(length) == said

@@ -1,0 +1,35 @@
+"""A log line that nobody takes costs a line, and nothing else."""
+
+import os
+from io import StringIO
+
+import pytest
+
+from cadenza.adapters.log import StructuredLog
+
+
+def test_a_line_has_its_facts() -> None:
+    stream = StringIO()
+    StructuredLog(stream=stream, as_json=True).info("run", endpoint="e")
+    assert '"endpoint":"e"' in stream.getvalue()
+    assert stream.getvalue().count("\n") == 1
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_pipe_that_nobody_reads_is_no_error(*, as_json: bool) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    stream = os.fdopen(writing, "w")
+    log = StructuredLog(stream=stream, as_json=as_json)
+    for _ in range(1_000):
+        log.info("run", endpoint="e")
+        log.warning("something is unavailable")
+    with pytest.raises(BrokenPipeError):
+        stream.close()
+
+
+def test_a_closed_stream_is_no_error() -> None:
+    stream = StringIO()
+    log = StructuredLog(stream=stream)
+    stream.close()
+    log.info("run")

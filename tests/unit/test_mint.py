@@ -1,0 +1,12 @@
+"""Secrets that nobody can guess."""
+
+from cadenza.adapters.mint import LENGTH, RandomMint
+
+
+def test_secrets_are_letters_and_digits_and_never_the_same() -> None:
+    mint = RandomMint()
+    drawn = [mint.secret() for _ in range(200)]
+    assert len(set(drawn)) == len(drawn)
+    assert all(secret.isascii() and secret.isalnum() and len(secret) == LENGTH for secret in drawn)
+    for place in range(LENGTH):
+        assert len({secret[place] for secret in drawn}) > 20, "no place is the same every time"

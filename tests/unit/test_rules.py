@@ -1,0 +1,118 @@
+"""What a rule may say."""
+
+from typing import Any
+
+import pytest
+
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.rules import (
+    LONGEST_WHEN,
+    MOST_ESCALATIONS,
+    STEPS,
+    Clear,
+    Escalation,
+    Pace,
+    Rest,
+    Rule,
+    RunSoon,
+    Step,
+    Wake,
+)
+
+
+def a_rule(**fields: Any) -> Rule:
+    given: dict[str, Any] = {"id": "rule", "name": "rule", "job_id": "job", "when": "true", "then": Clear()}
+    return Rule(**(given | fields))
+
+
+def at_fault(problem: pytest.ExceptionInfo[InvalidRequest]) -> str | None:
+    return problem.value.field
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"when": ""}, "when"),
+        ({"when": " \n"}, "when"),
+        ({"when": "x" * (LONGEST_WHEN + 1)}, "when"),
+        ({"cooldown_ms": -1}, "cooldown_ms"),
+        ({"cooldown_ms": True}, "cooldown_ms"),
+        ({"escalate": [Escalation(1, Clear()), Escalation(1, Clear())]}, "escalate"),
+        ({"escalate": [Escalation(2, Clear()), Escalation(1, Clear())]}, "escalate"),
+        ({"escalate": [Escalation(n + 1, Clear()) for n in range(MOST_ESCALATIONS + 1)]}, "escalate"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_its_field(fields: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidRequest) as problem:
+        a_rule(**fields)
+    assert at_fault(problem) == field
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"when": "x" * LONGEST_WHEN},
+        {"cooldown_ms": 0},
+        {"escalate": [Escalation(n + 1, Clear()) for n in range(MOST_ESCALATIONS)]},
+    ],
+)
+def test_what_is_just_bearable_is_taken(fields: dict[str, Any]) -> None:
+    rule = a_rule(**fields)
+    for name, value in fields.items():
+        assert getattr(rule, name) == (tuple(value) if isinstance(value, list) else value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "field"),
+    [
+        (Pace, {"interval_ms": 0}, "intervalMs"),
+        (Pace, {"interval_ms": 1, "ttl_minutes": 0}, "ttlMinutes"),
+        (Pace, {"interval_ms": 1, "ttl_minutes": 366 * 24 * 60 + 1}, "ttlMinutes"),
+        (Pace, {"interval_ms": 1, "ttl_minutes": True}, "ttlMinutes"),
+        (RunSoon, {"in_ms": -1}, "nextRunInMs"),
+        (RunSoon, {"in_ms": 60_000, "ttl_minutes": 1}, "ttlMinutes"),
+        (RunSoon, {"in_ms": 0, "ttl_minutes": 0}, "ttlMinutes"),
+        (Wake, {"in_ms": -1}, "nextRunInMs"),
+        (Wake, {"in_ms": 60_000, "ttl_minutes": 1}, "ttlMinutes"),
+        (Rest, {"for_ms": 0}, "pauseMs"),
+        (Clear, {"endpoint": "x" * 201}, "endpoint"),
+        (Clear, {"reason": "x" * 1_001}, "reason"),
+        (Wake, {"reason": "x" * 1_001}, "reason"),
+        (Rest, {"for_ms": None, "reason": "x" * 1_001}, "reason"),
+        (Pace, {"interval_ms": 1, "reason": "x" * 1_001}, "reason"),
+        (RunSoon, {"in_ms": 0, "reason": "x" * 1_001}, "reason"),
+    ],
+)
+def test_a_step_is_checked_when_it_is_written(kind: Any, fields: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidRequest) as problem:
+        kind(**fields)
+    assert at_fault(problem) == field
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Pace(interval_ms=1, ttl_minutes=1 / 60_000),
+        Pace(interval_ms=1, ttl_minutes=366 * 24 * 60),
+        RunSoon(in_ms=59_999, ttl_minutes=1),
+        Wake(),
+        Rest(for_ms=1),
+        Rest(for_ms=None),
+        Clear(endpoint="x" * 200, reason="x" * 1_000),
+    ],
+)
+def test_a_step_that_is_just_bearable_is_taken(step: Step) -> None:
+    assert STEPS[step.tool] is type(step)
+
+
+def test_a_rule_concerns_its_endpoint_or_all_of_its_job() -> None:
+    assert a_rule().concerns("any")
+    assert a_rule(endpoint_id="one").concerns("one")
+    assert not a_rule(endpoint_id="one").concerns("other")
+    assert not a_rule(enabled=False).concerns("any")
+
+
+def test_an_escalation_takes_time() -> None:
+    with pytest.raises(InvalidRequest) as problem:
+        Escalation(0, Clear())
+    assert at_fault(problem) == "after_ms"
