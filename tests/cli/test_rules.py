@@ -5,22 +5,19 @@ from typing import Any
 import pytest
 from tests.cli.offices import Desk
 
-FIRST = (
-    "jobs create --name Shop --id {job}",
-    "endpoints create --job {job} --id {job}-traffic --name traffic-{job} --url https://example.com --every 1m",
-    "endpoints create --job {job} --id {job}-cache --name cache-{job} --url https://example.com --every 1m",
-)
+AN_ENDPOINT = ("--url", "https://example.com", "--every", "1m")
 
 
-def opened(desk: Desk, job: str) -> Desk:
-    for words in FIRST:
-        desk.ok(*words.format(job=job).split())
-    return desk
+def opened(desk: Desk, job: str) -> None:
+    desk.ok("jobs", "create", "--name", "Shop", "--id", job)
+    for name in ("traffic", "cache"):
+        named = ("--id", f"{job}-{name}", "--name", f"{name}-{job}")
+        desk.ok("endpoints", "create", "--job", job, *named, *AN_ENDPOINT)
 
 
-def a_rule(desk: Desk, job: str, *more: str) -> Any:
+def a_rule(desk: Desk, job: str, *more: str, then: str = "clear") -> Any:
     words = ("rules", "create", "--job", job, "--id", f"{job}-slow", "--name", f"slow {job}")
-    return desk.json(*words, "--when", "response.latency_ms > 800", "--then", "clear", *more)
+    return desk.json(*words, "--when", "response.latency_ms > 800", "--then", then, *more)
 
 
 def test_a_rule_is_written_in_words_and_shown_in_them(desk: Desk) -> None:
@@ -31,8 +28,6 @@ def test_a_rule_is_written_in_words_and_shown_in_them(desk: Desk) -> None:
         job,
         "--endpoint",
         f"traffic-{job}",
-        "--then",
-        "propose_interval interval=20s ttl=90s",
         "--relax",
         "clear",
         "--escalate",
@@ -42,6 +37,7 @@ def test_a_rule_is_written_in_words_and_shown_in_them(desk: Desk) -> None:
         "--cooldown",
         "10m",
         "--once",
+        then="propose_interval interval=20s ttl=90s",
     )
     assert made["endpoint_id"] == f"{job}-traffic"
     assert (made["cooldown_ms"], made["once_per_incident"]) == (600_000, True)

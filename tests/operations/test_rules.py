@@ -13,8 +13,14 @@ from cadenza.domain.rules import MOST_RULES
 from cadenza.domain.run import Outcome, RunStatus
 from cadenza.testing.contracts.bench import Bench
 
-FAST = {"tool": "propose_interval", "intervalMs": 20_000}
-SLOW = {"id": "slow", "job_id": "job", "name": "too slow", "when": "response.latency_ms > 800", "then": FAST}
+FAST: dict[str, Any] = {"tool": "propose_interval", "intervalMs": 20_000}
+SLOW: dict[str, Any] = {
+    "id": "slow",
+    "job_id": "job",
+    "name": "too slow",
+    "when": "response.latency_ms > 800",
+    "then": FAST,
+}
 FULL: dict[str, Any] = {
     **SLOW,
     "endpoint_id": "traffic",

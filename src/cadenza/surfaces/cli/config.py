@@ -23,8 +23,8 @@ DryRun = Annotated[bool, Parameter(help="Tell what would change, and change noth
 Prune = Annotated[
     bool,
     Parameter(
-        help="Delete endpoints of the file's jobs that it does not name, and jobs that an earlier file made"
-        " and this one does not name."
+        help="Delete endpoints and rules of the file's jobs that it does not name, and jobs that an earlier"
+        " file made and this one does not name."
     ),
 ]
 SIGNS = {"create": "+", "revive": "+", "update": "~", "delete": "-"}
