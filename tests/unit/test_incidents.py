@@ -123,6 +123,14 @@ def test_what_cannot_be_told_begins_nothing() -> None:
     assert story.next_look is None
 
 
+def test_what_cannot_be_told_after_all_is_over_waits_for_nothing() -> None:
+    story = Story(cooldown_ms=60_000)
+    story.look(0, holds=True)
+    story.look(1, holds=False)
+    assert story.look(2, holds=None, trouble="why") == []
+    assert story.next_look is None
+
+
 def test_what_cannot_be_told_is_no_recovery_and_yet_escalates() -> None:
     story = Story(relax=RELAX, escalate=STEPS)
     story.look(0, holds=True)

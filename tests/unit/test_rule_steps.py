@@ -92,6 +92,7 @@ def test_no_pause_goes_beyond_the_end_of_time() -> None:
         (Pace(interval_ms=20_000), hinted(30_000, left=59 * MINUTE), False),
         (RunSoon(in_ms=0), an_endpoint(), False),
         (Rest(for_ms=60_000), an_endpoint(), False),
+        (Rest(for_ms=3), paused(timedelta(microseconds=1_400)), True),
         (Rest(for_ms=60_000), paused(timedelta(seconds=30)), False),
         (Rest(for_ms=60_000), paused(timedelta(seconds=30, milliseconds=1)), True),
         (Rest(for_ms=None), an_endpoint(), True),
@@ -231,6 +232,45 @@ def test_rules_see_siblings_and_their_latest_answers() -> None:
         "skipped": {"paused": True, "failures": 0, "interval_ms": 60_000, "next_in_ms": 0},
         "never": {"paused": False, "failures": 0},
     }
+
+
+def test_rules_see_where_an_endpoint_stands_at_this_moment() -> None:
+    endpoint = hinted(20_000, paused_until=NOW + MINUTE, next_run_at=NOW + timedelta(microseconds=1_500))
+    seen = facts(endpoint, NOW, siblings={"same": endpoint})
+    standing = {"paused": True, "failures": 0, "interval_ms": 20_000}
+    assert seen["endpoint"] == {"name": "endpoint", "labels": {}, **standing}
+    assert seen["siblings"]["same"] == {**standing, "next_in_ms": 1}
+    assert type(seen["siblings"]["same"]["next_in_ms"]) is int
+    later = facts(endpoint, NOW + timedelta(hours=1))["endpoint"]
+    assert (later["paused"], later["interval_ms"]) == (False, 60_000)
+
+
+def test_a_run_is_new_only_if_somebody_says_so() -> None:
+    assert facts(HTTP, NOW, recent=[a_run(1)])["run"]["is_new"] is False
+    assert Scene(NOW, HTTP, recent=[a_run(1)]).facts["run"]["is_new"] is False
+
+
+def test_a_scene_shows_all_that_it_was_told() -> None:
+    told: dict[str, Any] = {
+        "is_new": True,
+        "recent": [a_run(1)],
+        "siblings": {"back": an_endpoint("back")},
+        "latest": {"back": a_run(2)},
+    }
+    scene = Scene(NOW, HTTP, **told)
+    assert scene.facts == facts(HTTP, NOW, **told)
+    assert scene.facts["siblings"]["back"]["last"] == {"ok": True, "latency_ms": 2}
+
+
+def test_a_scene_tells_what_a_step_calls_and_on_whom() -> None:
+    sibling = an_endpoint("sibling")
+    scene = Scene(NOW, HTTP, siblings={"sibling": sibling})
+    step = Rest(endpoint="sibling", for_ms=60_000)
+    ((endpoint, call),) = scene.calls(RULE, step)
+    assert endpoint is sibling
+    assert call == calls(step, sibling, rule=RULE, now=NOW)[0]
+    decision = scene.decide(a_rule(then=step), UNTOUCHED, holds=None, trouble="why")
+    assert decision.memory.trouble == "why"
 
 
 def test_a_scene_knows_whom_a_step_is_about_and_what_became_of_them() -> None:

@@ -90,19 +90,23 @@ def test_a_step_is_checked_when_it_is_written(kind: Any, fields: dict[str, Any],
 
 
 @pytest.mark.parametrize(
-    "step",
+    ("kind", "fields"),
     [
-        Pace(interval_ms=1, ttl_minutes=1 / 60_000),
-        Pace(interval_ms=1, ttl_minutes=366 * 24 * 60),
-        RunSoon(in_ms=59_999, ttl_minutes=1),
-        Wake(),
-        Rest(for_ms=1),
-        Rest(for_ms=None),
-        Clear(endpoint="x" * 200, reason="x" * 1_000),
+        (Pace, {"interval_ms": 1, "ttl_minutes": 1 / 60_000}),
+        (Pace, {"interval_ms": 1, "ttl_minutes": 366 * 24 * 60}),
+        (RunSoon, {"in_ms": 59_999, "ttl_minutes": 1}),
+        (RunSoon, {"in_ms": 0}),
+        (Wake, {"in_ms": 59_999, "ttl_minutes": 1.5}),
+        (Wake, {}),
+        (Rest, {"for_ms": 1}),
+        (Rest, {"for_ms": None}),
+        (Clear, {"endpoint": "x" * 200, "reason": "x" * 1_000}),
     ],
 )
-def test_a_step_that_is_just_bearable_is_taken(step: Step) -> None:
-    assert STEPS[step.tool] is type(step)
+def test_a_step_that_is_just_bearable_is_taken(kind: type[Step], fields: dict[str, Any]) -> None:
+    step = kind(**fields)
+    assert STEPS[step.tool] is kind
+    assert {name: getattr(step, name) for name in fields} == fields
 
 
 def test_a_rule_concerns_its_endpoint_or_all_of_its_job() -> None:
@@ -113,6 +117,7 @@ def test_a_rule_concerns_its_endpoint_or_all_of_its_job() -> None:
 
 
 def test_an_escalation_takes_time() -> None:
+    assert Escalation(1, Clear()).after_ms == 1
     with pytest.raises(InvalidRequest) as problem:
         Escalation(0, Clear())
     assert at_fault(problem) == "after_ms"
