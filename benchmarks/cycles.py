@@ -1,14 +1,16 @@
 """Full cycles per second: claim, run a no-op, record, plan the next; beside a hand-written ceiling.
 
-Every figure is that of the best of several laps: the one that the machine's other work disturbed least.
+Laps of the product and of the ceiling take turns, and a ratio is the median of such pairs: the machine's
+other work meets both. Speed and cost are those of the best lap, which it disturbed least.
 """
 
 import argparse
 import asyncio
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from statistics import median
 from time import perf_counter, process_time
 from typing import NamedTuple
 
@@ -25,10 +27,12 @@ from cadenza.domain.baseline import Every
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.run import Claim, Outcome, RunStatus
 from cadenza.ports.store import Store
+from cadenza.roots.loops import run_to_end
 from cadenza.roots.worker import tune_memory
 
 DONE = Outcome(RunStatus.SUCCESS)
 LAP_SECONDS = 0.5
+CATCH_UP_SECONDS = 0.1
 
 
 class Lap(NamedTuple):
@@ -37,6 +41,15 @@ class Lap(NamedTuple):
     cycles: int
     seconds: float
     cpu_seconds: float
+
+    @property
+    def pace(self) -> "Pace":
+        """How fast that was, and how dear."""
+        return Pace(self.cycles / self.seconds, self.cpu_seconds / self.cycles * 1e6)
+
+
+Between = Callable[[], object]
+"""What is done between the laps of a worker, while it stands still."""
 
 
 class Pace(NamedTuple):
@@ -49,10 +62,16 @@ class Pace(NamedTuple):
 
 def best(laps: Iterable[Lap]) -> Pace:
     """The highest rate and the lowest cost of any lap in which something was done."""
-    done = [lap for lap in laps if lap.cycles]
+    paces = [lap.pace for lap in laps if lap.cycles]
+    return Pace(max(pace.per_second for pace in paces), min(pace.cpu_us for pace in paces))
+
+
+def ratios(ours: Iterable[Lap], ceiling: Iterable[Lap]) -> Pace:
+    """How near the product comes to the ceiling in speed and in cost: the median of paired laps."""
+    pairs = [(own.pace, least.pace) for own, least in zip(ours, ceiling, strict=True)]
     return Pace(
-        max(lap.cycles / lap.seconds for lap in done),
-        min(lap.cpu_seconds / lap.cycles for lap in done) * 1e6,
+        median(own.per_second / least.per_second for own, least in pairs),
+        median(least.cpu_us / own.cpu_us for own, least in pairs),
     )
 
 
@@ -68,7 +87,7 @@ class Noop:
         return DONE
 
 
-async def product(store: Store, endpoints: int, laps: int) -> list[Lap]:
+async def product(store: Store, endpoints: int, laps: int, between: Between = lambda: None) -> list[Lap]:
     """Let a worker run endpoints that are always due."""
     clock, noop = SystemClock(), Noop()
     start = clock.now()
@@ -78,7 +97,11 @@ async def product(store: Store, endpoints: int, laps: int) -> list[Lap]:
     loop = a_worker(store, noop)
     running = asyncio.create_task(loop.run())
     await asyncio.sleep(LAP_SECONDS)
-    timed = [await lap(noop) for _ in range(laps)]
+    timed = []
+    for _ in range(laps):
+        between()
+        await asyncio.sleep(CATCH_UP_SECONDS)
+        timed.append(await lap(noop))
     loop.stop()
     await running
     return timed
@@ -91,16 +114,8 @@ async def lap(noop: Noop) -> Lap:
     return Lap(noop.count - before, perf_counter() - began, process_time() - cpu)
 
 
-def sqlite_ceiling(path: Path, endpoints: int, laps: int) -> list[Lap]:
-    """The same without a scheduler."""
-    ceiling = SqliteCeiling(path, endpoints=endpoints, batch=BATCH)
-    timed = [ceiling_lap(ceiling) for _ in range(laps)]
-    ceiling.close()
-    return timed
-
-
 def ceiling_lap(ceiling: SqliteCeiling) -> Lap:
-    """As many batches as fit into a lap."""
+    """The same without a scheduler: as many batches as fit into a lap."""
     cycles, began, cpu = 0, perf_counter(), process_time()
     while perf_counter() - began < LAP_SECONDS:
         cycles += ceiling.cycle()
@@ -112,33 +127,33 @@ async def in_memory(endpoints: int, laps: int) -> list[Lap]:
     return await product(MemoryStore(TimeOrderedIds()), endpoints, laps)
 
 
-async def on_sqlite(folder: Path, endpoints: int, laps: int) -> list[Lap]:
-    """The product on a file."""
+async def on_sqlite(folder: Path, endpoints: int, laps: int) -> tuple[list[Lap], list[Lap]]:
+    """The product on a file, and the ceiling on another."""
     path = folder / "cadenza.db"
     await migrate(f"sqlite:///{path}")
     store = SqliteStore(SqliteFile(path), TimeOrderedIds())
+    ceiling, least = SqliteCeiling(folder / "ceiling.db", endpoints=endpoints, batch=BATCH), list[Lap]()
     try:
-        return await product(store, endpoints, laps)
+        ours = await product(store, endpoints, laps, lambda: least.append(ceiling_lap(ceiling)))
     finally:
+        ceiling.close()
         await store.close()
+    return ours, least
 
 
 def measure(endpoints: int, laps: int) -> dict[str, float]:
-    """All laps, one after the other in one run, and the ratio that counts."""
+    """All laps in one run, and the ratios that count."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        before = sqlite_ceiling(folder / "before.db", endpoints, laps // 2)
-        sqlite = best(asyncio.run(on_sqlite(folder, endpoints, laps)))
-        after = sqlite_ceiling(folder / "after.db", endpoints, laps // 2)
-    memory = best(asyncio.run(in_memory(endpoints, laps)))
-    ceiling = best([*before, *after])
+        ours, least = run_to_end(on_sqlite(Path(name), endpoints, laps))
+    memory = best(run_to_end(in_memory(endpoints, laps)))
+    sqlite, ceiling, ratio = best(ours), best(least), ratios(ours, least)
     return {
         "sqlite_ceiling_per_second": round(ceiling.per_second),
         "sqlite_ceiling_cpu_us": round(ceiling.cpu_us, 1),
         "sqlite_per_second": round(sqlite.per_second),
         "sqlite_cpu_us": round(sqlite.cpu_us, 1),
-        "sqlite_ratio": round(sqlite.per_second / ceiling.per_second, 3),
-        "sqlite_cpu_ratio": round(ceiling.cpu_us / sqlite.cpu_us, 3),
+        "sqlite_ratio": round(ratio.per_second, 3),
+        "sqlite_cpu_ratio": round(ratio.cpu_us, 3),
         "memory_per_second": round(memory.per_second),
         "memory_cpu_us": round(memory.cpu_us, 1),
     }

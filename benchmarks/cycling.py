@@ -16,6 +16,7 @@ from benchmarks.workers import CLOCK, LOG
 from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.engine.loop import Loop
+from cadenza.roots.loops import run_to_end
 from cadenza.roots.settings import Settings
 from cadenza.roots.stores import open_store
 from cadenza.roots.worker import Workshop, tune_memory, worker
@@ -76,4 +77,4 @@ ROLES = {"worker": work, "ceiling": reach_the_ceiling}
 
 if __name__ == "__main__":
     tune_memory()
-    asyncio.run(ROLES[sys.argv[1]](sys.argv[2], int(sys.argv[3])))
+    run_to_end(ROLES[sys.argv[1]](sys.argv[2], int(sys.argv[3])))

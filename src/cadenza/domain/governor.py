@@ -43,7 +43,7 @@ def plan_next_run(now: datetime, endpoint: Endpoint, cron: CronClock) -> Plan:
         return Plan(None, Source.FINISHED, candidates)
     if endpoint.paused_until is not None and endpoint.paused_until > now:
         return Plan(endpoint.paused_until, Source.PAUSED, candidates)
-    at, source = _guarded(now, last, endpoint, chosen)
+    at, source = guarded(now, last, endpoint, chosen)
     return Plan(at, source, candidates)
 
 
@@ -112,7 +112,8 @@ def _earliest(first: Candidate | None, second: Candidate | None) -> Candidate | 
     return first
 
 
-def _guarded(now: datetime, last: datetime, endpoint: Endpoint, chosen: Candidate) -> tuple[datetime, Source]:
+def guarded(now: datetime, last: datetime, endpoint: Endpoint, chosen: Candidate) -> tuple[datetime, Source]:
+    """The winner within the guard, and not before now."""
     at, source = chosen
     at = max(at, now)
     guard = endpoint.effective_guard

@@ -3,12 +3,13 @@
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from cadenza.domain.baseline import Every
 from cadenza.domain.checks import milliseconds
 from cadenza.domain.endpoint import Endpoint, OpenSlot, evolve
-from cadenza.domain.governor import CronClock, plan_next_run
-from cadenza.domain.plan import Source
+from cadenza.domain.governor import BASELINE_INTERVAL, CronClock, guarded, plan_next_run
+from cadenza.domain.plan import Candidate, Source
 from cadenza.domain.run import Claim, Completion, Run, RunStatus, SkippedSlot
-from cadenza.domain.slots import slots_between, slots_missed
+from cadenza.domain.slots import cadence_ms, slots_between, slots_missed
 from cadenza.domain.steer import held_by_quota, soonest, without_one_shot_of, without_stale_hints
 
 SUCCESS, ABANDONED, SKIPPED = RunStatus.SUCCESS, RunStatus.ABANDONED, RunStatus.SKIPPED
@@ -41,11 +42,59 @@ def settle(endpoint: Endpoint, completion: Completion, *, now: datetime, cron: C
     4. A slot that is not over stays open: for a retry, for its quota, for another worker.
     5. Any other has its verdict, and the governor plans the next.
     """
+    if _is_ordinary(endpoint, completion) and now.tzinfo is UTC:
+        return _settle_at_once(endpoint, completion, now)
+    return settle_step_by_step(endpoint, completion, now=now, cron=cron)
+
+
+def settle_step_by_step(
+    endpoint: Endpoint, completion: Completion, *, now: datetime, cron: CronClock
+) -> Settled:
+    """Settle any endpoint; for most there is a shorter way to the same."""
     counted = _counted(endpoint, completion, now)
     tidy, passed = without_stale_hints(counted, now)
     after, verdict = _next(tidy, completion, now, cron)
     run = _closed(completion, verdict=verdict, coalesced=_coalesced(endpoint, completion, cron))
     return Settled(after, run, passed)
+
+
+def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
+    """Is it one success more of an interval that nobody steers? Nearly every run is."""
+    claim, outcome, _ = completion
+    return (
+        outcome.status is SUCCESS
+        and claim.started_at is not None
+        and type(endpoint.baseline) is Every
+        and endpoint.failure_count == 0
+        and endpoint.interval_hint is None
+        and endpoint.one_shot_hint is None
+        and endpoint.open_slot is None
+        and endpoint.paused_until is None
+        and endpoint.quota_opens_at is None
+        and endpoint.skipped_at is None
+    )
+
+
+def _settle_at_once(endpoint: Endpoint, completion: Completion, now: datetime) -> Settled:
+    """What all the steps come to then: one value is made instead of one at every step."""
+    started, due_at = completion.claim.started_at, completion.claim.due_at
+    assert started is not None, "what never started is not ordinary"
+    assert type(endpoint.baseline) is Every, "what has no interval is not ordinary"
+    interval = milliseconds(endpoint.baseline.interval_ms)
+    moment, source = guarded(now, started, endpoint, Candidate(started + interval, BASELINE_INTERVAL))
+    span = milliseconds(cadence_ms(endpoint, now) or endpoint.baseline.interval_ms)
+    late = (started - due_at) // span if started > due_at else 0
+    passed = (now - started) // span if now > started else 0
+    after = evolve(
+        endpoint,
+        lease=None,
+        abandoned_count=0,
+        last_run_at=started,
+        next_run_at=moment,
+        next_source=source,
+        missed_slots=passed - 1 if passed else 0,
+    )
+    return Settled(after, _closed(completion, verdict=True, coalesced=endpoint.missed_slots + late))
 
 
 def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> Settled:
@@ -55,7 +104,7 @@ def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> Sett
 
 
 def _counted(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
-    claim, (status, *_), _ = completion
+    claim, status = completion.claim, completion.outcome.status
     changes: dict[str, object] = {"lease": None}
     if status is SUCCESS:
         changes["failure_count"] = changes["abandoned_count"] = 0

@@ -42,11 +42,15 @@ def all_mixed(number: int) -> tuple[dict[str, Any], Outcome]:
     return KINDS[number % len(KINDS)], OUTCOMES[number % len(OUTCOMES)]
 
 
+def all_ordinary(number: int) -> tuple[dict[str, Any], Outcome]:
+    return KINDS[number % 2], OUTCOMES[number % 3]
+
+
 def one_differs(number: int) -> tuple[dict[str, Any], Outcome]:
     return (KINDS[3], OUTCOMES[2]) if number == 1 else all_alike(number)
 
 
-@pytest.mark.parametrize("mix", [all_alike, all_mixed, one_differs])
+@pytest.mark.parametrize("mix", [all_alike, all_ordinary, all_mixed, one_differs])
 @pytest.mark.parametrize("size", [1, 2, 60])
 async def test_what_is_settled_together_is_stored_each_as_it_was_settled(
     database_url: str, mix: Mix, size: int
@@ -107,3 +111,20 @@ async def test_what_is_disabled_while_it_runs_is_not_claimed_again(database_url:
         await bench.end(*claims)
         bench.pass_ms(3_600_000)
         assert {claim.endpoint.id for claim in await bench.claim()} == {"endpoint-0", "endpoint-2"}
+
+
+async def test_a_claim_carries_the_version_of_its_row_whatever_its_place_in_the_batch(
+    database_url: str,
+) -> None:
+    async with a_store(database_url) as store:
+        bench = Bench(store)
+        for times in (2, 0, 5):
+            endpoint = await bench.add(f"steered-{times}-times")
+            for _ in range(times):
+                await store.amend(endpoint.key, Amended)
+        claims = await bench.claim()
+        assert {claim.endpoint.id: claim.version for claim in claims} == {
+            "steered-2-times": 2,
+            "steered-0-times": 0,
+            "steered-5-times": 5,
+        }

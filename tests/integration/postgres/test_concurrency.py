@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 from tests.integration.postgres.world import a_store, fill, many
 
@@ -22,6 +23,11 @@ from cadenza.testing import FakeIds, an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import Bench
 
+OTHERS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+"""
+DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 JOB = Extent(frozenset({"default"}))
 WORKER = Path(__file__).with_name("claiming_process.py")
 
@@ -46,9 +52,9 @@ async def test_claiming_settling_steering_and_sweeping_at_once_never_lock_each_o
     async with a_store(database_url) as store:
         await store.add_job(Job(id="default", name="all"))
         await fill(store._pool, many(60, NEW_YEAR))
-        before = await deadlocks(store)
-        await asyncio.gather(*(bustle(database_url, number) for number in range(4)))
-        assert await deadlocks(store) == before
+    await asyncio.gather(*(bustle(database_url, number) for number in range(4)))
+    assert await deadlocks(database_url) == 0
+    async with a_store(database_url) as store:
         bench = Bench(store)
         bench.pass_ms(3_600_000)
         await bench.sweep()
@@ -82,11 +88,40 @@ def written_backwards(estate: Estate) -> Arrangement:
     return Arrangement(list(estate.jobs.values()), relabelled[::-1])
 
 
-async def deadlocks(store: object) -> int:
-    (row,) = await store._pool.ask(  # type: ignore[attr-defined]
-        "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+async def test_a_deadlock_would_be_seen(database_url: str) -> None:
+    async with a_store(database_url) as store:
+        await fill(store._pool, many(2, NEW_YEAR))
+    there, back = await asyncpg.connect(database_url), await asyncpg.connect(database_url)
+    both = asyncio.Barrier(2)
+    refused = await asyncio.gather(
+        lock_both(there, both, order="ASC"), lock_both(back, both, order="DESC"), return_exceptions=True
     )
-    return int(row[0])
+    await asyncio.gather(there.close(), back.close())
+    assert sum(isinstance(one, asyncpg.DeadlockDetectedError) for one in refused) == 1
+    assert await deadlocks(database_url) == 1
+
+
+async def lock_both(connection: Any, both: asyncio.Barrier, *, order: str) -> None:
+    async with connection.transaction():
+        await connection.execute("SET LOCAL deadlock_timeout = '50ms'")
+        for place in range(2):
+            await connection.execute(
+                f"SELECT FROM endpoint_states ORDER BY endpoint_id {order} LIMIT 1 OFFSET {place} FOR UPDATE"
+            )
+            if place == 0:
+                await both.wait()
+
+
+async def deadlocks(url: str) -> int:
+    """How many there were: each backend tells what it saw when it ends, if not before."""
+    connection = await asyncpg.connect(url)
+    try:
+        async with asyncio.timeout(10):
+            while await connection.fetchval(OTHERS):  # noqa: ASYNC110 - nobody tells when they have gone
+                await asyncio.sleep(0.02)
+        return int(await connection.fetchval(DEADLOCKS))
+    finally:
+        await connection.close()
 
 
 @pytest.mark.parametrize(
