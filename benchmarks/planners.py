@@ -1,0 +1,261 @@
+"""How soon changes are seen: the learning planner beside other policies, at the same number of runs."""
+
+import argparse
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from heapq import heapify, heappop, heappush
+from itertools import accumulate
+from math import exp
+from random import Random
+from statistics import mean
+from typing import Any, NamedTuple
+
+from benchmarks.policies import Clairvoyant, Fixed, Informed, Learning, Policy, Seen, aimd, backoff, rules
+from benchmarks.worlds import BEAT_S, GUARD_S, JOB, WORLDS, Size, Track, World, world
+
+FULL, QUICK = Size(100, 3.0), Size(60, 2.0)
+CLASS_S = 2.0
+"""Delays are counted in classes."""
+GOALS = {
+    "share_of_clairvoyant": 0.8,
+    "below_fixed_where_wide": 0.35,
+    "worse_where_level": 0.05,
+    "p95_above_fixed": 0.1,
+    "runs_off_budget": 0.05,
+}
+
+
+SHARES = ("share_of_clairvoyant", "share_of_informed")
+
+
+PEERS: Mapping[str, Callable[[float], Policy]] = {"backoff": backoff, "aimd": aimd, "rules": rules}
+
+
+class Figures(NamedTuple):
+    """How a policy fared in a world."""
+
+    runs: int
+    mean_s: float
+    p95_s: float
+    violations: int
+
+
+class Delays:
+    """Every moment at which a change could have come, weighted by how likely it was.
+
+    The mean and the percentile are those of the changes that the rates make likely, which is
+    what the drawn changes come out at on average, without the luck of the draw. Where nothing
+    ever changes, all moments count alike.
+    """
+
+    def __init__(self) -> None:
+        self._steps = [0.0] * (int(2 * GUARD_S[1] / CLASS_S) + 2)
+        self._sum = self._all = 0.0
+
+    def add(self, track: Track, begin: float, *, end: float) -> None:
+        """A look at the end of a gap."""
+        for start, stop, rate in track.between(begin, end):
+            weight = (rate or 1e-12) * (stop - start)
+            self._sum += weight * (end - (start + stop) / 2)
+            self._all += weight
+            self._spread(end - stop, end - start, weight=weight)
+
+    def _spread(self, shortest: float, longest: float, *, weight: float) -> None:
+        """Alike over all classes between; as the steps from each class to the next, which are two."""
+        first, last = int(shortest / CLASS_S), int(longest / CLASS_S)
+        self._steps[first] += weight / (last - first + 1)
+        self._steps[last + 1] -= weight / (last - first + 1)
+
+    @property
+    def mean(self) -> float:
+        """The expected delay of a change."""
+        return self._sum / self._all
+
+    def percentile(self, share: float) -> float:
+        """The delay that so many changes do not exceed."""
+        weights = list(accumulate(self._steps))
+        left = share * sum(weights)
+        for place, weight in enumerate(weights):
+            if weight >= left:
+                return (place + left / weight) * CLASS_S
+            left -= weight
+        return len(weights) * CLASS_S
+
+
+def simulate(one: World, policy: Policy, *, seed: int) -> Figures:
+    """Look at every endpoint of a world until it ends, as a policy says."""
+    chance, tracks = Random(seed), one.tracks
+    due = [chance.uniform(0, BEAT_S) for _ in tracks]
+    looks = [(at, number) for number, at in enumerate(due)]
+    heapify(looks)
+    last, seen_changes = [0.0] * len(tracks), [0] * len(tracks)
+    delays, runs, violations = Delays(), 0, 0
+    while looks:
+        at, number = heappop(looks)
+        if at != due[number]:
+            continue
+        track = tracks[number]
+        delays.add(track, last[number], end=at)
+        violations += runs >= len(tracks) and not _guarded(at - last[number])
+        last[number] = at
+        if at >= one.until:
+            continue
+        runs += 1
+        seen = _seen(track, at, before=seen_changes[number], chance=chance)
+        seen_changes[number] = _changes(track, at)
+        due[number] = at + policy.look(number, seen)
+        heappush(looks, (due[number], number))
+        if seen.changed:
+            for other in _siblings(number, len(tracks)):
+                _moved(policy.hear(other, at), other, now=at, due=due, last=last, looks=looks)
+    return Figures(runs, delays.mean, delays.percentile(0.95), violations)
+
+
+def _moved(
+    wish: float | None, number: int, *, now: float, due: list[float], last: list[float], looks: list[Any]
+) -> None:
+    """A look that a sibling's change brings forward, within the guard."""
+    if wish is None:
+        return
+    soonest = max(wish, now, last[number] + GUARD_S[0])
+    if soonest < due[number]:
+        due[number] = soonest
+        heappush(looks, (soonest, number))
+
+
+def _guarded(gap: float) -> bool:
+    return GUARD_S[0] - 1e-6 <= gap <= GUARD_S[1] + 1e-6
+
+
+def _changes(track: Track, at: float) -> int:
+    return bisect_right(track.changes, at)
+
+
+def _seen(track: Track, at: float, *, before: int, chance: Random) -> Seen:
+    latency_ms = 50 * exp(chance.gauss(0, 0.2) + (0.8 if track.is_stressed(at) else 0.0))
+    return Seen(at, _changes(track, at) > before, track.failing(at), latency_ms)
+
+
+def _siblings(number: int, count: int) -> Sequence[int]:
+    first = number // JOB * JOB
+    return [other for other in range(first, min(first + JOB, count)) if other != number]
+
+
+def compare(name: str, size: Size, *, seed: int, peers: bool = True) -> dict[str, Any]:
+    """All policies in one world, at the runs that the learning planner took; peers only if wanted."""
+    one = world(name, size, seed=seed)
+    budget = len(one.tracks) * one.until / BEAT_S
+    learning = simulate(one, Learning(one), seed=seed)
+    spent = learning.runs / budget
+    figures = {"fixed": simulate(one, Fixed(BEAT_S / spent), seed=seed), "learning": learning}
+    if peers:
+        figures |= {other: simulate(one, make(spent), seed=seed) for other, make in PEERS.items()}
+    if any(track.changes for track in one.tracks):
+        figures["clairvoyant"] = _clairvoyant(one, learning.runs, seed=seed)
+    if one.hidden is not None:
+        figures["informed"] = simulate(one, Informed(one.hidden, spent), seed=seed)
+    return _compared(one, figures, spent=spent)
+
+
+def _clairvoyant(one: World, runs: int, *, seed: int) -> Figures:
+    policy = Clairvoyant(one, runs)
+    figures = simulate(one, policy, seed=seed)
+    policy.corrected(figures.runs / runs)
+    return simulate(one, policy, seed=seed)
+
+
+def _compared(one: World, figures: Mapping[str, Figures], *, spent: float) -> dict[str, Any]:
+    fixed, learning = figures["fixed"], figures["learning"]
+    won = fixed.mean_s - learning.mean_s
+    most = {
+        name: fixed.mean_s - figures[name].mean_s for name in ("clairvoyant", "informed") if name in figures
+    }
+    return {
+        "policies": {name: found._asdict() for name, found in figures.items()},
+        "wide": one.wide,
+        "level": one.level,
+        "spent": spent,
+        "below_fixed": won / fixed.mean_s,
+        "p95": learning.p95_s / fixed.p95_s,
+        "share_of_clairvoyant": None if one.level else won / most["clairvoyant"],
+        "share_of_informed": won / most["informed"] if "informed" in most else None,
+        "violations": learning.violations,
+    }
+
+
+def measure(size: Size, seeds: Sequence[int], *, names: Sequence[str], processes: int = 1) -> dict[str, Any]:
+    """Every world from every seed."""
+    with ProcessPoolExecutor(processes) as pool:
+        tasks = {name: [pool.submit(compare, name, size, seed=seed) for seed in seeds] for name in names}
+        runs = {name: [task.result() for task in waiting] for name, waiting in tasks.items()}
+    found = {name: {"seeds": each, "mean": _averaged(each)} for name, each in runs.items()}
+    return {"goals": GOALS, "endpoints": size.endpoints, "days": size.days, "worlds": found}
+
+
+def judged(name: str, runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which goals were missed in a world; none, if all is well.
+
+    Where spells begin that no look can foresee, the clairvoyant knows what nobody can, so
+    the planner is held against one who knows how the world works and sees what it sees.
+    """
+    return [f"{name}: {goal}" for goal, met in _goals(runs[0], _averaged(runs)).items() if not met]
+
+
+def _goals(world: Mapping[str, Any], mean: Mapping[str, Any]) -> dict[str, bool]:
+    share = mean["share_of_informed"] or mean["share_of_clairvoyant"]
+    below = mean["below_fixed"]
+    return {
+        "share_of_clairvoyant": share is None or share >= GOALS["share_of_clairvoyant"],
+        "below_fixed_where_wide": not world["wide"] or below >= GOALS["below_fixed_where_wide"],
+        "worse_where_level": not world["level"] or below >= -GOALS["worse_where_level"],
+        "p95_above_fixed": mean["p95"] <= 1 + GOALS["p95_above_fixed"],
+        "runs_off_budget": abs(mean["spent"] - 1) <= GOALS["runs_off_budget"],
+        "guard": mean["violations"] == 0,
+    }
+
+
+def _averaged(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    names = ("spent", "below_fixed", "p95", "share_of_clairvoyant", "share_of_informed")
+    averages = {
+        name: mean(run[name] for run in runs) if runs[0][name] is not None else None for name in names
+    }
+    return {**averages, "violations": sum(run["violations"] for run in runs)}
+
+
+def main() -> None:
+    """Print the figures, for people or as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="fewer endpoints and days")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--worlds", nargs="*", default=list(WORLDS), choices=list(WORLDS))
+    options = parser.parse_args()
+    seeds = range(options.first, options.first + options.seeds)
+    size = QUICK if options.quick else FULL
+    found = measure(size, seeds, names=options.worlds, processes=options.processes)
+    missed = [goal for name, results in found["worlds"].items() for goal in judged(name, results["seeds"])]
+    if options.json:
+        print(json.dumps({**found, "missed": missed}))
+        return
+    for name, results in found["worlds"].items():
+        print(_line(name, results))
+    print(f"missed: {', '.join(missed) or 'nothing'}")
+
+
+def _line(name: str, results: Mapping[str, Any]) -> str:
+    first = results["seeds"][0]["policies"]
+    fixed = first["fixed"]["mean_s"]
+    beside = ", ".join(f"{policy} {found['mean_s'] / fixed:.2f}" for policy, found in first.items())
+    mine = results["mean"]
+    told = [f"{mine['below_fixed']:>5.0%} below fixed", f"p95 {mine['p95']:.2f}", f"runs {mine['spent']:.3f}"]
+    shares = {share: mine[share] for share in SHARES if mine[share] is not None}
+    told += [f"{found:.2f} of {share.removeprefix('share_of_')}" for share, found in shares.items()]
+    return f"{name:<16} {'; '.join(told)}\n{'':<16} mean delay to fixed: {beside}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+"""Worlds to look at: when their endpoints really change, and what shows of it beforehand."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from math import exp
+from random import Random
+from statistics import NormalDist
+from typing import NamedTuple
+
+HOUR = 3_600.0
+DAY = 24 * HOUR
+BEAT_S = 300.0
+"""The baseline of every endpoint."""
+GUARD_S = (30.0, 1_800.0)
+JOB = 5
+"""How many endpoints are siblings."""
+MEAN_RATE = 1 / HOUR
+FAR = 40.0
+
+
+class Piece(NamedTuple):
+    """A stretch of time in which changes come at one rate."""
+
+    start: float
+    rate: float
+    """Changes per second."""
+
+
+class Track(NamedTuple):
+    """The truth about one endpoint, which only the clairvoyant sees."""
+
+    pieces: tuple[Piece, ...]
+    changes: tuple[float, ...]
+    stressed: tuple[float, ...] = ()
+    """Moments at which its latency rises, falls, rises again."""
+    breaks: bool = False
+    """Whether its changes are breakdowns and recoveries in turn."""
+    starts: tuple[float, ...] = ()
+
+    def rate(self, at: float) -> float:
+        """The true rate at a moment."""
+        return self.pieces[bisect_right(self.starts, at) - 1].rate
+
+    def failing(self, at: float) -> bool:
+        """Is it down?"""
+        return self.breaks and bisect_right(self.changes, at) % 2 == 1
+
+    def is_stressed(self, at: float) -> bool:
+        """Is its latency high?"""
+        return bool(self.stressed) and bisect_right(self.stressed, at) % 2 == 1
+
+    def between(self, begin: float, end: float) -> Iterator[tuple[float, float, float]]:
+        """The pieces of a stretch of time: from, to, rate."""
+        place = bisect_right(self.starts, begin) - 1
+        while begin < end:
+            until = min(self.starts[place + 1], end) if place + 1 < len(self.starts) else end
+            yield begin, until, self.pieces[place].rate
+            begin, place = until, place + 1
+
+
+class Hidden(NamedTuple):
+    """Spells that begin unannounced, and who is struck by one together."""
+
+    low: float
+    high: float
+    every: float
+    lasting: float
+    together: int = 1
+
+
+class World(NamedTuple):
+    """Endpoints with one baseline and one guard."""
+
+    tracks: tuple[Track, ...]
+    until: float
+    wide: bool = False
+    """Whether rates differ so much, or announce themselves so well, that a third of the delay can be won."""
+    level: bool = False
+    """Whether nothing can be won."""
+    hidden: Hidden | None = None
+    """What the clairvoyant knows and no look can show, if there is such a thing."""
+
+
+class Size(NamedTuple):
+    """How much of a world to make."""
+
+    endpoints: int = 100
+    days: float = 3.0
+
+    @property
+    def until(self) -> float:
+        """When it ends."""
+        return self.days * DAY
+
+
+Make = Callable[[Size, Random], World]
+
+
+def track(
+    pieces: tuple[Piece, ...], until: float, *, chance: Random, stressed: tuple[float, ...] = ()
+) -> Track:
+    """Changes at random, at the rates given."""
+    changes, starts = [], tuple(piece.start for piece in pieces)
+    for piece, end in zip(pieces, (*starts[1:], until), strict=True):
+        at = piece.start
+        while piece.rate > 0 and (at := at + chance.expovariate(piece.rate)) < end:
+            changes.append(at)
+    return Track(pieces, tuple(changes), stressed, starts=starts)
+
+
+def lognormal(sigma: float, chance: Random) -> float:
+    """A rate with the same mean whatever the spread."""
+    return MEAN_RATE * exp(chance.gauss(0, sigma) - sigma**2 / 2)
+
+
+def spread(sigma: float, count: int, chance: Random) -> list[float]:
+    """Lognormal rates in any order: the mean of each of so many equally likely parts, without luck."""
+    bell = NormalDist()
+    cuts = [-FAR, *(bell.inv_cdf(place / count) for place in range(1, count)), FAR]
+    rates = [
+        MEAN_RATE * count * (bell.cdf(end - sigma) - bell.cdf(begin - sigma)) for begin, end in pairwise(cuts)
+    ]
+    chance.shuffle(rates)
+    return rates
+
+
+def steady(sigma: float) -> Make:
+    """Rates that differ between endpoints and stay."""
+
+    def make(size: Size, chance: Random) -> World:
+        rates = spread(sigma, size.endpoints, chance)
+        tracks = [track((Piece(0.0, rate),), size.until, chance=chance) for rate in rates]
+        return World(tuple(tracks), size.until, wide=sigma >= 1.5, level=sigma == 0)
+
+    return make
+
+
+def quiet(size: Size, _: Random) -> World:
+    """Nothing ever changes."""
+    still = Track((Piece(0.0, 0.0),), (), starts=(0.0,))
+    return World((still,) * size.endpoints, size.until, level=True)
+
+
+def drifting(size: Size, chance: Random) -> World:
+    """Every endpoint becomes another one, about once in a day and a half."""
+
+    def pieces() -> Iterator[Piece]:
+        at = 0.0
+        while at < size.until:
+            yield Piece(at, lognormal(1.5, chance))
+            at += chance.expovariate(1 / (1.5 * DAY))
+
+    tracks = [track(tuple(pieces()), size.until, chance=chance) for _ in range(size.endpoints)]
+    return World(tuple(tracks), size.until)
+
+
+def office_hours(size: Size, chance: Random) -> World:
+    """Unequal rates, eight times as high by day as by night; for longer, since a day must pass first."""
+    until = 2 * size.until
+
+    def pieces(rate: float) -> Iterator[Piece]:
+        for half in range(round(until / DAY * 2) + 1):
+            yield Piece(max(half * 12 - 4, 0) * HOUR, rate * (16 / 9 if half % 2 else 2 / 9))
+
+    tracks = [
+        track(tuple(pieces(rate)), until, chance=chance) for rate in spread(1.0, size.endpoints, chance)
+    ]
+    return World(tuple(tracks), until)
+
+
+def spells(hidden: Hidden, until: float, *, chance: Random) -> tuple[float, ...]:
+    """Moments at which something begins, ends, begins again."""
+    moments: list[float] = []
+    at = chance.expovariate(1 / hidden.every)
+    while at < until:
+        moments.append(at)
+        at += chance.expovariate(1 / hidden.lasting)
+        moments.append(at)
+        at += chance.expovariate(1 / hidden.every)
+    return tuple(moments)
+
+
+def switched(moments: tuple[float, ...], hidden: Hidden) -> tuple[Piece, ...]:
+    """Low and high in turn."""
+    turns = (Piece(at, hidden.low if turn % 2 else hidden.high) for turn, at in enumerate(moments))
+    return (Piece(0.0, hidden.low), *turns)
+
+
+def bursts(size: Size, chance: Random) -> World:
+    """Long calm, then hours in which changes follow each other, and nothing says so beforehand."""
+    hidden = Hidden(0.1 / HOUR, 3 / HOUR, 30 * HOUR, 10 * HOUR)
+    pieces = (switched(spells(hidden, size.until, chance=chance), hidden) for _ in range(size.endpoints))
+    tracks = tuple(track(one, size.until, chance=chance) for one in pieces)
+    return World(tracks, size.until, hidden=hidden)
+
+
+def siblings(size: Size, chance: Random) -> World:
+    """Incidents that strike all endpoints of a job, unannounced."""
+    hidden = Hidden(0.05 / HOUR, 3 / HOUR, 24 * HOUR, 3 * HOUR, together=JOB)
+    tracks: list[Track] = []
+    while len(tracks) < size.endpoints:
+        pieces = switched(spells(hidden, size.until, chance=chance), hidden)
+        tracks += (track(pieces, size.until, chance=chance) for _ in range(JOB))
+    return World(tuple(tracks[: size.endpoints]), size.until, hidden=hidden)
+
+
+def precursors(size: Size, chance: Random) -> World:
+    """Latency rises before things change, and most changes come while it is high."""
+    course = Hidden(0.05 / HOUR, 4 / HOUR, 15 * HOUR, 1.5 * HOUR)
+
+    def one() -> Track:
+        moments = spells(course, size.until, chance=chance)
+        return track(switched(moments, course), size.until, chance=chance, stressed=moments)
+
+    return World(tuple(one() for _ in range(size.endpoints)), size.until, wide=True)
+
+
+def breakdowns(size: Size, chance: Random) -> World:
+    """Endpoints that break, some more often than others, and recover within the hour."""
+
+    def one(rate: float) -> Track:
+        breaks, recovers, at = rate / 2, 1 / (0.75 * HOUR), 0.0
+        pieces, changes = [Piece(0.0, breaks)], []
+        while (at := at + chance.expovariate(pieces[-1].rate)) < size.until:
+            changes.append(at)
+            pieces.append(Piece(at, recovers if len(changes) % 2 else breaks))
+        return Track(
+            tuple(pieces), tuple(changes), breaks=True, starts=tuple(piece.start for piece in pieces)
+        )
+
+    return World(tuple(map(one, spread(1.0, size.endpoints, chance))), size.until)
+
+
+WORLDS: Mapping[str, Make] = {
+    "equal rates": steady(0.0),
+    "sigma 1": steady(1.0),
+    "sigma 1.5": steady(1.5),
+    "sigma 2": steady(2.0),
+    "nothing changes": quiet,
+    "drifting": drifting,
+    "office hours": office_hours,
+    "bursts": bursts,
+    "siblings": siblings,
+    "precursors": precursors,
+    "breakdowns": breakdowns,
+}
+
+
+def world(name: str, size: Size, *, seed: int) -> World:
+    """One of them, always the same from the same seed."""
+    return WORLDS[name](size, Random(f"{name} {seed}"))

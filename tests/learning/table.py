@@ -1,0 +1,119 @@
+"""The learning planner at a table of its own: endpoints in a store, real tools, time at hand."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.memory.store import MemoryStore
+from cadenza.adapters.planners.learned import LearnedPlanner
+from cadenza.adapters.quiet import NoLog
+from cadenza.domain.analysis import Trigger
+from cadenza.domain.baseline import Every
+from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.plan import Source
+from cadenza.domain.planning import Learning, Planning
+from cadenza.domain.run import Run, RunStatus
+from cadenza.domain.steer import Amended
+from cadenza.engine.steering import Steering, call_tool
+from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, Sitting
+from cadenza.testing.builders import an_endpoint
+from cadenza.testing.clock import FakeClock
+from cadenza.testing.ids import FakeIds
+
+MINUTE_MS = 60_000
+ON = Planning(learning=Learning.ON)
+
+
+class Table:
+    """Endpoints of one job that run once a minute, and what the planner makes of them."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.store = MemoryStore(FakeIds())
+        self.planner = LearnedPlanner(self.store)
+        self.called: list[tuple[str, str, dict[str, Any]]] = []
+        self.runs: dict[str, list[Run]] = {}
+        self._steering = Steering(store=self.store, clock=self.clock, cron=CronsimCron(), log=NoLog())
+
+    async def lay(self, *names: str, **fields: Any) -> None:
+        """Add endpoints."""
+        usual = {"planning": ON, "baseline": Every(MINUTE_MS), "next_run_at": self.clock.now()}
+        for name in names or ("front",):
+            await self.store.add(an_endpoint(name, **(usual | fields)))
+
+    def key(self, name: str = "front") -> EndpointKey:
+        return EndpointKey("default", name)
+
+    async def at(self, name: str = "front") -> Endpoint:
+        return await self.store.get(self.key(name))
+
+    async def steer(self, tool: str, arguments: Mapping[str, Any], origin: str = "person") -> None:
+        """Somebody else steers."""
+        await call_tool(self._steering.tools(self.key(), origin=origin), tool, arguments)
+
+    async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> Amended:
+        self.called.append((endpoint.name, tool, dict(arguments)))
+        return await call_tool(self._steering.tools(endpoint.key, origin="planner:learned"), tool, arguments)
+
+    async def brief(self, name: str, trigger: Trigger) -> Briefing:
+        others = {one: await self.at(one) for one in self.runs if one != name}
+        recent = list(reversed(self.runs.get(name, [])))[:20]
+        return Briefing(
+            now=self.clock.now(),
+            endpoint=await self.at(name),
+            trigger=trigger,
+            recent=recent,
+            siblings=others,
+        )
+
+    async def run(self, value: Any, name: str = "front", status: RunStatus = RunStatus.SUCCESS) -> None:
+        """It runs now, and nobody thinks about it yet."""
+        now = self.clock.now()
+        mine = self.runs.setdefault(name, [])
+        run = Run(
+            id=f"{name}-{len(mine)}",
+            tenant_id="default",
+            job_id="default",
+            endpoint_id=name,
+            slot=now,
+            due_at=now,
+            attempt=1,
+            source=Source.BASELINE_INTERVAL,
+            claimed_at=now,
+            started_at=now,
+            finished_at=now,
+            status=status,
+            verdict=True,
+            response=value,
+        )
+        mine.append(run)
+        following = now + timedelta(minutes=1)
+        await self.store.amend(
+            self.key(name), lambda old: Amended(evolve(old, last_run_at=now, next_run_at=following))
+        )
+
+    async def think(self, name: str = "front", trigger: Trigger = Trigger.RUN) -> Sitting:
+        """The planner thinks, if it wants to."""
+        briefing = await self.brief(name, trigger)
+        if not self.planner.wants(briefing):
+            return NOTHING_TO_SAY
+        return await self.planner.sit(briefing, self.call)
+
+    async def look(self, value: Any, name: str = "front", status: RunStatus = RunStatus.SUCCESS) -> Sitting:
+        """It runs, and the planner thinks about it."""
+        await self.run(value, name, status)
+        return await self.think(name)
+
+    async def live(self, looks: int, *, every: int, name: str = "front", gap_ms: int = MINUTE_MS) -> Sitting:
+        """Looks that show something new every so many times; the last sitting."""
+        sitting = NOTHING_TO_SAY
+        for number in range(looks):
+            self.clock.jump(gap_ms)
+            sitting = await self.look(number // every, name)
+        return sitting
+
+    def tools(self) -> list[str]:
+        """What was called since the last time."""
+        told, self.called = [tool for _, tool, _ in self.called], []
+        return told
