@@ -1,0 +1,60 @@
+"""Sends alerts as webhooks: through the guarded client, and signed as any other dispatch."""
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any, Literal
+
+from cadenza.domain.alert import Alert, as_event, as_slack
+from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.plan import Source
+from cadenza.domain.policy import Policy
+from cadenza.domain.run import Claim, RunStatus
+from cadenza.domain.target import HttpTarget, Json
+from cadenza.ports.clock import Clock
+from cadenza.ports.dispatcher import Dispatcher
+
+Format = Literal["json", "slack"]
+FORMATS: Mapping[str, Callable[[Alert], dict[str, Any]]] = {"json": as_event, "slack": as_slack}
+TIMEOUT_MS = 10_000
+
+
+def inert(value: Json) -> Json:
+    """The value with nothing in it that reads as a reference to a secret: its texts come from anywhere."""
+    if isinstance(value, str):
+        return value.replace("${", "$ {")
+    if isinstance(value, list):
+        return [inert(part) for part in value]
+    if isinstance(value, dict):
+        return {name: inert(part) for name, part in value.items()}
+    return value
+
+
+class WebhookSender:
+    """Posts alerts to one address. Every attempt at an alert carries the same `webhook-id`."""
+
+    def __init__(
+        self, dispatcher: Dispatcher, clock: Clock, *, url: str, form: Format, signing: tuple[str, ...] = ()
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._clock = clock
+        self._write = FORMATS[form]
+        self._target = HttpTarget(url, "POST", signing=signing)
+
+    async def send(self, alert: Alert, attempt: int) -> str | None:
+        """Post it once; a 2xx says that it arrived."""
+        outcome = await self._dispatcher.execute(self._claim(alert, attempt))
+        return None if outcome.status is RunStatus.SUCCESS else outcome.error or outcome.status.value
+
+    def _claim(self, alert: Alert, attempt: int) -> Claim:
+        name, now = f"alert-{sha256(alert.key.encode()).hexdigest()[:32]}", self._clock.now()
+        target = HttpTarget(
+            self._target.url,
+            self._target.method,
+            body=inert(self._write(alert)),
+            signing=self._target.signing,
+        )
+        policy = Policy(timeout_ms=TIMEOUT_MS)
+        endpoint = Endpoint(id=name, name=name, target=target, policy=policy)
+        return Claim(
+            name, name, endpoint, alert.raised_at, now, attempt, Source.MANUAL, now, now, started_at=now
+        )

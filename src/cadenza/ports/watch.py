@@ -1,0 +1,68 @@
+"""What watches over the schedulers: where promises stand, and alerts that are to reach people."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from cadenza.domain.alert import Alert
+from cadenza.domain.slo import SloState
+
+
+class SloStanding(NamedTuple):
+    """Where one promise of one scheduler stands, as one process sees it."""
+
+    process: str
+    scheduler: str
+    evaluated_at: datetime
+    window_minutes: int
+    state: SloState
+
+
+class SloStore(Protocol):
+    """Where promises stand, for whoever asks any process."""
+
+    async def put_slos(self, standings: Sequence[SloStanding]) -> None:
+        """Keep where they stand; each takes the place of what its process said of it before."""
+        ...
+
+    async def slos(self, since: datetime) -> list[SloStanding]:
+        """All that were evaluated then or later, by process, scheduler and promise."""
+        ...
+
+    async def forget_slos(self, before: datetime) -> None:
+        """Forget what was last evaluated earlier: its process is gone."""
+        ...
+
+
+class OwedAlert(NamedTuple):
+    """An alert that is to be sent, and how often that was tried, this time included."""
+
+    alert: Alert
+    attempt: int
+
+
+class AlertStore(Protocol):
+    """Alerts that were raised, each under its own key, and whether they were sent."""
+
+    async def raise_alert(self, alert: Alert) -> bool:
+        """Keep an alert to be sent; False, and nothing changes, if one of its key was raised before.
+
+        Of any number of callers, one raises it.
+        """
+        ...
+
+    async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[OwedAlert]:
+        """Those that are to be sent now, oldest first. Nobody else gets them before `until`."""
+        ...
+
+    async def settle_alert(self, key: str, again_at: datetime | None) -> None:
+        """Try it again then; None if it was sent, or is given up."""
+        ...
+
+    async def forget_alerts(self, before: datetime) -> None:
+        """Forget those that were raised earlier, sent or not."""
+        ...
+
+
+class WatchStore(SloStore, AlertStore, Protocol):
+    """Both."""

@@ -1,0 +1,166 @@
+"""`cadenza up` alerts a receiver that verifies the signature: a failing endpoint, its recovery, an SLO."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.rest.program import UP, Caller, running
+from tests.telemetry.receiver import KEY, Received, Receiver
+
+from cadenza.adapters.alerting import WebhookSender
+from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.http.dispatcher import HttpDispatcher
+from cadenza.adapters.http.secrets import EnvironmentSecrets
+from cadenza.adapters.http.settings import HttpSettings
+from cadenza.domain.alert import Alert, AlertKind, AlertState
+from cadenza.testing.clock import NEW_YEAR
+
+LOOPBACK = HttpSettings(allow=("127.0.0.1",))
+
+
+@asynccontextmanager
+async def a_patient() -> AsyncIterator[tuple[str, dict[str, int]]]:
+    """An endpoint that answers with whatever status it is told to."""
+    health = {"status": 500}
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=health["status"])
+
+    app = web.Application()
+    app.router.add_get("/", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}/", health
+    await runner.cleanup()
+
+
+async def settled(caller: Caller, url: str) -> None:
+    assert (await caller.ask("POST /v1/jobs", {"id": "job", "name": "job"})).status == 201
+    endpoint = {
+        "id": "patient",
+        "name": "patient",
+        "target": {"kind": "http", "url": url},
+        "baseline": {"kind": "every", "interval_ms": 300},
+        "start_now": True,
+    }
+    made = await caller.ask("POST /v1/jobs/job/endpoints", endpoint)
+    assert made.status == 201, made.body
+
+
+def of_kind(messages: list[Received], kind: str) -> list[Received]:
+    return [message for message in messages if message.body["type"] == kind]
+
+
+async def test_up_alerts_once_each_signed_and_not_again_after_a_restart(tmp_path: Path) -> None:
+    async with Receiver().open() as receiver, a_patient() as (url, health):
+        settings = {
+            "CADENZA_ALLOW_TARGETS": "127.0.0.1",
+            "CADENZA_JITTER_MS": "0",
+            "CADENZA_ALERT_URL": receiver.address,
+            "CADENZA_ALERT_SECRET": "env:CADENZA_SECRET_ALERTS",
+            "CADENZA_SECRET_ALERTS": KEY,
+            "CADENZA_ALERT_FAILURES": "2",
+            "CADENZA_SLO_EVAL_MS": "200",
+            "CADENZA_SAT_RATIO": "0.000001",
+            "CADENZA_WORKER_CONCURRENCY": "1",
+            "CADENZA_PROCESS_NAME": "here",
+        }
+        with running(tmp_path, UP, **settings) as up:
+            key = up.key
+            async with up.caller() as caller:
+                await settled(caller, url)
+                await receiver.until(lambda found: bool(of_kind(found, "cadenza.endpoint.begun")))
+                breaches = await receiver.until(lambda found: bool(of_kind(found, "cadenza.slo.begun")))
+                await check_slo(caller)
+            assert up.end() == 0
+        with running(tmp_path, UP, **settings) as up:
+            await asyncio.sleep(1)
+            health["status"] = 200
+            await receiver.until(lambda found: bool(of_kind(found, "cadenza.endpoint.over")))
+            assert up.end() == 0
+    assert key
+    assert all(message.signed for message in receiver.messages)
+    (begun,) = of_kind(receiver.messages, "cadenza.endpoint.begun")
+    (over,) = of_kind(receiver.messages, "cadenza.endpoint.over")
+    assert len(of_kind(breaches, "cadenza.slo.begun")) == 1
+    assert (begun.body["data"]["failures"], begun.body["data"]["endpoint_id"]) == (2, "patient")
+    assert begun.body["data"]["error"] == "answered 500"
+    assert over.body["data"]["failures"] >= 2
+
+
+async def check_slo(caller: Caller) -> None:
+    """The same breach is told over REST, and shown among the figures."""
+    found = (await caller.ask("GET /v1/slo")).json()
+    for _ in range(50):
+        if found["breached"]:
+            break
+        await asyncio.sleep(0.2)
+        found = (await caller.ask("GET /v1/slo")).json()
+    (breach,) = [item for item in found["items"] if item["breached"]]
+    told = (breach["process"], breach["scheduler"], breach["slo"], breach["threshold"])
+    assert told == ("here", "endpoints", "saturation", 0.000001)
+    written = (await caller.ask("GET /metrics")).body.decode()
+    assert 'cadenza_slo_breached{scheduler="endpoints",slo="saturation"} 1.0' in written
+    assert 'cadenza_job_seconds_count{result="error",scheduler="endpoints"}' in written
+
+
+def an_alert(text: str = "It burns.", **facts: Any) -> Alert:
+    return Alert(
+        key="key:1",
+        kind=AlertKind.ENDPOINT,
+        state=AlertState.BEGUN,
+        text=text,
+        raised_at=NEW_YEAR,
+        facts=facts,
+    )
+
+
+@asynccontextmanager
+async def a_sender(url: str, **options: Any) -> AsyncIterator[WebhookSender]:
+    secrets = EnvironmentSecrets(environment={"CADENZA_SECRET_ALERTS": KEY})
+    dispatcher = HttpDispatcher(secrets=secrets, clock=SystemClock(), settings=LOOPBACK)
+    async with dispatcher:
+        yield WebhookSender(
+            dispatcher,
+            SystemClock(),
+            url=url,
+            signing=("${env:CADENZA_SECRET_ALERTS}",),
+            **({"form": "json"} | options),
+        )
+
+
+async def test_every_attempt_carries_the_same_id_and_a_good_signature() -> None:
+    async with Receiver(failures=1).open() as receiver, a_sender(receiver.address) as sender:
+        assert await sender.send(an_alert(), 1) == "answered 503"
+        assert await sender.send(an_alert(), 2) is None
+    (refused,), (taken,) = receiver.refused, receiver.messages
+    assert refused.signed
+    assert taken.signed
+    assert refused.id == taken.id
+
+
+async def test_a_channel_gets_a_line_of_text() -> None:
+    async with Receiver().open() as receiver, a_sender(receiver.address, form="slack") as sender:
+        assert await sender.send(an_alert(), 1) is None
+    assert receiver.messages[0].body == {"text": ":rotating_light: It burns."}
+
+
+@pytest.mark.parametrize("error", ["${env:CADENZA_SECRET_ALERTS}", "${env:", "${secret:?}"])
+async def test_what_an_endpoint_says_reveals_no_secret(error: str) -> None:
+    async with Receiver().open() as receiver, a_sender(receiver.address) as sender:
+        assert await sender.send(an_alert(f"It says {error}", error=error), 1) is None
+    (message,) = receiver.messages
+    assert KEY not in str(message.body)
+    assert message.body["data"]["error"] == error.replace("${", "$ {")
+
+
+async def test_nobody_there_is_a_reason_and_not_an_exception() -> None:
+    async with Receiver().open() as receiver:
+        address = receiver.address
+    async with a_sender(address) as sender:
+        assert await sender.send(an_alert(), 1) == "connection refused"
