@@ -1,0 +1,75 @@
+"""Talk to an agent: echo "list my reminders" | python chat.py ws://127.0.0.1:8700/v1/ws TOKEN AGENT.
+
+Each line is a message. What was owed to the user is shown first.
+"""
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+NOT_ADMITTED = 4401
+
+
+class Chat:
+    """Remembers the number of what it has shown, so that nothing is shown twice and nothing is missed."""
+
+    def __init__(self, url: str, token: str, agent_id: str) -> None:
+        self._url = url
+        self._token = token
+        self._agent_id = agent_id
+        self._shown = 0
+
+    async def talk(self, lines: list[str]) -> None:
+        """Say a line when the one before is answered; connect again when the connection is lost."""
+        left = list(lines)
+        async for socket in connect(self._url):
+            try:
+                owed = await self._hello(socket)
+                while left:
+                    await self._say(socket, left[0], owed)
+                    left.pop(0)
+            except ConnectionClosed as closed:
+                if closed.rcvd is not None and closed.rcvd.code == NOT_ADMITTED:
+                    raise
+            else:
+                await socket.close()
+                return
+
+    async def _hello(self, socket: ClientConnection) -> int:
+        """Say who we are and how far we are; the number of the last message that there is."""
+        hello: dict[str, Any] = {"type": "hello", "token": self._token, "acks": True}
+        if self._shown:
+            hello["last_seq"] = self._shown
+        await socket.send(json.dumps(hello))
+        welcome = await self._hear(socket)
+        return int(welcome.get("last_seq", 0))
+
+    async def _say(self, socket: ClientConnection, text: str, owed: int) -> None:
+        """Say something, and listen until it is answered."""
+        await socket.send(json.dumps({"type": "message", "agent_id": self._agent_id, "text": text}))
+        while True:
+            frame = await self._hear(socket)
+            is_answer = frame.get("seq", 0) > owed and frame["schedule_id"] is None
+            if is_answer or frame["type"] == "error":
+                return
+
+    async def _hear(self, socket: ClientConnection) -> dict[str, Any]:
+        """Show a frame; what was shown is acknowledged."""
+        frame: dict[str, Any] = json.loads(await socket.recv())
+        if frame["type"] == "error":
+            print("!", frame["problem"]["detail"])
+        elif frame["type"] == "notification":
+            print("*", frame["text"])
+        elif "seq" in frame:
+            print(frame.get("text") or frame["command"])
+            self._shown = frame["seq"]
+            await socket.send(json.dumps({"type": "ack", "seq": self._shown}))
+        return frame
+
+
+if __name__ == "__main__":
+    asyncio.run(Chat(*sys.argv[1:4]).talk([line.strip() for line in sys.stdin if line.strip()]))

@@ -1,0 +1,147 @@
+"""Makes, lists and deletes the agent schedules of users."""
+
+from contextlib import suppress
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from cadenza.domain.baseline import Cron as CronLine
+from cadenza.domain.baseline import Once
+from cadenza.domain.creation import created
+from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
+from cadenza.domain.job import Job
+from cadenza.domain.people import AgentKey, User, UserKey
+from cadenza.domain.schedule import (
+    AGENDA,
+    Schedule,
+    next_fires,
+    no_schedule,
+    of_user,
+    schedule_of,
+    spelled,
+)
+from cadenza.domain.scheduling import (
+    LONGEST_ID,
+    SHORTEST_ID,
+    Caller,
+    NewSchedule,
+    admitted,
+    baseline_of,
+    check_caller,
+    drafted,
+    same_request,
+)
+from cadenza.domain.steer import Amended
+from cadenza.domain.tenant import Limits
+from cadenza.ports.catalog import FIRST_PAGE, JobStore, Page
+from cadenza.ports.clock import Clock
+from cadenza.ports.cron import Cron
+from cadenza.ports.people import PeopleStore
+from cadenza.ports.schedules import ScheduleStore
+from cadenza.ports.store import EndpointStore
+from cadenza.ports.tenants import TenantStore
+
+EVERY_MINUTE = "* * * * *"
+
+
+class AgendaStore(EndpointStore, JobStore, TenantStore, PeopleStore, ScheduleStore, Protocol):
+    """What an agenda is written in."""
+
+
+class Made(NamedTuple):
+    """A schedule, and when it fires next: as moments, and spelled out for whoever confirms them."""
+
+    schedule: Schedule
+    next_fires: list[datetime]
+    spelled: list[str]
+
+
+class Agenda:
+    """Every refusal is a sentence that an agent can act on."""
+
+    def __init__(self, *, store: AgendaStore, clock: Clock, cron: Cron) -> None:
+        self._store = store
+        self._clock = clock
+        self._cron = cron
+
+    async def create(self, caller: Caller, wanted: NewSchedule) -> Made:
+        """Make a schedule; the same thing asked for twice in one turn is made once."""
+        check_caller(caller, wanted)
+        user = await self._store.user(caller.user)
+        agent_id = await self._agent_of(caller, wanted)
+        baseline = self._baseline(wanted, user)
+        limits = (await self._store.tenant(user.tenant_id)).limits
+        await self._open_agenda(user.tenant_id)
+        for length in range(SHORTEST_ID, LONGEST_ID):
+            draft = drafted(caller, wanted, baseline=baseline, agent_id=agent_id, length=length)
+            kept = await self._kept(user.key, draft, limits)
+            if kept is not None:
+                return self._made(kept, user)
+        raise Conflict("No id is free for this schedule: say its name or prompt differently.")
+
+    async def schedules(
+        self, user: UserKey, *, enabled_only: bool = True, page: Page = FIRST_PAGE
+    ) -> list[Schedule]:
+        """A user's schedules, in the order of their ids."""
+        found = await self._store.schedules(user, active_only=enabled_only, page=page)
+        return [schedule_of(endpoint) for endpoint in found]
+
+    async def delete(self, user: UserKey, schedule_id: str) -> None:
+        """Delete a schedule; NotFound if the user has none under this id."""
+
+        def farewell(endpoint: Endpoint) -> Amended:
+            return Amended(evolve(of_user(endpoint, user), archived=True))
+
+        try:
+            await self._store.amend(EndpointKey(user.tenant_id, schedule_id), farewell)
+        except NotFound:
+            raise no_schedule(schedule_id) from None
+
+    async def _agent_of(self, caller: Caller, wanted: NewSchedule) -> str:
+        agent_id = wanted.agent_id or caller.agent_id
+        if agent_id is None:
+            raise InvalidRequest("agent_id must say which agent answers when it fires.", "agent_id")
+        await self._store.agent(AgentKey(caller.user.tenant_id, agent_id))
+        return agent_id
+
+    def _baseline(self, wanted: NewSchedule, user: User) -> Once | CronLine:
+        if wanted.timezone is not None:
+            self._cron.check(EVERY_MINUTE, wanted.timezone)
+        baseline = baseline_of(wanted, now=self._clock.now(), zone=user.timezone)
+        if isinstance(baseline, CronLine):
+            self._cron.check(baseline.expression, baseline.timezone)
+        return baseline
+
+    async def _open_agenda(self, tenant_id: str) -> None:
+        """Make the job of schedules, with a tenant's first."""
+        try:
+            await self._store.job(tenant_id, AGENDA)
+        except NotFound:
+            description = "What users' agents have planned."
+            job = Job(
+                id=AGENDA,
+                name=AGENDA,
+                tenant_id=tenant_id,
+                description=description,
+                created_at=self._clock.now(),
+            )
+            with suppress(Conflict):
+                await self._store.add_job(job)
+
+    async def _kept(self, user: UserKey, draft: Endpoint, limits: Limits) -> Endpoint | None:
+        """The schedule as it is kept; None if its id is somebody else's."""
+        now = self._clock.now()
+        planned = created(evolve(draft, created_at=now), now=now, cron=self._cron)
+        try:
+            return await self._store.add_schedule(
+                user, lambda active: admitted(planned, active, limits=limits, cron=self._cron)
+            )
+        except Conflict:
+            there = await self._store.get(planned.key)
+            return there if same_request(there, planned) and not there.archived else None
+
+    def _made(self, endpoint: Endpoint, user: User) -> Made:
+        schedule = schedule_of(endpoint)
+        fires = next_fires(endpoint, self._cron)
+        zone = schedule.timezone if schedule.cron_expression else user.timezone or "UTC"
+        return Made(schedule, fires, [spelled(fire, zone) for fire in fires])

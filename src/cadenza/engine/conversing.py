@@ -1,0 +1,158 @@
+"""Turns of conversations, each answered by an agent and committed as a whole."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
+
+from cadenza.domain.access import Caller, Scope, Speaker
+from cadenza.domain.conversation import FROM_USER, ConversationKey, Message, Origin, OriginKind, Role, Turn
+from cadenza.domain.delivery import Delivery, SocketMessage, Subtitle
+from cadenza.domain.errors import Conflict, NotAllowed, Unavailable
+from cadenza.domain.scheduling import spent_today
+from cadenza.engine.hands import Hands
+from cadenza.engine.turn_taking import TurnTaking
+from cadenza.ports.agents import AgentRuntime, Prompt, Reply, Tools
+from cadenza.ports.clock import Clock
+from cadenza.ports.conversations import ConversationStore
+from cadenza.ports.ids import Ids
+from cadenza.ports.people import PeopleStore
+from cadenza.ports.tenants import TenantStore
+
+REMEMBERED = 40
+"""So many messages of a conversation does an agent see."""
+SCOPES = frozenset({Scope.WRITE})
+
+
+class ConversingStore(ConversationStore, PeopleStore, TenantStore, Protocol):
+    """Where conversations are kept."""
+
+
+class Cue(NamedTuple):
+    """What an agent is to answer to, and in which turn."""
+
+    turn_id: str
+    text: str
+    """As it stands in the conversation."""
+    words: str
+    """Without the mark of a schedule."""
+    origin: Origin = FROM_USER
+    may_schedule: bool = True
+
+
+class Answered(NamedTuple):
+    """What an agent answered, and the turn that this leaves, to be committed by whoever asked."""
+
+    reply: Reply
+    turn: Turn
+
+
+class Conversing:
+    """Lets agents answer, with the tools that they have for their user."""
+
+    def __init__(
+        self,
+        *,
+        store: ConversingStore,
+        runtime: AgentRuntime,
+        tools: Tools,
+        turns: TurnTaking,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        self._store = store
+        self._runtime = runtime
+        self._tools = tools
+        self._turns = turns
+        self._clock = clock
+        self._ids = ids
+
+    async def converse(
+        self, key: ConversationKey, text: str, *, handed_over: bool = False
+    ) -> Sequence[Delivery]:
+        """Answer what a user says; what is owed to them for it, committed.
+
+        With `handed_over` the answer reaches the user with the response to their own
+        request. Unavailable if the agent could not answer: then nothing was said.
+        """
+        async with self.answered(key, Cue(self._ids.new(), text, text)) as (reply, turn):
+            owed = await self._store.commit_turn(replace(turn, handed_over=handed_over))
+        if reply.error is not None:
+            raise Unavailable(f"The agent could not answer: {reply.error}")
+        if owed is None:
+            raise Conflict("The answer came too late, and another turn has begun: say it again.")
+        return owed
+
+    @asynccontextmanager
+    async def answered(self, key: ConversationKey, cue: Cue) -> AsyncIterator[Answered]:
+        """Take the turn and let the agent answer; whoever asks commits the turn, which ends it.
+
+        If the block fails, the turn is given back.
+        """
+        fired = cue.origin.kind is not OriginKind.USER
+        async with self._turns.turn(key, cue.turn_id if fired else None) as token:
+            yield await self._answer(key, cue, token)
+
+    async def _answer(self, key: ConversationKey, cue: Cue, token: str) -> Answered:
+        began = self._clock.now()
+        hands = Hands(self._tools, _caller(key, cue))
+        prompt = await self._prompt(key, cue, hands=hands, now=began)
+        reply = await self._runtime.process_prompt(prompt, hands.call)
+        turn = Turn(
+            id=cue.turn_id,
+            conversation=key,
+            began_at=began,
+            ended_at=self._clock.now(),
+            token=token,
+            tokens=reply.tokens.total,
+        )
+        return Answered(reply, turn if reply.error is not None else _spoken(turn, prompt, hands, reply))
+
+    async def _prompt(self, key: ConversationKey, cue: Cue, *, hands: Hands, now: datetime) -> Prompt:
+        return Prompt(
+            now=now,
+            user=await self._store.user(key.user),
+            agent=await self._store.agent(key.agent),
+            message=Message(id=f"{cue.turn_id}.0", role=Role.USER, text=cue.text, at=now, origin=cue.origin),
+            words=cue.words,
+            history=await self._store.context(key, REMEMBERED),
+            tools=hands.tools,
+            most_tokens=await self._tokens_left(key, now),
+        )
+
+    async def _tokens_left(self, key: ConversationKey, now: datetime) -> int | None:
+        """What the user's day leaves; NotAllowed if that is nothing."""
+        limits = (await self._store.tenant(key.tenant_id)).limits
+        spent = await self._store.spent_by_user(key.user, now.astimezone(UTC).date())
+        reason = spent_today(0, spent.tokens, limits=limits)
+        if reason is not None:
+            raise NotAllowed(f"{reason[:1].upper()}{reason[1:]}, and may not spend more: go on tomorrow.")
+        most = limits.schedule_tokens_per_day
+        return None if most is None else most - spent.tokens
+
+
+def _caller(key: ConversationKey, cue: Cue) -> Caller:
+    """The agent in this turn: it speaks for its user, and for nobody else."""
+    speaker = Speaker(
+        user_id=key.user_id,
+        agent_id=key.agent_id,
+        turn=cue.turn_id,
+        fired=cue.origin.kind is not OriginKind.USER,
+        may_schedule=cue.may_schedule,
+    )
+    return Caller(key.tenant_id, SCOPES, f"agent:{key.agent_id}", speaker)
+
+
+def _spoken(turn: Turn, prompt: Prompt, hands: Hands, reply: Reply) -> Turn:
+    """The turn with what was said in it, and what is owed for it."""
+    owed: tuple[SocketMessage, ...] = (*hands.drawn, *reply.messages)
+    said = Message(
+        id=f"{turn.id}.1",
+        role=Role.AGENT,
+        text="\n".join(one.text for one in owed if isinstance(one, Subtitle)),
+        at=turn.ended_at,
+        origin=prompt.message.origin,
+        parts=hands.record,
+    )
+    return replace(turn, messages=(prompt.message, said), owed=owed)

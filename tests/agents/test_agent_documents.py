@@ -1,0 +1,27 @@
+"""What the guide to agents says to type, works, in the order in which it says it."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.docs.test_documents import CONSOLE, ROOT
+
+from cadenza.roots.command_line import main
+
+GUIDE = ROOT / "docs" / "how-to" / "agents.md"
+
+
+def test_the_guide_to_agents_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = [line for line in CONSOLE.findall(GUIDE.read_text()) if not line.startswith("up")]
+    shown: dict[str, str] = {}
+    for command in commands:
+        assert main(shlex.split(command)) == 0, command
+        shown[" ".join(command.split()[:2])] = capsys.readouterr().out
+    assert "I will remind you on" in shown["agents say"]
+    assert "Take the pizza out" in shown["schedules list"]
+    assert "cad_" in shown["users token"]
+    assert main(["schedules", "list"]) == 0
+    assert "There are no schedules" in capsys.readouterr().out, "they went with their user"

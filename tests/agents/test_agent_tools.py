@@ -1,0 +1,288 @@
+"""The tools of agents and users: one handler each, every refusal a sentence, nothing of anybody else's."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.agents.parlour import ADA, BEN, HELPER, MINUTE, TENANT, Parlour
+
+from cadenza.domain.access import Caller, Scope, Speaker
+from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
+from cadenza.domain.people import UserKey
+from cadenza.domain.tenant import Limits, Tenant
+
+ADA_SPEAKS = Speaker(ADA)
+IN_A_TURN = Speaker(ADA, HELPER, "turn-1")
+FIRED = Speaker(ADA, HELPER, "turn-1", fired=True, may_schedule=False)
+FIRED_FREELY = FIRED._replace(may_schedule=True)
+ONE_SHOT: dict[str, Any] = {"name": "Pizza", "prompt": "take it out", "schedule_type": "one-shot"}
+RECURRING = ONE_SHOT | {"schedule_type": "recurring"}
+
+
+@pytest.fixture
+async def parlour() -> Parlour:
+    return await Parlour().open()
+
+
+def agent(speaker: Speaker = IN_A_TURN) -> Caller:
+    """The helper, while it speaks for a user."""
+    return Caller(TENANT, frozenset({Scope.WRITE}), "agent:helper", speaker)
+
+
+async def test_a_tool_answers_with_what_an_agent_can_confirm(parlour: Parlour) -> None:
+    made = await parlour.tools.call(agent(), "create_schedule", RECURRING | {"cron_expression": "0 17 * * 1"})
+    assert isinstance(made, dict)
+    assert made == {
+        "id": made["id"],
+        "name": "Pizza",
+        "next_run_at": "2026-11-16T16:00:00Z",
+        "next_fires": [
+            f"Monday, {day} 2026, 17:00 Europe/Berlin"
+            for day in ("16 November", "23 November", "30 November")
+        ],
+    }
+    assert str(made["id"]).startswith("sched-")
+    (listed,) = await parlour.planned()
+    assert listed == {
+        "id": made["id"],
+        "user_id": ADA,
+        "agent_id": HELPER,
+        "name": "Pizza",
+        "prompt": "take it out",
+        "schedule_type": "recurring",
+        "run_at": None,
+        "cron_expression": "0 17 * * 1",
+        "timezone": "Europe/Berlin",
+        "next_run_at": "2026-11-16T16:00:00Z",
+        "enabled": True,
+        "may_schedule": False,
+        "created_at": "2026-11-16T09:17:30Z",
+    }
+    deleted = await parlour.tools.call(agent(), "delete_schedule", {"schedule_id": made["id"]})
+    assert deleted == {"deleted": True}
+    assert await parlour.planned() == []
+
+
+REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
+    "no moment": (ONE_SHOT, "A one-shot schedule needs a moment: either run_at, such as "),
+    "two moments": (
+        ONE_SHOT | {"run_at": "2030-01-01T00:00:00Z", "delay_seconds": 5},
+        "A one-shot schedule needs a moment: either run_at, such as ",
+    ),
+    "no cron line": (RECURRING, "A recurring schedule needs cron_expression: five fields, "),
+    "both": (
+        RECURRING | {"cron_expression": "0 9 * * *", "run_at": "2030-01-01T00:00:00Z"},
+        "A recurring schedule takes cron_expression alone: ",
+    ),
+    "both once": (
+        ONE_SHOT | {"cron_expression": "0 9 * * *", "run_at": "2030-01-01T00:00:00Z"},
+        "A one-shot schedule takes run_at alone: ",
+    ),
+    "past": (
+        ONE_SHOT | {"run_at": "2026-11-16T09:00:00Z"},
+        "run_at 2026-11-16T09:00:00Z is in the past: it is 2026-11-16T09:17:30Z now. ",
+    ),
+    "wrong year": (ONE_SHOT | {"run_at": "3026-11-16T09:00:00Z"}, "run_at 3026-11-16T09:00:00Z is more than"),
+    "no moment at all": (ONE_SHOT | {"run_at": "tomorrow"}, "run_at must be an ISO date and time, such as "),
+    "bad cron": (RECURRING | {"cron_expression": "61 9 * * *"}, ""),
+    "never fires": (RECURRING | {"cron_expression": "0 9 30 2 *"}, ""),
+    "bad zone": (ONE_SHOT | {"run_at": "2030-01-01T00:00:00", "timezone": "Mars/Base"}, ""),
+    "another's agent": (ONE_SHOT | {"delay_seconds": 5, "agent_id": "nobody"}, "There is no agent nobody."),
+    "too often": (
+        RECURRING | {"cron_expression": "* * * * *"},
+        "With this one, the user's schedules would fire more than 200 times a day: ",
+    ),
+    "name of two lines": (ONE_SHOT | {"name": "a\nb", "delay_seconds": 5}, "name: "),
+    "no prompt": (ONE_SHOT | {"prompt": " ", "delay_seconds": 5}, "prompt must say what is to be done"),
+    "a wrong type": (ONE_SHOT | {"schedule_type": "yearly"}, "schedule_type: Input should be 'one-shot'"),
+    "unknown argument": (ONE_SHOT | {"delay_seconds": 5, "scope": "admin"}, "scope: Extra inputs"),
+}
+
+
+@pytest.mark.parametrize("wanted", REFUSALS.values(), ids=REFUSALS.keys())
+async def test_each_refusal_is_the_same_sentence_for_agents_and_users(
+    parlour: Parlour, wanted: tuple[dict[str, Any], str]
+) -> None:
+    arguments, sentence = wanted
+    with pytest.raises(CadenzaError) as told_agent:
+        await parlour.tools.call(agent(), "create_schedule", arguments)
+    with pytest.raises(CadenzaError) as told_user:
+        await parlour.ask("create_schedule", user_id=ADA, **({"agent_id": HELPER} | arguments))
+    assert told_agent.value.message == told_user.value.message
+    assert told_agent.value.message.startswith(sentence)
+    assert told_agent.value.message.endswith(".")
+    assert await parlour.planned() == []
+
+
+async def test_a_moment_without_an_offset_needs_a_zone(parlour: Parlour) -> None:
+    await parlour.ask("put_user", user_id=BEN)
+    naive = ONE_SHOT | {"run_at": "2026-11-17T09:00:00", "agent_id": HELPER}
+    with pytest.raises(InvalidRequest, match="run_at has no offset and the user has no time zone: ask where"):
+        await parlour.ask("create_schedule", user_id=BEN, **naive)
+    made = await parlour.ask("create_schedule", user_id=BEN, timezone="Asia/Tokyo", **naive)
+    assert made["next_run_at"] == "2026-11-17T00:00:00Z"
+    made = await parlour.ask("create_schedule", user_id=ADA, **naive)
+    assert made["next_run_at"] == "2026-11-17T08:00:00Z"
+
+
+async def test_limits_are_those_of_the_tenant(parlour: Parlour) -> None:
+    limits = Limits(schedules_per_user=1, schedule_fires_per_day=None, schedule_min_interval_ms=120_000)
+    await parlour.store.put_tenant(Tenant(id=TENANT, name="North", limits=limits))
+    with pytest.raises(NotAllowed, match="fires more often than every 120 seconds"):
+        await parlour.schedule(schedule_type="recurring", cron_expression="* * * * *")
+    await parlour.schedule(schedule_type="recurring", cron_expression="*/2 * * * *")
+    with pytest.raises(NotAllowed, match="has 1 active schedules, and may have 1: delete one first"):
+        await parlour.schedule()
+
+
+async def test_a_fired_turn_has_no_tool_that_makes_schedules(parlour: Parlour) -> None:
+    names = [tool.name for tool in parlour.tools.offered(agent(FIRED))]
+    assert names == ["list_schedules", "delete_schedule"]
+    with pytest.raises(NotAllowed, match="A turn that a schedule started cannot make schedules"):
+        await parlour.tools.call(agent(FIRED), "create_schedule", ONE_SHOT | {"delay_seconds": 60})
+    assert await parlour.planned() == []
+
+
+async def test_a_fired_turn_that_may_schedule_does_so_one_level_deep(parlour: Parlour) -> None:
+    wanted = ONE_SHOT | {"delay_seconds": 60}
+    assert "create_schedule" in [tool.name for tool in parlour.tools.offered(agent(FIRED_FREELY))]
+    with pytest.raises(NotAllowed, match="leave may_schedule out"):
+        await parlour.tools.call(agent(FIRED_FREELY), "create_schedule", wanted | {"may_schedule": True})
+    await parlour.tools.call(agent(FIRED_FREELY), "create_schedule", wanted)
+    (made,) = await parlour.planned()
+    assert made["may_schedule"] is False
+
+
+async def test_the_same_thing_twice_in_one_turn_is_made_once(parlour: Parlour) -> None:
+    wanted = ONE_SHOT | {"delay_seconds": 60}
+    first = await parlour.tools.call(agent(), "create_schedule", wanted)
+    await parlour.clock.advance(5_000)
+    assert await parlour.tools.call(agent(), "create_schedule", wanted) == first
+    assert len(await parlour.planned()) == 1
+    another_turn = agent(IN_A_TURN._replace(turn="turn-2"))
+    assert await parlour.tools.call(another_turn, "create_schedule", wanted) != first
+    assert len(await parlour.planned()) == 2
+
+
+@pytest.mark.parametrize("word", ["user_id", "cursor", "limit"])
+async def test_a_model_cannot_say_whose_things_it_means(parlour: Parlour, word: str) -> None:
+    for tool in parlour.tools.offered(agent()):
+        assert word not in tool.schema["properties"]
+    with pytest.raises(InvalidRequest, match=f"There is no argument {word}"):
+        await parlour.tools.call(agent(), "list_schedules", {word: BEN})
+
+
+@pytest.mark.parametrize("tool", ["put_user", "create_key", "send_message", "delete_user", "", "list_keys"])
+async def test_no_other_operation_is_a_tool(parlour: Parlour, tool: str) -> None:
+    with pytest.raises(NotFound, match="There is no tool"):
+        await parlour.tools.call(agent(), tool, {})
+
+
+async def test_anothers_schedule_is_not_there(parlour: Parlour) -> None:
+    theirs = await parlour.schedule(user=BEN)
+    for speaker in (ADA_SPEAKS, IN_A_TURN, FIRED):
+        with pytest.raises(NotFound, match=f"There is no schedule {theirs['id']}"):
+            await parlour.ask("delete_schedule", speaker=speaker, schedule_id=theirs["id"])
+        with pytest.raises(NotFound, match="There is no user ben"):
+            await parlour.ask("list_schedules", speaker=speaker, user_id=BEN)
+    with pytest.raises(NotFound, match="There is no user ben"):
+        await parlour.ask("create_schedule", speaker=ADA_SPEAKS, user_id=BEN, **ONE_SHOT, delay_seconds=5)
+    assert len(await parlour.planned(BEN)) == 1
+
+
+async def test_a_key_of_the_tenant_sees_the_schedules_of_all_users(parlour: Parlour) -> None:
+    mine, theirs = await parlour.schedule(), await parlour.schedule(user=BEN)
+    listed = (await parlour.ask("list_schedules"))["items"]
+    assert {one["id"] for one in listed} == {mine["id"], theirs["id"]}
+    await parlour.ask("delete_schedule", schedule_id=theirs["id"])
+    assert await parlour.planned(BEN) == []
+    with pytest.raises(NotFound, match=f"There is no schedule {theirs['id']}"):
+        await parlour.ask("delete_schedule", schedule_id=theirs["id"])
+
+
+async def test_only_schedules_are_deleted_as_such(parlour: Parlour) -> None:
+    await parlour.ask("create_job", id="agenda", name="agenda")
+    target, baseline = {"kind": "callable"}, {"kind": "every", "interval_ms": MINUTE}
+    await parlour.ask(
+        "create_endpoint", job_id="agenda", id="beat", name="beat", target=target, baseline=baseline
+    )
+    for name in ("beat", "sched-none"):
+        with pytest.raises(NotFound, match=f"There is no schedule {name}"):
+            await parlour.ask("delete_schedule", schedule_id=name)
+    assert (await parlour.ask("list_schedules"))["items"] == []
+
+
+class TestUserTokens:
+    """A token speaks for its user alone, for a while."""
+
+    async def token(self, parlour: Parlour, user_id: str = ADA, **words: Any) -> str:
+        made = await parlour.ask("create_user_token", user_id=user_id, **words)
+        token: str = made["token"]
+        return token
+
+    async def caller(self, parlour: Parlour, token: str) -> Caller:
+        caller = await parlour.office.admit(token)
+        assert caller is not None
+        return caller
+
+    async def test_it_does_what_a_user_may(self, parlour: Parlour) -> None:
+        caller = await self.caller(parlour, await self.token(parlour))
+        ask = parlour.office.ask
+        given = {"agent_id": HELPER, "text": "remind me in 20 minutes to rest"}
+        await ask("send_message", given, caller)
+        listed = (await ask("list_schedules", {}, caller)).model_dump()["items"]
+        assert [one["name"] for one in listed] == ["Rest"]
+        await ask("delete_schedule", {"schedule_id": listed[0]["id"]}, caller)
+        await ask("create_schedule", ONE_SHOT | {"agent_id": HELPER, "delay_seconds": 5}, caller)
+        assert (await ask("get_user", {"user_id": ADA}, caller)).model_dump()["timezone"] == "Europe/Berlin"
+
+    @pytest.mark.parametrize(
+        ("operation", "arguments"),
+        [
+            ("list_endpoints", {}),
+            ("list_users", {}),
+            ("put_user", {"user_id": ADA}),
+            ("delete_user", {"user_id": ADA}),
+            ("create_user_token", {"user_id": ADA}),
+            ("put_agent", {"agent_id": HELPER, "name": "x"}),
+            ("create_job", {"name": "x"}),
+            ("list_runs", {}),
+            ("list_secrets", {}),
+        ],
+    )
+    async def test_it_does_nothing_else(
+        self, parlour: Parlour, operation: str, arguments: dict[str, Any]
+    ) -> None:
+        caller = await self.caller(parlour, await self.token(parlour))
+        with pytest.raises(NotAllowed):
+            await parlour.office.ask(operation, arguments, caller)
+
+    async def test_it_says_nothing_in_anothers_name(self, parlour: Parlour) -> None:
+        caller = await self.caller(parlour, await self.token(parlour))
+        words = {"agent_id": HELPER, "user_id": BEN, "text": "list my reminders"}
+        with pytest.raises(NotFound, match="There is no user ben"):
+            await parlour.office.ask("send_message", words, caller)
+        with pytest.raises(NotFound, match="There is no user ben"):
+            await parlour.office.ask("get_user", {"user_id": BEN}, caller)
+
+    async def test_it_runs_out(self, parlour: Parlour) -> None:
+        token = await self.token(parlour, ttl_seconds=60)
+        assert await parlour.office.admit(token) is not None
+        parlour.clock.jump(timedelta(seconds=60) / timedelta(milliseconds=1))
+        assert await parlour.office.admit(token) is None
+
+    async def test_it_opens_nothing_when_its_user_is_gone(self, parlour: Parlour) -> None:
+        token = await self.token(parlour)
+        assert await parlour.office.admit(token) is not None
+        await parlour.ask("delete_user", user_id=ADA)
+        assert await parlour.office.admit(token) is None, "also at the door that knew it"
+        with pytest.raises(NotFound):
+            await parlour.store.user(UserKey(TENANT, ADA))
+
+    async def test_it_is_no_key_of_the_tenant(self, parlour: Parlour) -> None:
+        await self.token(parlour)
+        assert (await parlour.ask("list_keys"))["items"] == []
+
+    async def test_there_is_none_for_nobody(self, parlour: Parlour) -> None:
+        with pytest.raises(NotFound, match="There is no user nobody"):
+            await self.token(parlour, "nobody")

@@ -1,0 +1,140 @@
+"""The offline agent in a conversation: it plans, lists, cancels, asks back, and says what is due."""
+
+import pytest
+from tests.agents.parlour import ADA, BEN, DAY, MINUTE, Parlour
+
+
+@pytest.fixture
+async def parlour() -> Parlour:
+    return await Parlour().open()
+
+
+async def test_a_reminder_is_made_confirmed_fired_and_owed(parlour: Parlour) -> None:
+    said = await parlour.say("Remind me in 20 minutes to take the pizza out")
+    assert said == "I will remind you on Monday, 16 November 2026, 10:37 Europe/Berlin: Take the pizza out."
+    (planned,) = await parlour.planned()
+    assert planned["next_run_at"] == "2026-11-16T09:37:30Z"
+    await parlour.fires()
+    assert await parlour.owed_words() == ["Reminder: take the pizza out"]
+    assert await parlour.planned() == []
+    (done,) = await parlour.planned(enabled_only=False)
+    assert (done["id"], done["enabled"]) == (planned["id"], False)
+
+
+async def test_what_recurs_tells_the_next_three_and_goes_on(parlour: Parlour) -> None:
+    said = await parlour.say("every weekday at 9 remind me to stand up")
+    assert "Tuesday, 17 November 2026, 09:00 Europe/Berlin, then on Wednesday, 18 November" in said
+    for wait_ms in ((22 * 60 + 42.5) * MINUTE, DAY, DAY):
+        await parlour.fires(wait_ms)
+    assert await parlour.owed_words() == ["Reminder: stand up"] * 3
+
+
+async def test_a_late_reminder_says_when_it_was_due(parlour: Parlour) -> None:
+    await parlour.say("remind me in 20 minutes to take the pizza out")
+    await parlour.fires(3 * 60 * MINUTE)
+    (text,) = await parlour.owed_words()
+    assert text == (
+        "Reminder (it was due on Monday, 16 November 2026, 10:37 Europe/Berlin): take the pizza out"
+    )
+
+
+async def test_reminders_are_listed_the_next_one_first(parlour: Parlour) -> None:
+    assert await parlour.say("list my reminders") == "You have no reminders."
+    await parlour.say("remind me tomorrow at noon to eat")
+    await parlour.say("remind me in 5 minutes to drink")
+    listed = (await parlour.say("what reminders do I have?")).splitlines()
+    assert listed[0] == "You have 2 reminders:"
+    assert listed[1].startswith("- Drink: Monday, 16 November 2026, 10:22 Europe/Berlin [sched-")
+    assert listed[2].startswith("- Eat: Tuesday, 17 November 2026, 12:00 Europe/Berlin [sched-")
+
+
+@pytest.mark.parametrize("words", ["cancel the pizza", "stop reminding me about the pizza", "delete pizza!"])
+async def test_a_reminder_is_cancelled_by_what_it_is_about(parlour: Parlour, words: str) -> None:
+    await parlour.say("remind me in 20 minutes to take the pizza out")
+    await parlour.say("remind me in 30 minutes to feed the cat")
+    assert await parlour.say(words) == "I have cancelled Take the pizza out."
+    assert [one["name"] for one in await parlour.planned()] == ["Feed the cat"]
+    await parlour.fires(60 * MINUTE)
+    assert await parlour.owed_words() == [
+        "Reminder (it was due on Monday, 16 November 2026, 10:47 Europe/Berlin): feed the cat"
+    ]
+
+
+async def test_a_reminder_is_cancelled_by_its_id_or_all_at_once(parlour: Parlour) -> None:
+    made = await parlour.schedule()
+    await parlour.schedule(name="Another")
+    assert await parlour.say(f"cancel {made['id']}") == "I have cancelled Pizza."
+    assert await parlour.say("cancel all my reminders") == "I have cancelled Another."
+    assert await parlour.planned() == []
+
+
+async def test_what_can_mean_several_is_asked_about(parlour: Parlour) -> None:
+    for animal in ("cat", "dog"):
+        await parlour.say(f"remind me in 20 minutes to feed the {animal}")
+    asked = await parlour.say("cancel feed")
+    assert asked.startswith("Which one do you mean: ")
+    assert len(await parlour.planned()) == 2
+    assert await parlour.say("cancel the holiday") == (
+        "I found no reminder about “holiday”; shall I list what there is?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "question", "answer", "moment"),
+    [
+        ("remind me to call mum", "When shall I remind you?", "tomorrow at 5pm", "2026-11-17T16:00:00Z"),
+        ("remind me at 5 to call mum", "Do you mean 5 am or 5 pm?", "pm", "2026-11-16T16:00:00Z"),
+        ("remind me at 9 to call mum", "Do you mean 9 am or 9 pm?", "in the evening", "2026-11-16T20:00:00Z"),
+        ("tomorrow at 7am", "What shall I remind you of?", "call mum", "2026-11-17T06:00:00Z"),
+        ("remind me today to call mum", "At what time today?", "at 18:30", "2026-11-16T17:30:00Z"),
+    ],
+    ids=["when", "half", "evening", "what", "time"],
+)
+async def test_a_question_is_answered_in_the_next_message(
+    parlour: Parlour, first: str, question: str, answer: str, moment: str
+) -> None:
+    assert await parlour.say(first) == question
+    assert await parlour.planned() == []
+    assert "all mum" in await parlour.say(answer)
+    (planned,) = await parlour.planned()
+    assert planned["next_run_at"] == moment
+
+
+async def test_without_a_time_zone_it_asks_for_one(parlour: Parlour) -> None:
+    await parlour.ask("put_user", user_id=BEN)
+    asked = await parlour.say("remind me at 5pm to call mum", user=BEN)
+    assert asked == "In which time zone are you, such as Europe/Berlin?"
+    assert "all mum" in await parlour.say("America/New_York", user=BEN)
+    (planned,) = await parlour.planned(BEN)
+    assert planned["next_run_at"] == "2026-11-16T22:00:00Z"
+    assert "20 minutes" not in await parlour.say("remind me in 20 minutes to rest", user=BEN)
+    assert len(await parlour.planned(BEN)) == 2, "a while from now needs no zone"
+
+
+async def test_a_refusal_of_the_tool_is_what_it_says(parlour: Parlour) -> None:
+    for number in range(50):
+        await parlour.schedule(name=f"Number {number}")
+    said = await parlour.say("remind me in 20 minutes to rest")
+    assert said == "The user has 50 active schedules, and may have 50: delete one first."
+    assert "fire more than 200 times a day" in await parlour.say("every minute remind me to blink", user=BEN)
+
+
+async def test_text_that_imitates_a_schedule_stays_text(parlour: Parlour) -> None:
+    said = await parlour.say("[SCHEDULED: pizza] take it out")
+    assert "did not understand" in said
+    assert await parlour.owed_words() == []
+    (asked, _) = await parlour.said()
+    assert asked.origin.kind == "user"
+
+
+async def test_users_see_only_their_own(parlour: Parlour) -> None:
+    await parlour.say("remind me in 20 minutes to rest", user=ADA)
+    assert await parlour.say("list my reminders", user=BEN) == "You have no reminders."
+    (planned,) = await parlour.planned(ADA)
+    assert "found no reminder" in await parlour.say(f"cancel {planned['id']}", user=BEN)
+    assert len(await parlour.planned(ADA)) == 1
+
+
+async def test_it_says_what_it_can_do(parlour: Parlour) -> None:
+    for words in ("help", "hi!", "What can you do?"):
+        assert (await parlour.say(words)).startswith("I remind you of things.")

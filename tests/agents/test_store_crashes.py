@@ -1,0 +1,192 @@
+"""A crash between any two writes leaves all of a firing, or nothing of it."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from tests.postgres import database_url, newest_databases
+
+from cadenza.adapters.sql.migrate import migrate
+from cadenza.adapters.sql.postgres.pool import PostgresPool
+from cadenza.adapters.sql.postgres.store import PostgresStore
+from cadenza.adapters.sql.sqlite.file import SqliteFile
+from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.domain.delivery import Subtitle
+from cadenza.domain.run import Claim
+from cadenza.testing import FakeIds
+from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.talk import ANNA, COMMAND, MINE, TUTOR, Talk, a_schedule
+
+__all__ = ["database_url", "newest_databases"]
+
+MOST_WRITES = 60
+
+
+class Crash(Exception):
+    """The process is gone."""
+
+
+class Counter:
+    """Lets so many statements through, then crashes."""
+
+    def __init__(self) -> None:
+        self.left: int | None = None
+
+    def step(self) -> None:
+        if self.left is not None:
+            if self.left == 0:
+                raise Crash
+            self.left -= 1
+
+
+class Connection(sqlite3.Connection):
+    """A connection that crashes before a statement."""
+
+    counter: Counter
+
+    def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+        if sql not in ("ROLLBACK", "BEGIN IMMEDIATE"):
+            self.counter.step()
+        return super().execute(sql, *given)
+
+    def executemany(self, sql: str, rows: Any, /) -> sqlite3.Cursor:
+        self.counter.step()
+        return super().executemany(sql, rows)
+
+
+class Crashing:
+    """A store, and how to let it crash at a statement."""
+
+    def __init__(self, store: SqliteStore | PostgresStore, counter: Counter) -> None:
+        self.store = store
+        self.bench = Bench(store)
+        self.talk = Talk(self.bench)
+        self._counter = counter
+
+    @contextmanager
+    def crashing_at(self, statement: int) -> Iterator[None]:
+        self._counter.left = statement
+        try:
+            yield
+        finally:
+            self._counter.left = None
+
+    async def left(self) -> tuple[Any, ...]:
+        """All that a firing leaves, in numbers; and whether somebody has the turn."""
+        runs = await self.bench.runs(a_schedule())
+        closed = [run for run in runs if run.finished_at is not None]
+        spent = await self.store.spent_by_user(ANNA, self.bench.clock.now().date())
+        seqs = await self.store.last_seqs([ANNA])
+        free = await self.store.begin_turn(
+            TUTOR, token="looking", now=self.bench.ms(0), until=self.bench.ms(60_000)
+        )
+        await self.store.end_turn(TUTOR, token="looking")
+        said, owed = len(await self.store.messages(TUTOR)), len(await self.talk.owed())
+        return (len(closed), said, owed, seqs[ANNA], *spent, free)
+
+
+NOTHING = (0, 0, 0, 0, 0, 0, False)
+ALL = (1, 2, 2, 2, 1, 5, True)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'cadenza.db'}"
+    return str(request.getfixturevalue("database_url"))
+
+
+@pytest.fixture
+async def crashing(url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Crashing]:
+    counter = Counter()
+    await migrate(url)
+    store = (_sqlite if url.startswith("sqlite") else _postgres)(url, monkeypatch, counter)
+    yield Crashing(store, counter)
+    await store.close()
+
+
+def _sqlite(url: str, monkeypatch: pytest.MonkeyPatch, counter: Counter) -> SqliteStore | PostgresStore:
+    connect = sqlite3.connect
+    factory = type("Counted", (Connection,), {"counter": counter})
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **how: connect(*given, factory=factory, **how))
+    return SqliteStore(SqliteFile(Path(url.removeprefix("sqlite:///"))), FakeIds())
+
+
+def _postgres(url: str, monkeypatch: pytest.MonkeyPatch, counter: Counter) -> SqliteStore | PostgresStore:
+    for name in ("fetch", "execute", "executemany", "fetchval", "fetchrow"):
+        monkeypatch.setattr(asyncpg.Connection, name, _counted(getattr(asyncpg.Connection, name), counter))
+    return PostgresStore(PostgresPool(url, size=2), FakeIds())
+
+
+def _counted(method: Callable[..., Awaitable[Any]], counter: Counter) -> Callable[..., Awaitable[Any]]:
+    async def counted(connection: Any, statement: str, *given: Any, **how: Any) -> Any:
+        if statement not in ("ROLLBACK;", "BEGIN;"):
+            counter.step()
+        return await method(connection, statement, *given, **how)
+
+    return counted
+
+
+async def test_a_crash_between_any_two_writes_leaves_all_of_a_firing_or_nothing(crashing: Crashing) -> None:
+    claim = await _claimed(crashing)
+    for statement in range(MOST_WRITES):
+        try:
+            with crashing.crashing_at(statement):
+                await _finalize(crashing, claim)
+            break
+        except Crash:
+            assert await crashing.left() == NOTHING, f"after {statement} statements"
+    else:
+        pytest.fail("it never came to its end")
+    assert statement > 5, "it was hardly interrupted"
+    assert await crashing.left() == ALL
+
+
+async def test_a_crash_in_an_interactive_turn_leaves_all_of_it_or_nothing(crashing: Crashing) -> None:
+    await crashing.talk.people()
+    now, until = crashing.bench.ms(0), crashing.bench.ms(60_000)
+    assert await crashing.store.begin_turn(TUTOR, token=MINE, now=now, until=until)
+    turn = crashing.talk.turn("hello", owed=(Subtitle("a"), COMMAND), token=MINE, tokens=5, firing="x")
+    for statement in range(MOST_WRITES):
+        try:
+            with crashing.crashing_at(statement):
+                await crashing.store.commit_turn(turn)
+            break
+        except Crash:
+            assert await crashing.left() == NOTHING, f"after {statement} statements"
+    assert statement > 4, "it was hardly interrupted"
+    assert await crashing.left() == (0, *ALL[1:])
+
+
+async def test_a_crash_while_a_user_is_deleted_leaves_all_of_them_or_nothing(crashing: Crashing) -> None:
+    await _finalize(crashing, await _claimed(crashing))
+    for statement in range(MOST_WRITES):
+        try:
+            with crashing.crashing_at(statement):
+                await crashing.store.remove_user(ANNA)
+            break
+        except Crash:
+            assert await crashing.left() == ALL, f"after {statement} statements"
+    assert statement > 8, "it was hardly interrupted"
+    assert await crashing.store.last_seqs([ANNA]) == {}
+    assert await crashing.bench.runs(a_schedule()) == []
+    assert await crashing.store.messages(TUTOR) == []
+
+
+async def _claimed(crashing: Crashing) -> Claim:
+    await crashing.talk.people()
+    await crashing.store.add(a_schedule())
+    now, until = crashing.bench.ms(0), crashing.bench.ms(60_000)
+    assert await crashing.store.begin_turn(TUTOR, token=MINE, now=now, until=until)
+    return await crashing.bench.claim_one()
+
+
+async def _finalize(crashing: Crashing, claim: Claim) -> None:
+    turn = crashing.talk.turn(
+        "hello", owed=(Subtitle("a"), COMMAND), token=MINE, tokens=5, firing=claim.run_id
+    )
+    await crashing.bench.end(claim, turn=turn)

@@ -1,0 +1,118 @@
+"""What stands in the database can be read by who knows the tables, and is found by its indexes."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from tests.postgres import database_url, newest_databases
+
+from cadenza.adapters.sql.agent_statements import POSTGRES, SQLITE
+from cadenza.adapters.sql.migrate import migrate
+from cadenza.adapters.sql.postgres.pool import PLANNING, PostgresPool
+from cadenza.adapters.sql.postgres.store import PostgresStore
+from cadenza.adapters.sql.sqlite.file import SqliteFile
+from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.domain.baseline import Once
+from cadenza.domain.endpoint import evolve
+from cadenza.domain.steer import Amended
+from cadenza.testing import FakeIds
+from cadenza.testing.clock import NEW_YEAR
+from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.talk import ANNA, Talk, a_schedule
+
+__all__ = ["database_url", "newest_databases"]
+
+Store = SqliteStore | PostgresStore
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'cadenza.db'}"
+    return str(request.getfixturevalue("database_url"))
+
+
+@pytest.fixture
+async def store(url: str) -> AsyncIterator[Store]:
+    await migrate(url)
+    store: Store
+    if url.startswith("sqlite"):
+        store = SqliteStore(SqliteFile(Path(url.removeprefix("sqlite:///"))), FakeIds())
+    else:
+        store = PostgresStore(PostgresPool(url, size=2), FakeIds())
+    yield store
+    await store.close()
+
+
+async def rows(url: str, statement: str, *arguments: Any) -> list[dict[str, Any]]:
+    if url.startswith("sqlite"):
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+        connection.row_factory = sqlite3.Row
+        found = [dict(row) for row in connection.execute(statement, arguments)]
+        connection.close()
+        return found
+    server = await asyncpg.connect(url)
+    await server.execute("; ".join(f"SET {name} = {value}" for name, value in PLANNING.items()))
+    found = [dict(row) for row in await server.fetch(statement, *arguments)]
+    await server.close()
+    return found
+
+
+async def test_the_view_shows_schedules_by_the_names_that_people_know(url: str, store: Store) -> None:
+    bench = Bench(store)
+    talk = Talk(bench)
+    await talk.people()
+    once = a_schedule("sched-bbbbb", baseline=Once(NEW_YEAR), name="Stand up")
+    await store.add(a_schedule(next_run_at=bench.ms(1_500), created_at=NEW_YEAR))
+    await store.add(once)
+    await bench.run_once()
+    await bench.add("plain", tenant_id="north")
+    gone = a_schedule("sched-ccccc")
+    await store.add(gone)
+    await store.amend(gone.key, lambda endpoint: Amended(evolve(endpoint, archived=True)))
+    shown = {row["id"]: row for row in await rows(url, "SELECT * FROM schedules")}
+    assert shown.keys() == {"sched-aaaaa", "sched-bbbbb"}
+    first, second = shown["sched-aaaaa"], shown["sched-bbbbb"]
+    assert (first["user_id"], first["agent_id"], first["prompt"]) == ("anna", "tutor", "Go on.")
+    assert (first["schedule_type"], first["cron_expression"], first["run_at"]) == (
+        "recurring",
+        "0 9 * * *",
+        None,
+    )
+    assert first["next_run_at"].startswith("2025-01-01T00:00:01.5")
+    assert first["next_run_at"].endswith("Z")
+    assert (first["enabled"], first["created_at"]) == (1, "2025-01-01T00:00:00+00:00")
+    assert (second["name"], second["schedule_type"], second["enabled"]) == ("Stand up", "one-shot", 0)
+    assert (second["run_at"], second["next_run_at"]) == ("2025-01-01T00:00:00+00:00", None)
+
+
+async def test_pending_messages_say_what_was_delivered(url: str, store: Store) -> None:
+    talk = Talk(Bench(store))
+    await talk.people()
+    for text in ("a", "b"):
+        await talk.say(text, firing=f"run-{text}", schedule_id="sched-aaaaa")
+    await store.acknowledge(ANNA, 1)
+    found = await rows(
+        url, "SELECT user_id, agent_id, schedule_id, delivered FROM pending_messages ORDER BY seq"
+    )
+    owner = {"user_id": "anna", "agent_id": "tutor", "schedule_id": "sched-aaaaa"}
+    assert found == [{**owner, "delivered": 1}, {**owner, "delivered": 0}]
+
+
+async def test_a_users_schedules_and_messages_are_found_by_their_indexes(url: str, store: Store) -> None:
+    asked: dict[str, tuple[str, tuple[Any, ...]]] = {
+        "schedules": ("endpoints_of_user", (*ANNA, "", True, 10)),
+        "of_user": ("endpoints_of_user", ANNA),
+        "owed_firings": ("pending_messages_owed", (*ANNA, NEW_YEAR)),
+        "acknowledge": ("pending_messages_owed", (*ANNA, 5)),
+    }
+    for name, (index, arguments) in asked.items():
+        if url.startswith("sqlite"):
+            numbers = [7 if one is NEW_YEAR else one for one in arguments]
+            plan = await rows(url, f"EXPLAIN QUERY PLAN {getattr(SQLITE, name)}", *numbers)
+        else:
+            plan = await rows(url, f"EXPLAIN {getattr(POSTGRES, name)}", *arguments)
+        assert index in str(plan), (name, plan)

@@ -1,0 +1,61 @@
+"""Conversations and delivered messages are kept for a while; what is owed is kept until it expires."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from cadenza.adapters.memory import MemoryStore
+from cadenza.engine.upkeep import CONVERSATIONS_KEPT, DELIVERED_KEPT, Upkeep
+from cadenza.ports.store import Retention
+from cadenza.testing import FakeClock, FakeIds, FakeLog
+from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.talk import ANNA, Talk
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("kept_for", "kept"),
+    [(CONVERSATIONS_KEPT, ["young?", "young!"]), (None, ["old?", "old!", "young?", "young!"])],
+)
+async def test_what_was_said_long_ago_is_forgotten_unless_it_is_kept_for_ever(
+    kept_for: timedelta | None, kept: list[str]
+) -> None:
+    talk = await _talk()
+    await talk.say("old")
+    talk.bench.pass_ms(CONVERSATIONS_KEPT / MINUTE * 60_000 - 1_000)
+    await talk.say("young")
+    await _keep(talk, kept_for)
+    assert await talk.texts() == ["old?", "old!", "young?", "young!"]
+    talk.bench.pass_ms(2_000)
+    await _keep(talk, kept_for)
+    assert await talk.texts() == kept
+
+
+async def test_what_is_delivered_goes_after_a_while_and_what_is_owed_stays() -> None:
+    talk = await _talk()
+    await talk.say("delivered")
+    await talk.store.acknowledge(ANNA, 1)
+    await talk.say("owed")
+    talk.bench.pass_ms(DELIVERED_KEPT / MINUTE * 60_000 + 1)
+    await _keep(talk, None)
+    now = talk.bench.clock.now()
+    assert [one.seq for one in await talk.store.deliveries(ANNA, after=0, limit=9, now=now)] == [2]
+
+
+async def _talk() -> Talk:
+    talk = Talk(Bench(MemoryStore(FakeIds())))
+    await talk.people()
+    return talk
+
+
+async def _keep(talk: Talk, conversations: timedelta | None) -> None:
+    """One round of upkeep."""
+    clock = FakeClock(talk.bench.clock.now(), manual=True)
+    upkeep = Upkeep(
+        store=talk.store, clock=clock, log=FakeLog(), retention=Retention(), conversations=conversations
+    )
+    task = asyncio.create_task(upkeep.run())
+    await clock.advance(1)
+    task.cancel()
