@@ -1,0 +1,274 @@
+"""What a tick of the daily runner costs among a million users, and whether verdicts make it late."""
+
+import argparse
+import asyncio
+import json
+import sqlite3
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from itertools import islice
+from os import getloadavg
+from pathlib import Path
+from statistics import median, quantiles
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
+
+import asyncpg
+from benchmarks.servers import a_server, new_database
+
+from cadenza.adapters.clock import SystemClock, SystemStopwatch
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.quiet import NoLog, NoTelemetry
+from cadenza.adapters.sql.daily_rows import USER, write_user
+from cadenza.adapters.sql.migrate import migrate
+from cadenza.adapters.sql.postgres.pool import PostgresPool
+from cadenza.adapters.sql.postgres.store import PostgresStore
+from cadenza.adapters.sql.sqlite.file import SqliteFile
+from cadenza.adapters.sql.sqlite.settling import in_micros
+from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.domain.daily import DONE, DailyUser, JobResult
+from cadenza.engine.daily import DailyRunner, DailySettings
+from cadenza.ports.daily import DailyStore
+from cadenza.ports.jobs import JobRunner
+from cadenza.ports.telemetry import FINALIZE, TICK, Measurements, Metadata, Telemetry
+
+BUDGET_MS = 300
+"""The seed's own, for 95 % of ticks."""
+TICK_MS = 1_000
+"""Sixty times as often as in earnest, so that verdicts have every chance to be in the way."""
+JOB_S = 0.05
+FILLED_AT_ONCE = 20_000
+TENANT = "default"
+
+Fill = Callable[[Sequence[tuple[Any, ...]]], Awaitable[None]]
+
+
+class Place(NamedTuple):
+    """A database, a way to fill it."""
+
+    store: DailyStore
+    fill: Fill
+    tidy: Callable[[], Awaitable[None]]
+
+
+class Endless:
+    """Jobs that do not end."""
+
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:  # noqa: ARG002
+        """Wait."""
+        await asyncio.Event().wait()
+        return DONE
+
+
+class Brief:
+    """Jobs that go well, and soon."""
+
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:  # noqa: ARG002
+        """Wait a little."""
+        await asyncio.sleep(JOB_S)
+        return DONE
+
+
+@dataclass
+class Ear:
+    """Hears ticks and verdicts."""
+
+    wanted: int
+    ticks: list[tuple[float, float]] = field(default_factory=list)
+    """How long each took, and how late after a whole second it had begun."""
+    finalized: int = 0
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:  # noqa: ARG002
+        """Take one event in."""
+        if event == TICK:
+            took = measurements["duration_ms"]
+            began = datetime.now(UTC).timestamp() * 1_000 - took
+            self.ticks.append((took, began % TICK_MS))
+        elif event == FINALIZE:
+            self.finalized += 1
+            if self.finalized == self.wanted:
+                self.done.set()
+
+
+def users(first: int, count: int, cutoffs: tuple[datetime, datetime]) -> Iterator[tuple[Any, ...]]:
+    """So many users, whose next cutoffs lie between two moments."""
+    begin, end = cutoffs
+    for number in range(first, first + count):
+        cutoff = begin + (end - begin) * ((number * 7_919 % count) / count)
+        cutoff = cutoff.replace(second=0, microsecond=0)
+        yield write_user(
+            DailyUser(tenant_id=TENANT, user_id=f"user-{number:07}", next_cutoff=cutoff, added_at=begin)
+        )
+
+
+async def add(place: Place, first: int, count: int, cutoffs: tuple[datetime, datetime]) -> int:
+    """Add users; how many there are then."""
+    more = users(first, count, cutoffs)
+    while rows := list(islice(more, FILLED_AT_ONCE)):
+        await place.fill(rows)
+    await place.tidy()
+    return first + count
+
+
+def runner(store: DailyStore, jobs: JobRunner, telemetry: Telemetry, **settings: int) -> DailyRunner:
+    """A daily runner by the clock on the wall."""
+    return DailyRunner(
+        store=store,
+        jobs=jobs,
+        clock=SystemClock(),
+        stopwatch=SystemStopwatch(),
+        telemetry=telemetry,
+        log=NoLog(),
+        settings=DailySettings(tick_ms=TICK_MS, **settings),
+    )
+
+
+async def ticking(place: Place, laps: int) -> dict[str, float]:
+    """What ticks take while all who are in the window wait or run."""
+    daily = runner(place.store, Endless(), NoTelemetry())
+    wall: list[float] = []
+    cpu: list[float] = []
+    scanned = 0
+    for _ in range(laps):
+        began, spent = perf_counter(), process_time()
+        scanned = (await daily.tick()).users_scanned
+        wall.append((perf_counter() - began) * 1_000)
+        cpu.append((process_time() - spent) * 1_000)
+        daily.executor.start_ready()
+    await daily.close()
+    return {
+        "users_scanned": scanned,
+        "first_ms": round(wall[0], 1),
+        **_told(wall),
+        "cpu_ms": round(median(cpu), 1),
+        "cpu_p95_ms": _told(cpu)["p95_ms"],
+    }
+
+
+async def writing(place: Place, wanted: int, jobs: JobRunner) -> dict[str, float]:
+    """Verdicts by the thousands, while ticks come every second."""
+    ear = Ear(wanted)
+    daily = runner(place.store, jobs, ear, max_concurrency=100)
+    began = perf_counter()
+    parts = [asyncio.create_task(part()) for part in (daily.plan, daily.execute, daily.finalize)]
+    await ear.done.wait()
+    took = perf_counter() - began
+    await asyncio.sleep(1.5)
+    for part in parts:
+        part.cancel()
+    with suppress(asyncio.CancelledError):
+        await asyncio.gather(*parts)
+    await daily.close()
+    late = [late for _, late in ear.ticks[1:]]
+    return {
+        "verdicts": ear.finalized,
+        "verdicts_per_second": round(ear.finalized / took),
+        "ticks": len(ear.ticks),
+        **_told([took for took, _ in ear.ticks]),
+        "latest_ms": round(max(late, default=0), 1),
+    }
+
+
+def _told(took: list[float]) -> dict[str, float]:
+    p95 = quantiles(took, n=20, method="inclusive")[-1] if len(took) > 1 else took[0]
+    return {"median_ms": round(median(took), 1), "p95_ms": round(p95, 1), "worst_ms": round(max(took), 1)}
+
+
+async def measure(place: Place, sizes: Sequence[int], window: int, laps: int) -> dict[str, Any]:
+    """Ticks as users become more, then with a full window, then while verdicts are written."""
+    now = datetime.now(UTC)
+    soon = (now + timedelta(minutes=25), now + timedelta(minutes=55))
+    later = (now + timedelta(hours=3), now + timedelta(hours=24))
+    some = window // 10
+    there = await add(place, 0, some, soon)
+    growth = {}
+    for size in sizes:
+        there = await add(place, there, size - there, later)
+        growth[f"{size:,} users, {some:,} in the window"] = await ticking(place, laps)
+    there = await add(place, there, window - some, soon)
+    full = await ticking(place, laps)
+    success = await writing(place, window, Brief())
+    past = (now - timedelta(minutes=2), now - timedelta(minutes=1))
+    await add(place, there, window, past)
+    cutoffs = await writing(place, window, Endless())
+    return {"growth": growth, "full_window": full, "successes": success, "cutoffs": cutoffs}
+
+
+@asynccontextmanager
+async def on_postgres() -> AsyncIterator[Place]:
+    """On a server of our own."""
+    with a_server() as cluster:
+        url = await new_database(cluster, "daily")
+        connection = await asyncpg.connect(url)
+        store = PostgresStore(PostgresPool(url), TimeOrderedIds())
+
+        async def fill(rows: Sequence[tuple[Any, ...]]) -> None:
+            await connection.copy_records_to_table("daily_users", records=rows, columns=USER)
+
+        async def tidy() -> None:
+            await connection.execute("VACUUM ANALYZE daily_users")
+
+        yield Place(store, fill, tidy)
+        await connection.close()
+        await store.close()
+
+
+@asynccontextmanager
+async def on_sqlite() -> AsyncIterator[Place]:
+    """In a file."""
+    statement = f"INSERT INTO daily_users ({', '.join(USER)}) VALUES ({', '.join('?' * len(USER))})"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "daily.db"
+        await migrate(f"sqlite:///{path}")
+        file = SqliteFile(path)
+        store = SqliteStore(file, TimeOrderedIds())
+
+        async def fill(rows: Sequence[tuple[Any, ...]]) -> None:
+            def work(connection: sqlite3.Connection) -> None:
+                connection.executemany(statement, [in_micros(row) for row in rows])
+
+            await file.write(work)
+
+        async def tidy() -> None:
+            return
+
+        yield Place(store, fill, tidy)
+        await store.close()
+
+
+async def measured(database: str, sizes: Sequence[int], window: int, laps: int) -> dict[str, Any]:
+    """The figures of one database."""
+    async with {"sqlite": on_sqlite, "postgres": on_postgres}[database]() as place:
+        return await measure(place, sizes, window, laps)
+
+
+def main() -> None:
+    """Print the figures, for people or as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--users", type=int, default=1_000_000)
+    parser.add_argument("--window", type=int, default=20_000)
+    parser.add_argument("--laps", type=int, default=30)
+    parser.add_argument("--database", choices=("sqlite", "postgres"), action="append")
+    options = parser.parse_args()
+    sizes = [size for size in (10_000, 100_000, 1_000_000) if size < options.users] + [options.users]
+    results = {
+        database: asyncio.run(measured(database, sizes, options.window, options.laps))
+        for database in options.database or ("sqlite", "postgres")
+    }
+    if options.json:
+        print(json.dumps({"budget_ms": BUDGET_MS, "load": getloadavg(), **results}))
+        return
+    for database, figures in results.items():
+        for name, told in {**figures.pop("growth"), **figures}.items():
+            print(
+                f"{database:<9} {name:<42} {', '.join(f'{word} {value:,}' for word, value in told.items())}"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Days that wait to be attempted: each user once, soonest cutoff first, and not too often."""
+
+import asyncio
+from collections import deque
+from collections.abc import Collection
+from datetime import datetime
+from enum import StrEnum
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+from cadenza.domain.daily_shards import shard_of
+from cadenza.domain.people import UserKey
+from cadenza.domain.window import RETRY_DELAY, has_opened, is_over
+from cadenza.ports.daily import Owed
+
+RETRY_DELAY_MS = RETRY_DELAY.total_seconds() * 1_000
+
+
+class Offered(StrEnum):
+    """What became of a day that was offered."""
+
+    ENQUEUED = "enqueued"
+    HELD = "queued or running"
+    THROTTLED = "tried a moment ago"
+
+
+class _Tried(NamedTuple):
+    """A day of a user that was enqueued, and from when on it may be again."""
+
+    cutoff: datetime
+    again_ms: float
+
+
+class DailyQueue:
+    """Nothing of it is durable: after a crash all users are eligible again, as the windows have it.
+
+    A user is held from the enqueuing until the job has ended and, if it went well,
+    until that is written down.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Owed] = []
+        self._held: set[UserKey] = set()
+        self._tried: dict[UserKey, _Tried] = {}
+        self._by_age: deque[tuple[UserKey, _Tried]] = deque()
+        self.filled = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def judge(self, owed: Owed, steady_ms: float) -> Offered:
+        """What would become of a day: its user may be held, or was tried for it too short a time ago."""
+        key: Any = owed[1:]  # As good as a UserKey here, and made in a third of the time.
+        if key in self._held:
+            return Offered.HELD
+        tried = self._tried.get(key)
+        if tried is not None and steady_ms < tried.again_ms and tried.cutoff == owed.cutoff:
+            return Offered.THROTTLED
+        return Offered.ENQUEUED
+
+    def offer(self, owed: Owed, steady_ms: float) -> Offered:
+        """Enqueue a day, if it is wanted."""
+        judged = self.judge(owed, steady_ms)
+        if judged is Offered.ENQUEUED:
+            self._held.add(owed.key)
+            self._throttle(owed, steady_ms)
+            heappush(self._waiting, owed)
+            self.filled.set()
+        return judged
+
+    def take(self, now: datetime) -> Owed | None:
+        """The next day to attempt; those that are not in their window any more are let go."""
+        while self._waiting:
+            owed = heappop(self._waiting)
+            if has_opened(owed.cutoff, now) and not is_over(owed.cutoff, now):
+                return owed
+            self._tried.pop(owed.key, None)
+            self.release(owed.key)
+        return None
+
+    def release(self, key: UserKey) -> None:
+        """The user is neither queued nor running any more."""
+        self._held.discard(key)
+
+    def keep(self, shards: Collection[int]) -> None:
+        """Let go of waiting users of other shards."""
+        waiting, self._waiting = self._waiting, []
+        for owed in waiting:
+            if shard_of(owed.key) in shards:
+                heappush(self._waiting, owed)
+            else:
+                self.release(owed.key)
+
+    def _throttle(self, owed: Owed, steady_ms: float) -> None:
+        tried = _Tried(owed.cutoff, steady_ms + RETRY_DELAY_MS)
+        self._tried[owed.key] = tried
+        self._by_age.append((owed.key, tried))
+        while self._by_age[0][1].again_ms <= steady_ms:
+            key, over = self._by_age.popleft()
+            if self._tried.get(key) is over:
+                del self._tried[key]

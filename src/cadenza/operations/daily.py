@@ -1,0 +1,170 @@
+"""Users with a daily job: who is served until when, and what became of their days."""
+
+from datetime import date, datetime, time
+from functools import partial
+from typing import Annotated, Self
+
+from pydantic import Field, StringConstraints
+
+from cadenza.domain.access import Scope
+from cadenza.domain.daily import DailyUser, DayStatus, Enrollment, enrollment
+from cadenza.domain.daily_rules import enroll
+from cadenza.domain.errors import Fault, InvalidRequest
+from cadenza.domain.people import UserKey
+from cadenza.domain.window import opens
+from cadenza.operations.desk import Desk
+from cadenza.operations.listing import Listed, Paged, cut
+from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
+from cadenza.operations.wire import Flag, Id
+
+MOST_AT_ONCE = 1_000
+DueTime = Annotated[str, StringConstraints(strict=True, pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+
+
+class OneDailyUser(Command):
+    """The user who is meant."""
+
+    user_id: Id
+
+
+class PutDailyUser(OneDailyUser):
+    """A user to be served daily."""
+
+    due_time: DueTime
+    """`HH:MM` in UTC: until then, from an hour before."""
+
+
+class PutDailyUsers(Command):
+    """Many of them, in one commit."""
+
+    users: Annotated[list[PutDailyUser], Field(min_length=1, max_length=MOST_AT_ONCE)]
+
+
+class DeleteDailyUser(OneDailyUser):
+    """A user to be served no more."""
+
+    with_days: Flag = False
+    """Whether the verdicts of past days are forgotten, too."""
+
+
+class DueChangeView(View):
+    """A due time that later days have."""
+
+    from_date: date
+    due_time: str
+
+
+class DailyUserView(View):
+    """A user with a daily job."""
+
+    user_id: str
+    due_time: str
+    """What was asked for last; it may begin with a later day."""
+    next_date: date
+    """The first day without a verdict."""
+    next_opens_at: datetime
+    next_cutoff: datetime
+    changes: list[DueChangeView]
+    last_date: date | None
+    """The newest day that has a verdict."""
+    status: DayStatus | None
+    """That verdict."""
+    last_run_at: datetime | None
+    """When a job last succeeded in time."""
+    added_at: datetime | None
+
+    @classmethod
+    def of(cls, user: DailyUser) -> Self:
+        """The view of a user."""
+        return cls(
+            user_id=user.user_id,
+            due_time=spelled(user.wanted_due),
+            next_date=user.next_date,
+            next_opens_at=opens(user.due, user.next_date),
+            next_cutoff=user.next_cutoff,
+            changes=[DueChangeView(from_date=day, due_time=spelled(due)) for day, due in user.changes],
+            last_date=user.last_date,
+            status=user.status,
+            last_run_at=user.last_run_at,
+            added_at=user.added_at,
+        )
+
+
+class DailyUsersPage(Listed[DailyUserView]):
+    """A page of users."""
+
+
+class DailyUsersPut(View):
+    """How many users are kept now as it was asked."""
+
+    kept: int
+
+
+@operation("PUT /v1/daily/users/{user_id}", Scope.WRITE)
+async def put_daily_user(desk: Desk, command: PutDailyUser) -> DailyUserView:
+    """Serve a user daily: from an hour before the due time, in UTC, a job is tried until it succeeds.
+
+    Another due time holds from the first day whose window has not opened.
+    """
+    (user,) = await _enrolled(desk, [command])
+    return DailyUserView.of(user)
+
+
+@operation("POST /v1/daily/users", Scope.WRITE, agent=False)
+async def put_daily_users(desk: Desk, command: PutDailyUsers) -> DailyUsersPut:
+    """Serve many users daily, all of them or none; who is named twice is kept as named last."""
+    wanted = {one.user_id: one for one in command.users}
+    return DailyUsersPut(kept=len(await _enrolled(desk, list(wanted.values()))))
+
+
+@operation("GET /v1/daily/users", Scope.READ)
+async def list_daily_users(desk: Desk, command: Paged) -> DailyUsersPage:
+    """List users with a daily job, in the order of their ids."""
+    users, more = cut(await desk.store.daily_users(desk.tenant_id, command.page()), command.limit)
+    cursor = users[-1].user_id if more else None
+    return DailyUsersPage(items=[DailyUserView.of(one) for one in users], next_cursor=cursor)
+
+
+@operation("GET /v1/daily/users/{user_id}", Scope.READ)
+async def get_daily_user(desk: Desk, command: OneDailyUser) -> DailyUserView:
+    """Show a user with a daily job: when the next window opens, and how the last day went."""
+    return DailyUserView.of(await desk.store.daily_user(key_of(desk, command.user_id)))
+
+
+@operation("DELETE /v1/daily/users/{user_id}", Scope.WRITE, status=NO_CONTENT)
+async def delete_daily_user(desk: Desk, command: DeleteDailyUser) -> Nothing:
+    """Serve a user daily no more; the verdicts of past days stay, unless they are to be forgotten, too."""
+    await desk.store.remove_daily_user(key_of(desk, command.user_id), with_days=command.with_days)
+    return Nothing()
+
+
+def key_of(desk: Desk, user_id: str) -> UserKey:
+    """The key of a user: always the caller's own."""
+    return UserKey(desk.tenant_id, user_id)
+
+
+def spelled(due: time) -> str:
+    """A due time as it stands on the wire."""
+    return f"{due:%H:%M}"
+
+
+async def _enrolled(desk: Desk, wanted: list[PutDailyUser]) -> list[DailyUser]:
+    enrollments = [_enrollment(desk, one) for one in wanted]
+    return await desk.store.enroll(enrollments, partial(enroll, now=desk.supplies.clock.now()))
+
+
+def _enrollment(desk: Desk, wanted: PutDailyUser) -> Enrollment:
+    try:
+        return enrollment(desk.tenant_id, wanted.user_id, time.fromisoformat(wanted.due_time))
+    except InvalidRequest as problem:
+        field = problem.field or "user_id"
+        raise InvalidRequest(problem.message, field, [Fault(field, problem.message)]) from None
+
+
+DAILY_USERS = (
+    put_daily_user,
+    put_daily_users,
+    list_daily_users,
+    get_daily_user,
+    delete_daily_user,
+)

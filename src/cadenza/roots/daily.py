@@ -1,0 +1,88 @@
+"""`cadenza daily`: the daily runner as a role of its own, of which any number may run on PostgreSQL."""
+
+from contextlib import AsyncExitStack
+from datetime import timedelta
+
+from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.domain.errors import InvalidRequest
+from cadenza.engine.daily_events import SCHEDULER
+from cadenza.engine.supervision import Part, Supervisor
+from cadenza.ports.jobs import JobRunner
+from cadenza.ports.telemetry import TICK, Measurements, Metadata
+from cadenza.roots.api import a_log, on_signals
+from cadenza.roots.daily_service import REAL, Times, daily_parts
+from cadenza.roots.daily_target import daily_target, open_jobs
+from cadenza.roots.loops import run_to_end
+from cadenza.roots.planner_health import PlannerHealth
+from cadenza.roots.settings import Settings, read_settings
+from cadenza.roots.stores import open_store
+from cadenza.roots.up import upkeep
+from cadenza.roots.watching import Watch
+from cadenza.roots.worker import Workshop, tune_memory
+
+MISSED_TICKS = 3
+
+
+class Pulse:
+    """Hears ticks, and says whether they come."""
+
+    def __init__(self, tick_ms: int) -> None:
+        self._clock = SystemClock()
+        self._patience = MISSED_TICKS * timedelta(milliseconds=tick_ms)
+        self._heard_at = self._clock.now()
+
+    def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:  # noqa: ARG002 - It takes all that its port hands over.
+        """Hear one."""
+        self._heard_at = self._clock.now()
+
+    @property
+    def lives(self) -> bool:
+        """Has one come lately?"""
+        return self._clock.now() - self._heard_at <= self._patience
+
+
+def launch() -> int:
+    """Serve daily users until stopped; the exit code."""
+    tune_memory()
+    settings = read_settings()
+    if daily_target(settings) is None:
+        message = "CADENZA_DAILY_TARGET must say what is done for each user: a URL, a prompt or a function."
+        raise InvalidRequest(message, "daily_target")
+    run_to_end(serve(settings))
+    return 0
+
+
+async def serve(settings: Settings, *, times: Times = REAL, jobs: JobRunner | None = None) -> None:
+    """Run the daily runner alone until a signal comes; jobs are those of the settings, or given."""
+    log = a_log(settings)
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
+        watch = Watch(settings, store=store, log=log, role="daily")
+        shop = Workshop(
+            store=store, clock=times.clock, log=log, callables=CallableDispatcher(), telemetry=watch.events
+        )
+        supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=watch.events)
+        if jobs is None:
+            target = daily_target(settings)
+            assert target is not None, "launch has looked"
+            jobs = await open_jobs(stack, settings, shop, target)
+        parts = daily_parts(settings, shop, jobs, times)
+        await _tell_health(stack, settings, shop=shop, watch=watch)
+        on_signals(supervisor.stop)
+        log.info("cadenza is up; stop it with Ctrl-C", role="daily")
+        await supervisor.run(
+            *parts, Part("upkeep", upkeep(settings, shop).run), *await watch.open(stack, SCHEDULER)
+        )
+        log.info("cadenza has stopped; every verdict is written")
+
+
+async def _tell_health(stack: AsyncExitStack, settings: Settings, *, shop: Workshop, watch: Watch) -> None:
+    if settings.health_port is None:
+        return
+    pulse = Pulse(settings.tick_ms)
+    watch.events.attach("pulse", pulse, {TICK})
+    health = PlannerHealth(lives=lambda: pulse.lives, store=shop.store, registry=watch.registry)
+    port = await stack.enter_async_context(health.serve(settings.host, settings.health_port))
+    shop.log.info("health is told", address=f"{settings.host}:{port}")

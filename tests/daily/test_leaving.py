@@ -1,0 +1,102 @@
+"""A runner that leaves lanes: what runs there ends, and nothing is given away too soon."""
+
+import asyncio
+from datetime import UTC, datetime, time
+
+from tests.daily.world import AWorld, World, until
+
+from cadenza.domain.daily_shards import lane_of, lanes, shard_of
+from cadenza.domain.people import UserKey
+
+NOON = datetime(2030, 1, 31, 12, tzinfo=UTC)
+MOST = 4
+OF = lanes(MOST)
+
+
+async def with_users(a_world: AWorld) -> World:
+    """Many users in their windows."""
+    world: World = a_world(NOON, max_concurrency=MOST)
+    for number in range(40):
+        await world.enroll(f"user-{number}", time(12, 30))
+    return world
+
+
+def lanes_at_work(world: World) -> set[int]:
+    return {lane_of(shard_of(UserKey("default", job.user_id)), OF) for job in world.jobs.running}
+
+
+async def test_jobs_of_a_lane_that_is_left_may_end_and_none_is_started(a_world: AWorld) -> None:
+    world = await with_users(a_world)
+    world.runner.serve({0})
+    await world.tick()
+    (job,) = world.jobs.running
+    world.runner.serve({1}, leaving={0})
+    await world.tick()
+    assert (job.cancelled, lanes_at_work(world)) == (0, {0})
+    assert world.runner.done_with({0}) == []
+    await world.finish(job)
+    assert world.runner.done_with({0}) == [], "its success is not written"
+    await world.settle()
+    assert world.runner.done_with({0}) == [0]
+    assert lanes_at_work(world) == {1}
+
+
+async def test_a_lane_whose_slot_another_lane_takes_up_is_not_given_away(a_world: AWorld) -> None:
+    world = await with_users(a_world)
+    world.runner.serve({0, 1})
+    await world.tick()
+    while lanes_at_work(world) != {0}:
+        for job in list(world.jobs.running):
+            if lane_of(shard_of(UserKey("default", job.user_id)), OF) == 1:
+                await world.finish(job)
+                await world.settle()
+    assert len(world.jobs.running) == 2
+    world.runner.serve({0}, leaving={1})
+    assert world.runner.done_with({1}) == [], "two run, and one slot is left"
+    await world.finish(world.jobs.running[0])
+    await world.settle()
+    assert world.runner.done_with({1}) == [1]
+
+
+async def test_a_lane_that_is_lost_is_cut_off(a_world: AWorld) -> None:
+    world = await with_users(a_world)
+    world.runner.serve({0})
+    await world.tick()
+    (job,) = world.jobs.running
+    world.runner.serve(())
+    await world.spin()
+    assert job.cancelled == 1
+
+
+async def test_who_is_newly_served_does_not_wait_for_the_next_tick(a_world: AWorld) -> None:
+    world = await with_users(a_world)
+    never = asyncio.Event()
+
+    async def sleep(_: float) -> None:
+        await never.wait()
+
+    world.clocks.sleep = sleep  # type: ignore[method-assign]
+    world.runner.serve(())
+    parts = [asyncio.create_task(part()) for part in (world.runner.plan, world.runner.execute)]
+    await world.spin()
+    assert world.jobs.running == []
+    world.runner.serve({0, 1, 2, 3})
+    await until(lambda: len(world.jobs.running) == MOST)
+    for part in parts:
+        part.cancel()
+    await asyncio.gather(*parts, return_exceptions=True)
+
+
+async def test_winding_down_lets_what_runs_end_and_writes_it(a_world: AWorld) -> None:
+    world = await with_users(a_world)
+    await world.tick()
+    jobs = list(world.jobs.running)
+    ending = asyncio.create_task(world.runner.wind_down(5_000))
+    await world.spin()
+    world.runner.serve(range(OF))
+    for job in jobs:
+        await world.finish(job)
+    await ending
+    assert len(world.jobs.started) == MOST, "more were started"
+    verdicts = [await world.verdicts(job.user_id) for job in jobs]
+    assert all(len(mine) == 1 for mine in verdicts)

@@ -1,0 +1,134 @@
+"""Windows, timetables and trust, as rules."""
+
+from datetime import UTC, date, datetime, time, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.daily.model import Timetable
+
+from cadenza.domain.daily import Cause, DailyUser, enrollment
+from cadenza.domain.daily_clock import ClockTrust
+from cadenza.domain.daily_rules import Service, cut_off, enroll, enrolled, succeeded
+from cadenza.domain.daily_shards import SHARDS, lanes, shard_of, shards_of_lane, share
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.people import UserKey
+from cadenza.domain.window import cutoff, opens, service_date
+
+START = datetime(2026, 3, 10, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+DUES = st.integers(0, 1_439).map(lambda minute: time(minute // 60, minute % 60))
+DAYS = st.dates(date(2024, 1, 1), date(2030, 12, 31))
+MINUTES = st.one_of(st.integers(0, 3 * 1_440), st.sampled_from([0, 59, 60, 61, 1_439, 1_440, 1_441]))
+
+
+@given(due=DUES, day=DAYS)
+def test_a_day_begins_when_its_window_opens_and_ends_when_the_next_one_does(due: time, day: date) -> None:
+    first, last = opens(due, day), opens(due, day + timedelta(days=1)) - SECOND
+    assert service_date(due, first) == service_date(due, last) == day
+    assert service_date(due, first - SECOND) == day - timedelta(days=1)
+    assert first + timedelta(hours=1) == cutoff(due, day)
+    assert cutoff(due, day).date() == service_date(due, cutoff(due, day) - SECOND) == day
+
+
+def a_daily_user(due: time, now: datetime = START) -> DailyUser:
+    return enrolled(enrollment("north", "ann", due), now)
+
+
+@given(
+    due=DUES,
+    changes=st.lists(st.tuples(DUES, MINUTES, st.sampled_from(["wait", "settle"])), max_size=6),
+)
+def test_every_day_has_one_cutoff_whatever_is_changed_and_when(
+    due: time, changes: list[tuple[time, int, str]]
+) -> None:
+    now, user, table = START, a_daily_user(due), Timetable.of(due, START)
+    given_out: dict[date, time] = {}
+    for wanted, minutes, then in changes:
+        now += timedelta(minutes=minutes)
+        ruling = cut_off(user, now, Service(now)) if then == "settle" else None
+        if ruling is not None:
+            given_out |= {one.service_date: one.due for one in ruling.verdicts}
+            user = ruling.user
+        user = enroll(enrollment("north", "ann", wanted), user, None, now)
+        table.change(wanted, now)
+        assert user.wanted_due == wanted
+    ahead = [user.next_date + timedelta(days=number) for number in range(20)]
+    assert {day: user.due_on(day) for day in ahead} == {day: table.due[day] for day in ahead}
+    assert given_out == {day: table.due[day] for day in given_out}
+
+
+@given(due=DUES, days=st.integers(0, 30), minutes=st.integers(0, 1_439))
+def test_each_owed_day_is_in_a_verdict_or_in_the_gap_and_never_in_both(
+    due: time, days: int, minutes: int
+) -> None:
+    user, now = a_daily_user(due), START + timedelta(days=days, minutes=minutes)
+    ruling = cut_off(user, now, Service(now, Cause.CLOCK))
+    owed = [START.date() + timedelta(days=n) for n in range(-1, 32)]
+    owed = [day for day in owed if START < cutoff(due, day) <= now]
+    assert (ruling is None) == (not owed)
+    if ruling is None:
+        return
+    told = [one.service_date for one in ruling.verdicts]
+    assert told == owed[-7:]
+    assert ruling.user.next_date == owed[-1] + timedelta(days=1)
+    assert {one.cause for one in ruling.verdicts if one.late} <= {Cause.CLOCK}
+    assert (ruling.gap is None) == (len(owed) <= 7)
+    if ruling.gap is not None:
+        assert (ruling.gap.from_date, ruling.gap.to_date) == (owed[0], owed[-8])
+
+
+@pytest.mark.parametrize("off_s", [-1, 0, 1])
+def test_a_success_counts_by_when_it_arrives(off_s: int) -> None:
+    user = a_daily_user(time(10))
+    ruling = succeeded(user, START.date(), user.next_cutoff + timedelta(seconds=off_s))
+    assert ruling is not None
+    assert ruling.user.status == ("success" if off_s < 0 else "cutoff_reached")
+    assert (ruling.fresh_from is None) == (off_s < 0)
+    assert succeeded(ruling.user, START.date(), START) is None
+
+
+@pytest.mark.parametrize("due", [time(10, 0, 1), time(10, tzinfo=UTC).replace(microsecond=1)], ids=str)
+def test_a_due_time_is_a_whole_minute(due: time) -> None:
+    with pytest.raises(InvalidRequest, match="HH:MM"):
+        enrollment("north", "ann", due)
+
+
+@pytest.mark.parametrize(
+    ("steps_s", "trusted"),
+    [
+        ([], True),
+        ([300], True),
+        ([-300], True),
+        ([301], False),
+        ([-301], False),
+        ([301, 0, 0], False),
+        ([301, 0, 0, 0], True),
+        ([301, 0, 0, 6, 0, 0], False),
+        ([301, 0, 0, 5, 0], True),
+        ([301, 0, 0, 301, 0, 0], False),
+    ],
+    ids=str,
+)
+def test_trust_is_lost_in_one_step_and_won_back_in_three_ticks(steps_s: list[int], trusted: bool) -> None:  # noqa: FBT001
+    trust, wall = ClockTrust().observed(START, 0), START
+    for number, step in enumerate(steps_s, 1):
+        wall += timedelta(seconds=60 + step)
+        trust = trust.observed(wall, number * 60_000)
+    assert trust.trusted is trusted
+    assert trust.vouches_for(wall, len(steps_s) * 60_000) is trusted
+
+
+@given(st.integers(1, 500))
+def test_all_lanes_together_have_every_shard_and_every_slot_once(max_concurrency: int) -> None:
+    of = lanes(max_concurrency)
+    assert sum(share([lane], max_concurrency) for lane in range(of)) == max_concurrency
+    assert all(share([lane], max_concurrency) >= 1 for lane in range(of))
+    shards = [shard for lane in range(of) for shard in shards_of_lane(lane, of)]
+    assert sorted(shards) == list(range(SHARDS))
+
+
+def test_users_stay_in_their_shards_for_good() -> None:
+    found = [shard_of(UserKey("north", f"user-{number}")) for number in range(8)]
+    assert found == [20, 2, 24, 14, 13, 27, 1, 23]
+    assert len({shard_of(UserKey("north", f"user-{number}")) for number in range(1_000)}) == SHARDS

@@ -1,0 +1,213 @@
+"""A world for the daily runner: clocks that tests move, and jobs that end when tests say so."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from cadenza.adapters.memory import MemoryStore
+from cadenza.domain.daily import DONE, DailyUser, ErrorClass, JobResult, Ruling, Verdict, enrollment
+from cadenza.domain.daily_rules import enroll
+from cadenza.domain.errors import Unavailable
+from cadenza.domain.people import UserKey
+from cadenza.engine.daily import DailyRunner, DailySettings
+from cadenza.ports.catalog import Page
+from cadenza.ports.daily import DailyStore, Owed, Rule
+from cadenza.testing import FakeIds, FakeLog, FakeTelemetry
+
+Answer = TypeVar("Answer")
+AWorld = Callable[..., "World"]
+FAILED = JobResult("no luck", ErrorClass.REQ)
+SPINS = 300
+"""More turns of the loop than anything takes that does not wait for a job."""
+ALL = Page(1_000)
+
+
+class Clocks:
+    """Time on the wall, which can be stepped, and steady time, which cannot."""
+
+    def __init__(self, start: datetime) -> None:
+        self.wall = start
+        self.steady_ms = 1_000.0
+
+    def now(self) -> datetime:
+        return self.wall
+
+    def elapsed_ms(self) -> float:
+        return self.steady_ms
+
+    async def sleep(self, span_ms: float) -> None:
+        self.advance(timedelta(milliseconds=span_ms))
+        await asyncio.sleep(0)
+
+    def advance(self, span: timedelta) -> None:
+        self.wall += span
+        self.steady_ms += span / timedelta(milliseconds=1)
+
+    def go_to(self, moment: datetime) -> None:
+        self.advance(moment - self.wall)
+
+    def step(self, span: timedelta) -> None:
+        self.wall += span
+
+
+@dataclass(eq=False)
+class Job:
+    """A job that runs until a test ends it, whoever cancels it."""
+
+    user_id: str
+    service_date: date
+    began_at: datetime
+    end: "asyncio.Future[JobResult]"
+    killed: bool = False
+    cancelled: int = 0
+
+    async def until_ended(self) -> JobResult:
+        while True:
+            try:
+                return await asyncio.shield(self.end)
+            except asyncio.CancelledError:
+                if self.killed:
+                    raise
+                self.cancelled += 1
+
+
+@dataclass
+class Jobs:
+    """Remembers every job that was started."""
+
+    clocks: Clocks
+    answer: Callable[[str, date], JobResult | None] = lambda *_: None
+    """What a job comes to at once; None for one that a test will end."""
+    started: list[Job] = field(default_factory=list)
+    running: list[Job] = field(default_factory=list)
+    most_at_once: int = 0
+
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:
+        job = Job(user_id, service_date, self.clocks.now(), asyncio.get_running_loop().create_future())
+        self.started.append(job)
+        self.running.append(job)
+        self.most_at_once = max(self.most_at_once, len(self.running))
+        try:
+            answer = self.answer(user_id, service_date)
+            return await job.until_ended() if answer is None else answer
+        finally:
+            self.running.remove(job)
+
+
+class AwayStore(MemoryStore):
+    """A store that can be out of reach."""
+
+    away = False
+
+    async def owed_days(self, shard: int, **asked: Any) -> list[Owed]:
+        self._answer()
+        return await super().owed_days(shard, **asked)
+
+    async def settle_days(self, keys: Sequence[UserKey], rule: Rule) -> list[Ruling | None]:
+        self._answer()
+        return await super().settle_days(keys, rule)
+
+    def _answer(self) -> None:
+        if self.away:
+            raise Unavailable("the store is away")
+
+
+class World:
+    """A store, clocks, and one daily runner at a time."""
+
+    def __init__(self, start: datetime, *, store: DailyStore | None = None, **settings: int) -> None:
+        self.clocks = Clocks(start)
+        self.store = store or AwayStore(FakeIds())
+        self.settings = DailySettings(**settings)
+        self.telemetry, self.log = FakeTelemetry(), FakeLog()
+        self.jobs = Jobs(self.clocks)
+        self.start()
+
+    def start(self) -> None:
+        """A new process."""
+        self.runner = DailyRunner(
+            store=self.store,
+            jobs=self.jobs,
+            clock=self.clocks,
+            stopwatch=self.clocks,
+            telemetry=self.telemetry,
+            log=self.log,
+            settings=self.settings,
+        )
+
+    async def crash(self) -> None:
+        """The process dies, and all that it did not write down with it."""
+        self.runner.finalizer._successes.clear()
+        self.runner.executor._most = 0
+        tasks = self.runner.executor.running
+        for job in self.jobs.running:
+            job.killed = True
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.jobs.running.clear()
+
+    async def enroll(self, user_id: str, due: time) -> DailyUser:
+        wanted = enrollment("default", user_id, due)
+        (user,) = await self.store.enroll([wanted], partial(enroll, now=self.clocks.now()))
+        return user
+
+    async def tick(self) -> None:
+        """Plan, start what can start, and write what is to be written."""
+        await self.runner.tick()
+        await self.pump()
+        await self.settle()
+
+    async def pump(self) -> None:
+        """What the executor does between ticks."""
+        self.runner.executor.start_ready()
+        await self.spin()
+
+    async def settle(self) -> None:
+        """What the finalizer does between ticks, and the executor after it."""
+        while await self.runner.finalizer.settle():
+            pass
+        await self.pump()
+
+    async def finish(self, job: Job, result: JobResult = DONE) -> None:
+        job.end.set_result(result)
+        await self.spin()
+
+    async def spin(self) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    async def every_minute(self, minutes: int) -> None:
+        """Tick now and at every minute for so long."""
+        for _ in range(minutes):
+            await self.tick()
+            self.clocks.advance(timedelta(minutes=1))
+
+    async def verdicts(self, user_id: str) -> list[Verdict]:
+        """Oldest first."""
+        return (await self.store.verdicts_of(UserKey("default", user_id), ALL))[::-1]
+
+
+def finished(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Answer]) -> Answer:
+    """Let work come to its end, which must not depend on anything but itself."""
+    return loop.run_until_complete(_spun(work))
+
+
+async def _spun(work: Coroutine[Any, Any, Answer]) -> Answer:
+    task = asyncio.ensure_future(work)
+    for _ in range(SPINS):
+        await asyncio.sleep(0)
+        if task.done():
+            return task.result()
+    task.cancel()
+    raise AssertionError("it waits for a job")
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Come back when something has come true."""
+    async with asyncio.timeout(10):
+        while not true():  # noqa: ASYNC110 - what is waited for tells nobody.
+            await asyncio.sleep(0.001)
