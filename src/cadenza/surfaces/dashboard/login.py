@@ -1,0 +1,107 @@
+"""`/v1/session`: come in, ask who one is, go out."""
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from starlette.requests import Request
+from starlette.routing import Route
+
+from cadenza.domain.access import Scope as Right
+from cadenza.domain.errors import InvalidRequest
+from cadenza.operations import sessions
+from cadenza.operations.sessions import Entered
+from cadenza.surfaces.dashboard import cookies
+from cadenza.surfaces.dashboard.answers import served
+from cadenza.surfaces.http.auth import Gate, nobody
+from cadenza.surfaces.http.reading import body_of, refuse_body, spoken
+from cadenza.surfaces.http.sending import JSON_TYPE, Outgoing
+
+PATH = "/v1/session"
+
+
+class Credentials(BaseModel):
+    """Either the code of a link, or a key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    code: str | None = Field(default=None, strict=True, min_length=1, max_length=200)
+    key: str | None = Field(default=None, strict=True, min_length=1, max_length=200)
+
+    @model_validator(mode="after")
+    def one(self) -> "Credentials":
+        """Exactly one of them."""
+        if (self.code is None) == (self.key is None):
+            raise ValueError("give either code or key")
+        return self
+
+
+class Login:
+    """The routes of sessions."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._supplies = gate.office.supplies
+
+    def routes(self) -> list[Route]:
+        """Where they are."""
+        methods = {"POST": self._enter, "GET": self._tell, "DELETE": self._leave}
+        return [Route(PATH, served(answer), methods=[method]) for method, answer in methods.items()]
+
+    async def _enter(self, request: Request) -> Outgoing:
+        wait = self._gate.patience(request.scope)
+        if wait is not None:
+            raise wait
+        given = _credentials(spoken(request.scope, await body_of(request.scope, request.receive)))
+        if given.key is not None:
+            entered = await sessions.enter_by_key(self._supplies, given.key)
+        else:
+            entered = await sessions.enter_by_code(self._supplies, given.code or "")
+        if entered is None:
+            self._gate.note_failure(request.scope)
+            field = "key" if given.key is not None else "code"
+            raise InvalidRequest(REFUSED[field], field)
+        return _told(entered, request, new=True)
+
+    async def _tell(self, request: Request) -> Outgoing:
+        refuse_body(request.scope)
+        secret = cookies.shown(request.scope)
+        session = None if secret is None else await sessions.recalled(self._supplies, secret)
+        if secret is None or session is None:
+            raise nobody("Nobody is logged in.")
+        return _told(Entered(secret, session), request, new=False)
+
+    async def _leave(self, request: Request) -> Outgoing:
+        refuse_body(request.scope)
+        secret = cookies.shown(request.scope)
+        if secret is not None:
+            self._gate.must_show_csrf(request.scope, secret)
+            await sessions.leave(self._supplies, secret)
+        return Outgoing(204, cookies.clear_cookie(request.scope))
+
+
+REFUSED = {
+    "key": "This key is not known, or no longer, or speaks for one user alone.",
+    "code": "This link was used already, or is too old. Log in with a key, or start again for a new link.",
+}
+
+
+def _credentials(words: dict[str, object]) -> Credentials:
+    try:
+        return Credentials.model_validate(words)
+    except ValidationError:
+        raise InvalidRequest("Give either code or key, as a text.", "key") from None
+
+
+def _told(entered: Entered, request: Request, *, new: bool) -> Outgoing:
+    session = entered.session
+    body = orjson.dumps(
+        {
+            "tenant_id": session.tenant_id,
+            "scopes": [right for right in Right if right in session.scopes],
+            "csrf": sessions.csrf_token(entered.secret),
+            "expires_at": session.expires_at,
+        },
+        option=orjson.OPT_UTC_Z,
+    )
+    headers = cookies.set_cookie(request.scope, entered.secret) if new else []
+    length = (b"content-length", b"%d" % len(body))
+    return Outgoing(201 if new else 200, [JSON_TYPE, length, *headers], body)

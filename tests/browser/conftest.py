@@ -1,0 +1,20 @@
+"""One browser for a file of tests."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+from tests.browser.site import AXE, launch
+
+from cadenza.surfaces.dashboard.pages import STATIC
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, with a dashboard to look at."""
+    assert (STATIC / "index.html").is_file(), "The dashboard is not built; run `scripts/test`."
+    assert AXE.is_file(), "web/node_modules is missing; run `npm ci` in web."
+    with sync_playwright() as playwright:
+        chromium = launch(playwright)
+        yield chromium
+        chromium.close()

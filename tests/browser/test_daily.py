@@ -1,0 +1,186 @@
+"""Daily: windows that the real runner fills while somebody looks, misses, past days, and users."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
+from tests.browser.site import PHONE, WIDE, Site, Visit, site
+
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.sql.migrate import migrate
+from cadenza.adapters.sql.sqlite.file import SqliteFile
+from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.domain.daily import Cause, enrollment
+from cadenza.domain.daily_rules import Service, cut_off, enroll, succeeded
+from cadenza.domain.window import DAY
+
+A_WHILE_MS = 20_000
+JOB = """
+def serve(user_id, service_date):
+    if user_id.startswith("hopeless"):
+        raise RuntimeError("it never works")
+"""
+HOSTILE = "<img src=x onerror=alert(1)>"
+MISSED = ("bob", HOSTILE)
+SERVED = ("ann", "cid", "dan")
+NOW = datetime.now(UTC)
+SOON = NOW + timedelta(minutes=30)
+"""A due time whose window is open."""
+TODAY, YESTERDAY = SOON.date(), NOW.date() - DAY
+
+
+@pytest.fixture(scope="module")
+def program(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "work.py").write_text(JOB)
+    with ThreadPoolExecutor(1) as thread:  # The browser has a loop of its own in this one.
+        thread.submit(asyncio.run, a_past(folder / "cadenza.db")).result()
+    target = '{"kind": "callable", "function": "work:serve"}'
+    with site(folder, browser, CADENZA_DAILY_TARGET=target, CADENZA_TICK_MS="500") as running:
+        yield running
+
+
+async def a_past(path: Path) -> None:
+    """Two days with verdicts; nobody of then is served any more."""
+    await migrate(f"sqlite:///{path}")
+    store = SqliteStore(SqliteFile(path, synchronous="OFF"), TimeOrderedIds())
+    before = datetime.combine(YESTERDAY - DAY, time(), UTC)
+    wanted = [enrollment("default", user, time(12)) for user in (*SERVED, *MISSED)]
+    await store.enroll(wanted, partial(enroll, now=before))
+    for day in (YESTERDAY - DAY, YESTERDAY):
+        noon = datetime.combine(day, time(12), UTC)
+        well = partial(succeeded, day=day, returned_at=noon - timedelta(minutes=5))
+        await store.settle_days([one.key for one in wanted[:3]], well)
+        service = Service(noon + timedelta(hours=1), Cause.DOWN)
+        await store.settle_days(
+            [one.key for one in wanted[3:]],
+            partial(cut_off, now=noon + timedelta(hours=1), service=service),
+        )
+    for one in wanted:
+        await store.remove_daily_user(one.key)
+    await store.close()
+
+
+@pytest.fixture
+def visit(program: Site) -> Iterator[Visit]:
+    with program.visit() as visit:
+        yield visit
+
+
+def the_day(visit: Visit, day: date = TODAY) -> Page:
+    return visit.go(f"/daily?date={day}")
+
+
+def card(page: Page, title: str) -> Locator:
+    return page.locator(".card").filter(has=page.get_by_role("heading", name=title, exact=True))
+
+
+def figure(page: Page, name: str) -> Locator:
+    return page.locator(".day-figures > div").filter(has=page.get_by_text(name, exact=True)).locator("dd")
+
+
+def add(page: Page, user: str, due: str = f"{SOON:%H:%M}") -> None:
+    card(page, "Users").get_by_role("button", name="Add user").click()
+    dialog = page.get_by_role("dialog", name="Add user")
+    dialog.get_by_label("User").fill(user)
+    dialog.get_by_label("Due time").fill(due)
+    dialog.get_by_role("button", name="Add", exact=True).click()
+    expect(dialog).to_be_hidden()
+
+
+def test_windows_fill_while_somebody_looks(visit: Visit) -> None:
+    page = the_day(visit)
+    expect(page.get_by_role("heading", name="Nobody is due on")).to_be_visible()
+    for user in ("eve", "fay", "hopeless"):
+        add(page, user)
+    opened = card(page, "Open now")
+    expect(opened).to_contain_text("2 of 3 served", timeout=A_WHILE_MS)
+    expect(opened).to_contain_text(re.compile("cutoff in (2|3)[0-9] m"))
+    expect(figure(page, "Served")).to_have_text("2")
+    expect(figure(page, "Waiting")).to_have_text("1")
+    row = card(page, "Due times").get_by_role("row").filter(has_text=f"{SOON:%H:%M}")
+    expect(row).to_contain_text(re.compile("open, cutoff in .*21"))
+    expect(
+        page.get_by_role("img", name="Verdicts by due time: 2 served, 0 missed, over 1 due times")
+    ).to_be_visible()
+    visit.keep_screenshot("daily-filling")
+
+
+def test_a_past_day_tells_who_was_missed_and_why(visit: Visit) -> None:
+    page = the_day(visit)
+    card(page, "History").get_by_role("link", name=str(YESTERDAY)).click()
+    expect(page).to_have_url(re.compile(f"date={YESTERDAY}"))
+    expect(figure(page, "Served")).to_have_text("3")
+    expect(figure(page, "Missed")).to_have_text("2")
+    missed = card(page, "Missed")
+    expect(missed.get_by_role("row")).to_have_count(3)
+    expect(missed.get_by_role("row").filter(has_text="bob")).to_contain_text("12:00")
+    expect(missed).to_contain_text(HOSTILE)
+    assert page.locator("main img:not([alt=''])").count() == 0
+    expect(page).to_have_title("Daily · Cadenza")
+    page.get_by_role("button", name="Today").click()
+    expect(page).to_have_url(re.compile("/daily$"))
+
+
+def test_history_tells_each_day(visit: Visit) -> None:
+    page = the_day(visit)
+    history = card(page, "History")
+    for day in (YESTERDAY, YESTERDAY - DAY):
+        row = history.get_by_role("listitem").filter(has_text=str(day))
+        expect(row.get_by_role("img", name=re.compile("^3 served, 2 missed"))).to_be_visible()
+        expect(row).to_contain_text("60.0 %")
+
+
+def test_a_user_is_added_found_moved_and_let_go(visit: Visit) -> None:
+    page = the_day(visit)
+    users = card(page, "Users")
+    add(page, "gus", "03:15")
+    expect(users.get_by_role("listitem").filter(has_text="gus")).to_contain_text("03:15")
+    users.get_by_role("searchbox").fill("gus")
+    users.get_by_role("button", name="Find").click()
+    found = page.get_by_role("dialog", name="gus")
+    expect(found).to_contain_text("Due at 03:15 UTC")
+    expect(found).to_contain_text("No day has a verdict yet.")
+    found.get_by_role("button", name="Change due time").click()
+    moved = page.get_by_role("dialog", name="Due time of gus")
+    moved.get_by_label("Due time").fill("04:45")
+    moved.get_by_role("button", name="Change it").click()
+    expect(users.get_by_role("listitem").filter(has_text="gus")).to_contain_text("04:45")
+    users.get_by_role("button", name="gus").click()
+    found.get_by_role("button", name="Serve no more").click()
+    found.get_by_role("button", name="Yes, serve no more").click()
+    expect(users.get_by_role("listitem").filter(has_text="gus")).to_have_count(0)
+
+
+def test_what_is_wrong_with_a_user_stands_at_its_field(program: Site) -> None:
+    with program.visit(complaints=True) as visit:
+        page = the_day(visit)
+        card(page, "Users").get_by_role("button", name="Add user").click()
+        dialog = page.get_by_role("dialog", name="Add user")
+        dialog.get_by_label("User").fill("hal")
+        dialog.get_by_role("button", name="Add", exact=True).click()
+        expect(dialog.get_by_label("Due time")).to_have_attribute("aria-invalid", "true")
+        page.keyboard.press("Escape")
+        card(page, "Users").get_by_role("searchbox").fill("nobody")
+        card(page, "Users").get_by_role("button", name="Find").click()
+        expect(page.get_by_role("dialog", name="nobody").get_by_role("alert")).to_contain_text("nobody")
+
+
+@pytest.mark.parametrize(
+    ("viewport", "dark"), [(WIDE, True), (PHONE, False)], ids=["wide and dark", "phone and light"]
+)
+def test_the_page_is_accessible(program: Site, viewport: ViewportSize, *, dark: bool) -> None:
+    program.ask("PUT /v1/daily/users/hopeless", {"due_time": f"{SOON:%H:%M}"})
+    with program.visit(viewport=viewport, dark=dark) as visit:
+        for name, day in (("daily", TODAY), ("daily-past", YESTERDAY)):
+            page = the_day(visit, day)
+            expect(page.locator(".chart canvas").or_(page.locator(".misses tbody")).first).to_be_visible()
+            visit.keep_screenshot(f"{name}-{viewport['width']}-{'dark' if dark else 'light'}")
+            assert visit.axe() == []
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"

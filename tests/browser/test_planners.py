@@ -1,0 +1,205 @@
+"""Planners: what they thought and did, what it cost, what learning wins, and the rules."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from tests.browser.chronicle import MINUTE, in_store, right_now
+from tests.browser.seeding import seed
+from tests.browser.site import PHONE, WIDE, Site, Visit, site
+
+from cadenza.adapters.planners.learned_memory import NOTES_OF, Memory
+from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.domain.analysis import Analysis, Tokens, ToolCall, Trigger
+from cadenza.domain.baseline import Every
+from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.learning.state import Known
+from cadenza.domain.learning.tally import Tally
+from cadenza.domain.target import CallableTarget
+from cadenza.testing.builders import an_endpoint
+
+HOSTILE = """<img src=x onerror="document.title='harm'"> <script>alert(1)</script>"""
+
+
+def scene() -> list[Endpoint]:
+    later = right_now() + timedelta(hours=5)
+    return [
+        an_endpoint(
+            name, job_id="shop", baseline=Every(60_000), next_run_at=later, target=CallableTarget("idle")
+        )
+        for name in ("traffic", "stock")
+    ]
+
+
+def sittings(endpoint: Endpoint) -> Iterator[Analysis]:
+    """Forty sittings of three planners within the last hours; the newest is the first."""
+    for place in range(40):
+        planner = ("llm", "rules", "learned")[place % 3]
+        call = ToolCall("propose_interval", "stock", {"intervalMs": 30_000}, "it runs next in 30 s")
+        refused = ToolCall(
+            "pause_until", "traffic", {"untilIso": HOSTILE}, error="untilIso must be a moment."
+        )
+        yield Analysis(
+            id=f"sitting-{99 - place}",
+            tenant_id=endpoint.tenant_id,
+            job_id=endpoint.job_id,
+            endpoint_id=endpoint.id,
+            planner=planner,
+            trigger=Trigger.RUN,
+            began_at=right_now() - place * MINUTE,
+            duration_ms=1_200,
+            reasoning=f"Thought {place}: visitors rise {HOSTILE}",
+            calls=(call, refused) if planner == "llm" else (),
+            tokens=Tokens(900, 100) if planner == "llm" else Tokens(),
+            shadow=planner == "learned",
+            error="the model was silent" if place == 4 else None,
+        )
+
+
+def planned(path: Path, endpoints: list[Endpoint]) -> None:
+    """Let planners have sat, and have learned."""
+    tally = Tally(10, 100, 90, 100, 10 * 20.0, 10 * 30.0)
+
+    async def work(store: SqliteStore) -> None:
+        await store.add_analyses([*sittings(endpoints[0])])
+        note = Memory(Known(tally=tally), beat_s=60).note()
+        await store.take_notes(NOTES_OF, {endpoints[1].key: note}, right_now())
+
+    in_store(path, work)
+
+
+@pytest.fixture(scope="module")
+def program(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    endpoints = scene()
+    seed(folder / "cadenza.db", endpoints, runs=40)
+    planned(folder / "cadenza.db", endpoints)
+    with site(folder, browser) as running:
+        yield running
+
+
+@pytest.fixture
+def visit(program: Site) -> Iterator[Visit]:
+    with program.visit() as visit:
+        yield visit
+
+
+def card(page: Page, title: str) -> Locator:
+    return page.locator(".card", has=page.get_by_role("heading", name=title, exact=True))
+
+
+def test_a_sitting_tells_its_reasons_its_calls_and_its_tokens(visit: Visit) -> None:
+    page = visit.go("/planners")
+    first = page.locator(".sittings li").first
+    expect(first).to_contain_text("1,000 tokens")
+    expect(first).to_contain_text("2 calls")
+    first.locator("summary").click()
+    expect(first).to_contain_text("About traffic, after a run; it took 1.2 s, read 900 and wrote 100 tokens")
+    expect(first).to_contain_text("propose_interval(intervalMs: 30000) on stock")
+    expect(first).to_contain_text("Refused: untilIso must be a moment.")
+    expect(page.locator(".sittings li").nth(2)).to_contain_text("shadow")
+    expect(page.locator(".sittings li").nth(4)).to_contain_text("failed")
+
+
+def test_older_sittings_are_fetched_and_searched(visit: Visit) -> None:
+    page = visit.go("/planners")
+    rows = page.locator(".sittings li")
+    expect(rows).to_have_count(30)
+    page.get_by_role("button", name="Older").click()
+    expect(rows).to_have_count(40)
+    expect(page.get_by_role("button", name="Older")).to_be_hidden()
+    page.get_by_role("searchbox", name="Search sittings").fill("thought 39")
+    expect(rows).to_have_count(1)
+
+
+def test_the_cost_is_told_by_day_and_by_endpoint(visit: Visit) -> None:
+    page = visit.go("/planners")
+    cost = card(page, "Cost")
+    expect(cost).to_contain_text(re.compile(r"7 days, 14(\.0)?K tokens"))
+    dearest = cost.get_by_role("table").nth(1).get_by_role("row").nth(1)
+    expect(dearest).to_contain_text("traffic")
+    expect(dearest).to_contain_text("llm")
+    expect(dearest).to_contain_text("1,000")
+
+
+def test_what_the_shadow_would_have_won_is_told(visit: Visit) -> None:
+    page = visit.go("/planners")
+    won = card(page, "What learning wins")
+    expect(won).to_contain_text(
+        "In the shadow: 10 changes would have been seen after 20 s on average with 90 % of the runs;"
+        " without learning they were seen after 30 s."
+    )
+    expect(won.get_by_role("row").filter(has_text="stock")).to_contain_text("90 %")
+
+
+def test_a_rule_is_refused_where_it_is_wrong(program: Site) -> None:
+    with program.visit(complaints=True) as visit:
+        page = visit.go("/planners")
+        page.get_by_role("button", name="New rule").click()
+        form = page.get_by_role("dialog", name="New rule")
+        form.get_by_label("Name", exact=True).fill("slow")
+        form.get_by_label("When", exact=True).fill("response.latency_ms >")
+        form.get_by_label("Then: every", exact=True).fill("0")
+        form.get_by_role("button", name="Write").click()
+        every = form.get_by_label("Then: every", exact=True)
+        expect(every).to_have_attribute("aria-invalid", "true")
+        every.fill("20")
+        form.get_by_role("button", name="Write").click()
+        expect(form.get_by_label("When", exact=True)).to_have_attribute("aria-invalid", "true")
+        visit.keep_screenshot("planners-rule-refused")
+        assert visit.axe() == []
+        assert all("422" in one for one in visit.complaints)
+        assert program.ask("GET /v1/rules")["items"] == []
+
+
+def test_a_rule_is_written_tried_changed_and_deleted(program: Site, visit: Visit) -> None:
+    page = visit.go("/planners")
+    page.get_by_role("button", name="New rule").click()
+    form = page.get_by_role("dialog", name="New rule")
+    form.get_by_label("Name", exact=True).fill(f"slow {HOSTILE}")
+    form.get_by_label("When", exact=True).fill("response.latency_ms > 1")
+    form.get_by_label("Then: every", exact=True).fill("20")
+    form.get_by_role("button", name="Write").click()
+    rules = card(page, "Rules")
+    expect(rules).to_contain_text("then run every 20 s for 1 h")
+    assert program.ask("GET /v1/rules")["items"][0]["then"]["intervalMs"] == 20_000
+    page.get_by_role("button", name="Try slow").click()
+    expect(rules.get_by_role("status")).to_contain_text("Its condition holds now.")
+    expect(rules.get_by_role("status")).to_contain_text('"intervalMs":20000')
+    visit.keep_screenshot("planners-rule-tried")
+    page.get_by_role("button", name="Change slow").click()
+    changed = page.get_by_role("dialog", name="Change the rule")
+    changed.get_by_label("When it no longer holds", exact=True).select_option("clear")
+    changed.get_by_role("button", name="Change", exact=True).click()
+    expect(rules).to_contain_text("otherwise clear the interval")
+    page.get_by_role("button", name="Turn off slow").click()
+    expect(page.get_by_role("button", name="Turn on slow")).to_be_visible()
+    assert program.ask("GET /v1/rules")["items"][0]["enabled"] is False
+    page.get_by_role("button", name="Delete slow").click()
+    page.get_by_role("button", name="Really delete slow").click()
+    expect(rules).to_contain_text("There are no rules yet.")
+
+
+def test_what_strangers_wrote_stays_text(visit: Visit) -> None:
+    page = visit.go("/planners")
+    page.locator(".sittings summary").first.click()
+    expect(page.locator(".reasoning").first).to_contain_text("<script>alert(1)</script>")
+    expect(page.locator(".call").nth(1)).to_contain_text("<img src=x")
+    assert page.locator("main img, main script").count() == 0
+    expect(page).to_have_title("Planners · Cadenza")
+
+
+@pytest.mark.parametrize(("phone", "dark"), [(False, False), (True, True)], ids=["wide-light", "phone-dark"])
+def test_it_is_accessible_in_both_themes_and_widths(program: Site, *, dark: bool, phone: bool) -> None:
+    with program.visit(viewport=PHONE if phone else WIDE, dark=dark) as visit:
+        page = visit.go("/planners")
+        page.locator(".sittings summary").first.click()
+        expect(card(page, "Cost").get_by_role("table").first).to_be_visible()
+        expect(card(page, "What learning wins").get_by_role("table")).to_be_visible()
+        look = f"{'phone' if phone else 'wide'}-{'dark' if dark else 'light'}"
+        visit.keep_screenshot(f"planners-{look}", whole=True)
+        assert visit.axe() == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"

@@ -1,0 +1,99 @@
+/** What changes at the server, as it happens. */
+
+import { effect, signal } from "@preact/signals";
+import { session } from "./api";
+import { toldNow } from "./clock";
+
+/** `reset`: anything may have changed, look again at everything. */
+export interface Change {
+  reset: boolean;
+  endpoints: Set<string>;
+  runs: number;
+  /** Something was steered, created or changed; it is not said what. */
+  steered: boolean;
+}
+
+export type Connection = "connecting" | "live" | "lost";
+export const connection = signal<Connection>("connecting");
+
+type Listener = (change: Change) => void;
+const listeners = new Set<Listener>();
+
+/** Hear of changes until the returned function is called. */
+export function onChange(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+function tell(change: Change): void {
+  for (const listener of listeners) listener(change);
+}
+
+const EVERYTHING: Change = { reset: true, endpoints: new Set(), runs: 0, steered: true };
+const SILENCE_MS = 20_000;
+const AGAIN_MS = 2_000;
+
+let source: EventSource | undefined;
+let silence = 0;
+let again = 0;
+
+function connect(): void {
+  hangUp();
+  source = new EventSource("/v1/events");
+  source.onopen = heard;
+  source.addEventListener("reset", () => {
+    heard();
+    tell(EVERYTHING);
+  });
+  source.addEventListener("now", (event) => {
+    heard();
+    toldNow((JSON.parse(event.data) as { now: string }).now);
+  });
+  source.addEventListener("change", (event) => {
+    heard();
+    const told = JSON.parse(event.data) as { endpoints: string[]; runs: number; steered: boolean };
+    tell({ reset: false, endpoints: new Set(told.endpoints), runs: told.runs, steered: told.steered });
+  });
+  // The browser comes back by itself after a broken connection, but not after a refusal.
+  source.onerror = () => {
+    connection.value = "lost";
+    if (source?.readyState === EventSource.CLOSED) retry();
+  };
+}
+
+function heard(): void {
+  connection.value = "live";
+  clearTimeout(silence);
+  // A connection may be dead without saying so; the server says something every few seconds.
+  silence = window.setTimeout(() => {
+    connection.value = "lost";
+    connect();
+  }, SILENCE_MS);
+}
+
+function retry(): void {
+  clearTimeout(again);
+  again = window.setTimeout(() => session.value && connect(), AGAIN_MS);
+}
+
+function hangUp(): void {
+  clearTimeout(silence);
+  clearTimeout(again);
+  source?.close();
+  source = undefined;
+}
+
+/** Stay connected as long as somebody is logged in. */
+export function stayLive(): void {
+  let tenant: string | undefined;
+  effect(() => {
+    const now = session.value?.tenant_id;
+    if (now === tenant) return;
+    tenant = now;
+    connection.value = "connecting";
+    if (now) connect();
+    else hangUp();
+  });
+  addEventListener("pagehide", hangUp);
+  addEventListener("pageshow", (event) => event.persisted && session.value && connect());
+}

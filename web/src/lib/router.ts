@@ -1,0 +1,65 @@
+/** Addresses without a reload. */
+
+import { signal } from "@preact/signals";
+
+export const path = signal(location.pathname);
+/** What stands behind the question mark; pages keep their filters here, so that links can be shared. */
+export const query = signal(new URLSearchParams(location.search));
+
+function read(): void {
+  path.value = location.pathname;
+  query.value = new URLSearchParams(location.search);
+}
+
+addEventListener("popstate", read);
+
+export function go(to: string, how: { replace?: boolean } = {}): void {
+  if (how.replace) history.replaceState(null, "", to);
+  else history.pushState(null, "", to);
+  read();
+}
+
+/** Set some of the query, in place; null removes. */
+export function setQuery(changes: Record<string, string | null>): void {
+  const next = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null || value === "") next.delete(name);
+    else next.set(name, value);
+  }
+  const text = next.toString();
+  go(location.pathname + (text ? `?${text}` : ""), { replace: true });
+}
+
+/** The values of `/endpoints/:id` in a path, or null if it is another one. */
+export function matched(pattern: string, address: string): Record<string, string> | null {
+  const wanted = pattern.split("/");
+  const given = address.replace(/\/+$/, "").split("/");
+  if (address === "/") given.push("");
+  if (pattern === "/") return address === "/" ? {} : null;
+  if (wanted.length !== given.length) return null;
+  const values: Record<string, string> = {};
+  for (const [place, part] of wanted.entries()) {
+    const there = given[place] ?? "";
+    if (part.startsWith(":")) {
+      try {
+        values[part.slice(1)] = decodeURIComponent(there);
+      } catch {
+        return null;
+      }
+    } else if (part !== there) return null;
+  }
+  return values;
+}
+
+/** Let links inside the dashboard change the page without a reload. */
+export function followLinks(): void {
+  document.addEventListener("click", (event) => {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = (event.target as Element | null)?.closest?.("a[href]") as HTMLAnchorElement | null;
+    if (!link || link.origin !== location.origin || link.target || link.hasAttribute("data-reload")) return;
+    event.preventDefault();
+    go(link.pathname + link.search);
+    scrollTo(0, 0);
+  });
+}

@@ -1,0 +1,158 @@
+/** The chat: what is said on both sides, while one is there and after one was away. */
+
+import { useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { may } from "../../lib/api";
+import { clockTime, fullTime } from "../../lib/format";
+import { useShortcut } from "../../lib/keys";
+import { Card, ProblemNotice } from "../../ui/parts";
+import { chatOf, type Chat, type Entry, type Presence } from "./chat";
+
+const PRESENCE: Record<Presence, { words: string; tone: string }> = {
+  offline: { words: "offline", tone: "" },
+  connecting: { words: "connecting", tone: "accent" },
+  online: { words: "online", tone: "good" },
+  lost: { words: "reconnecting", tone: "warn" },
+};
+const LONGEST = 8_000;
+const TO_BEGIN_WITH = ["remind me in 1 minute to stretch", "every weekday at 9:00 tell me what is planned", "list my reminders", "help"];
+
+export function Conversation({ user, agent, name }: { user: string; agent: string; name: string }): JSX.Element {
+  const chat = chatOf(user);
+  useEffect(() => {
+    if (may("write")) chat.goOnline();
+    return () => chat.goOffline();
+  }, [chat]);
+  const shown = PRESENCE[chat.presence.value];
+  const away = chat.presence.value === "offline";
+  return (
+    <Card
+      title={`Chat with ${name}`}
+      class="chat"
+      aside={
+        <div class="row">
+          <span class={`badge ${shown.tone}`} role="status" aria-label="Connection of the chat">
+            {shown.words}
+          </span>
+          <button class="button" type="button" disabled={!may("write")} onClick={() => (away ? chat.goOnline() : chat.goOffline())}>
+            {away ? "Go online" : "Go offline"}
+          </button>
+        </div>
+      }
+    >
+      {!may("write") && <p class="notice">To speak for a user, a key needs the scope write.</p>}
+      {chat.problem.value && <ProblemNotice problem={chat.problem.value} />}
+      <Log chat={chat} name={name} agent={agent} />
+      <Composer chat={chat} agent={agent} name={name} />
+      <p class="quiet number">
+        {chat.acked.value ? `Everything up to message ${chat.acked.value} is acknowledged.` : "Nothing to acknowledge yet."}
+        {away && " What fires now waits until you are online again."}
+      </p>
+    </Card>
+  );
+}
+
+function Log({ chat, name, agent }: { chat: Chat; name: string; agent: string }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const entries = chat.entries.value;
+  const answering = chat.waiting.value.some((one) => one.agent === agent);
+  useEffect(() => {
+    if (box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [entries.length, answering]);
+  return (
+    <div class="chat-log" role="log" aria-label="Messages" tabIndex={0} ref={box}>
+      {entries.length === 0 && <p class="muted chat-hint">Say something, or take one of these:</p>}
+      {entries.length === 0 &&
+        TO_BEGIN_WITH.map((words) => (
+          <button key={words} class="chip" type="button" disabled={chat.presence.value !== "online"} onClick={() => chat.say(agent, words)}>
+            {words}
+          </button>
+        ))}
+      {entries.map((entry) => (
+        <Said key={entry.key} entry={entry} />
+      ))}
+      {answering && <p class="muted chat-answering">{name} is answering…</p>}
+    </div>
+  );
+}
+
+function Said({ entry }: { entry: Entry }): JSX.Element {
+  if (entry.kind === "notice") return <p class="chat-notice">{entry.text}</p>;
+  const mine = entry.kind === "mine";
+  return (
+    <div class={`said ${mine ? "mine" : "theirs"}`}>
+      <div class="bubble">
+        {entry.kind === "canvas" ? (
+          <>
+            <span class="quiet">Canvas command</span>
+            <pre tabIndex={0}>{JSON.stringify(entry.command, null, 2)}</pre>
+          </>
+        ) : (
+          entry.text
+        )}
+      </div>
+      <div class="quiet said-about">
+        {mine ? "you" : entry.agent}
+        {!mine && entry.schedule && (
+          <>
+            {" "}
+            <a class="badge accent" href={`/endpoints/${encodeURIComponent(entry.schedule)}`} title={entry.schedule}>
+              scheduled
+            </a>
+          </>
+        )}
+        {", "}
+        <time dateTime={new Date(entry.at).toISOString()} title={fullTime(entry.at)}>
+          {clockTime(entry.at)}
+        </time>
+        {!mine && <span class="number">, message {entry.seq}</span>}
+      </div>
+      {mine && entry.refused && (
+        <p class="notice bad" role="alert">
+          {entry.refused}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Composer({ chat, agent, name }: { chat: Chat; agent: string; name: string }): JSX.Element {
+  const text = useSignal("");
+  const input = useRef<HTMLTextAreaElement>(null);
+  const online = chat.presence.value === "online";
+  useShortcut("/", "Write a message", () => input.current?.focus());
+  function send(): void {
+    const words = text.value.trim();
+    if (!words || !online) return;
+    chat.say(agent, words);
+    text.value = "";
+  }
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <textarea
+        ref={input}
+        rows={1}
+        maxLength={LONGEST}
+        aria-label={`Message to ${name}`}
+        placeholder={online ? `Message to ${name}` : "You are offline"}
+        value={text.value}
+        onInput={(event) => (text.value = event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+          event.preventDefault();
+          send();
+        }}
+      />
+      <button class="button primary" type="submit" disabled={!online || !text.value.trim()}>
+        Send
+      </button>
+    </form>
+  );
+}

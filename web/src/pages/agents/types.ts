@@ -1,0 +1,54 @@
+/** What the operations about users, agents and schedules answer, and the frames of the socket. */
+
+export interface User {
+  id: string;
+  timezone: string | null;
+}
+
+export interface Agent {
+  id: string;
+  name: string;
+  instructions: string;
+  model: string | null;
+}
+
+export interface Schedule {
+  id: string;
+  user_id: string;
+  agent_id: string;
+  name: string;
+  prompt: string;
+  schedule_type: "one-shot" | "recurring";
+  run_at: string | null;
+  cron_expression: string | null;
+  timezone: string;
+  next_run_at: string | null;
+  enabled: boolean;
+}
+
+export interface NewSchedule {
+  id: string;
+  name: string;
+  next_run_at: string | null;
+  next_fires: string[];
+}
+
+export interface Listed<Item> {
+  items: Item[];
+  next_cursor: string | null;
+}
+
+interface Owed {
+  id: string;
+  seq: number;
+  agent_id: string;
+  schedule_id: string | null;
+  at: string;
+}
+
+export type Frame =
+  | { type: "welcome"; user_id: string; last_seq: number }
+  | { type: "notification"; text: string; count: number }
+  | ({ type: "subtitle"; text: string } & Owed)
+  | ({ type: "canvas_command"; command: unknown } & Owed)
+  | { type: "error"; message_id?: string; problem: { detail?: string; title?: string } };

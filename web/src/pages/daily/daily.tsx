@@ -1,0 +1,131 @@
+/** Daily jobs: today's windows as they fill, who was missed, and how the days before went. */
+
+import type { JSX } from "preact";
+import { serverNow, tick, toldNow } from "../../lib/clock";
+import { useData } from "../../lib/data";
+import { compact, percent } from "../../lib/format";
+import { query, setQuery } from "../../lib/router";
+import { Card, Empty, Legend, Loading, ProblemNotice, When } from "../../ui/parts";
+import "./daily.css";
+import { History } from "./history";
+import { Misses } from "./misses";
+import type { Window, Windows } from "./types";
+import { Users } from "./users";
+import { DueMinutes, WindowsChart } from "./windows";
+
+const NEVER = (): boolean => false;
+const MOST_OPEN = 12;
+
+export default function DailyPage(): JSX.Element {
+  const date = query.value.get("date");
+  const data = useData<Windows>("/v1/daily/windows", { query: { date }, every: 3_000, when: NEVER });
+  const shown = data.value.value;
+  if (!shown) {
+    const problem = data.problem.value;
+    return problem ? <ProblemNotice problem={problem} retry={data.refresh} /> : <Loading what="the day" />;
+  }
+  toldNow(shown.now);
+  return (
+    <div class="stack daily">
+      {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
+      <ADay shown={shown} />
+      {shown.windows.length === 0 ? (
+        <Card title="Windows">
+          <Empty title={`Nobody is due on ${shown.date}`}>
+            <p>Each user has an hour before a due time of their own, in which a job is tried until it succeeds. Add a user to begin.</p>
+          </Empty>
+        </Card>
+      ) : (
+        <div class="daily-two">
+          <Card title="Verdicts by due time" aside="UTC">
+            <WindowsChart date={shown.date} windows={shown.windows} />
+            <Legend items={[{ class: "status-success", label: "served" }, { class: "status-running", label: "waiting" }, { class: "status-failure", label: "missed" }]} />
+          </Card>
+          <OpenNow windows={shown.windows} />
+        </div>
+      )}
+      <div class="daily-two">
+        {shown.windows.length > 0 && <DueMinutes windows={shown.windows} />}
+        <Misses key={shown.date} date={shown.date} missed={shown.counts.cutoff_reached} />
+      </div>
+      <div class="daily-two">
+        <History today={shown.now.slice(0, 10)} shown={shown.date} />
+        <Users />
+      </div>
+    </div>
+  );
+}
+
+function ADay({ shown }: { shown: Windows }): JSX.Element {
+  const { counts } = shown;
+  const decided = counts.success + counts.cutoff_reached;
+  const today = shown.now.slice(0, 10);
+  return (
+    <div class="stack">
+      <div class="row">
+        <label class="row day-choice">
+          <span>Day, by its cutoffs in UTC</span>
+          <input type="date" value={shown.date} onChange={(event) => setQuery({ date: event.currentTarget.value || null })} />
+        </label>
+        {shown.date !== today && (
+          <button class="button" type="button" onClick={() => setQuery({ date: null })}>
+            Today
+          </button>
+        )}
+      </div>
+      <dl class="day-figures">
+        <Figure name="Served" value={compact(counts.success)} />
+        <Figure name="Waiting" value={`${compact(shown.waiting)}${shown.waiting_until ? " and more" : ""}`} />
+        <Figure name="Missed" value={compact(counts.cutoff_reached)} tone={counts.cutoff_reached ? "bad" : ""} />
+        <Figure name="Missed while nobody ran" value={compact(counts.late)} tone={counts.late ? "warn" : ""} />
+        <Figure name="Success" value={decided ? percent(counts.success / decided) : "–"} />
+      </dl>
+    </div>
+  );
+}
+
+function Figure({ name, value, tone = "" }: { name: string; value: string; tone?: string }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd class={`number ${tone}`}>{value}</dd>
+    </div>
+  );
+}
+
+/** Windows that are open at this moment, the soonest cutoff first. */
+function OpenNow({ windows }: { windows: Window[] }): JSX.Element {
+  void tick.value;
+  const now = serverNow();
+  const open = windows.filter((one) => Date.parse(one.opens_at) <= now && now < Date.parse(one.cutoff));
+  return (
+    <Card title="Open now" aside={open.length ? `${open.length} due times` : ""}>
+      {open.length === 0 && <p class="muted">No window is open at this moment.</p>}
+      <ul class="open-windows">
+        {open.slice(0, MOST_OPEN).map((one) => (
+          <Filling key={one.due_time} window={one} />
+        ))}
+      </ul>
+      {open.length > MOST_OPEN && <p class="quiet">and {open.length - MOST_OPEN} more, later</p>}
+    </Card>
+  );
+}
+
+function Filling({ window }: { window: Window }): JSX.Element {
+  const all = window.waiting === null ? null : window.success + window.cutoff_reached + window.waiting;
+  return (
+    <li>
+      <div class="row spread">
+        <span class="number">{window.due_time}</span>
+        <span class="quiet">
+          cutoff <When at={window.cutoff} />
+        </span>
+        <span class="number">
+          {compact(window.success)}
+          {all !== null && <span class="muted"> of {compact(all)} served</span>}
+        </span>
+      </div>
+      {all !== null && <progress max={all} value={window.success} aria-label={`Due at ${window.due_time}: ${window.success} of ${all} served`} />}
+    </li>
+  );
+}

@@ -1,0 +1,70 @@
+/** Who was not served on a day, and why. */
+
+import { useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { Problem, ask } from "../../lib/api";
+import { useData } from "../../lib/data";
+import { clockTime, compact, fullTime } from "../../lib/format";
+import { Card, Loading, ProblemNotice } from "../../ui/parts";
+import { toast } from "../../ui/toast";
+import { CAUSES, type Listed, type Verdict } from "./types";
+
+const PAGE = 50;
+
+export function Misses({ date, missed }: { date: string; missed: number }): JSX.Element {
+  const data = useData<Listed<Verdict>>("/v1/daily/misses", { query: { date, limit: PAGE }, every: 5_000, when: () => false });
+  const later = useSignal<Listed<Verdict> | null>(null);
+  const told = data.value.value;
+  const items = [...(told?.items ?? []), ...(later.value?.items ?? [])];
+  const cursor = later.value ? later.value.next_cursor : told?.next_cursor;
+  async function more(): Promise<void> {
+    try {
+      const page = await ask<Listed<Verdict>>("GET", "/v1/daily/misses", { query: { date, limit: PAGE, cursor } });
+      later.value = { items: [...(later.value?.items ?? []), ...page.items], next_cursor: page.next_cursor };
+    } catch (error) {
+      toast(error instanceof Problem ? error.message : String(error), { bad: true });
+    }
+  }
+  return (
+    <Card title="Missed" aside={missed ? `${compact(missed)} on ${date}` : ""} class="misses">
+      {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
+      {!told && !data.problem.value && <Loading what="misses" />}
+      {told && items.length === 0 && <p class="muted">Nobody was missed on {date}.</p>}
+      {items.length > 0 && (
+        <div class="scrolled" tabIndex={0} role="region" aria-label="Misses">
+          <table class="plain-table">
+            <thead>
+              <tr>
+                <th scope="col">User</th>
+                <th scope="col">Due</th>
+                <th scope="col">Decided</th>
+                <th scope="col">Why</th>
+              </tr>
+            </thead>
+            <tbody>
+              {items.map((one) => (
+                <tr key={one.user_id}>
+                  <th scope="row" class="break">
+                    {one.user_id}
+                  </th>
+                  <td class="number">{one.due_time}</td>
+                  <td class="number">
+                    <time dateTime={one.decided_at} title={fullTime(one.decided_at)}>
+                      {clockTime(one.decided_at)}
+                    </time>
+                  </td>
+                  <td>{one.late ? `late: ${CAUSES[one.cause ?? ""] ?? one.cause ?? "nobody was there"}` : "no success in time"}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {cursor && (
+        <button class="button plain" type="button" onClick={() => void more()}>
+          Show more
+        </button>
+      )}
+    </Card>
+  );
+}

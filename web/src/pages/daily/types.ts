@@ -1,0 +1,61 @@
+/** What the operations about daily jobs answer. */
+
+export interface Counts {
+  success: number;
+  cutoff_reached: number;
+  late: number;
+}
+
+export interface Window extends Counts {
+  due_time: string;
+  opens_at: string;
+  cutoff: string;
+  waiting: number | null;
+}
+
+export interface Windows {
+  now: string;
+  date: string;
+  counts: Counts;
+  waiting: number;
+  waiting_until: string | null;
+  windows: Window[];
+}
+
+export interface Day extends Counts {
+  date: string;
+}
+
+export interface Verdict {
+  user_id: string;
+  service_date: string;
+  status: string;
+  due_time: string;
+  decided_at: string;
+  late: boolean;
+  cause: string | null;
+}
+
+export interface DailyUser {
+  user_id: string;
+  due_time: string;
+  next_date: string;
+  next_opens_at: string;
+  next_cutoff: string;
+  changes: { from_date: string; due_time: string }[];
+  last_date: string | null;
+  status: string | null;
+}
+
+export interface Listed<Item> {
+  items: Item[];
+  next_cursor: string | null;
+}
+
+/** Why nobody was there at a cutoff. */
+export const CAUSES: Record<string, string> = {
+  down: "nobody was running",
+  stalled: "the runner stood still",
+  clock: "the clock could not be trusted",
+  store: "the database was away",
+};

@@ -1,0 +1,126 @@
+/** The windows of a day: drawn, and told one by one. */
+
+import { useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import uPlot from "uplot";
+import { serverNow, tick } from "../../lib/clock";
+import { compact, distance } from "../../lib/format";
+import { color } from "../../lib/theme";
+import { Chart, axes, bars, stacked } from "../../ui/chart";
+import { Card } from "../../ui/parts";
+import type { Window } from "./types";
+
+const SHOWN = 30;
+const QUARTER = 900;
+const A_DAY = 86_400;
+
+interface Bar {
+  at: number;
+  success: number;
+  waiting: number;
+  missed: number;
+}
+
+/** The whole day in quarters of an hour. */
+function barsOf(date: string, windows: Window[]): Bar[] {
+  const begin = Date.parse(`${date}T00:00:00Z`) / 1_000;
+  const drawn = Array.from({ length: A_DAY / QUARTER }, (_, place) => ({ at: begin + place * QUARTER, success: 0, waiting: 0, missed: 0 }));
+  for (const one of windows) {
+    const bar = drawn[Math.floor((Date.parse(one.cutoff) / 1_000 - begin) / QUARTER)];
+    if (!bar) continue;
+    bar.success += one.success;
+    bar.waiting += one.waiting ?? 0;
+    bar.missed += one.cutoff_reached;
+  }
+  return drawn;
+}
+
+function inUtc(seconds: number): string {
+  return new Date(seconds * 1_000).toISOString().slice(11, 16);
+}
+
+export function WindowsChart({ date, windows }: { date: string; windows: Window[] }): JSX.Element {
+  const drawn = useMemo(() => barsOf(date, windows), [date, windows]);
+  const data = useMemo(
+    () =>
+      stacked(
+        drawn.map((bar) => bar.at),
+        [drawn.map((bar) => bar.success), drawn.map((bar) => bar.waiting), drawn.map((bar) => bar.missed)],
+      ),
+    [drawn],
+  );
+  const served = windows.reduce((sum, one) => sum + one.success, 0);
+  const missed = windows.reduce((sum, one) => sum + one.cutoff_reached, 0);
+  return (
+    <Chart
+      label={`Verdicts by due time: ${compact(served)} served, ${compact(missed)} missed, over ${windows.length} due times`}
+      data={data}
+      options={() => {
+        const [x, y] = axes(compact);
+        return {
+          legend: { show: false },
+          cursor: { show: false },
+          tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC"),
+          scales: { y: { range: (_, __, most) => [0, Math.max(most || 0, 1) * 1.08] } },
+          axes: [{ ...x, values: (_, splits) => splits.map(inUtc) }, { ...y }],
+          series: [{}, filled("--failure"), filled("--running"), filled("--success")],
+        };
+      }}
+    />
+  );
+}
+
+function filled(name: string): uPlot.Series {
+  return { fill: color(name), stroke: color(name), width: 0, paths: bars, points: { show: false } };
+}
+
+export function DueMinutes({ windows }: { windows: Window[] }): JSX.Element {
+  const more = useSignal(false);
+  void tick.value;
+  const now = serverNow();
+  const ahead = windows.findIndex((one) => Date.parse(one.cutoff) > now);
+  const first = more.value ? 0 : Math.max(0, (ahead < 0 ? windows.length : ahead) - SHOWN / 2);
+  const shown = more.value ? windows : windows.slice(first, first + SHOWN);
+  return (
+    <Card title="Due times" aside={`${windows.length} in all`}>
+      <div class="scrolled" tabIndex={0} role="region" aria-label="Verdicts by due time">
+        <table class="plain-table">
+          <thead>
+            <tr>
+              <th scope="col">Due</th>
+              <th scope="col">Window</th>
+              <th scope="col">Served</th>
+              <th scope="col">Waiting</th>
+              <th scope="col">Missed</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((one) => (
+              <tr key={one.due_time}>
+                <th scope="row" class="number">
+                  {one.due_time}
+                </th>
+                <td>{state(one, now)}</td>
+                <td class="number">{compact(one.success)}</td>
+                <td class="number">{one.waiting === null ? "not counted" : compact(one.waiting)}</td>
+                <td class="number">{one.cutoff_reached ? <span class="badge bad">{compact(one.cutoff_reached)}</span> : 0}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {shown.length < windows.length && (
+        <button class="button plain" type="button" onClick={() => (more.value = true)}>
+          Show all {windows.length}
+        </button>
+      )}
+    </Card>
+  );
+}
+
+function state(window: Window, now: number): string {
+  if (now < Date.parse(window.opens_at)) return `opens ${distance(window.opens_at, now)}`;
+  if (now < Date.parse(window.cutoff)) return `open, cutoff ${distance(window.cutoff, now)}`;
+  return window.waiting ? "over, verdicts to come" : "over";
+}

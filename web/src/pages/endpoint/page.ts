@@ -1,0 +1,7 @@
+import type { Page } from "../page";
+
+export const page: Page = {
+  path: "/endpoints/:id",
+  title: "Endpoint",
+  load: () => import("./endpoint"),
+};

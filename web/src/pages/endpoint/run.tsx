@@ -1,0 +1,126 @@
+/** One run in every detail: what caused it, what was asked, what came back. */
+
+import type { JSX } from "preact";
+import { useData } from "../../lib/data";
+import { fullTime, span } from "../../lib/format";
+import { Card, Loading, ProblemNotice, Source, Status } from "../../ui/parts";
+import { began } from "./scales";
+import { spellWords } from "./timeline";
+import type { Endpoint, Point, Run, Spell } from "./types";
+
+interface Props {
+  id: string;
+  endpoint: Endpoint;
+  spells: Spell[];
+  onClose: () => void;
+}
+
+export function RunDetails({ id, endpoint, spells, onClose }: Props): JSX.Element {
+  const data = useData<Run>(`/v1/runs/${encodeURIComponent(id)}`, { when: (change) => change.endpoints.has(endpoint.id), every: 60_000 });
+  const run = data.value.value;
+  const problem = data.problem.value;
+  return (
+    <Card
+      title="Run"
+      class="run-details"
+      aside={
+        <button class="button plain" type="button" onClick={onClose}>
+          Close
+        </button>
+      }
+    >
+      {problem && <ProblemNotice problem={problem} retry={data.refresh} />}
+      {!run && !problem && <Loading what="the run" />}
+      {run && <Details run={run} endpoint={endpoint} spells={spells} />}
+    </Card>
+  );
+}
+
+function Details({ run, endpoint, spells }: { run: Run; endpoint: Endpoint; spells: Spell[] }): JSX.Element {
+  return (
+    <div class="stack">
+      <dl class="facts">
+        <Fact name="Status">
+          <Status status={run.status} />
+        </Fact>
+        <Fact name="Why then">
+          <Source source={run.source} />
+        </Fact>
+        <Fact name="Due">{fullTime(run.due_at)}</Fact>
+        <Fact name="Started">{run.started_at ? `${fullTime(run.started_at)}, ${span(run.late_ms)} late` : "never"}</Fact>
+        <Fact name="Took">{span(run.duration_ms)}</Fact>
+        <Fact name="Attempt">
+          {run.attempt}
+          {!run.verdict && run.status ? ", not the last word on its slot" : ""}
+          {run.coalesced > 0 ? `, stands for ${run.coalesced} more slots` : ""}
+        </Fact>
+      </dl>
+      <p>{because(run, spells, endpoint)}</p>
+      {run.reason && <p class="muted">{run.reason}</p>}
+      {run.error && (
+        <div>
+          <h3>Error</h3>
+          <pre class="text bad">{run.error}</pre>
+        </div>
+      )}
+      <div class="exchange">
+        <div>
+          <h3>Request, as it is defined now</h3>
+          <pre class="text" tabIndex={0}>{request(endpoint)}</pre>
+        </div>
+        <div>
+          <h3>Response</h3>
+          <pre class="text" tabIndex={0}>{run.response === null ? "Nothing was recorded." : pretty(run.response)}</pre>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+export function Fact({ name, children }: { name: string; children: preact.ComponentChildren }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+const BECAUSE: Record<string, string> = {
+  "baseline-cron": "Its cron line named this moment.",
+  "baseline-interval": "It was one baseline interval after the run before.",
+  "baseline-once": "It was the moment it was made for.",
+  "ai-interval": "An interval hint set its pace.",
+  "ai-oneshot": "A one-shot hint asked for this moment.",
+  "clamped-min": "Its guard allowed no sooner run.",
+  "clamped-max": "Its guard allowed no later run.",
+  paused: "A pause ended then.",
+  first: "It was created to start at once.",
+  manual: "Somebody asked for a run.",
+  resume: "It was resumed, and planned anew.",
+  retry: "The attempt before failed, and was tried again.",
+  quota: "The quota opened then.",
+};
+
+/** Why a run came when it did, with the reason and the origin of the hint that held then. */
+function because(run: Point, spells: Spell[], endpoint: Endpoint): string {
+  const sentence = BECAUSE[run.source] ?? `Its moment was set by ${run.source}.`;
+  const kinds = run.source === "ai-oneshot" ? ["one-shot"] : run.source === "paused" || run.source === "resume" ? ["pause"] : ["interval", "one-shot"];
+  const at = began(run);
+  const due = Date.parse(run.due_at);
+  const held = spells.findLast((one) => kinds.includes(one.kind) && Date.parse(one.begin) <= at && Date.parse(one.end) >= due - 1);
+  if (run.source.startsWith("baseline") || !held) return sentence;
+  return `${sentence} ${held.origin} asked for it (${spellWords(held)}), for ${endpoint.name}.`;
+}
+
+function request(endpoint: Endpoint): string {
+  const { kind, url, method, headers, body, ...rest } = endpoint.target;
+  if (kind !== "http") return pretty({ kind, ...rest });
+  const lines = [`${method ?? "GET"} ${url ?? ""}`, ...Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`)];
+  if (body !== null && body !== undefined) lines.push("", typeof body === "string" ? body : pretty(body));
+  return lines.join("\n");
+}
+
+function pretty(value: unknown): string {
+  return JSON.stringify(value, null, 2);
+}

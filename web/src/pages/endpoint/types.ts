@@ -1,0 +1,102 @@
+/** What the server answers about one endpoint. */
+
+import type { Baseline } from "../../lib/format";
+
+export interface Endpoint {
+  id: string;
+  job_id: string;
+  name: string;
+  description: string | null;
+  labels: Record<string, string>;
+  target: Target;
+  baseline: Baseline;
+  guard: { min_interval_ms?: number | null; max_interval_ms?: number | null };
+  hint_mode: "override" | "tighten";
+  enabled: boolean;
+  job_active: boolean;
+  interval_hint: { interval_ms: number; expires_at: string; reason: string | null } | null;
+  one_shot_hint: { at: string; expires_at: string; reason: string | null } | null;
+  paused_until: string | null;
+  pause_reason: string | null;
+  next_run_at: string | null;
+  next_source: string;
+  last_run_at: string | null;
+  running: boolean;
+  failure_count: number;
+}
+
+export interface Target {
+  kind: string;
+  url?: string;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: unknown;
+  [other: string]: unknown;
+}
+
+export interface Plan {
+  endpoint_id: string;
+  now: string;
+  next_run_at: string | null;
+  source: string;
+  opens_at: string | null;
+  gate: string | null;
+  governor: { next_run_at: string | null; source: string; candidates: { at: string; source: string }[] };
+  answer: string;
+}
+
+export interface Point {
+  id: string;
+  slot: string;
+  due_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  attempt: number;
+  source: string;
+  status: string | null;
+  duration_ms: number;
+  late_ms: number;
+  coalesced: number;
+  verdict: boolean;
+  error: string | null;
+  reason: string | null;
+}
+
+export interface Run extends Point {
+  endpoint_id: string;
+  claimed_at: string;
+  response: unknown;
+}
+
+export interface Spell {
+  kind: "interval" | "one-shot" | "pause";
+  begin: string;
+  end: string;
+  origin: string;
+  reason: string | null;
+  interval_ms: number | null;
+  at: string | null;
+}
+
+export interface Timeline {
+  endpoint_id: string;
+  now: string;
+  since: string;
+  until: string;
+  runs: Point[];
+  spells: Spell[];
+  next_run_at: string | null;
+  next_source: string;
+  complete: boolean;
+}
+
+export interface Foreseen {
+  at: string;
+  source: string;
+}
+
+export interface Preview {
+  before: { plan: Plan; runs: Foreseen[] };
+  after: { plan: Plan; runs: Foreseen[] };
+  changed: boolean;
+}

@@ -1,0 +1,54 @@
+/** Why the next run is when it is, and what it was chosen from. */
+
+import type { JSX } from "preact";
+import { fullTime } from "../../lib/format";
+import { Card, Source, When } from "../../ui/parts";
+import type { Plan } from "./types";
+
+export function Why({ plan }: { plan: Plan }): JSX.Element {
+  return (
+    <Card title="Why then?" aside={plan.next_run_at ? <>next run <When at={plan.next_run_at} /></> : "runs no more"}>
+      <div class="stack tight">
+        {plan.gate && <p class="notice">It does not run: {plan.gate}.</p>}
+        <p class="answer">{plan.answer}</p>
+        <Candidates plan={plan} />
+      </div>
+    </Card>
+  );
+}
+
+function Candidates({ plan }: { plan: Plan }): JSX.Element | null {
+  const { candidates, source, next_run_at: chosen } = plan.governor;
+  if (candidates.length === 0) return null;
+  return (
+    <table class="small-table candidates">
+      <caption>What the governor would choose now</caption>
+      <tbody>
+        {candidates.map((one) => (
+          <tr key={one.source}>
+            <th scope="row">
+              <Source source={one.source} />
+            </th>
+            <td title={fullTime(one.at)}>
+              <When at={one.at} />
+            </td>
+            <td>{one.source === source ? <span class="badge accent">chosen</span> : ""}</td>
+          </tr>
+        ))}
+        {!candidates.some((one) => one.source === source) && chosen && (
+          <tr>
+            <th scope="row">
+              <Source source={source} />
+            </th>
+            <td>
+              <When at={chosen} />
+            </td>
+            <td>
+              <span class="badge accent">chosen</span>
+            </td>
+          </tr>
+        )}
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,158 @@
+/** All endpoints: how often each runs now, why, when next, and how it fared. */
+
+import { computed, effect, signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { serverNow, tick } from "../../lib/clock";
+import { baseline, distance, fullTime, span } from "../../lib/format";
+import { useShortcut } from "../../lib/keys";
+import { query, setQuery } from "../../lib/router";
+import { Empty, Loading, ProblemNotice, Source } from "../../ui/parts";
+import { Spark } from "../../ui/spark";
+import { Table, sorted, type Column, type Order } from "../../ui/table";
+import "./endpoints.css";
+import { Rows, type Row } from "./rows";
+
+const A_MONTH = 30 * 86_400_000;
+const rows = new Rows();
+const searched = computed(() => (query.value.get("q") ?? "").trim().toLowerCase());
+const order = computed<Order | undefined>(() => {
+  const text = query.value.get("sort");
+  return text ? { key: text.replace(/^-/, ""), down: text.startsWith("-") } : undefined;
+});
+
+const COLUMNS: Column<Row>[] = [
+  { key: "name", title: "Name", width: "minmax(96px, 2fr)", by: (row) => row.name, phone: true, cell: (row) => <Name row={row} /> },
+  { key: "baseline", title: "Baseline", width: "minmax(90px, 1fr)", by: (row) => baseline(row.baseline), cell: (row) => <span class="quiet clip" title={baseline(row.baseline)}>{baseline(row.baseline)}</span> },
+  { key: "cadence", title: "Cadence now", width: "minmax(96px, 0.9fr)", by: (row) => row.cadence_ms ?? Infinity, cell: (row) => <Cadence row={row} /> },
+  { key: "source", title: "Source", width: "minmax(120px, 1fr)", by: (row) => row.next_source, cell: (row) => <Source source={row.next_source} /> },
+  { key: "next", title: "Next run", width: "minmax(88px, 0.9fr)", by: (row) => nextOf(row), phone: true, cell: (row) => <Next row={row} /> },
+  { key: "results", title: "Last results", width: "108px", by: (row) => badShare(row), phone: true, cell: (row) => <Spark results={row.results} /> },
+  { key: "hints", title: "Hints", width: "minmax(80px, 1.2fr)", by: (row) => (row.interval_hint ? 0 : row.one_shot_hint ? 1 : 2), cell: (row) => <Hints row={row} /> },
+];
+
+const shown = signal<Row[]>([]);
+effect(() => {
+  const wanted = searched.value;
+  const found = wanted ? rows.all.value.filter((row) => row.text.includes(wanted)) : rows.all.value;
+  shown.value = sorted(found, COLUMNS, order.value ?? { key: "name", down: false });
+});
+
+export default function EndpointsPage(): JSX.Element {
+  const search = useRef<HTMLInputElement>(null);
+  useEffect(() => rows.follow(), []);
+  useShortcut("/", "Search endpoints", () => search.current?.focus());
+  return (
+    <div class="stack endpoints">
+      <div class="row spread">
+        <label class="search">
+          <span class="visually-hidden">Search endpoints</span>
+          <input
+            ref={search}
+            type="search"
+            placeholder="Search by name, id, job, label, source"
+            value={query.value.get("q") ?? ""}
+            onInput={(event) => setQuery({ q: event.currentTarget.value })}
+          />
+        </label>
+        <span class="quiet number" role="status">
+          {shown.value.length === rows.all.value.length ? `${rows.all.value.length} endpoints` : `${shown.value.length} of ${rows.all.value.length}`}
+          {rows.loading.value && ", loading more…"}
+        </span>
+      </div>
+      <Body />
+    </div>
+  );
+}
+
+function Body(): JSX.Element {
+  const problem = rows.problem.value;
+  if (rows.all.value.length === 0) {
+    if (problem) return <ProblemNotice problem={problem} retry={() => rows.reload()} />;
+    if (rows.loading.value) return <Loading what="endpoints" />;
+    return (
+      <Empty title="There are no endpoints yet">
+        <p>An endpoint is one thing to run on a schedule. Create one with the API or the command line.</p>
+      </Empty>
+    );
+  }
+  if (shown.value.length === 0) return <Empty title="Nothing matches" />;
+  return (
+    <>
+      {problem && <ProblemNotice problem={problem} retry={() => rows.reload()} />}
+      <Table
+        label="Endpoints"
+        columns={COLUMNS}
+        rows={shown.value}
+        id={(row) => row.id}
+        order={order.value ?? { key: "name", down: false }}
+        onOrder={(next) => setQuery({ sort: `${next.down ? "-" : ""}${next.key}` })}
+        onSight={(seen) => (rows.inSight = seen.map((row) => row.id))}
+        href={(row) => `/endpoints/${encodeURIComponent(row.id)}`}
+      />
+    </>
+  );
+}
+
+function Name({ row }: { row: Row }): JSX.Element {
+  return (
+    <span class="endpoint-name">
+      <span class="clip">{row.name}</span>
+      <span class="quiet clip">{row.job_id}</span>
+    </span>
+  );
+}
+
+function Cadence({ row }: { row: Row }): JSX.Element {
+  const own = row.baseline.kind === "every" ? row.baseline.interval_ms : undefined;
+  if (row.cadence_ms === null) return <span class="quiet">as baseline</span>;
+  const changed = own !== undefined && own !== row.cadence_ms;
+  return (
+    <span class={changed ? "changed" : ""}>
+      {span(row.cadence_ms)}
+      {changed && <span class="quiet"> {row.cadence_ms < own ? "tighter" : "relaxed"}</span>}
+    </span>
+  );
+}
+
+function Next({ row }: { row: Row }): JSX.Element {
+  void tick.value;
+  if (row.running) return <span class="badge accent">running</span>;
+  if (!row.active) return <span class="quiet">switched off</span>;
+  if (row.paused_until) {
+    const soon = Date.parse(row.paused_until) - serverNow() < A_MONTH;
+    return (
+      <span class="badge warn number" title={`Paused until ${fullTime(row.paused_until)}. ${row.pause_reason ?? ""}`}>
+        {soon ? `resumes ${distance(row.paused_until, serverNow())}` : "paused"}
+      </span>
+    );
+  }
+  if (!row.next_run_at) return <span class="quiet">finished</span>;
+  return (
+    <time class="number" dateTime={row.next_run_at} title={fullTime(row.next_run_at)}>
+      {Date.parse(row.next_run_at) <= serverNow() ? "due" : distance(row.next_run_at, serverNow())}
+    </time>
+  );
+}
+
+function Hints({ row }: { row: Row }): JSX.Element | null {
+  const { interval_hint: interval, one_shot_hint: once } = row;
+  if (!interval && !once) return null;
+  const reason = interval?.reason ?? once?.reason ?? "";
+  return (
+    <span class="clip hint" title={reason}>
+      {interval && <span class="swatch source-hint" />}
+      {once && <span class="swatch source-one-shot" />}
+      <span class="clip">{reason || (interval ? `every ${span(interval.interval_ms)}` : "one-shot")}</span>
+    </span>
+  );
+}
+
+function nextOf(row: Row): number {
+  if (row.running) return -1;
+  return row.active && row.next_run_at ? Date.parse(row.next_run_at) : Infinity;
+}
+
+function badShare(row: Row): number {
+  return row.results.length ? row.results.filter((one) => one.status === "success").length / row.results.length : 2;
+}

@@ -1,0 +1,68 @@
+/** Coming in: by the one-time link, or with a key. */
+
+import { useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import icon from "../../icon.svg";
+import { Problem } from "../../lib/api";
+import { go } from "../../lib/router";
+import { enter } from "../../lib/session";
+import { Field, Form } from "../../ui/form";
+import { Loading, ProblemNotice } from "../../ui/parts";
+import "./login.css";
+
+/** Where somebody wanted to go before they had to come here. */
+function onward(): void {
+  if (location.pathname === "/login") go("/", { replace: true });
+}
+
+export function Login(): JSX.Element {
+  const code = useSignal(location.pathname === "/login" ? location.hash.slice(1) : "");
+  const problem = useSignal<Problem | undefined>(undefined);
+  useEffect(() => {
+    document.title = "Log in · Cadenza";
+    if (!code.value) return;
+    const given = code.value;
+    // The code works once; it does not stay in the address or in the history.
+    history.replaceState(null, "", "/login");
+    enter({ code: given }).then(onward, (error: unknown) => {
+      code.value = "";
+      problem.value = error instanceof Problem ? error : new Problem(0, "", String(error));
+    });
+  }, []);
+  return (
+    <main class="login">
+      <h1>
+        <img src={icon} alt="" />
+        Cadenza
+      </h1>
+      {code.value ? <Loading what="your session" /> : <WithKey problem={problem.value} />}
+    </main>
+  );
+}
+
+function WithKey({ problem }: { problem: Problem | undefined }): JSX.Element {
+  return (
+    <div class="card stack">
+      {problem && <ProblemNotice problem={problem} />}
+      <Form
+        submit="Log in"
+        busy="Logging in…"
+        fields={["key"]}
+        send={async (values) => {
+          await enter({ key: String(values.get("key") ?? "").trim() });
+          onward();
+        }}
+      >
+        {(told) => (
+          <Field label="Key" name="key" problem={told} help="It begins with cad_ and is kept nowhere in this browser.">
+            {(wiring) => <input {...wiring} type="password" autocomplete="off" spellcheck={false} required autofocus />}
+          </Field>
+        )}
+      </Form>
+      <p class="quiet">
+        <code>cadenza up</code> prints a link that logs you in without a key. It works once; start again for a new one.
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,24 @@
+/** What a page tells of itself. Each folder beside this file has a `page.ts` that exports one. */
+
+import type { ComponentType } from "preact";
+import type { IconName } from "../ui/icons";
+
+export interface PageProps {
+  /** The values of the `:parts` of its path. */
+  params: Record<string, string>;
+}
+
+export interface Page {
+  /** `/endpoints` or `/endpoints/:id`. The server knows the first part: see VIEWS in surfaces/dashboard/pages.py. */
+  path: string;
+  title: string;
+  /** Its place in the navigation; without it, other pages lead there. */
+  nav?: { icon: IconName; order: number; /** Behind `g`. */ key: string };
+  load: () => Promise<{ default: ComponentType<PageProps> }>;
+}
+
+const found = import.meta.glob<{ page: Page }>("./*/page.ts", { eager: true });
+export const pages: Page[] = Object.values(found).map((module) => module.page);
+export const inNavigation = pages
+  .filter((page) => page.nav)
+  .sort((one, other) => (one.nav?.order ?? 0) - (other.nav?.order ?? 0));

@@ -1,0 +1,137 @@
+/** The form of a rule; what the server cannot take is said at its field. */
+
+import { useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { ask, type Problem } from "../../lib/api";
+import { useData } from "../../lib/data";
+import { Amount, amount, inUnits } from "../../ui/amount";
+import { Field, Form } from "../../ui/form";
+import { toast } from "../../ui/toast";
+import type { Page, Rule, Step } from "./types";
+
+const TOOLS: Record<Step["tool"], string> = {
+  propose_interval: "Run every so often, for a while",
+  propose_next_time: "Run once, soon",
+  pause_until: "Pause",
+  wake: "Wake: resume, and run soon",
+  clear: "Clear the interval that was proposed",
+};
+const MINUTE = 60_000;
+type Values = Record<string, FormDataEntryValue>;
+
+export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => void }): JSX.Element {
+  const jobs = useData<Page<{ id: string; name: string }>>("/v1/jobs", { query: { limit: 200 }, when: () => false });
+  async function send(form: FormData): Promise<void> {
+    const values: Values = Object.fromEntries(form);
+    const words = {
+      name: values["name"],
+      when: values["when"],
+      then: step(values, "then"),
+      relax: step(values, "relax"),
+      cooldown_ms: amount(values, "cooldown") ?? 0,
+      once_per_incident: values["once"] === "on",
+    };
+    if (rule) await ask("PATCH", `/v1/rules/${encodeURIComponent(rule.id)}`, { body: words });
+    else await ask("POST", "/v1/rules", { body: { ...words, job_id: values["job_id"], ...(values["endpoint_id"] ? { endpoint_id: values["endpoint_id"] } : {}) } });
+    toast(rule ? "The rule is changed." : "The rule is written.");
+    onDone();
+  }
+  const fields = ["name", "when", "job_id", "endpoint_id", "cooldown_ms", ...["then", "relax"].flatMap((one) => [one, `${one}.intervalMs`, `${one}.nextRunInMs`, `${one}.pauseMs`, `${one}.ttlMinutes`, `${one}.endpoint`])];
+  return (
+    <Form send={send} fields={fields} submit={rule ? "Change" : "Write"}>
+      {(problem) => (
+        <>
+          <Field label="Name" name="name" problem={problem} help="The reason of all that it does.">
+            {(wiring) => <input {...wiring} defaultValue={rule?.name ?? ""} autoComplete="off" />}
+          </Field>
+          {!rule && (
+            <Field label="Job" name="job_id" problem={problem}>
+              {(wiring) => (
+                <select {...wiring}>
+                  {(jobs.value.value?.items ?? []).map((job) => (
+                    <option key={job.id} value={job.id}>
+                      {job.name}
+                    </option>
+                  ))}
+                </select>
+              )}
+            </Field>
+          )}
+          {!rule && (
+            <Field label="Endpoint" name="endpoint_id" problem={problem} help="Its id; if left out, each of the job.">
+              {(wiring) => <input {...wiring} autoComplete="off" />}
+            </Field>
+          )}
+          <Field label="When" name="when" problem={problem} help="A CEL expression over response, run, recent, siblings, endpoint and now.">
+            {(wiring) => <textarea {...wiring} class="mono" rows={3} spellcheck={false} defaultValue={rule?.when ?? ""} />}
+          </Field>
+          <StepFields title="Then" part="then" step={rule?.then ?? null} problem={problem} />
+          <StepFields title="When it no longer holds" part="relax" step={rule?.relax ?? null} problem={problem} optional />
+          <Amount label="Leave it alone afterwards for" name="cooldown" said="cooldown_ms" {...inUnits(rule?.cooldown_ms ?? 0)} problem={problem} />
+          <label class="check">
+            <input type="checkbox" name="once" defaultChecked={rule?.once_per_incident ?? false} /> Once in an incident
+          </label>
+          {rule && rule.escalate.length > 0 && <p class="quiet">Its {rule.escalate.length} escalations stay as they are.</p>}
+        </>
+      )}
+    </Form>
+  );
+}
+
+interface StepProps {
+  title: string;
+  part: "then" | "relax";
+  step: Step | null;
+  problem: Problem | undefined;
+  optional?: boolean;
+}
+
+function StepFields({ title, part, step: given, problem, optional }: StepProps): JSX.Element {
+  const tool = useSignal<string>(given?.tool ?? (optional ? "" : "propose_interval"));
+  const like = (ms: number | null | undefined, otherwise: number): { count: number; unit: string } => inUnits(ms ?? otherwise);
+  return (
+    <fieldset class="step">
+      <Field label={title} name={part} problem={problem}>
+        {(wiring) => (
+          <select {...wiring} name={`${part}-tool`} value={tool.value} onChange={(event) => (tool.value = event.currentTarget.value)}>
+            {optional && <option value="">Nothing</option>}
+            {Object.entries(TOOLS).map(([name, words]) => (
+              <option key={name} value={name}>
+                {words}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      {tool.value === "propose_interval" && (
+        <>
+          <Amount label={`${title}: every`} name={`${part}-interval`} said={`${part}.intervalMs`} {...like(given?.intervalMs, 30_000)} problem={problem} />
+          <Amount label={`${title}: for`} name={`${part}-ttl`} said={`${part}.ttlMinutes`} {...like((given?.ttlMinutes ?? 60) * MINUTE, 60 * MINUTE)} problem={problem} />
+        </>
+      )}
+      {(tool.value === "propose_next_time" || tool.value === "wake") && (
+        <Amount label={`${title}: after`} name={`${part}-in`} said={`${part}.nextRunInMs`} {...like(given?.nextRunInMs, 0)} problem={problem} />
+      )}
+      {tool.value === "pause_until" && <Amount label={`${title}: for, or 0 to resume`} name={`${part}-pause`} said={`${part}.pauseMs`} {...like(given?.pauseMs, 30 * MINUTE)} problem={problem} />}
+      {tool.value !== "" && (
+        <Field label={`${title}: whom`} name={`${part}.endpoint`} problem={problem} help="The name of an endpoint of the job; if left out, the one it looks at.">
+          {(wiring) => <input {...wiring} name={`${part}-endpoint`} defaultValue={given?.endpoint ?? ""} autoComplete="off" />}
+        </Field>
+      )}
+    </fieldset>
+  );
+}
+
+/** A step as the server takes it; null if there is none. */
+function step(values: Values, part: string): Record<string, unknown> | null {
+  const tool = String(values[`${part}-tool`] ?? "");
+  if (!tool) return null;
+  const whom = String(values[`${part}-endpoint`] ?? "").trim();
+  const own: Record<string, Record<string, unknown>> = {
+    propose_interval: { intervalMs: amount(values, `${part}-interval`), ttlMinutes: (amount(values, `${part}-ttl`) ?? 0) / MINUTE },
+    propose_next_time: { nextRunInMs: amount(values, `${part}-in`) },
+    wake: { nextRunInMs: amount(values, `${part}-in`) },
+    pause_until: { pauseMs: amount(values, `${part}-pause`) || null },
+  };
+  return { tool, ...own[tool], ...(whom ? { endpoint: whom } : {}) };
+}

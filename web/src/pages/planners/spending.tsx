@@ -1,0 +1,139 @@
+/** What planners cost, by day and by endpoint, and what learning has won. */
+
+import type { JSX } from "preact";
+import { useData } from "../../lib/data";
+import { compact, percent, span } from "../../lib/format";
+import { Card, Loading, ProblemNotice } from "../../ui/parts";
+import type { Learned, Page, Spending, Tokens } from "./types";
+
+const SLOWLY = { every: 30_000, atMost: 10_000 };
+const MOST = 12;
+const all = (tokens: Tokens): number => tokens.input + tokens.output;
+
+export function Costs(): JSX.Element {
+  const data = useData<Spending>("/v1/analyses/spending", { ...SLOWLY, query: { days: 7 } });
+  const told = data.value.value;
+  if (!told) return <Card title="Cost">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="the cost" />}</Card>;
+  const most = Math.max(...told.days.map((one) => all(one.tokens)), 1);
+  return (
+    <Card title="Cost" aside={`7 days, ${compact(all(told.tokens))} tokens${told.complete ? "" : " of the newest sittings"}`}>
+      {told.days.length === 0 ? (
+        <p class="muted">No planner has sat in these days.</p>
+      ) : (
+        <div class="costs">
+          <table class="small-table">
+            <caption>By day</caption>
+            <thead>
+              <tr>
+                <th scope="col">Day and planner</th>
+                <th scope="col">Sittings</th>
+                <th scope="col">Tokens</th>
+              </tr>
+            </thead>
+            <tbody>
+              {told.days.map((one) => (
+                <tr key={`${one.day} ${one.planner}`}>
+                  <th scope="row">
+                    {one.day} <span class="badge">{one.planner}</span>
+                  </th>
+                  <td class="number">{compact(one.sittings)}</td>
+                  <td class="number">
+                    {compact(all(one.tokens))}
+                    <div class="bar" style={{ width: `${(all(one.tokens) / most) * 100}%` }} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          <table class="small-table">
+            <caption>By endpoint, the dearest first</caption>
+            <thead>
+              <tr>
+                <th scope="col">Endpoint and planner</th>
+                <th scope="col">Sittings</th>
+                <th scope="col">Tokens</th>
+                <th scope="col">Each</th>
+              </tr>
+            </thead>
+            <tbody>
+              {told.endpoints.slice(0, MOST).map((one) => (
+                <tr key={`${one.endpoint_id} ${one.planner}`}>
+                  <th scope="row">
+                    <a href={`/endpoints/${encodeURIComponent(one.endpoint_id)}`}>{one.endpoint_id}</a> <span class="badge">{one.planner}</span>{" "}
+                    {one.failed > 0 && <span class="badge bad">{one.failed} failed</span>}
+                  </th>
+                  <td class="number">{compact(one.sittings)}</td>
+                  <td class="number">{compact(all(one.tokens))}</td>
+                  <td class="number">{compact(Math.round(all(one.tokens) / one.sittings))}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Card>
+  );
+}
+
+/** Changes weigh as often as they came. */
+function mean(rows: Learned[], value: (row: Learned) => number): number {
+  const changes = rows.reduce((sum, row) => sum + row.changes, 0);
+  return changes ? rows.reduce((sum, row) => sum + value(row) * row.changes, 0) / changes : 0;
+}
+
+export function Learning(): JSX.Element {
+  const data = useData<Page<Learned>>("/v1/learning", { ...SLOWLY, query: { limit: 200 } });
+  const told = data.value.value;
+  if (!told) return <Card title="Learning">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="what was learned" />}</Card>;
+  const rows = told.items.toSorted((one, other) => won(other) - won(one));
+  return (
+    <Card title="What learning wins" aside="how late changes are seen">
+      {rows.length === 0 ? (
+        <p class="muted">Nothing was learned yet. The learning planner needs runs of endpoints with an interval; in the shadow it only thinks.</p>
+      ) : (
+        <div class="stack tight">
+          <Summary rows={rows.filter((row) => row.learning === "shadow")} shadow />
+          <Summary rows={rows.filter((row) => row.learning === "on")} shadow={false} />
+          <table class="small-table learned">
+            <thead>
+              <tr>
+                <th scope="col">Endpoint</th>
+                <th scope="col">Changes</th>
+                <th scope="col">Without</th>
+                <th scope="col">With</th>
+                <th scope="col">Runs</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.slice(0, MOST).map((row) => (
+                <tr key={row.endpoint_id}>
+                  <th scope="row">
+                    <a href={`/endpoints/${encodeURIComponent(row.endpoint_id)}`}>{row.name}</a> <span class="badge">{row.learning}</span>
+                  </th>
+                  <td class="number">{compact(row.changes)}</td>
+                  <td class="number">{row.changes ? span(row.plain_delay_ms) : "–"}</td>
+                  <td class="number">{row.changes ? span(row.delay_ms) : "–"}</td>
+                  <td class="number">{percent(row.looks, 0)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Card>
+  );
+}
+
+const won = (row: Learned): number => (row.plain_delay_ms - row.delay_ms) * row.changes;
+
+function Summary({ rows, shadow }: { rows: Learned[]; shadow: boolean }): JSX.Element | null {
+  const changes = rows.reduce((sum, row) => sum + row.changes, 0);
+  if (!changes) return null;
+  const [would, were] = shadow ? ["would have been seen", "were seen"] : ["were seen", "would have been seen"];
+  return (
+    <p>
+      {shadow ? "In the shadow" : "Where it steers"}: {compact(changes)} changes {would} after <strong>{span(mean(rows, (row) => row.delay_ms))}</strong> on average with{" "}
+      {percent(mean(rows, (row) => row.looks), 0)} of the runs; without learning they {were} after <strong>{span(mean(rows, (row) => row.plain_delay_ms))}</strong>.
+    </p>
+  );
+}
