@@ -35,13 +35,41 @@ TABLES = (
     "secrets",
     "usage",
     "keys",
+    "sessions",
     "replies",
     "rates",
     "analyses",
     "looks",
     "notes",
     "rules",
+    "users",
+    "agents",
+    "conversations",
+    "conversation_messages",
+    "pending_messages",
+    "agent_usage",
+    "daily_users",
+    "daily_verdicts",
+    "daily_tallies",
+    "daily_gaps",
+    "slo_standings",
+    "alerts",
 )
+# To truncate a table makes new files for it and its indexes, so those that nobody wrote to are left alone.
+EMPTY_WHAT_IS_FILLED = f"""
+DO $$
+DECLARE
+    name text;
+    filled boolean;
+BEGIN
+    FOREACH name IN ARRAY '{{{",".join(TABLES)}}}'::text[] LOOP
+        EXECUTE format('SELECT EXISTS (SELECT FROM %I)', name) INTO filled;
+        IF filled THEN
+            EXECUTE format('TRUNCATE %I RESTART IDENTITY', name);
+        END IF;
+    END LOOP;
+END $$
+"""
 FAST = "-c fsync=off -c max_connections=60 -c shared_buffers=64MB"
 
 
@@ -109,7 +137,7 @@ class Databases:
 
     def clean(self) -> str:
         """A database with the schema and nothing in it, the same every time: quicker than a new one."""
-        self._execute(f"TRUNCATE {', '.join(TABLES)} RESTART IDENTITY", on=self._shared)
+        self._execute(EMPTY_WHAT_IS_FILLED, on=self._shared)
         return self._shared
 
     def new(self) -> str:
@@ -151,6 +179,9 @@ class Databases:
         asyncio.run(execute())
 
 
+STARTED = pytest.StashKey[dict[str, Databases]]()
+
+
 def on_database(url: str, name: str) -> str:
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
 
@@ -175,15 +206,15 @@ def servers() -> list[str]:
 
 
 @pytest.fixture(scope="session", params=servers())
-def databases(request: pytest.FixtureRequest) -> Iterator[Databases]:
+def databases(request: pytest.FixtureRequest) -> Databases:
     """Every kind of server, one after the other."""
-    yield from _databases(request.param)
+    return _databases(str(request.param), request.config)
 
 
 @pytest.fixture(scope="session")
-def newest_databases() -> Iterator[Databases]:
+def newest_databases(pytestconfig: pytest.Config) -> Databases:
     """One server, for tests that ask nothing of its version."""
-    yield from _databases(servers()[0])
+    return _databases(servers()[0], pytestconfig)
 
 
 @pytest.fixture
@@ -200,13 +231,18 @@ def cluster() -> Iterator[Cluster]:
     cluster.remove()
 
 
-def _databases(kind: str) -> Iterator[Databases]:
-    if NAMED:
-        yield Databases(NAMED)
-        return
+def _databases(kind: str, config: pytest.Config) -> Databases:
+    """One server of each kind for a whole process: a session's fixture is made anew by every importer."""
+    started = config.stash.setdefault(STARTED, {})
+    if kind not in started:
+        started[kind] = Databases(NAMED or _started(kind, config).url)
+    return started[kind]
+
+
+def _started(kind: str, config: pytest.Config) -> Cluster:
     cluster = Cluster((kind == "machine" and machine_programs()) or wheel_programs())
-    yield Databases(cluster.url)
-    cluster.remove()
+    config.add_cleanup(cluster.remove)
+    return cluster
 
 
 def _unprivileged(programs: Path) -> str | None:

@@ -44,6 +44,7 @@ class Recorder:
             api=self.worker,
             worker=self.worker,
             planner=self.worker,
+            daily=self.worker,
             mcp=self.mcp,
             migrate=self.migrate,
             doctor=self.doctor,

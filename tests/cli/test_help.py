@@ -26,6 +26,8 @@ FIRST = (
     "endpoints pause traffic --until 1h",
     "endpoints resume --job checkout",
     "rules create --job checkout --id slow --name s --when response.ok --then clear",
+    "users put ada --timezone UTC",
+    "agents put helper --name Helper",
 )
 EXPECTED = {
     "jobs create": 4,
@@ -33,10 +35,17 @@ EXPECTED = {
     "endpoints test": 1,
     "runs show": 3,
     "keys delete": 3,
+    "schedules delete": 3,
 }
-LAST = (("rules", "delete"), ("endpoints", "delete"), ("jobs", "delete"))
-TWICE = {"list_endpoint_runs"}
-"""`list_runs` with an endpoint is the same."""
+LAST = (
+    ("agents", "delete"),
+    ("users", "delete"),
+    ("rules", "delete"),
+    ("endpoints", "delete"),
+    ("jobs", "delete"),
+)
+TWICE = {"list_endpoint_runs", "get_simulation"}
+"""`list_runs` with an endpoint is the same; `cadenza sim` plays by itself."""
 
 
 def commands(app: App, *before: str) -> Iterator[tuple[tuple[str, ...], App]]:
@@ -93,8 +102,9 @@ def test_every_example_runs_and_every_operation_has_a_command(
     for words in FIRST:
         here.ok(*words.split())
     (tmp_path / "cadenza.yaml").write_text("version: 1\njobs: []\n")
+    (tmp_path / "users.csv").write_text("user_id,due_time\nada,07:30\n")
     monkeypatch.setattr("sys.stdin", StringIO("a value\n"))
-    left = [words for words in LEAVES if words[0] not in SERVE | ELSEWHERE | {"sim"}]
+    left = [words for words in LEAVES if words[0] not in SERVE | ELSEWHERE | {"sim"} and words != ("daily",)]
     for command in sorted(left, key=lambda words: words in LAST and LAST.index(words) + 1):
         spoken = " ".join(command)
         code, _, err = here.run(*example(LEAVES[command]))

@@ -185,6 +185,10 @@ def test_tenants_see_their_own_things_alone_and_keep_within_their_limits(here: D
         "min_interval_ms": 20_000,
         "runs_per_month": None,
         "planner_tokens_per_month": None,
+        "schedules_per_user": 50,
+        "schedule_min_interval_ms": 60_000,
+        "schedule_fires_per_day": 200,
+        "schedule_tokens_per_day": 200_000,
     }
     a_job(here, "mine")
     here.ok("jobs", "create", "--name", "theirs", "--id", "theirs", "--tenant", "acme")

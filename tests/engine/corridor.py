@@ -18,6 +18,7 @@ from cadenza.engine.steering import Steering, call_tool
 from cadenza.engine.sweeper import Sweeper
 from cadenza.testing import FakeClock, FakeDispatcher, FakeIds, FakeLog, FakeQuota, FakeTelemetry, an_endpoint
 from cadenza.testing.clock import NEW_YEAR
+from cadenza.testing.telemetry import Event
 
 MINUTE = 60_000
 TENANT = "default"
@@ -43,6 +44,11 @@ class Corridor:
         self.executor = Executor(dispatcher=self.dispatcher, quota=self._any(self.asked), clock=self.clock)
         run: dict[str, Any] = {"executor": self.executor, "telemetry": self.telemetry}
         self.scheduler = Scheduler(settings=SchedulerSettings(**settings), **run, **around)
+
+    @property
+    def told(self) -> list[Event]:
+        """What was told of runs, one by one."""
+        return [event for event in self.telemetry.events if event.name.startswith("sched.job.")]
 
     def _around(self) -> dict[str, Any]:
         return {"store": self.store, "clock": self.clock, "cron": self.cron, "log": self.log}

@@ -164,7 +164,7 @@ async def test_a_loop_cuts_short_what_hangs_and_goes_on() -> None:
     await corridor.add("even")
     corridor.dispatcher.on("odd", hang)
     async with Worker(corridor):
-        await until(lambda: len(corridor.telemetry.events) == 2)
+        await until(lambda: len(corridor.told) == 2)
     assert (await corridor.only_run("odd")).status is RunStatus.TIMEOUT
     assert (await corridor.only_run("even")).status is RunStatus.SUCCESS
 

@@ -24,7 +24,7 @@ async def test_many_that_end_together_are_settled_in_few_commits() -> None:
     corridor = by_hand(concurrency=MANY, claim_limit=MANY)
     await a_crowd(corridor, MANY)
     async with Worker(corridor):
-        assert len(corridor.telemetry.events) == MANY
+        assert len(corridor.told) == MANY
         assert corridor.store.calls["finalize"] <= 2
         assert corridor.store.calls["claim_due"] <= 3
         assert corridor.asked.calls["check"] == 1
@@ -35,7 +35,7 @@ async def test_what_ends_within_the_linger_is_settled_together() -> None:
     await a_crowd(corridor, MANY, takes_ms=4)
     async with Worker(corridor, linger_ms=5):
         await corridor.clock.advance(10)
-        assert len(corridor.telemetry.events) == MANY
+        assert len(corridor.told) == MANY
         assert corridor.store.calls["finalize"] <= 3
 
 
@@ -44,7 +44,7 @@ async def test_a_batch_is_no_larger_than_allowed() -> None:
     await a_crowd(corridor, MANY)
     async with Worker(corridor, batch=50):
         await corridor.clock.advance(10)
-        assert len(corridor.telemetry.events) == MANY
+        assert len(corridor.told) == MANY
         assert corridor.store.calls["finalize"] >= MANY / 50
 
 
@@ -128,7 +128,7 @@ async def test_in_real_time_two_workers_share_a_crowd() -> None:
         for corridor in (first, second):
             corridor.takes(5, f"endpoint-{number}")
     async with Worker(first), Worker(second):
-        await until(lambda: len(first.telemetry.events) + len(second.telemetry.events) == 100)
+        await until(lambda: len(first.told) + len(second.told) == 100)
     ran = Counter([*first.dispatcher.names(), *second.dispatcher.names()])
     assert set(ran.values()) == {1}
     assert len(ran) == 100

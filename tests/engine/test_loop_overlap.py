@@ -72,7 +72,7 @@ async def test_so_many_batches_are_settled_side_by_side_and_no_more(settlings: i
         assert (crowd.inside, crowd.most) == (settlings, settlings)
         await corridor.clock.advance(7_000)
         assert crowd.most == settlings
-        assert len(corridor.telemetry.events) == 12
+        assert len(corridor.told) == 12
     assert [run.status for n in range(12) for run in await corridor.runs(f"endpoint-{n}")] == ["success"] * 12
 
 
@@ -97,7 +97,7 @@ async def test_while_a_commit_is_under_way_what_ends_is_gathered() -> None:
     corridor.store.before["finalize"] = slowly(corridor, 1_000)
     async with Worker(corridor, linger_ms=5):
         await corridor.clock.advance(1_150)
-        assert (corridor.store.calls["finalize"], len(corridor.telemetry.events)) == (2, 6)
+        assert (corridor.store.calls["finalize"], len(corridor.told)) == (2, 6)
 
 
 async def test_what_is_claimed_ahead_is_gathered_and_never_late() -> None:

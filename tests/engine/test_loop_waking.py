@@ -79,7 +79,7 @@ async def test_in_real_time_an_endpoint_runs_at_its_moment_and_not_before() -> N
     corridor = in_real_time()
     endpoint = await corridor.add(in_ms=50)
     async with Worker(corridor, poll_ms=LONG):
-        await until(lambda: bool(corridor.telemetry.events))
+        await until(lambda: bool(corridor.told))
     run = await corridor.only_run()
     assert endpoint.next_run_at is not None
     assert run.started_at is not None

@@ -48,7 +48,7 @@ async def test_a_stubborn_run_that_ends_after_all_is_settled_once() -> None:
         await corridor.clock.advance(20_002)
         enough.set()
         await corridor.clock.advance(10)
-    assert len(corridor.telemetry.events) == 1
+    assert len(corridor.told) == 1
 
 
 async def test_a_stubborn_run_gives_in_to_a_timeout_without_harm_to_the_next() -> None:

@@ -7,7 +7,7 @@ from pydantic_ai.models import Model
 
 from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.planners.llm import LlmPlanner
-from cadenza.adapters.planners.llm_conversation import Limits
+from cadenza.adapters.planners.llm_talk import Limits
 from cadenza.adapters.quiet import NoLog
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.planning import Planning

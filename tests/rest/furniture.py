@@ -1,7 +1,7 @@
 """A tenant with one of everything."""
 
 from tests.rest.house import House
-from tests.rest.requests import A_RULE
+from tests.rest.requests import A_RULE, A_SCHEDULE
 
 from cadenza.testing.contracts.bench import Bench
 
@@ -17,4 +17,8 @@ async def furnished(house: House, tenant_id: str) -> dict[str, str]:
     assert (await house.ask("PUT /v1/secrets/SECRET", {"value": "x"}, by=tenant_id)).status == 204
     assert (await house.ask("POST /v1/rules", A_RULE, by=tenant_id)).status == 201
     made = await house.ask("POST /v1/keys", {"name": "other"}, by=tenant_id)
-    return {"run_id": run.id, "key_id": made.json()["id"]}
+    assert (await house.ask("PUT /v1/users/ada", {}, by=tenant_id)).status == 200
+    assert (await house.ask("PUT /v1/agents/helper", {"name": "Helper"}, by=tenant_id)).status == 200
+    assert (await house.ask("PUT /v1/daily/users/ada", {"due_time": "07:30"}, by=tenant_id)).status == 200
+    planned = await house.ask("POST /v1/schedules", A_SCHEDULE, by=tenant_id)
+    return {"run_id": run.id, "key_id": made.json()["id"], "schedule_id": planned.json()["id"]}

@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from cadenza.adapters.agents.offline import OfflineAgent
+from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.expressions import CelExpressions
 from cadenza.adapters.http.secret_keys import GivenKeys
@@ -16,16 +19,22 @@ from cadenza.adapters.mint import RandomMint
 from cadenza.adapters.quiet import NoQuota
 from cadenza.adapters.rates import SharedRates
 from cadenza.domain.access import Caller, Scope
+from cadenza.engine.conversing import Conversing
 from cadenza.engine.execution import Executor
 from cadenza.engine.steering import Steering
+from cadenza.engine.turn_taking import TurnTaking
+from cadenza.operations.agent_tools import AgentTools
 from cadenza.operations.desk import Supplies
 from cadenza.operations.keys import NewKeyView
 from cadenza.operations.office import Office
 from cadenza.ports.store import Store
+from cadenza.sim.playback import Playback
 from cadenza.surfaces.http.app import Manners, http_app
 from cadenza.testing import FakeClock, FakeLog
 from cadenza.testing.dispatcher import FakeDispatcher
 
+PLAYBACK = Playback()
+"""One for all houses: a scenario is played once."""
 SEALING_KEY = "A" * 43 + "="
 A_TARGET = {"kind": "http", "url": "https://example.com/health"}
 EVERY_MINUTE = {"kind": "every", "interval_ms": 60_000}
@@ -53,26 +62,26 @@ class House:
     """An office, the application in front of it, and keys to it."""
 
     def __init__(self, store: Store | None = None, *, per_minute: int = 600_000, **manners: Any) -> None:
-        self.clock = FakeClock()
+        self.clock = FakeClock(manual=True)  # What looks after sockets sleeps beside the requests.
         self.store = store or MemoryStore(TimeOrderedIds())
         self.log = FakeLog()
         self.dispatcher = FakeDispatcher()
         self.secrets = StoredSecrets(MemorySealed(), GivenKeys(SEALING_KEY))
         cron = CronsimCron()
-        self.office = Office(
-            Supplies(
-                store=self.store,
-                clock=self.clock,
-                cron=cron,
-                ids=TimeOrderedIds(),
-                mint=RandomMint(),
-                log=self.log,
-                executor=Executor(dispatcher=self.dispatcher, quota=NoQuota(), clock=self.clock),
-                secrets=self.secrets,
-                steering=Steering(store=self.store, clock=self.clock, cron=cron, log=self.log),
-                expressions=CelExpressions(),
-            )
+        supplies = Supplies(
+            store=self.store,
+            clock=self.clock,
+            cron=cron,
+            ids=TimeOrderedIds(),
+            mint=RandomMint(),
+            log=self.log,
+            executor=Executor(dispatcher=self.dispatcher, quota=NoQuota(), clock=self.clock),
+            secrets=self.secrets,
+            steering=Steering(store=self.store, clock=self.clock, cron=cron, log=self.log),
+            expressions=CelExpressions(),
+            simulations=PLAYBACK,
         )
+        self.office = Office(replace(supplies, conversing=agents(supplies)))
         rates = SharedRates(self.store, self.clock, per_minute=per_minute)
         self.app = http_app(self.office, Manners(version="1.2.3", **({"take": rates.take} | manners)))
         self._keys: dict[tuple[str, Scope], str] = {}
@@ -145,6 +154,19 @@ class House:
         assert (await self.ask("POST /v1/jobs", {"id": "job", "name": "job"}, by=tenant_id)).status == 201
         made = await self.ask("POST /v1/jobs/job/endpoints", AN_ENDPOINT, by=tenant_id)
         assert made.status == 201, made.body
+
+
+def agents(supplies: Supplies) -> Conversing:
+    """Offline agents, whose turns run out by the clock on the wall: here time stands still."""
+    turns = TurnTaking(store=supplies.store, clock=SystemClock(), ids=supplies.ids)
+    return Conversing(
+        store=supplies.store,
+        runtime=OfflineAgent(),
+        tools=AgentTools(Office(supplies)),
+        turns=turns,
+        clock=supplies.clock,
+        ids=supplies.ids,
+    )
 
 
 def _answered(sent: list[dict[str, Any]]) -> Answered:

@@ -120,12 +120,6 @@ async def test_nothing_else_of_the_wheel_is_served(house: House, name: str) -> N
     assert (await house.ask(f"GET /docs/{name}", by=None)).status == 404
 
 
-async def test_the_first_page_leads_to_the_documentation(house: House) -> None:
-    answer = await house.ask("GET /", by=None)
-    assert answer.status == 200
-    assert b'href="/docs"' in answer.body
-
-
 @pytest.mark.parametrize("path", ["/", "/docs", "/openapi.json", "/healthz", "/metrics"])
 async def test_pages_are_only_read(house: House, path: str) -> None:
     answer = await house.ask(f"POST {path}", by=None)

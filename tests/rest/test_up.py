@@ -68,7 +68,8 @@ async def test_the_first_start_shows_a_key_and_later_ones_do_not(
         assert first.end() == 0
         assert not any(key in line for line in first.lines)
     with running(tmp_path, UP, **settings) as second:
-        assert second.said == ""
+        assert "This is your first key" not in second.said
+        assert f"{second.address}/login#" in second.said
         async with second.caller(key) as caller:
             assert (await caller.ask("GET /v1/keys")).status == 200
 

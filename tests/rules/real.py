@@ -7,12 +7,8 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.rules.sale import apply_rules, unsteered_sale
-
 from cadenza.adapters.callables import CallableDispatcher
-from cadenza.adapters.expressions import CelExpressions
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.planners.rules import RulePlanner
 from cadenza.adapters.quiet import NoLog, NoTelemetry
 from cadenza.domain.analysis import Analysis
 from cadenza.domain.endpoint import EndpointKey
@@ -21,11 +17,12 @@ from cadenza.domain.steer import HintRecord
 from cadenza.engine.waiting import first_of
 from cadenza.ports.store import Store
 from cadenza.roots.demo import FlashSale
-from cadenza.roots.planner import Study, analyst
+from cadenza.roots.planner import Study, analyst, planners
 from cadenza.roots.settings import Settings
 from cadenza.roots.stores import open_store
 from cadenza.roots.worker import Workshop, worker
 from cadenza.sim.corrected import EVERYTHING, TENANT
+from cadenza.sim.flash_sale.scenario import unsteered_sale
 from cadenza.sim.world import END_S, START
 
 TICK = timedelta(milliseconds=600)
@@ -73,13 +70,13 @@ async def play_for_real(folder: Path) -> dict[str, Told]:
     log, clock = NoLog(), TickingClock()
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
-        sale = FlashSale(store=store, clock=clock, log=log, scenario=unsteered_sale())
+        sale = FlashSale(store=store, clock=clock, log=log)
         address = await stack.enter_async_context(sale.open(0))
-        await apply_rules(store)
         near = settings.model_copy(update={"allow_targets": (address,)})
         shop = Workshop(store=store, clock=clock, log=log, callables=CallableDispatcher())
         loop = await stack.enter_async_context(worker(near, shop))
-        thinking = analyst([RulePlanner(store, CelExpressions())], Study(store, clock, log, NoTelemetry()))
+        everybody = planners(Settings(llm_model=None), store)
+        thinking = analyst(everybody, Study(store, clock, log, NoTelemetry()))
         await first_of(loop.run(), thinking.run(), clock.run(START + timedelta(seconds=END_S)))
         return await _told(store)
 

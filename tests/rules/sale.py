@@ -1,6 +1,5 @@
 """The flash sale under its rules file."""
 
-from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -19,21 +18,11 @@ from cadenza.operations.office import Office
 from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store
 from cadenza.sim.corrected import TENANT
-from cadenza.sim.flash_sale.policies import Sale
-from cadenza.sim.flash_sale.scenario import flash_sale
-from cadenza.sim.scenario import Scenario
 from cadenza.testing.clock import FakeClock
 from cadenza.testing.dispatcher import FakeDispatcher
 from cadenza.testing.ids import FakeIds
 
 RULES = files("cadenza.sim.flash_sale").joinpath("rules.yaml").read_text()
-
-
-def unsteered_sale() -> Scenario[Sale]:
-    """The sale without a policy, and with actions that do not rest by themselves."""
-    scenario = flash_sale()
-    awake = tuple(replace(endpoint, rests=False) for endpoint in scenario.endpoints)
-    return replace(scenario, endpoints=awake, policies={})
 
 
 async def apply_rules(store: Store, document: dict[str, Any] | None = None) -> Any:

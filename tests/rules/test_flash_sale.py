@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import pytest
-from tests.rules.sale import under_rules, unsteered_sale
+from tests.rules.sale import under_rules
 
 from cadenza.domain.steer import HintKind, HintRecord
 from cadenza.ports.planner import Planner
@@ -13,7 +13,7 @@ from cadenza.sim.catalogue import play_corrected
 from cadenza.sim.checks import examine
 from cadenza.sim.corrected import TENANT
 from cadenza.sim.flash_sale.checks import CHECKS
-from cadenza.sim.flash_sale.scenario import flash_sale
+from cadenza.sim.flash_sale.scenario import flash_sale, unsteered_sale
 from cadenza.sim.planned import play_planned
 from cadenza.sim.recording import Recording
 

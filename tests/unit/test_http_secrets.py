@@ -25,7 +25,7 @@ PLACE = ("tenant", "name")
 OLD, NEW = bytes(32), bytes(range(32))
 
 
-@pytest.mark.parametrize("name", [*ENVIRONMENT.keys() - {"CADENZA_SECRET_TOKEN"}, "X", ""])
+@pytest.mark.parametrize("name", [*sorted(ENVIRONMENT.keys() - {"CADENZA_SECRET_TOKEN"}), "X", ""])
 async def test_the_environment_is_closed(name: str) -> None:
     with pytest.raises(NotFound):
         await EnvironmentSecrets(environment=ENVIRONMENT).reveal("tenant", f"env:{name}")

@@ -21,6 +21,7 @@ from cadenza.domain.target import CallableTarget, Json
 Function = Callable[..., Any]
 LARGEST_RESPONSE = 16_384
 DEFAULT_THREADS = 16
+SUCCESS, FAILURE = RunStatus.SUCCESS, RunStatus.FAILURE  # Python 3.11 is slow to find members.
 OPTIONAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -60,28 +61,33 @@ class CallableDispatcher:
         assert isinstance(target, CallableTarget), "only callable targets come here"
         registered = self._functions.get(target.function)
         if registered is None:
-            return Outcome(RunStatus.FAILURE, error=f"no function is registered as {target.function!r}")
+            return Outcome(FAILURE, error=f"no function is registered as {target.function!r}")
         began = loop.time()
-        outcome = await self._called(claim, registered)
-        return outcome._replace(duration_ms=max(0, round((loop.time() - began) * 1_000)))
+        error, response = await self._called(claim, registered)
+        duration_ms = max(0, round((loop.time() - began) * 1_000))
+        return Outcome(SUCCESS if error is None else FAILURE, duration_ms, error, response)
 
-    async def _called(self, claim: Claim, registered: Registered) -> Outcome:
+    async def _called(self, claim: Claim, registered: Registered) -> tuple[str | None, Json]:
+        """What went wrong, or the response."""
         try:
-            return Outcome(RunStatus.SUCCESS, response=as_response(await self._result(claim, registered)))
+            return None, as_response(await self._result(claim, registered))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            return Outcome(RunStatus.FAILURE, error="CancelledError: the function cancelled itself")
+            return "CancelledError: the function cancelled itself", None
         except Held as held:
-            return Outcome(RunStatus.FAILURE, error=str(held))
+            return str(held), None
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever a function does is its own failure
-            return Outcome(RunStatus.FAILURE, error=described(problem))
+            return described(problem), None
 
     async def _result(self, claim: Claim, registered: Registered) -> object:
-        arguments = (self._context(claim),) if registered.wants_context else ()
-        call = partial(registered.function, *arguments)
-        result = call() if registered.awaits else await self._threads.run(claim.key, call)
+        function, awaits, wants_context = registered
+        arguments = (self._context(claim),) if wants_context else ()
+        if awaits:
+            result = function(*arguments)
+        else:
+            result = await self._threads.run(claim.key, partial(function, *arguments))
         return await result if inspect.isawaitable(result) else result
 
 
@@ -176,6 +182,8 @@ def _examined(name: str, function: Function) -> Registered:
 
 def as_response(value: object) -> Json:
     """What is recorded of a result: itself, if it is JSON of a bearable size."""
+    if value is None:
+        return None
     try:
         encoded = orjson.dumps(value)
     except TypeError:

@@ -1,4 +1,4 @@
-"""The chair of the planners beside an SQLite file: a lock that ends with its process."""
+"""Chairs beside an SQLite file: locks that end with their process."""
 
 import asyncio
 import fcntl
@@ -15,9 +15,12 @@ AGAIN_S = 1.0
 class FileChair:
     """Whoever holds the lock on a file beside the database."""
 
-    def __init__(self, database: Path, log: Logger) -> None:
-        self._path = database.with_name(f"{database.name}-planner")
+    def __init__(
+        self, database: Path, log: Logger, *, name: str = "planner", does: str = "another process plans"
+    ) -> None:
+        self._path = database.with_name(f"{database.name}-{name}")
         self._log = log
+        self._does = does
 
     async def hold(self, work: Work) -> None:
         """Do work when nobody else does."""
@@ -29,7 +32,7 @@ class FileChair:
             waiting = False
             while not _locked(file.fileno()):
                 if not waiting:
-                    self._log.info("another process plans; this one waits for its turn")
+                    self._log.info(f"{self._does}; this one waits for its turn")
                 waiting = True
                 await asyncio.sleep(AGAIN_S)
             await work()

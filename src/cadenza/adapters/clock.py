@@ -2,6 +2,9 @@
 
 import asyncio
 from datetime import UTC, datetime
+from time import monotonic
+
+from cadenza.ports.clock import Clock
 
 
 class SystemClock:
@@ -31,3 +34,22 @@ class FastClock:
     async def sleep(self, span_ms: float) -> None:
         """Come back when that span has passed on this clock."""
         await asyncio.sleep(span_ms / 1_000 / self._speed)
+
+
+class ClockStopwatch:
+    """Steady time by a clock that nobody steps."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def elapsed_ms(self) -> float:
+        """Milliseconds since some moment in the past, always the same one."""
+        return self._clock.now().timestamp() * 1_000
+
+
+class SystemStopwatch:
+    """The machine's own steady time."""
+
+    def elapsed_ms(self) -> float:
+        """Milliseconds since some moment in the past, always the same one."""
+        return monotonic() * 1_000

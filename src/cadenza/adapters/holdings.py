@@ -108,3 +108,8 @@ def too_many_rules(most: int) -> NotAllowed:
 def too_many(most: int) -> NotAllowed:
     """The tenant has its number of endpoints."""
     return NotAllowed(f"There may be at most {most} endpoints: delete one, or ask for a higher limit.")
+
+
+def no_daily_user(user_id: str) -> NotFound:
+    """A refusal: nobody is served daily under this id."""
+    return NotFound(f"There is no daily user {user_id}.")

@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from cadenza.adapters.allowances import Account
-from cadenza.domain.tenant import month_of, next_month
+from cadenza.domain.alert import reached
+from cadenza.domain.tenant import Standing, month_of, next_month
 from cadenza.ports.clock import Clock
 from cadenza.ports.quota import QuotaAnswer, QuotaRequest
+from cadenza.ports.telemetry import QUOTA_SPENT, Telemetry
 from cadenza.ports.tenants import TenantStore
 
 TENANTS = 10_000
@@ -24,9 +26,10 @@ class CountedQuota:
     than what other processes allow before it is read again.
     """
 
-    def __init__(self, store: TenantStore, clock: Clock) -> None:
+    def __init__(self, store: TenantStore, clock: Clock, telemetry: Telemetry | None = None) -> None:
         self._store = store
         self._clock = clock
+        self._telemetry = telemetry
         self._accounts: OrderedDict[str, Account] = OrderedDict()
         self._reading = asyncio.Lock()
 
@@ -53,10 +56,20 @@ class CountedQuota:
     async def _read(self, stale: Collection[str], month: str, now: datetime) -> None:
         standings = await self._store.standings(stale, month) if stale else {}
         for tenant_id, standing in standings.items():
+            self._tell(tenant_id, standing, month)
             before = self._accounts.get(tenant_id)
             self._accounts[tenant_id] = (
                 Account(standing, month, now) if before is None else before.read(standing, month, now)
             )
+
+    def _tell(self, tenant_id: str, standing: Standing, month: str) -> None:
+        """Tell of limits that come near; whoever listens tells people once."""
+        if self._telemetry is None:
+            return
+        for resource, spent, limit in standing.levels():
+            if reached(spent, limit) is not None:
+                about = {"tenant_id": tenant_id, "resource": resource, "month": month}
+                self._telemetry.emit(QUOTA_SPENT, {"spent": spent, "limit": limit}, about)
 
     def _stale(self, tenant_ids: Iterable[str], month: str, now: datetime) -> list[str]:
         return [

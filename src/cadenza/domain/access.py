@@ -31,6 +31,8 @@ class ApiKey:
     scopes: frozenset[Scope] = field(default_factory=frozenset)
     created_at: datetime
     expires_at: datetime | None = None
+    user_id: str | None = None
+    """The user for whom alone it speaks; None for a key of the tenant itself."""
 
     def __post_init__(self) -> None:
         in_utc(self, "created_at", "expires_at")
@@ -40,12 +42,25 @@ class ApiKey:
         return self.expires_at is None or now < self.expires_at
 
 
+class Speaker(NamedTuple):
+    """For which user somebody speaks; and, if it is an agent, in which turn."""
+
+    user_id: str
+    agent_id: str | None = None
+    turn: str | None = None
+    fired: bool = False
+    """Whether a schedule started the turn, and not the user."""
+    may_schedule: bool = True
+
+
 class Caller(NamedTuple):
     """Whoever asks: in the name of which tenant, with which scopes, and as what it is recorded."""
 
     tenant_id: str
     scopes: frozenset[Scope]
     origin: str
+    speaker: Speaker | None = None
+    """Set for whoever speaks for one user alone."""
 
     def may(self, scope: Scope) -> bool:
         """Does one of its scopes include this one?"""

@@ -9,6 +9,7 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.target import JSON_PATH
 
 MOST_WATCHED = 16
+LEAST_RUNS, MOST_RUNS = 0.01, 3_600_000
 
 
 class Learning(StrEnum):
@@ -29,12 +30,25 @@ class Planning:
     """Whether `Retry-After` pauses it and `Cache-Control: max-age` sets its pace."""
     watch: tuple[str, ...] = ()
     """JSON paths in its response whose change is a change; if none, the whole response is."""
+    runs_per_hour: float | None = None
+    """What the learning planner may spend here, shared within the job; if None, what its baseline spends."""
 
     def __post_init__(self) -> None:
         if self.learning not in list(Learning):
             raise InvalidRequest(f"learning must be one of {', '.join(Learning)}.", "learning")
         object.__setattr__(self, "learning", Learning(self.learning))
         object.__setattr__(self, "watch", _watched(self.watch))
+        object.__setattr__(self, "runs_per_hour", _budget(self.runs_per_hour))
+
+
+def _budget(runs: Any) -> float | None:
+    if runs is None:
+        return None
+    if type(runs) not in (int, float) or not LEAST_RUNS <= runs <= MOST_RUNS:
+        raise InvalidRequest(
+            f"runs_per_hour must be a number from {LEAST_RUNS} to {MOST_RUNS}.", "runs_per_hour"
+        )
+    return float(runs)
 
 
 def _watched(paths: Any) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cadenza.domain.checks import iso
+from cadenza.domain.conversation import Turn
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.plan import Source
 from cadenza.domain.target import Json
@@ -32,6 +33,8 @@ class Outcome(NamedTuple):
     """Why a run was skipped or cancelled, in words."""
     opens_at: datetime | None = None
     """With a run skipped for its quota: when the quota opens."""
+    turn: Turn | None = None
+    """What an agent's turn leaves; it is committed with the run, and not at all if the lease is lost."""
 
 
 class Claim(NamedTuple):

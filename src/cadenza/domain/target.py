@@ -106,6 +106,10 @@ class PromptTarget:
     agent_id: str
     user_id: str
     prompt: str
+    may_schedule: bool = False
+    """Whether the turn that it starts may make schedules; those may then make none."""
+    request: str | None = None
+    """Stands for a turn and what was asked for in it, so that the same thing asked for twice is made once."""
 
 
 Target = HttpTarget | CallableTarget | PromptTarget
@@ -170,13 +174,14 @@ def _check_references(field: str, text: str) -> None:
 
 
 def _check_body(body: Any) -> None:
-    if (size := _json_size("body", body)) > LONGEST_BODY:
+    if (size := json_size("body", body)) > LONGEST_BODY:
         raise InvalidRequest(f"body has {size} bytes; at most {LONGEST_BODY} are taken.", "body")
     for text in texts(body):
         _check_references("body", text)
 
 
-def _json_size(field: str, value: Any) -> int:
+def json_size(field: str, value: Any) -> int:
+    """How many bytes a value has as JSON; InvalidRequest if not everybody could read it."""
     if not _is_json(value, DEEPEST_JSON):
         raise InvalidRequest(f"{field} must be JSON, at most {DEEPEST_JSON} levels deep.", field)
     try:
@@ -230,7 +235,7 @@ def _success_values(values: Any, path: str | None) -> tuple[Json, ...]:
     listed = _listed("success_values", values, most=MOST_LISTED)
     if listed and path is None:
         raise InvalidRequest("success_values need a success_path that leads to them.", "success_values")
-    if _json_size("success_values", list(listed)) > LONGEST_HEADER:
+    if json_size("success_values", list(listed)) > LONGEST_HEADER:
         raise InvalidRequest(f"success_values may have {LONGEST_HEADER} bytes.", "success_values")
     return listed
 

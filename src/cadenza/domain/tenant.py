@@ -11,21 +11,37 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.policy import Guard
 
 MOST = 2**53
+COUNTED = (
+    "endpoints",
+    "runs_per_month",
+    "planner_tokens_per_month",
+    "schedules_per_user",
+    "schedule_fires_per_day",
+    "schedule_tokens_per_day",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a tenant may have and spend; None is without limit."""
+    """How much a tenant may have and spend; None is without limit. Agents have limits from the start."""
 
     endpoints: int | None = None
     min_interval_ms: int | None = None
     runs_per_month: int | None = None
     planner_tokens_per_month: int | None = None
+    schedules_per_user: int | None = 50
+    """So many agent schedules of one user may be active."""
+    schedule_min_interval_ms: int | None = 60_000
+    schedule_fires_per_day: int | None = 200
+    """So often a day may the schedules of one user fire, all together."""
+    schedule_tokens_per_day: int | None = 200_000
+    """When one user's turns have spent so many tokens on a day, their schedules wait for the next."""
 
     def __post_init__(self) -> None:
-        if self.min_interval_ms is not None:
-            a_span("min_interval_ms", self.min_interval_ms)
-        for name in ("endpoints", "runs_per_month", "planner_tokens_per_month"):
+        for name in ("min_interval_ms", "schedule_min_interval_ms"):
+            if getattr(self, name) is not None:
+                a_span(name, getattr(self, name))
+        for name in COUNTED:
             if getattr(self, name) is not None:
                 a_count(name, getattr(self, name), least=0, most=MOST)
 
@@ -74,6 +90,14 @@ class Standing(NamedTuple):
 
     limits: Limits = NO_LIMITS
     spent: Spent = Spent()
+
+    def levels(self) -> list[tuple[str, int, int]]:
+        """What has a limit in a month: its name, what was spent of it, and the limit."""
+        found = [
+            ("runs", self.spent.runs, self.limits.runs_per_month),
+            ("planner_tokens", self.spent.planner_tokens, self.limits.planner_tokens_per_month),
+        ]
+        return [(name, spent, limit) for name, spent, limit in found if limit]
 
 
 def month_of(moment: datetime) -> str:

@@ -13,6 +13,7 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.quota import Quota, QuotaAnswer, QuotaRequest, Spending
 
+SUCCESS = RunStatus.SUCCESS  # Python 3.11 is slow to find members.
 SEEN = frozenset({RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT})
 """What a dispatcher may report; the other statuses are the scheduler's own words."""
 
@@ -30,6 +31,8 @@ class Executor:
         """What the quota says to each of these claims, asked in one batch; what misfired costs nothing."""
         now = self._clock.now()
         free = [misfired(claim, now) for claim in claims]
+        if claims and not any(free):
+            return await self._quota.check([_request(claim.endpoint.tenant_id) for claim in claims])
         paying = [claim for claim, costs_nothing in zip(claims, free, strict=True) if not costs_nothing]
         requests = [_request(claim.endpoint.tenant_id) for claim in paying]
         answers = iter(await self._quota.check(requests) if requests else [])
@@ -80,7 +83,9 @@ def _checked(outcome: object) -> Outcome:
         return Outcome(
             RunStatus.FAILURE, error=f"the dispatcher answered {type(outcome).__name__}, not an outcome"
         )
-    if outcome.status not in SEEN:
+    if outcome.opens_at is not None and outcome.status is RunStatus.SKIPPED:
+        return outcome  # It has a quota of its own, and waits for it.
+    if outcome.status is not SUCCESS and outcome.status not in SEEN:
         return Outcome(RunStatus.FAILURE, error=f"the dispatcher answered the status {outcome.status!r}")
     if type(outcome.status) is not RunStatus:
         outcome = outcome._replace(status=RunStatus(outcome.status))

@@ -74,8 +74,8 @@ class Flight:
 
     def take(self, claims: Iterable[Claim]) -> None:
         """Count claims among those whose leases are in use."""
-        for claim in claims:
-            self._held[claim.run_id] = claim
+        self._held.update((claim.run_id, claim) for claim in claims)
+        if self._held:
             self.empty.clear()
 
     def hold(self, claim: Claim, until: datetime) -> None:
@@ -91,8 +91,9 @@ class Flight:
 
     async def launch(self, claims: Sequence[Claim]) -> None:
         """Run claims whose moment has come; if the quota cannot be asked, give them back."""
-        for claim in claims:
-            self._starts_at.pop(claim.run_id, None)
+        if self._starts_at:
+            for claim in claims:
+                self._starts_at.pop(claim.run_id, None)
         self.take(claims)
         try:
             answers = await self._executor.admit(claims)

@@ -16,6 +16,7 @@ from cadenza.engine.scheduler import Scheduler
 from cadenza.engine.settling import RECOVERY_MS, Settling
 from cadenza.engine.starting import Starting
 from cadenza.engine.sweeper import Sweeper
+from cadenza.engine.telling import Round
 from cadenza.engine.waiting import all_of, first_of, survived
 from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger
@@ -141,17 +142,19 @@ class Loop:
         """Claim what is due, take it on, and rest until there may be more and room for it."""
         self._alive_at = self._clock.now()
         self._wake.clear()
+        began, claimed = self._time(), 0
         if limit := min(self._room, self._scheduler.settings.claim_limit):
-            await self._claim(limit)
+            claimed = await self._claim(limit)
+        self._tell((self._time() - began) * 1_000, claimed)
         if not self._can_claim:
             await self._rest()
 
-    async def _claim(self, limit: int) -> None:
+    async def _claim(self, limit: int) -> int:
         self._pace.claiming()
         claims = await self._scheduler.claim(limit)
         if self._stopped.is_set():
             self._starting.hold(claims)
-            return
+            return len(claims)
         await self._starting.take(claims)
         if self._wake.is_set():  # Who rang during the claim may have moved what it took.
             self._starting.ring()
@@ -159,6 +162,11 @@ class Loop:
             self._pace.learn(claims[-1].due_at)
         else:
             self._pace.left_by_a_claim(await self._store.next_due())
+        return len(claims)
+
+    def _tell(self, took_ms: float, claimed: int) -> None:
+        flight, most = self._flight, self._scheduler.settings.concurrency
+        self._scheduler.telling.went_round(Round(took_ms, claimed, len(flight), flight.running, most))
 
     async def _rest(self) -> None:
         """Sleep until there is something to claim, the bell, or the poll, whichever comes first."""
@@ -171,6 +179,11 @@ class Loop:
             moment = self._pace.next_claim if self._room else None
             sleeping = [] if moment is None else [self._clock.sleep(self._until(moment))]
             await first_of(self._news.wait(), *sleeping)
+
+    @staticmethod
+    def _time() -> float:
+        """How long a round takes is told in real seconds, also where a clock runs faster."""
+        return asyncio.get_running_loop().time()
 
     def _until(self, moment: datetime) -> float:
         return (moment - self._clock.now()) / milliseconds(1)
@@ -185,8 +198,8 @@ class Loop:
 
     def _settled(self, settled: Sequence[Settled]) -> None:
         if not self._pace.has_come:
-            for endpoint, _, _ in settled:
-                self._pace.learn(claimable_at(endpoint))
+            moments = (claimable_at(endpoint) for endpoint, _, _ in settled)
+            self._pace.learn(min((moment for moment in moments if moment is not None), default=None))
         self._look_up()
 
     def _look_up(self) -> None:

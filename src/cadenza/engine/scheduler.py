@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from cadenza.domain.checks import iso, milliseconds
+from cadenza.domain.checks import milliseconds
 from cadenza.domain.due import Cancel, Recheck, Start, Wait, recheck
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.settle import Settled
 from cadenza.engine.execution import Executor
 from cadenza.engine.settler import Settler
+from cadenza.engine.telling import Telling
 from cadenza.ports.clock import Clock
 from cadenza.ports.cron import Cron
 from cadenza.ports.log import Logger
@@ -63,7 +64,7 @@ class Scheduler:
         self._executor = executor
         self._clock = clock
         self._settler = Settler(clock=clock, cron=cron, log=log)
-        self._telemetry = telemetry
+        self.telling = Telling(telemetry, log)
         self._log = log
         self.settings = settings
 
@@ -73,7 +74,7 @@ class Scheduler:
         claims = await self.claim(self.settings.claim_limit)
         settled = await self.finalize(await self._execute(claims))
         took = (self._clock.now() - began) / milliseconds(1)
-        self._telemetry.emit("sched.tick.stop", {"duration_ms": took}, {"claimed": len(claims)})
+        self.telling.ticked(took, len(claims))
         return settled
 
     async def claim(self, limit: int) -> list[Claim]:
@@ -126,7 +127,7 @@ class Scheduler:
                 self._log.warning("a lease was lost before its run was settled", **_facts(completion))
                 continue
             settled.append(answer)
-            self._tell(answer, completion.claim.endpoint.failure_count)
+            self.telling.settled(answer, completion.claim.endpoint.failure_count)
         return settled
 
     async def _execute(self, claims: Sequence[Claim]) -> list[Completion]:
@@ -162,23 +163,6 @@ class Scheduler:
     async def _until(self, moment: datetime) -> None:
         await asyncio.sleep(0)  # What was launched begins before time moves on.
         await self._clock.sleep(max(0.0, (moment - self._clock.now()) / milliseconds(1)))
-
-    def _tell(self, settled: Settled, failures_before: int) -> None:
-        endpoint, run, _ = settled
-        if endpoint.failure_count and not failures_before:
-            facts = {"endpoint_id": endpoint.id, "run_id": run.id, "error": run.error}
-            self._log.warning("an endpoint has begun to fail", **facts)
-        elif failures_before and not endpoint.failure_count:
-            self._log.info("an endpoint is well again", endpoint_id=endpoint.id, failures=failures_before)
-        self._telemetry.emit(
-            "sched.job.stop", {"duration_ms": run.duration_ms}, {"result": run.status, "source": run.source}
-        )
-        if self._log.verbose:
-            moment = iso(endpoint.next_run_at) if endpoint.next_run_at else "never"
-            self._log.debug(f"[governor] {endpoint.id}: next={moment} source={endpoint.next_source}")
-            self._log.debug(
-                "run", run_id=run.id, endpoint_id=run.endpoint_id, status=run.status, late_ms=run.late_ms
-            )
 
 
 def _facts(completion: Completion) -> dict[str, object]:

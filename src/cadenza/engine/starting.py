@@ -50,11 +50,16 @@ class Starting:
 
     async def take(self, claims: Sequence[Claim]) -> None:
         """Launch what is due, and hold the rest until its moment, jitter included."""
-        now = self._clock.now()
-        started = [claim for claim in claims if claim.started_at is not None]
-        self.hold([claim for claim in claims if claim.started_at is None])
-        await self._flight.launch([claim for claim in started if self._starts_at(claim) <= now])
-        await self._hold_back([claim for claim in started if self._starts_at(claim) > now])
+        now, ready, held_back = self._clock.now(), list[Claim](), list[Claim]()
+        for claim in claims:
+            if claim.started_at is None:
+                self.hold([claim])
+            elif self._starts_at(claim) > now:
+                held_back.append(claim)
+            else:
+                ready.append(claim)
+        await self._flight.launch(ready)
+        await self._hold_back(held_back)
 
     def hold(self, claims: Iterable[Claim]) -> None:
         """Keep claims until their moments."""
@@ -102,7 +107,7 @@ class Starting:
         await self._flight.launch(self._flight.still(ready))
 
     def _starts_at(self, claim: Claim) -> datetime:
-        offset = offset_ms(claim, self._jitter_ms)
+        offset = offset_ms(claim, self._jitter_ms) if self._jitter_ms else 0
         return max(claim.due_at, claim.claimed_at) + milliseconds(offset) if offset else claim.due_at
 
     async def _rest(self) -> None:

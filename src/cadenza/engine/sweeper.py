@@ -8,6 +8,7 @@ from cadenza.domain.run import Run
 from cadenza.domain.settle import Settled
 from cadenza.domain.sweep import abandonment, tidy
 from cadenza.engine.settler import Settler
+from cadenza.engine.telling import Telling
 from cadenza.engine.waiting import survived
 from cadenza.ports.clock import Clock
 from cadenza.ports.cron import Cron
@@ -22,11 +23,20 @@ NAMED = 10
 class Sweeper:
     """Frees endpoints whose worker did not come back."""
 
-    def __init__(self, *, store: EndpointStore, clock: Clock, cron: Cron, log: Logger) -> None:
+    def __init__(
+        self,
+        *,
+        store: EndpointStore,
+        clock: Clock,
+        cron: Cron,
+        log: Logger,
+        telling: Telling | None = None,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._settler = Settler(clock=clock, cron=cron, log=log)
         self._log = log
+        self._telling = telling
 
     async def run(self, every_ms: float) -> None:
         """Sweep at once, and then every so often, until cancelled."""
@@ -54,6 +64,8 @@ class Sweeper:
             some = [settled.run.id for settled in abandoned[:NAMED]]
             self._log.warning("runs were abandoned by their worker", runs=len(abandoned), run_ids=some)
         for endpoint, run, _ in abandoned:
+            if self._telling is not None and endpoint.failure_count:
+                self._telling.fared(endpoint, run, endpoint.failure_count - 1)
             if self._log.verbose:
                 facts = {"endpoint_id": endpoint.id, "run_id": run.id, "slot": iso(run.slot)}
                 self._log.debug("a run was abandoned", **facts)

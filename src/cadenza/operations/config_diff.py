@@ -8,11 +8,12 @@ from typing import Any, Literal, NamedTuple
 
 from cadenza.domain.creation import DEFINED, created, redefined
 from cadenza.domain.endpoint import Endpoint, evolve
-from cadenza.domain.errors import NotAllowed
+from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.domain.governor import CronClock
 from cadenza.domain.job import Job
 from cadenza.domain.rules import DEFINED as OF_RULE
 from cadenza.domain.rules import Rule
+from cadenza.domain.schedule import AGENDA
 from cadenza.domain.steer import Amended
 from cadenza.operations.config_rules import WantedRule, changed_rule, check_rules, rules_gone
 from cadenza.operations.farewell import archived
@@ -151,6 +152,8 @@ def _endpoint(
     if before is None:
         new = created(endpoint, now=intent.now, cron=intent.cron)
         return Difference(Action.CREATE, "endpoint", new.id, None, new), Amended(new)
+    if before.job_id == AGENDA:
+        raise InvalidRequest(f"{before.id} is a schedule of a user: use another id.", "jobs")
     if before.archived:
         back = _revived(before, created(endpoint, now=intent.now, cron=intent.cron))
         return Difference(Action.REVIVE, "endpoint", back.id, before, back), Amended(back)
@@ -167,10 +170,11 @@ def _revived(before: Endpoint, planned: Endpoint) -> Endpoint:
 
 
 def _jobs_gone(estate: Estate, intent: Intent) -> list[Job]:
-    """Jobs that a file made, and that this one does not name."""
+    """Jobs that a file made, and that this one does not name; what users have planned stays."""
     if not intent.prune:
         return []
-    return [job for job in estate.jobs.values() if job.applied and job.id not in intent.jobs]
+    kept = {*intent.jobs, AGENDA}
+    return [job for job in estate.jobs.values() if job.applied and job.id not in kept]
 
 
 def _endpoints_gone(estate: Estate, intent: Intent) -> list[Endpoint]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.job import Job
 from cadenza.domain.rules import Rule
+from cadenza.domain.schedule import AGENDA
 from cadenza.operations.config_rule_shapes import RuleWords
 from cadenza.operations.config_shapes import ConfigEndpoint, ConfigJob
 from cadenza.operations.endpoints import PARTS
@@ -19,7 +20,8 @@ def exported(
 ) -> list[ConfigJob]:
     """Jobs with all that is theirs, in the order of their ids; jobs that nobody made have their id as name.
 
-    Rules about endpoints that are no longer there are left out: nobody could apply them.
+    Rules about endpoints that are no longer there are left out: nobody could apply them. So is
+    what users have planned, which is theirs to keep and to delete.
     """
     of_job: dict[str, list[Endpoint]] = defaultdict(list)
     for endpoint in endpoints:
@@ -32,7 +34,7 @@ def exported(
     known = {job.id: job for job in jobs}
     return [
         _job(known.get(id_) or Job(id=id_, name=id_), of_job[id_], rules_of[id_])
-        for id_ in sorted(known.keys() | {id_ for id_, found in of_job.items() if found})
+        for id_ in sorted({*known, *(id_ for id_, found in of_job.items() if found)} - {AGENDA})
     ]
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.job import Job
+from cadenza.domain.schedule import AGENDA
 from cadenza.domain.tenant import Limits
 from cadenza.operations.config_diff import Intent, WantedEndpoint, WantedJob
 from cadenza.operations.config_rules import WantedRule, made_rule, placed_rules
@@ -29,7 +30,8 @@ def intent_of(desk: Desk, document: ConfigDocument, *, limits: Limits, prune: bo
     made = [_made(desk, one, limits) for one in placed]
     spelt = placed_rules(document)
     rules = [made_rule(desk, one) for one in spelt]
-    faults = [*_repeated_jobs(document), *_repeated_endpoints(placed), *_too_many(placed)]
+    faults = [*_agenda(document), *_repeated_jobs(document), *_repeated_endpoints(placed)]
+    faults += _too_many(placed)
     faults += _repeated("rule", [(one.path, one.words.id) for one in spelt])
     faults += [fault for one in (*made, *rules) if isinstance(one, list) for fault in one]
     if faults:
@@ -95,6 +97,12 @@ def _endpoint(desk: Desk, job_id: str, words: ConfigEndpoint, parts: dict[str, A
         created_at=desk.supplies.clock.now(),
         **parts,
     )
+
+
+def _agenda(document: ConfigDocument) -> Iterator[Fault]:
+    for j, job in enumerate(document.jobs):
+        if job.id == AGENDA:
+            yield Fault(f"jobs.{j}.id", f"The job {AGENDA} holds what users have planned: use another id.")
 
 
 def _repeated_jobs(document: ConfigDocument) -> Iterator[Fault]:

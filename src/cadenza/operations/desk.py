@@ -1,9 +1,11 @@
 """What a handler has at hand while it serves one caller."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from cadenza.domain.access import Caller
 from cadenza.domain.endpoint import EndpointKey
+from cadenza.engine.conversing import Conversing
 from cadenza.engine.execution import Executor
 from cadenza.engine.steering import Steering
 from cadenza.operations.door import Door
@@ -14,6 +16,7 @@ from cadenza.ports.keys import Mint
 from cadenza.ports.log import Logger
 from cadenza.ports.rules import Expressions
 from cadenza.ports.secrets import SecretStore
+from cadenza.ports.simulations import Simulations
 from cadenza.ports.store import Store
 
 
@@ -34,6 +37,17 @@ class Supplies:
     expressions: Expressions
     """The language of rules."""
     door: Door = field(default_factory=Door)
+    wall: Clock | None = None
+    """The clock of people, where the scheduler's own runs faster."""
+
+    conversing: Conversing | None = None
+    """Lets agents answer, where there are any."""
+    simulations: Simulations | None = None
+    """Scenarios to look at, where there are any."""
+
+    def wall_now(self) -> datetime:
+        """What people's clocks show."""
+        return (self.wall or self.clock).now()
 
 
 @dataclass(frozen=True, slots=True)

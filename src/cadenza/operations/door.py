@@ -1,11 +1,12 @@
 """Callers who were let in lately, so that most requests look up no key."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple
 
-from cadenza.domain.access import ApiKey, Caller
+from cadenza.domain.access import ApiKey, Caller, Speaker
 
 REMEMBERED = timedelta(seconds=5)
 MOST = 10_000
@@ -39,26 +40,49 @@ class Door:
 
     def remember(self, token: str, key: ApiKey, *, now: datetime, turn: int) -> None:
         """Let whoever has this in for a while, unless a key was taken back since the turn it was read in."""
+        self.keep(token, caller_of(key), now=now, turn=turn, expires_at=key.expires_at)
+
+    def keep(
+        self, token: str, caller: Caller, *, now: datetime, turn: int, expires_at: datetime | None = None
+    ) -> None:
+        """The same for a caller who is known otherwise."""
         if turn != self._forgotten:
             return
-        until = now + REMEMBERED if key.expires_at is None else min(now + REMEMBERED, key.expires_at)
+        until = now + REMEMBERED if expires_at is None else min(now + REMEMBERED, expires_at)
         place = _digest(token)
-        self._known[place] = _Known(caller_of(key), until)
+        self._known[place] = _Known(caller, until)
         self._known.move_to_end(place)
         if len(self._known) > MOST:
             self._known.popitem(last=False)
 
+    def drop(self, token: str) -> None:
+        """Let nobody in with this secret unseen."""
+        self._forgotten += 1
+        self._known.pop(_digest(token), None)
+
     def forget(self, key_id: str) -> None:
         """Let nobody in with this key unseen."""
-        self._forgotten += 1
         origin = origin_of(key_id)
-        for place in [place for place, known in self._known.items() if known.caller.origin == origin]:
+        self.forget_where(lambda one: one.origin == origin)
+
+    def forget_where(self, meant: Callable[[Caller], bool]) -> None:
+        """Let none of these in unseen."""
+        self._forgotten += 1
+        for place in [place for place, known in self._known.items() if meant(known.caller)]:
             del self._known[place]
+
+
+def forget_user(door: Door, tenant_id: str, user_id: str) -> None:
+    """Let nobody in unseen who speaks for this user."""
+    door.forget_where(
+        lambda one: one.tenant_id == tenant_id and one.speaker is not None and one.speaker.user_id == user_id
+    )
 
 
 def caller_of(key: ApiKey) -> Caller:
     """Whoever holds a key."""
-    return Caller(key.tenant_id, key.scopes, origin_of(key.id))
+    speaker = None if key.user_id is None else Speaker(key.user_id)
+    return Caller(key.tenant_id, key.scopes, origin_of(key.id), speaker)
 
 
 def origin_of(key_id: str) -> str:

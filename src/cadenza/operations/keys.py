@@ -1,5 +1,6 @@
 """Keys: made, listed and taken back. The secret is shown once, and only its digest is kept."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 from hmac import compare_digest
@@ -76,17 +77,31 @@ async def create_key(desk: Desk, command: CreateKey) -> NewKeyView:
         raise InvalidRequest("expires_at has passed.", "expires_at")
     if not all(desk.caller.may(scope) for scope in command.scopes):
         raise NotAllowed("A key cannot make a key that may do more than itself.")
+    key, token = await new_key(desk, name=command.name, scopes=command.scopes, expires_at=command.expires_at)
+    return NewKeyView(**KeyView.of(key).model_dump(), key=token)
+
+
+async def new_key(
+    desk: Desk,
+    *,
+    name: str,
+    scopes: Sequence[Scope],
+    expires_at: datetime | None,
+    user_id: str | None = None,
+) -> tuple[ApiKey, str]:
+    """A key that is kept, and what its holder shows; only a digest of that is."""
     key_id, secret = desk.supplies.mint.secret()[:ID_LENGTH], desk.supplies.mint.secret()
     key = ApiKey(
         id=key_id,
         tenant_id=desk.tenant_id,
-        name=command.name,
-        scopes=frozenset(command.scopes),
-        created_at=now,
-        expires_at=command.expires_at,
+        name=name,
+        scopes=frozenset(scopes),
+        created_at=desk.supplies.clock.now(),
+        expires_at=expires_at,
+        user_id=user_id,
     )
     await desk.store.add_key(KeptKey(key, _digest(secret)))
-    return NewKeyView(**KeyView.of(key).model_dump(), key=f"{PREFIX}{key_id}_{secret}")
+    return key, f"{PREFIX}{key_id}_{secret}"
 
 
 @operation("GET /v1/keys", Scope.ADMIN, agent=False)

@@ -1,18 +1,21 @@
 """The one door: every surface asks here, and what is checked for one is checked for all."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from cadenza.domain.access import Caller
-from cadenza.domain.errors import Fault, InvalidRequest, NotFound
+from cadenza.domain.access import ApiKey, Caller
+from cadenza.domain.errors import Fault, InvalidRequest, NotAllowed, NotFound
+from cadenza.domain.people import UserKey
 from cadenza.domain.rules import STEPS
 from cadenza.operations.desk import Desk, Supplies
 from cadenza.operations.door import caller_of
 from cadenza.operations.keys import opening
 from cadenza.operations.operation import AnyOperation, View
 from cadenza.operations.table import BY_NAME
+
+Spelled = TypeVar("Spelled", bound=BaseModel)
 
 KINDS = frozenset({"every", "cron", "once", "http", "callable", "prompt", *STEPS})
 KINDRED = frozenset({"baseline", "target", "then", "relax"})
@@ -33,10 +36,20 @@ class Office:
             return caller
         turn = door.turn
         key = await opening(self.supplies.store, token, now)
-        if key is None:
+        if key is None or not await self._is_there(key):
             return None
         door.remember(token, key, now=now, turn=turn)
         return caller_of(key)
+
+    async def _is_there(self, key: ApiKey) -> bool:
+        """Is the user still there for whom a key speaks?"""
+        if key.user_id is None:
+            return True
+        try:
+            await self.supplies.store.user(UserKey(key.tenant_id, key.user_id))
+        except NotFound:
+            return False
+        return True
 
     async def ask(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> View:
         """Carry out an operation by its name."""
@@ -48,6 +61,8 @@ class Office:
     async def perform(self, operation: AnyOperation, arguments: Mapping[str, Any], caller: Caller) -> View:
         """Carry out an operation: first may they, then do the words make sense, then do it."""
         caller.must(operation.scope)
+        if not operation.open_to(caller):
+            raise NotAllowed("A user's token cannot do this; it needs a key.")
         command = understood(operation, arguments)
         answer: View = await operation.handle(Desk(self.supplies, caller), command)
         return answer
@@ -55,8 +70,13 @@ class Office:
 
 def understood(operation: AnyOperation, arguments: Mapping[str, Any]) -> Any:
     """The command that the arguments spell, or every field at fault."""
+    return spelled(operation.command, arguments)
+
+
+def spelled(model: type[Spelled], words: Mapping[str, Any]) -> Spelled:
+    """What words spell; InvalidRequest with every field at fault if they do not spell it."""
     try:
-        return operation.command.model_validate(arguments)
+        return model.model_validate(words)
     except ValidationError as problem:
         faults = [Fault(_path(error["loc"]), _sentence(error)) for error in problem.errors()]
         first = faults[0]

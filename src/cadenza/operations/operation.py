@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access import Caller, Scope
 from cadenza.operations.desk import Desk
 
 
@@ -65,6 +65,8 @@ class Operation(Generic[Asked, Answered]):
     """Whether it is a tool for agents, too."""
     shown_once: bool = False
     """Whether its answer holds a secret, which is kept nowhere."""
+    user: bool = False
+    """Whether somebody who speaks for one user alone may ask for it, too."""
 
     @cached_property
     def description(self) -> str:
@@ -81,12 +83,22 @@ class Operation(Generic[Asked, Answered]):
         """Does it change anything?"""
         return self.route is None or (self.route.method != "GET" and self.scope is not Scope.READ)
 
+    def open_to(self, caller: Caller) -> bool:
+        """May this caller ask for it?"""
+        return caller.may(self.scope) and (self.user or caller.speaker is None)
+
 
 AnyOperation = Operation[Any, Any]
 
 
 def operation(
-    route: str | None, scope: Scope, *, status: int = 200, agent: bool = True, shown_once: bool = False
+    route: str | None,
+    scope: Scope,
+    *,
+    status: int = 200,
+    agent: bool = True,
+    shown_once: bool = False,
+    user: bool = False,
 ) -> Callable[[Handler[Asked, Answered]], Operation[Asked, Answered]]:
     """Make an operation of its handler, which tells the name, the command and the view.
 
@@ -105,6 +117,7 @@ def operation(
             route=None if method is None else Route(method, path, status),
             agent=agent,
             shown_once=shown_once,
+            user=user,
         )
 
     return made

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from cadenza.domain.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.errors import Fault, InvalidRequest
-from cadenza.domain.planning import MOST_WATCHED, Learning, Planning
+from cadenza.domain.planning import LEAST_RUNS, MOST_RUNS, MOST_WATCHED, Learning, Planning
 from cadenza.domain.policy import Backoff, Guard, Misfire, Policy
 from cadenza.domain.target import (
     CAPTURED_HEADERS,
@@ -165,6 +165,8 @@ class PlanningShape(Shape):
     """Whether `Retry-After` pauses it and `Cache-Control: max-age` sets its pace."""
     watch: Annotated[list[Name], Field(max_length=MOST_WATCHED)] = []
     """JSON paths in its response whose change is a change; if none, the whole response is."""
+    runs_per_hour: Annotated[float, Field(strict=True, ge=LEAST_RUNS, le=MOST_RUNS)] | None = None
+    """What the learning planner may spend here, shared within the job; if null, what the baseline spends."""
 
     def made(self) -> Planning:
         """The planning itself."""

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from cadenza.domain.access import Scope
-from cadenza.domain.tenant import Limits, Tenant, month_of, next_month
+from cadenza.domain.tenant import NO_LIMITS, Limits, Tenant, month_of, next_month
 from cadenza.operations.desk import Desk
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.wire import Id, Name, Span
@@ -23,16 +23,15 @@ class LimitsView(View):
     min_interval_ms: int | None
     runs_per_month: int | None
     planner_tokens_per_month: int | None
+    schedules_per_user: int | None
+    schedule_min_interval_ms: int | None
+    schedule_fires_per_day: int | None
+    schedule_tokens_per_day: int | None
 
     @classmethod
     def of(cls, limits: Limits) -> Self:
         """The view of limits."""
-        return cls(
-            endpoints=limits.endpoints,
-            min_interval_ms=limits.min_interval_ms,
-            runs_per_month=limits.runs_per_month,
-            planner_tokens_per_month=limits.planner_tokens_per_month,
-        )
+        return cls(**{name: getattr(limits, name) for name in cls.model_fields})
 
 
 class GetUsage(Command):
@@ -66,7 +65,7 @@ class UsageView(View):
 
 
 class SetLimits(Command):
-    """A tenant's limits, all of them; what is left out is without limit."""
+    """A tenant's limits, all of them; what is left out is without limit, or as by default for schedules."""
 
     tenant_id: Id
     name: Name | None = None
@@ -74,6 +73,10 @@ class SetLimits(Command):
     min_interval_ms: Span | None = None
     runs_per_month: Count | None = None
     planner_tokens_per_month: Count | None = None
+    schedules_per_user: Count | None = NO_LIMITS.schedules_per_user
+    schedule_min_interval_ms: Span | None = NO_LIMITS.schedule_min_interval_ms
+    schedule_fires_per_day: Count | None = NO_LIMITS.schedule_fires_per_day
+    schedule_tokens_per_day: Count | None = NO_LIMITS.schedule_tokens_per_day
 
 
 @operation("GET /v1/usage", Scope.READ)

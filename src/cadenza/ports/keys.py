@@ -17,7 +17,10 @@ class KeyStore(Protocol):
     """Keys by their ids, which are no secret."""
 
     async def add_key(self, kept: KeptKey) -> None:
-        """Keep a new key; Conflict if its id is taken."""
+        """Keep a new key; Conflict if its id is taken.
+
+        With a key of a user, those of the tenant's users that have run out are forgotten.
+        """
         ...
 
     async def kept_key(self, key_id: str) -> KeptKey | None:
@@ -25,7 +28,7 @@ class KeyStore(Protocol):
         ...
 
     async def keys(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[ApiKey]:
-        """A tenant's keys, in the order of their ids."""
+        """A tenant's keys, in the order of their ids; those of its users are left out."""
         ...
 
     async def remove_key(self, tenant_id: str, key_id: str) -> None:

@@ -11,10 +11,19 @@ from cadenza.domain.settle import Settled
 from cadenza.domain.steer import Amended, Change, HintRecord
 from cadenza.ports.analyses import AnalysisStore
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Catalog, Page
+from cadenza.ports.conversations import ConversationStore
+from cadenza.ports.daily import DailyStore
+from cadenza.ports.daily_figures import DailyFigureStore
+from cadenza.ports.deliveries import DeliveryStore
+from cadenza.ports.figures import FigureStore
 from cadenza.ports.keys import KeyStore
+from cadenza.ports.people import PeopleStore
 from cadenza.ports.replies import RateStore, ReplyStore
 from cadenza.ports.rules import RuleStore
+from cadenza.ports.schedules import ScheduleStore
+from cadenza.ports.sessions import SessionStore
 from cadenza.ports.tenants import TenantStore
+from cadenza.ports.watch import WatchStore
 
 Settle = Callable[[Endpoint, Completion], Settled]
 Decide = Callable[[Endpoint, Claim], Recheck]
@@ -86,8 +95,10 @@ class EndpointStore(Protocol):
     async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
         """Settle fresh rows, close their runs and end their leases, all in one commit.
 
-        Hints written during a run are seen. A lost lease changes nothing and
-        answers None. The answers come in the order of the completions.
+        Hints written during a run are seen. What an agent's turn leaves is kept and
+        owed in the same commit, as by `commit_turn`, also if the turn is somebody
+        else's by now: the lease speaks for the firing. A lost lease changes nothing
+        and answers None. The answers come in the order of the completions.
         """
         ...
 
@@ -147,11 +158,20 @@ class Store(
     History,
     Catalog,
     KeyStore,
+    SessionStore,
+    FigureStore,
     TenantStore,
     ReplyStore,
     RateStore,
     AnalysisStore,
     RuleStore,
+    WatchStore,
+    PeopleStore,
+    ConversationStore,
+    DeliveryStore,
+    ScheduleStore,
+    DailyStore,
+    DailyFigureStore,
     Protocol,
 ):
     """All of it in one place."""

@@ -5,12 +5,12 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager
 from importlib.metadata import version
 from math import ceil
 
 import uvicorn
-from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from cadenza.adapters.callables import CallableDispatcher
@@ -19,17 +19,24 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.log import StructuredLog
 from cadenza.adapters.rates import SharedRates
 from cadenza.domain.errors import Unavailable
+from cadenza.engine.supervision import Part, Supervisor
+from cadenza.engine.waiting import Work
 from cadenza.operations.office import Office
 from cadenza.roots.loops import run_to_end
 from cadenza.roots.office import open_office
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.stores import open_store
+from cadenza.roots.watching import Watch
 from cadenza.roots.worker import tune_memory
 from cadenza.surfaces.http.app import Manners, http_app
 from cadenza.surfaces.http.metrics import Metrics
+from cadenza.surfaces.websocket.limits import SocketLimits
+from cadenza.surfaces.websocket.protocol import SocketProtocol
 
 WAITING = 2_048
 """So many callers may stand before the door."""
+LARGEST_FRAME = 1 << 20
+"""A frame above the limit is refused in words; one above this ends its socket."""
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - recognized here, not listened on
 
 
@@ -50,10 +57,15 @@ async def serve(settings: Settings) -> None:
         office = await stack.enter_async_context(
             open_office(settings, store=store, clock=clock, log=log, callables=CallableDispatcher())
         )
-        server = Server(settings, api(settings, office))
-        on_signals(server.stop)
+        watch = Watch(settings, store=store, log=log, role="api")
+        metrics, supervisor = (
+            Metrics(watch.registry),
+            Supervisor(clock=clock, log=log, telemetry=watch.events),
+        )
+        serving = Serving(lambda: Server(settings, api(settings, office, metrics=metrics)), listening)
+        on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="api", api=address_of(listening))
-        await server.serve([listening])
+        await supervisor.run(Part("api", serving.run, serving.stop))
         log.info("cadenza has stopped; every request was answered")
 
 
@@ -68,8 +80,8 @@ def api(
     office: Office,
     lives: Callable[[], bool] = lambda: True,
     *,
-    registry: CollectorRegistry | None = None,
-) -> ASGIApp:
+    metrics: Metrics | None = None,
+) -> Starlette:
     """The application, as the settings want it."""
     supplies = office.supplies
     rates = SharedRates(supplies.store, supplies.clock, per_minute=settings.rate_per_minute)
@@ -78,7 +90,13 @@ def api(
         take=rates.take,
         lives=lives,
         cors_origins=settings.cors_origins,
-        metrics=Metrics(registry),
+        metrics=metrics or Metrics(),
+        sockets=SocketLimits(
+            per_user=settings.sockets_per_user,
+            frames_per_s=settings.socket_frames_per_s,
+            frame_bytes=settings.socket_frame_bytes,
+            grace_s=settings.grace_ms / 1_000,
+        ),
     )
     return http_app(office, manners)
 
@@ -87,10 +105,15 @@ class Server(uvicorn.Server):
     """Serves an application inside our own event loop, and leaves signals to us."""
 
     def __init__(self, settings: Settings, app: ASGIApp) -> None:
+        self._hang_up: Callable[[], None] = app.state.hang_up if isinstance(app, Starlette) else lambda: None
         super().__init__(
             uvicorn.Config(
                 app,
-                ws="websockets-sansio",
+                ws=SocketProtocol,
+                ws_max_size=LARGEST_FRAME,
+                ws_ping_interval=settings.socket_ping_ms / 1_000,
+                ws_ping_timeout=settings.socket_ping_ms / 1_000,
+                ws_per_message_deflate=False,
                 lifespan="on",
                 log_config=None,
                 log_level="error",
@@ -108,9 +131,47 @@ class Server(uvicorn.Server):
         """Whoever runs this decides in which order things end."""
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen; an application that cannot start is a problem like any other."""
+        try:
+            await super().startup(sockets)
+        except SystemExit:
+            raise Unavailable("The API could not start.") from None
+
     def stop(self) -> None:
-        """Ask it to take no more requests, and to answer those that it has; safe to call twice."""
+        """Ask it to take no more requests, and to answer those that it has; safe to call twice.
+
+        Who listens to events would never be done.
+        """
         self.should_exit = True
+        self._hang_up()
+
+
+class Serving:
+    """An API that can begin anew: each server has its own application, and all share one socket."""
+
+    def __init__(self, new_server: Callable[[], Server], listening: socket.socket) -> None:
+        self._new_server = new_server
+        self._listening = listening
+        self._server: Server | None = None
+
+    def run(self) -> Work:
+        """Answer until stopped."""
+        self._server = self._new_server()
+        return self._serve(self._server)
+
+    def stop(self) -> None:
+        """Ask it to take no more requests, and to answer those that it has."""
+        if self._server is not None:
+            self._server.stop()
+
+    async def _serve(self, server: Server) -> None:
+        with closing(self._listening.dup()) as listening:
+            try:
+                await server.serve([listening])
+            finally:
+                for accepting in getattr(server, "servers", ()):  # A crash leaves them open.
+                    accepting.close()
 
 
 @contextmanager

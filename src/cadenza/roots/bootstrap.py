@@ -1,4 +1,4 @@
-"""The first start: a tenant, and a key that may do everything, shown once."""
+"""What the operator is shown at the start: a key that may do everything, once, and a way in by browser."""
 
 import sys
 from contextlib import suppress
@@ -7,6 +7,7 @@ from cadenza.domain.access import Caller, Scope
 from cadenza.operations.desk import Desk
 from cadenza.operations.keys import CreateKey, create_key
 from cadenza.operations.office import Office
+from cadenza.operations.sessions import new_link
 from cadenza.ports.catalog import Page
 
 TENANT = "default"
@@ -34,6 +35,16 @@ def show(address: str, key: str) -> None:
         f'  curl -H "Authorization: Bearer {key}" {address}/v1/endpoints\n\n'
         f"The API is documented at {address}/docs.\n\n"
     )
-    with suppress(OSError, ValueError):  # Nobody reads; `cadenza keys create` makes another one.
+    _say(text)
+
+
+async def show_link(address: str, office: Office) -> None:
+    """Tell the operator how to open the dashboard; the code stands where no server and no log sees it."""
+    code = await new_link(office.supplies, ADMIN)
+    _say(f"\nOpen the dashboard; this link works once, within an hour:\n\n  {address}/login#{code}\n\n")
+
+
+def _say(text: str) -> None:
+    with suppress(OSError, ValueError):  # Nobody reads; `cadenza keys create` makes another key.
         sys.stdout.write(text)
         sys.stdout.flush()

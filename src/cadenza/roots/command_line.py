@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         api=launch_api,
         worker=launch_worker,
         planner=launch_planner,
+        daily=launch_daily,
         mcp=launch_mcp,
         migrate=launch_migrate,
         doctor=launch_doctor,
@@ -126,6 +127,13 @@ def launch_mcp(way: Way) -> int:
 def launch_planner() -> int:
     """Start the planners."""
     from cadenza.roots.planner import launch
+
+    return launch()
+
+
+def launch_daily() -> int:
+    """Serve daily users."""
+    from cadenza.roots.daily import launch
 
     return launch()
 

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from datetime import datetime
+from datetime import datetime, time
+from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar, Unpack
 
@@ -11,9 +12,12 @@ from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.jobs import CallableJobs
 from cadenza.adapters.log import StructuredLog
 from cadenza.domain.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.creation import created, redefined
+from cadenza.domain.daily import enrollment
+from cadenza.domain.daily_rules import enroll
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.errors import Conflict
 from cadenza.domain.run import Claim
@@ -23,6 +27,7 @@ from cadenza.engine.steering import Steering
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
 from cadenza.roots.context import RunContext, Steerable
+from cadenza.roots.daily_service import daily_inside
 from cadenza.roots.declaring import Options, Times, declared, interval_of
 from cadenza.roots.loops import run_to_end
 from cadenza.roots.settings import read_settings
@@ -62,6 +67,7 @@ class Cadenza:
         self._cron = CronsimCron()
         self._log = StructuredLog()
         self._declared: dict[str, tuple[Endpoint, bool]] = {}
+        self._daily: CallableJobs | None = None
         self._callables = CallableDispatcher(context=self._context)
         self._live: _Live | None = None
         self._running: asyncio.Task[None] | None = None
@@ -86,6 +92,18 @@ class Cadenza:
     def once(self, at: datetime, **options: Unpack[Options]) -> Callable[[Function], Function]:
         """Run at one moment."""
         return self._declare(Once(at), dict(options))
+
+    def daily(self, function: Function) -> Function:
+        """Do this for each enrolled user once a day: a function of the user's id and the service date."""
+        if self._daily is not None:
+            raise Conflict("There is a daily function already; one does the work of all users.")
+        self._daily = CallableJobs(function)
+        return function
+
+    async def enroll(self, user_id: str, due: time) -> None:
+        """Serve a user daily, in the hour before the due time, in UTC; or at another time than before."""
+        wanted = enrollment("default", user_id, due)
+        await self._started().store.enroll([wanted], partial(enroll, now=self._clock.now()))
 
     def add(self, endpoint: Endpoint, *, start_now: bool = False) -> None:
         """Run an endpoint that is no function: an HTTP target, say."""
@@ -139,6 +157,8 @@ class Cadenza:
                 await self._keep(store, endpoint, start_now=start_now)
             shop = Workshop(store=store, clock=self._clock, log=self._log, callables=self._callables)
             loop = await stack.enter_async_context(worker(self._settings, shop))
+            if self._daily is not None:
+                await stack.enter_async_context(daily_inside(self._settings, shop, self._daily))
             steering = Steering(store=store, clock=self._clock, cron=self._cron, log=self._log)
             self._live = _Live(stack.pop_all(), store, steering, loop)
         return self._live

@@ -5,23 +5,29 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from aiohttp import web
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from cadenza.domain.checks import iso
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.loop import Loop
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
+from cadenza.roots.worker import Worker
 
 HANGS_AFTER = timedelta(seconds=60)
 
 
 class Health:
-    """Answers `GET /healthz` (does it go round?) and `GET /readyz` (does its store answer, too?)."""
+    """Answers `GET /healthz` (does it go round?), `/readyz` (does its store answer, too?) and `/metrics`."""
 
-    def __init__(self, *, loop: Loop, store: Store, clock: Clock) -> None:
+    def __init__(
+        self, *, loop: Loop | Worker, store: Store, clock: Clock, registry: CollectorRegistry | None = None
+    ) -> None:
         self._loop = loop
         self._store = store
         self._clock = clock
+        self._registry = registry or CollectorRegistry()
 
     @asynccontextmanager
     async def serve(self, host: str, port: int) -> AsyncIterator[int]:
@@ -29,6 +35,7 @@ class Health:
         app = web.Application()
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
+        app.router.add_get("/metrics", self._metrics)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         try:
@@ -50,6 +57,10 @@ class Health:
         except Unavailable as problem:
             return self._answer(problem.message, ok=False)
         return await self._healthz(request)
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        figures = generate_latest(self._registry)
+        return web.Response(body=figures, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
     def _answer(self, status: str, *, ok: bool) -> web.Response:
         facts = {"status": status, "in_flight": self._loop.in_flight, "alive_at": iso(self._loop.alive_at)}

@@ -12,7 +12,7 @@ from cadenza.ports.planner import Planner
 from cadenza.roots.settings import Settings
 
 if TYPE_CHECKING:  # Its library takes seconds to import.
-    from cadenza.adapters.planners.llm_tools import Shape
+    from cadenza.adapters.planners.llm_talk import Limits, Shape
 
 STEERING: tuple[AnyOperation, ...] = (propose_interval, propose_next_time, pause_until)
 
@@ -26,7 +26,6 @@ def llm_planner(settings: Settings, store: Catalog) -> Planner | None:
         return None
     try:
         from cadenza.adapters.planners.llm import LlmPlanner
-        from cadenza.adapters.planners.llm_conversation import Limits
         from cadenza.adapters.planners.llm_model import open_model
     except ModuleNotFoundError:
         raise Unavailable("The LLM planner needs the extra: install cadenza[llm].") from None
@@ -34,19 +33,26 @@ def llm_planner(settings: Settings, store: Catalog) -> Planner | None:
         open_model(settings.llm_model, settings.llm_base_url),
         store=store,
         steering=steering_shapes(),
-        limits=Limits(
-            steps=settings.llm_steps,
-            input_tokens=settings.llm_input_tokens,
-            output_tokens=settings.llm_output_tokens,
-            timeout_s=settings.llm_timeout_ms / 1_000,
-        ),
+        limits=limits(settings),
         pause=timedelta(milliseconds=settings.llm_pause_ms),
+    )
+
+
+def limits(settings: Settings) -> "Limits":
+    """What one sitting, or one turn of an agent, may take up."""
+    from cadenza.adapters.planners.llm_talk import Limits
+
+    return Limits(
+        steps=settings.llm_steps,
+        input_tokens=settings.llm_input_tokens,
+        output_tokens=settings.llm_output_tokens,
+        timeout_s=settings.llm_timeout_ms / 1_000,
     )
 
 
 def steering_shapes() -> "Sequence[Shape]":
     """The three tools as every surface shows them, but for the endpoint, which a model names."""
-    from cadenza.adapters.planners.llm_tools import Shape
+    from cadenza.adapters.planners.llm_talk import Shape
 
     return [Shape(one.name, one.description, _without_id(one.schema)) for one in STEERING]
 

@@ -7,8 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry
-
 from cadenza.adapters.chairs import FileChair
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
@@ -17,13 +15,14 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.planner_metrics import PlannerMetrics
 from cadenza.adapters.planners.changes import shown
 from cadenza.adapters.planners.http_hints import HttpHints
+from cadenza.adapters.planners.learned import LearnedPlanner
 from cadenza.adapters.planners.rules import RulePlanner
 from cadenza.adapters.quota import CountedQuota
 from cadenza.engine.analyst import Analyst
 from cadenza.engine.sitting import Seat
 from cadenza.engine.steering import Steering
+from cadenza.engine.supervision import Part, Supervisor
 from cadenza.engine.thinking import Means
-from cadenza.engine.waiting import first_of
 from cadenza.ports.chair import Chair
 from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger
@@ -36,6 +35,7 @@ from cadenza.roots.loops import run_to_end
 from cadenza.roots.planner_health import PlannerHealth
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.stores import SQLITE, open_pool, open_store
+from cadenza.roots.watching import Watch
 from cadenza.roots.worker import tune_memory
 
 AGAIN_S = 1.0
@@ -62,6 +62,7 @@ def planners(settings: Settings, store: Store) -> list[Planner]:
     found: list[Planner | None] = [
         RulePlanner(store, CelExpressions()),
         HttpHints(),
+        LearnedPlanner(store),
         llm_planner(settings, store),
     ]
     return [planner for planner in found if planner is not None]
@@ -85,7 +86,7 @@ def analyst(found: Sequence[Planner], study: Study) -> Analyst:
         store=store,
         clock=clock,
         ids=TimeOrderedIds(),
-        quota=CountedQuota(store, clock),
+        quota=CountedQuota(store, clock, telemetry),
         steering=Steering(store=store, clock=clock, cron=CronsimCron(), log=log),
         log=log,
         telemetry=telemetry,
@@ -100,7 +101,6 @@ class Thinker:
     def __init__(self, settings: Settings, study: Study) -> None:
         self._settings = settings
         self._study = study
-        self._planners = planners(settings, study.store)
         self._analyst: Analyst | None = None
 
     @property
@@ -124,7 +124,8 @@ class Thinker:
             await asyncio.sleep(pause_s)
 
     async def _think(self) -> None:
-        self._analyst = analyst(self._planners, self._study)
+        # Made anew, since whoever had the chair meanwhile may have learned more.
+        self._analyst = analyst(planners(self._settings, self._study.store), self._study)
         try:
             await self._analyst.run()
         finally:
@@ -140,18 +141,20 @@ def launch() -> int:
 
 async def plan(settings: Settings) -> None:
     """Run the planners alone until a signal comes; of several processes, one acts at a time."""
-    log, stopped = a_log(settings), asyncio.Event()
-    registry = CollectorRegistry()
+    log = a_log(settings)
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
-        thinker = Thinker(settings, Study(store, SystemClock(), log, PlannerMetrics(registry)))
+        watch = Watch(settings, store=store, log=log, role="planner")
+        watch.events.attach("planner-metrics", PlannerMetrics(watch.registry))
+        supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=watch.events)
+        thinker = Thinker(settings, Study(store, SystemClock(), log, watch.events))
         if settings.health_port is not None:
-            health = PlannerHealth(lives=lambda: thinker.lives, store=store, registry=registry)
+            health = PlannerHealth(lives=lambda: thinker.lives, store=store, registry=watch.registry)
             port = await stack.enter_async_context(health.serve(settings.host, settings.health_port))
             log.info("health is told", address=f"{settings.host}:{port}")
-        on_signals(stopped.set)
+        on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="planner")
-        await first_of(thinker.run(), stopped.wait())
+        await supervisor.run(Part("planner", thinker.run), *await watch.open(stack))
         log.info("cadenza has stopped; what was being thought about is thought about again")
 
 

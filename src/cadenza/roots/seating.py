@@ -126,12 +126,17 @@ def _of_simulation(rules: "Sequence[Rule]") -> "list[Rule]":
     return [replace(rule, job_id=JOB) for rule in rules]
 
 
+def sale_rules() -> "list[Rule]":
+    """The flash sale's own rules."""
+    return rules_of(files("cadenza.sim.flash_sale").joinpath("rules.yaml").read_text(encoding="utf-8"))
+
+
 def _sale_rules(scenario: str) -> "list[Rule]":
     if scenario != SALE:
         raise InvalidRequest(
             f"Give a file: --planner rules:FILE. Rules are at hand for {SALE} alone.", "planner"
         )
-    return rules_of(files("cadenza.sim.flash_sale").joinpath("rules.yaml").read_text(encoding="utf-8"))
+    return sale_rules()
 
 
 def _text(path: str) -> str:

@@ -13,10 +13,11 @@ from pydantic_settings.exceptions import SettingsError
 from cadenza.domain.checks import quoted
 from cadenza.domain.errors import InvalidRequest
 
-NOT_SETTINGS = ("CADENZA_SECRET_", "CADENZA_TEST_", "CADENZA_SOAK")
+NOT_SETTINGS = ("CADENZA_SECRET_", "CADENZA_TEST_", "CADENZA_SOAK", "CADENZA_SKIP_DASHBOARD")
 LIKE_A_KEY = "CADENZA_SECRET_KEY"
-NOT_TOLD = frozenset({"database_url", "key", "secret_key", "secret_key_old"})
+NOT_TOLD = frozenset({"alert_url", "daily_target", "database_url", "key", "secret_key", "secret_key_old"})
 NOTHING = "none"
+A_REFERENCE = r"^(env|secret):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
 LISTS = ("allow_targets", "secret_env", "cors_origins", "trusted_proxies", "mcp_scopes")
 
 
@@ -44,16 +45,45 @@ class Settings(BaseSettings):
     poll_ms: int = Field(default=1_000, ge=10, le=60_000)
     keep_runs_days: int | None = Field(default=30, ge=1)
     keep_runs_count: int | None = Field(default=None, ge=1)
+    keep_conversations_days: int | None = Field(default=90, ge=1)
+    keep_verdicts_days: int | None = Field(default=400, ge=30)
     health_port: int | None = Field(default=None, ge=0, le=65_535)
     planner: bool = True
+    daily: bool = True
+    daily_target: SecretStr | None = None
+    tick_ms: int = Field(default=60_000, ge=100, le=600_000)
+    max_concurrency: int = Field(default=20, ge=1, le=100_000)
+    job_timeout_ms: int = Field(default=300_000, ge=100, le=3_600_000)
+    window_minutes: int = Field(default=60, ge=60, le=60)
+    retry_delay_minutes: int = Field(default=10, ge=10, le=10)
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=0, le=65_535)
+    sockets_per_user: int = Field(default=10, ge=1, le=10_000)
+    socket_frames_per_s: int = Field(default=10, ge=1, le=10_000)
+    socket_frame_bytes: int = Field(default=65_536, ge=1_024, le=1_048_576)
+    socket_ping_ms: int = Field(default=20_000, ge=100, le=600_000)
     rate_per_minute: int = Field(default=6_000, ge=6, le=10_000_000)
     cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     demo_port: int = Field(default=8701, ge=0, le=65_535)
     allow_private_targets: bool = False
     allow_targets: Annotated[tuple[str, ...], NoDecode] = ()
+    slo_eval_ms: int = Field(default=60_000, ge=100, le=3_600_000)
+    slo_window_minutes: int = Field(default=15, ge=1, le=1_440)
+    breach_consecutive: int = Field(default=3, ge=1, le=100)
+    tick_budget_ms: int = Field(default=300, ge=1, le=3_600_000)
+    sat_ratio: float = Field(default=0.8, gt=0, le=1)
+    depth_avg_max: int = Field(default=1_000, ge=1, le=1_000_000_000)
+    job_p95_max_ms: int = Field(default=30_000, ge=1, le=86_400_000)
+    cutoff_rate_max: float = Field(default=0.05, gt=0, le=1)
+    dead_man_ms: int = Field(default=180_000, ge=100, le=86_400_000)
+    process_name: str | None = Field(default=None, min_length=1)
+    alert_url: SecretStr | None = None
+    alert_format: Literal["json", "slack"] = "json"
+    alert_secret: str | None = Field(default=None, pattern=A_REFERENCE)
+    alert_failures: int = Field(default=3, ge=1, le=1_000)
+    otel_endpoint: str | None = Field(default=None, min_length=1)
+    otel_every_ms: int = Field(default=60_000, ge=100, le=3_600_000)
     server: str | None = None
     key: SecretStr | None = None
     mcp_scopes: Annotated[tuple[str, ...], NoDecode] = ("read",)
@@ -110,6 +140,10 @@ def _expected(field: FieldInfo) -> str:
     kinds = get_args(field.annotation) or (field.annotation,)
     if bool in kinds:
         return "true or false"
+    if float in kinds:
+        return "a number above 0 and at most 1"
+    if any(getattr(bound, "pattern", None) == A_REFERENCE for bound in field.metadata):
+        return "env:NAME or secret:NAME"
     taken = _number(field.metadata) if int in kinds else "a text with something in it"
     return f"{taken}, nor {NOTHING}" if NoneType in kinds else taken
 

@@ -1,25 +1,25 @@
 """Everything in one process, on one file; and a worker alone."""
 
-import asyncio
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from socket import socket
-
-from prometheus_client import CollectorRegistry
 
 from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import FastClock, SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.planner_metrics import PlannerMetrics
-from cadenza.adapters.telemetry import RunBell
+from cadenza.adapters.telemetry import Events, RunBell
 from cadenza.domain.errors import InvalidRequest
-from cadenza.engine.loop import Loop
+from cadenza.engine.daily_events import SCHEDULER as DAILY
+from cadenza.engine.supervision import Part, Supervisor
+from cadenza.engine.telling import SCHEDULER as ENDPOINTS
 from cadenza.engine.upkeep import Upkeep
-from cadenza.engine.waiting import first_of
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Retention, Store
-from cadenza.roots.api import Server, a_log, address_of, api, bound, on_signals
-from cadenza.roots.bootstrap import first_key, show
+from cadenza.ports.telemetry import JOB
+from cadenza.roots.api import Server, Serving, a_log, address_of, api, bound, on_signals
+from cadenza.roots.bootstrap import first_key, show, show_link
+from cadenza.roots.daily_service import daily_beside, times_of
 from cadenza.roots.demo import FlashSale
 from cadenza.roots.health import HANGS_AFTER, Health
 from cadenza.roots.loops import run_to_end
@@ -27,8 +27,10 @@ from cadenza.roots.office import open_office
 from cadenza.roots.planner import Study, Thinker
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.stores import open_store
-from cadenza.roots.worker import Workshop, tune_memory, worker
+from cadenza.roots.watching import Watch
+from cadenza.roots.worker import Worker, Workshop, looping, tune_memory
 from cadenza.sim.corrected import TENANT
+from cadenza.surfaces.http.metrics import Metrics
 
 FASTEST = 1_000
 
@@ -62,31 +64,37 @@ async def reached(store: Store) -> datetime:
 
 
 async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
-    """Run the API and a worker, and the demo beside them if wanted, until a signal comes."""
+    """Run all parts, and the demo beside them if wanted, until a signal comes.
+
+    They stop in this order: first nobody is answered any more, then what runs is settled.
+    """
     log = a_log(settings)
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(bound(settings.host, settings.port))
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
         clock: Clock = SystemClock() if speed == 1 else FastClock(speed, await reached(store))
-        registry, bell = CollectorRegistry(), RunBell()
-        shop = Workshop(store=store, clock=clock, log=log, callables=CallableDispatcher(), telemetry=bell)
-        sale = None
+        watch = Watch(settings, store=store, log=log, role="up")
+        events, metrics = watch.events, Metrics(watch.registry)
+        shop = Workshop(store=store, clock=clock, log=log, callables=CallableDispatcher(), telemetry=events)
+        supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=events)
         if demo:
             sale = FlashSale(store=store, clock=clock, log=log)
             address = await stack.enter_async_context(sale.open(settings.demo_port))
             settings = settings.model_copy(update={"allow_targets": (*settings.allow_targets, address)})
-        loop = await _open_worker(stack, settings, shop)
-        server = await _open_api(
-            stack, settings, shop=shop, loop=loop, listening=listening, registry=registry
-        )
-        on_signals(server.stop)
+        worker = await _open_worker(stack, settings, shop, watch)
+        api = await _open_api(stack, settings, shop=shop, worker=worker, listening=listening, metrics=metrics)
+        daily = await daily_beside(stack, settings, shop, times_of(clock))
+        parts = [
+            Part("api", api.run, api.stop),
+            Part("worker", worker.run, worker.stop),
+            *daily,
+            *planning(settings, shop, events, metrics),
+            Part("upkeep", upkeep(settings, shop).run),
+            *await watch.open(stack, ENDPOINTS, *([DAILY] if daily else [])),
+        ]
+        on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", api=address_of(listening), demo=demo, speed=speed)
-        beside = [sale.steer()] if sale is not None else []
-        if settings.planner:
-            beside.append(Thinker(settings, Study(store, clock, log, PlannerMetrics(registry), bell)).run())
-        await first_of(
-            loop.run(), _answer(server, listening, loop=loop), upkeep(settings, shop).run(), *beside
-        )
+        await supervisor.run(*parts)
         log.info("cadenza has stopped; everything that ended is settled")
 
 
@@ -95,26 +103,54 @@ async def work(settings: Settings) -> None:
     log = a_log(settings)
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
-        shop = Workshop(store=store, clock=SystemClock(), log=log, callables=CallableDispatcher())
-        loop = await _open_worker(stack, settings, shop)
-        on_signals(loop.stop)
+        watch = Watch(settings, store=store, log=log, role="worker")
+        shop = Workshop(
+            store=store, clock=SystemClock(), log=log, callables=CallableDispatcher(), telemetry=watch.events
+        )
+        supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=watch.events)
+        worker = await _open_worker(stack, settings, shop, watch)
+        parts = [
+            Part("worker", worker.run, worker.stop),
+            Part("upkeep", upkeep(settings, shop).run),
+            *await watch.open(stack, ENDPOINTS),
+        ]
+        on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="worker")
-        await first_of(loop.run(), upkeep(settings, shop).run())
+        await supervisor.run(*parts)
         log.info("cadenza has stopped; everything that ended is settled")
+
+
+def planning(settings: Settings, shop: Workshop, events: Events, metrics: Metrics) -> list[Part]:
+    """The planners, if they are wanted; they hear when a run has ended."""
+    if not settings.planner:
+        return []
+    bell = RunBell()
+    events.attach("planner-bell", bell, {JOB})
+    events.attach("planner-metrics", PlannerMetrics(metrics.registry))
+    thinker = Thinker(settings, Study(shop.store, shop.clock, shop.log, events, bell))
+    return [Part("planner", thinker.run)]
 
 
 def upkeep(settings: Settings, shop: Workshop) -> Upkeep:
     """What forgets, by the clock on the wall also where another one runs faster."""
-    return Upkeep(store=shop.store, clock=SystemClock(), log=shop.log, retention=retention(settings))
+    conversations, verdicts = settings.keep_conversations_days, settings.keep_verdicts_days
+    return Upkeep(
+        store=shop.store,
+        clock=SystemClock(),
+        log=shop.log,
+        retention=retention(settings),
+        conversations=None if conversations is None else timedelta(days=conversations),
+        verdicts=None if verdicts is None else timedelta(days=verdicts),
+    )
 
 
-async def _open_worker(stack: AsyncExitStack, settings: Settings, shop: Workshop) -> Loop:
-    loop = await stack.enter_async_context(worker(settings, shop))
+async def _open_worker(stack: AsyncExitStack, settings: Settings, shop: Workshop, watch: Watch) -> Worker:
+    worker = Worker(await stack.enter_async_context(looping(settings, shop)))
     if settings.health_port is not None:
-        health = Health(loop=loop, store=shop.store, clock=shop.clock)
+        health = Health(loop=worker, store=shop.store, clock=shop.clock, registry=watch.registry)
         port = await stack.enter_async_context(health.serve(settings.host, settings.health_port))
         shop.log.info("health is told", address=f"{settings.host}:{port}")
-    return loop
+    return worker
 
 
 async def _open_api(
@@ -122,11 +158,11 @@ async def _open_api(
     settings: Settings,
     *,
     shop: Workshop,
-    loop: Loop,
+    worker: Worker,
     listening: socket,
-    registry: CollectorRegistry,
-) -> Server:
-    """The API on a worker's store; on the first start it shows a key."""
+    metrics: Metrics,
+) -> Serving:
+    """The API on a worker's store; on the first start it shows a key, and on each a link."""
     opening = open_office(
         settings, store=shop.store, clock=shop.clock, log=shop.log, callables=shop.callables
     )
@@ -134,15 +170,9 @@ async def _open_api(
     key = await first_key(office)
     if key is not None:
         show(address_of(listening), key)
+    await show_link(address_of(listening), office)
 
     def lives() -> bool:
-        return shop.clock.now() - loop.alive_at < HANGS_AFTER
+        return shop.clock.now() - worker.alive_at < HANGS_AFTER
 
-    return Server(settings, api(settings, office, lives, registry=registry))
-
-
-async def _answer(server: Server, listening: socket, *, loop: Loop) -> None:
-    """Answer until a signal comes; the worker is stopped when the last request has its answer."""
-    await server.serve([listening])
-    loop.stop()
-    await asyncio.get_running_loop().create_future()
+    return Serving(lambda: Server(settings, api(settings, office, lives, metrics=metrics)), listening)

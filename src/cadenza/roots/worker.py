@@ -3,9 +3,11 @@
 import asyncio
 import gc
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 
 from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.cron import CronsimCron
@@ -18,10 +20,15 @@ from cadenza.engine.execution import Executor
 from cadenza.engine.loop import Loop, LoopSettings
 from cadenza.engine.scheduler import Scheduler, SchedulerSettings
 from cadenza.engine.sweeper import Sweeper
+from cadenza.engine.waiting import Work
 from cadenza.ports.clock import Clock
+from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.log import Logger
+from cadenza.ports.secrets import SecretStore
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Telemetry
+from cadenza.roots.agents import conversing, firing
+from cadenza.roots.office import supplies
 from cadenza.roots.secrets import for_targets, open_secrets
 from cadenza.roots.settings import Settings
 
@@ -37,21 +44,65 @@ class Workshop:
     telemetry: Telemetry = field(default_factory=NoTelemetry)
 
 
+class Worker:
+    """A worker that can begin anew: a loop that crashed leaves its claims to the sweeper."""
+
+    def __init__(self, new_loop: Callable[[], Loop]) -> None:
+        self._new_loop = new_loop
+        self._loop = new_loop()
+
+    @property
+    def alive_at(self) -> datetime:
+        """When it last went round."""
+        return self._loop.alive_at
+
+    @property
+    def in_flight(self) -> int:
+        """How many claims it holds."""
+        return self._loop.in_flight
+
+    def run(self) -> Work:
+        """Run until stopped, with a loop of its own."""
+        self._loop = self._new_loop()
+        return self._loop.run()
+
+    def stop(self) -> None:
+        """Ask it to claim no more, let runs finish and settle them."""
+        self._loop.stop()
+
+
 @asynccontextmanager
 async def worker(settings: Settings, shop: Workshop) -> AsyncIterator[Loop]:
     """A loop that is ready to run."""
+    async with looping(settings, shop) as new_loop:
+        yield new_loop()
+
+
+@asynccontextmanager
+async def looping(settings: Settings, shop: Workshop) -> AsyncIterator[Callable[[], Loop]]:
+    """What makes loops, each ready to run, one at a time."""
     async with AsyncExitStack() as stack:
         reach = HttpSettings(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
-        secrets = for_targets(settings, await stack.enter_async_context(open_secrets(settings)))
+        stored = await stack.enter_async_context(open_secrets(settings))
+        secrets = for_targets(settings, stored)
         http = await stack.enter_async_context(
             HttpDispatcher(secrets=secrets, clock=shop.clock, settings=reach)
         )
         executor = Executor(
-            dispatcher=DispatcherByTarget(http=http, callables=shop.callables),
-            quota=CountedQuota(shop.store, shop.clock),
+            dispatcher=DispatcherByTarget(
+                http=http, callables=shop.callables, prompts=_prompts(settings, shop, stored)
+            ),
+            quota=CountedQuota(shop.store, shop.clock, shop.telemetry),
             clock=shop.clock,
         )
-        yield _loop(settings, shop, executor)
+        yield partial(_loop, settings, shop, executor)
+
+
+def _prompts(settings: Settings, shop: Workshop, stored: SecretStore) -> Dispatcher:
+    """What lets agents answer when a schedule fires; their tools are an office's own."""
+    trials = DispatcherByTarget(callables=shop.callables)
+    given = supplies(store=shop.store, clock=shop.clock, log=shop.log, dispatcher=trials, secrets=stored)
+    return firing(conversing(settings, given), given)
 
 
 def _loop(settings: Settings, shop: Workshop, executor: Executor) -> Loop:
@@ -73,7 +124,9 @@ def _loop(settings: Settings, shop: Workshop, executor: Executor) -> Loop:
     return Loop(
         scheduler=scheduler,
         executor=executor,
-        sweeper=Sweeper(store=shop.store, clock=shop.clock, cron=cron, log=shop.log),
+        sweeper=Sweeper(
+            store=shop.store, clock=shop.clock, cron=cron, log=shop.log, telling=scheduler.telling
+        ),
         store=shop.store,
         clock=shop.clock,
         log=shop.log,

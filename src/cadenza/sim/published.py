@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Generic
 
 from cadenza.domain.plan import Source
+from cadenza.domain.steer import HintKind, HintRecord
 from cadenza.ports.clock import Clock
 from cadenza.sim.recording import History, Played
 from cadenza.sim.scenario import DORMANT_UNTIL, Scenario, SimulatedEndpoint
@@ -16,6 +17,7 @@ from cadenza.testing.clock import FakeClock
 LOOK_AHEAD = timedelta(seconds=10)
 LOCK = timedelta(seconds=10)
 CLAIM_LIMIT = 50
+ORIGIN = "policy"
 DORMANT_DUE = timedelta(seconds=3600)
 RANKS = (Source.BASELINE_INTERVAL, Source.AI_INTERVAL, Source.AI_ONESHOT)
 """Who wins a tie."""
@@ -102,6 +104,7 @@ class PublishedSteered(Steered[Sample]):
         super().__init__(endpoint.table.name, series)
         self._endpoint = endpoint
         self._clock = clock
+        self.records: list[HintRecord] = []
 
     @property
     def now(self) -> datetime:
@@ -123,6 +126,7 @@ class PublishedSteered(Steered[Sample]):
         endpoint, interval = self._endpoint, timedelta(milliseconds=interval_ms)
         endpoint.hint_interval, endpoint.hint_at = interval, None
         endpoint.hint_expires_at = self.now + timedelta(minutes=ttl_minutes)
+        self._note(HintKind.INTERVAL, endpoint.hint_expires_at, interval_ms=interval_ms)
         endpoint.nudge(self.now, self.now + interval)
 
     async def propose_next_time(self, in_ms: int, *, ttl_minutes: int) -> None:
@@ -130,14 +134,27 @@ class PublishedSteered(Steered[Sample]):
         endpoint, at = self._endpoint, self.now + timedelta(milliseconds=in_ms)
         endpoint.hint_interval, endpoint.hint_at = None, at
         endpoint.hint_expires_at = self.now + timedelta(minutes=ttl_minutes)
+        self._note(HintKind.ONE_SHOT, endpoint.hint_expires_at, at=at)
         endpoint.nudge(self.now, at)
 
     async def pause(self, span: timedelta) -> None:
         self._endpoint.paused_until = self.now + span
+        self._note(HintKind.PAUSE, self._endpoint.paused_until)
 
     async def resume(self) -> None:
         self._endpoint.paused_until = None
+        self._note(HintKind.RESUME, None)
         self._endpoint.nudge(self.now, self.now + timedelta(milliseconds=SOON_MS))
+
+    def _note(
+        self,
+        kind: HintKind,
+        expires_at: datetime | None,
+        *,
+        interval_ms: int | None = None,
+        at: datetime | None = None,
+    ) -> None:
+        self.records.append(HintRecord(kind, self.now, ORIGIN, None, expires_at, interval_ms, at))
 
 
 class PublishedStage(Generic[Sample]):
@@ -149,10 +166,11 @@ class PublishedStage(Generic[Sample]):
         self.runs: list[Played] = []
         self._scenario = scenario
         self._endpoints = [_new(endpoint) for endpoint in scenario.endpoints]
-        self.steered: Mapping[str, Steered[Sample]] = {
+        self._hands = {
             endpoint.table.name: PublishedSteered(endpoint, self.series, clock=self.clock)
             for endpoint in self._endpoints
         }
+        self.steered: Mapping[str, Steered[Sample]] = self._hands
 
     async def open(self) -> None:
         """Nothing is left to create."""
@@ -167,7 +185,7 @@ class PublishedStage(Generic[Sample]):
             await self.tick()
 
     async def history(self) -> History:
-        return History()
+        return History(hints={name: tuple(reversed(hand.records)) for name, hand in self._hands.items()})
 
     def _claim(self) -> Sequence[PublishedEndpoint]:
         now = self.clock.now()

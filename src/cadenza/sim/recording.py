@@ -57,7 +57,7 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What the store holds in the end; the published rules keep none."""
+    """What the store holds in the end; the published rules keep none but the hints."""
 
     due: tuple[DueSlot, ...] = ()
     rows: tuple[Run, ...] = ()

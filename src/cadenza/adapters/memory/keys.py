@@ -21,6 +21,8 @@ class MemoryKeys:
         with self._lock:
             if kept.key.id in self._keys:
                 raise Conflict(f"There is a key {kept.key.id} already.")
+            if kept.key.user_id is not None:
+                self._forget_expired(kept.key)
             self._keys[kept.key.id] = kept
 
     async def kept_key(self, key_id: str) -> KeptKey | None:
@@ -32,7 +34,9 @@ class MemoryKeys:
             listed = [
                 kept.key
                 for _, kept in sorted(self._keys.items())
-                if kept.key.tenant_id == tenant_id and (page.after is None or kept.key.id > page.after)
+                if kept.key.tenant_id == tenant_id
+                and kept.key.user_id is None
+                and (page.after is None or kept.key.id > page.after)
             ]
         return listed[: page.limit]
 
@@ -42,3 +46,9 @@ class MemoryKeys:
             if kept is None or kept.key.tenant_id != tenant_id:
                 raise NotFound(f"There is no key {key_id}.")
             del self._keys[key_id]
+
+    def _forget_expired(self, new: ApiKey) -> None:
+        for key_id, kept in list(self._keys.items()):
+            key = kept.key
+            if key.tenant_id == new.tenant_id and key.user_id is not None and not key.valid(new.created_at):
+                del self._keys[key_id]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from threading import RLock
 
 from cadenza.adapters.holdings import following
+from cadenza.adapters.memory.agenda import Agenda
 from cadenza.adapters.memory.bell import Belfry
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.job import Job
@@ -24,6 +25,8 @@ class Shelves(ABC):
     _hints: dict[EndpointKey, list[HintRecord]]
     _jobs: dict[tuple[str, str], Job]
     _rules: dict[tuple[str, str], Rule]
+    _due: Agenda
+    _sweeps: Agenda
 
     @abstractmethod
     def _put(self, endpoint: Endpoint, passed: Sequence[SkippedSlot] = ()) -> None:

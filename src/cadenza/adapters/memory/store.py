@@ -6,18 +6,24 @@ from datetime import datetime, timedelta
 from threading import RLock
 
 from cadenza.adapters.memory.agenda import Agenda
-from cadenza.adapters.memory.analyses import MemoryAnalyses
 from cadenza.adapters.memory.bell import Belfry, MemoryBell
 from cadenza.adapters.memory.catalog import MemoryCatalog
+from cadenza.adapters.memory.daily import MemoryDaily
+from cadenza.adapters.memory.daily_figures import MemoryDailyFigures
 from cadenza.adapters.memory.fairness import in_turns
+from cadenza.adapters.memory.figures import MemoryFigures
 from cadenza.adapters.memory.keys import MemoryKeys
+from cadenza.adapters.memory.people import MemoryPeople
 from cadenza.adapters.memory.replies import MemoryReplies
 from cadenza.adapters.memory.rules import MemoryRules
+from cadenza.adapters.memory.sessions import MemorySessions
 from cadenza.adapters.memory.tenants import MemoryTenants
+from cadenza.adapters.memory.watch import MemoryWatch
 from cadenza.domain.due import Cancel, Recheck, claim, claimable_at
 from cadenza.domain.endpoint import Endpoint, EndpointKey, Lease, evolve
 from cadenza.domain.errors import NotFound
 from cadenza.domain.job import Job
+from cadenza.domain.people import UserKey
 from cadenza.domain.rules import Rule
 from cadenza.domain.run import Claim, Completion, Run, SkippedSlot, opened, skipped
 from cadenza.domain.settle import Settled
@@ -28,7 +34,19 @@ from cadenza.ports.ids import Ids
 from cadenza.ports.store import Decide, Retention, Settle, Sweeping
 
 
-class MemoryStore(MemoryCatalog, MemoryRules, MemoryAnalyses, MemoryKeys, MemoryTenants, MemoryReplies):
+class MemoryStore(
+    MemoryCatalog,
+    MemoryRules,
+    MemoryFigures,
+    MemoryPeople,
+    MemoryDaily,
+    MemoryDailyFigures,
+    MemoryKeys,
+    MemorySessions,
+    MemoryTenants,
+    MemoryReplies,
+    MemoryWatch,
+):
     """Every method does its work without an await and under a lock, so it is one commit."""
 
     def __init__(self, ids: Ids) -> None:
@@ -97,6 +115,9 @@ class MemoryStore(MemoryCatalog, MemoryRules, MemoryAnalyses, MemoryKeys, Memory
                 if one is not None:
                     self._close(one)
             self._count_runs(one for one in settled if one is not None)
+            for completion, one in zip(completions, settled, strict=True):
+                if completion.outcome.turn is not None and one is not None:
+                    self._speak(completion.outcome.turn)
             return settled
 
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
@@ -161,6 +182,10 @@ class MemoryStore(MemoryCatalog, MemoryRules, MemoryAnalyses, MemoryKeys, Memory
             for key, run_id in gone:
                 del self._runs[key][run_id]
             return len(gone)
+
+    def _forget_user(self, user: UserKey) -> None:
+        super()._forget_user(user)
+        self._forget_daily(user)
 
     def _get(self, key: EndpointKey) -> Endpoint:
         try:

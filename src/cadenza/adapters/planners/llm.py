@@ -9,10 +9,11 @@ from importlib.resources import files
 from pydantic_ai.models import Model
 
 from cadenza.adapters.planners.llm_briefing import told
-from cadenza.adapters.planners.llm_conversation import CHARACTERS_PER_TOKEN, Conversation, Limits
+from cadenza.adapters.planners.llm_conversation import Conversation
 from cadenza.adapters.planners.llm_model import GaveUp, Line, Nap
 from cadenza.adapters.planners.llm_occasions import Occasions
-from cadenza.adapters.planners.llm_tools import Shape, SubmitAnalysis, Toolbox
+from cadenza.adapters.planners.llm_talk import CHARACTERS_PER_TOKEN, Limits, Shape
+from cadenza.adapters.planners.llm_tools import SubmitAnalysis, Toolbox
 from cadenza.domain.checks import milliseconds
 from cadenza.ports.catalog import Catalog
 from cadenza.ports.planner import Briefing, CallTool, Sitting
@@ -57,11 +58,11 @@ class LlmPlanner:
         self._occasions.note(briefing)
         limits = self._limits
         toolbox = Toolbox(briefing, call, store=self._store, steering=self._steering, most_acts=limits.acts)
-        conversation = Conversation(self._line, toolbox, limits)
+        conversation = Conversation(self._line, toolbox, limits=limits, instructions=instructions())
         room = limits.input_tokens * CHARACTERS_PER_TOKEN // BRIEFING_SHARE
         try:
             async with self._model:  # Connections are kept for a sitting, not for the hours between.
-                submitted = await conversation.hold(instructions(), told(briefing, room=room))
+                submitted = await conversation.hold(told(briefing, room=room))
         except GaveUp as problem:
             return Sitting(error=str(problem), tokens=conversation.tokens)
         return Sitting(

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from datetime import timedelta
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from cadenza.adapters.planners.changes import looked
 from cadenza.adapters.planners.llm_briefing import health_told, quoted_json, response_told, runs_told
+from cadenza.adapters.planners.llm_talk import Shape
 from cadenza.domain.checks import iso, quoted
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
@@ -20,14 +21,6 @@ ENDPOINT = "endpoint"
 WHICH = "The name of this endpoint or of one of its siblings; this one, if left out."
 LONGEST_ANSWER = 6_000
 MOST_LOOK_AGAIN_MINUTES = 7 * 24 * 60
-
-
-class Shape(NamedTuple):
-    """A tool as it is shown to a model."""
-
-    name: str
-    description: str
-    schema: dict[str, Any]
 
 
 class _Asked(BaseModel):

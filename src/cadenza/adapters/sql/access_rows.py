@@ -15,12 +15,12 @@ def write_key(kept: KeptKey) -> tuple[Any, ...]:
     """The columns of a key."""
     key = kept.key
     scopes = " ".join(sorted(key.scopes))
-    return (key.id, key.tenant_id, key.name, kept.digest, scopes, key.created_at, key.expires_at)
+    return (key.id, key.tenant_id, key.name, kept.digest, scopes, key.created_at, key.expires_at, key.user_id)
 
 
 def read_key(row: Row, read: Read) -> KeptKey:
     """The key in a row with the columns of `write_key`."""
-    id_, tenant_id, name, digest, scopes, created_at, expires_at = row
+    id_, tenant_id, name, digest, scopes, created_at, expires_at, user_id = row
     key = ApiKey(
         id=id_,
         tenant_id=tenant_id,
@@ -28,6 +28,7 @@ def read_key(row: Row, read: Read) -> KeptKey:
         scopes=frozenset(map(Scope, scopes.split())),
         created_at=read(created_at),
         expires_at=read(expires_at),
+        user_id=user_id,
     )
     return KeptKey(key, digest)
 

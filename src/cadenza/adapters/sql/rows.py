@@ -116,19 +116,6 @@ def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
     )
 
 
-def settled_plainly(before: Endpoint, after: Endpoint) -> bool:
-    """Do the two differ in nothing but the next and last run, and what was counted?"""
-    return (
-        after.one_shot_hint is None
-        and before.one_shot_hint is None
-        and after.interval_hint is before.interval_hint
-        and after.open_slot is before.open_slot
-        and after.paused_until is before.paused_until
-        and after.quota_opens_at is before.quota_opens_at
-        and after.skipped_at is before.skipped_at
-    )
-
-
 def read_endpoint(row: Row, read: Read) -> Endpoint:
     """The endpoint of a row selected as `READ`."""
     (tenant_id, id_, job_id, name, description, definition) = row[:6]

@@ -238,7 +238,15 @@ keys = Table(
     Column("scopes", Text, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("expires_at", Moment),
+    Column("user_id", Text),
     Index("keys_of_tenant", "tenant_id", "id"),
+    Index(
+        "keys_of_users",
+        "tenant_id",
+        "expires_at",
+        sqlite_where=text("user_id IS NOT NULL"),
+        postgresql_where=text("user_id IS NOT NULL"),
+    ),
 )
 
 replies = Table(
@@ -323,3 +331,18 @@ rules = Table(
     PrimaryKeyConstraint("tenant_id", "id"),
     Index("rules_of_job", "tenant_id", "job_id", "id"),
 )
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("digest", LargeBinary, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("tenant_id", Key, nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("key_id", Key),
+    PrimaryKeyConstraint("digest"),
+    Index("sessions_by_end", "expires_at"),
+)
+"""Sessions at the dashboard and links to one, under the digests of their secrets."""

@@ -1,6 +1,7 @@
 """The flash sale: its phases, its endpoints, and what a snapshot shows."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from cadenza.sim.flash_sale.policies import CORRECTED, Corrections, Sale, policies
@@ -57,6 +58,13 @@ def flash_sale(corrections: Corrections = CORRECTED) -> Scenario[Sale]:
         observe=_observe,
         run_ms=RUN_MS,
     )
+
+
+def unsteered_sale() -> Scenario[Sale]:
+    """The sale without a policy, and with actions that do not rest by themselves: for whoever else steers."""
+    scenario = flash_sale()
+    awake = tuple(replace(endpoint, rests=False) for endpoint in scenario.endpoints)
+    return replace(scenario, endpoints=awake, policies={})
 
 
 def _actions(rest: Rest) -> tuple[SimulatedEndpoint, ...]:

@@ -99,9 +99,12 @@ class Tenants(Commands):
         min_interval: Shortest = None,
         runs_per_month: Count = None,
         planner_tokens_per_month: Count = None,
+        schedules_per_user: Count = None,
+        schedule_fires_per_day: Count = None,
+        schedule_tokens_per_day: Count = None,
         way: Way = HERE,
     ) -> int:
-        """Set all limits of a tenant; what is left out is without limit."""
+        """Set all limits of a tenant; what is left out is without limit, or as by default for schedules."""
         from cadenza.surfaces.cli.reports import limits
 
         given = {
@@ -112,6 +115,12 @@ class Tenants(Commands):
             "runs_per_month": runs_per_month,
             "planner_tokens_per_month": planner_tokens_per_month,
         }
+        of_schedules = {
+            "schedules_per_user": schedules_per_user,
+            "schedule_fires_per_day": schedule_fires_per_day,
+            "schedule_tokens_per_day": schedule_tokens_per_day,
+        }
+        given |= {limit: most for limit, most in of_schedules.items() if most is not None}
         return self.answer(way, lambda asker: asker.ask("set_limits", given), limits)
 
 

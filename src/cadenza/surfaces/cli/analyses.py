@@ -41,3 +41,38 @@ class Analyses(Commands):
 
         shown = listing(COSTS, "No planner has spent anything.")
         return self.answer(way, errand, lambda found: shown({"items": found["days"], "next_cursor": None}))
+
+    @example("cadenza analyses recent --limit 20")
+    def recent(self, *, paging: Paging = FIRST, way: Way = HERE) -> int:
+        """List planners' sittings about all endpoints, newest first."""
+        from cadenza.surfaces.cli.columns import SITTINGS
+        from cadenza.surfaces.cli.look import listing
+
+        async def errand(asker: Asker) -> Any:
+            return await gathered(asker, "list_sittings", {}, paging=paging)
+
+        return self.answer(way, errand, listing(SITTINGS, "No planner has said anything yet."))
+
+    @example("cadenza analyses spending --days 7")
+    def spending(self, *, days: Days = 7, way: Way = HERE) -> int:
+        """Tell how many sittings and tokens planners spent on which endpoints."""
+        from cadenza.surfaces.cli.columns import SPENDING
+        from cadenza.surfaces.cli.look import listing
+
+        shown = listing(SPENDING, "No planner has spent anything.")
+        return self.answer(
+            way,
+            lambda asker: asker.ask("get_spending", {"days": days}),
+            lambda found: shown({"items": found["endpoints"], "next_cursor": None}),
+        )
+
+    @example("cadenza analyses learned")
+    def learned(self, *, paging: Paging = FIRST, way: Way = HERE) -> int:
+        """Tell what the learning planner wins and, in the shadow, would have won."""
+        from cadenza.surfaces.cli.columns import LEARNED
+        from cadenza.surfaces.cli.look import listing
+
+        async def errand(asker: Asker) -> Any:
+            return await gathered(asker, "list_learning", {}, paging=paging)
+
+        return self.answer(way, errand, listing(LEARNED, "Nothing was learned yet."))

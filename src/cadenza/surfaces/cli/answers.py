@@ -1,4 +1,4 @@
-"""`cadenza explain`, `cadenza health` and `cadenza usage`."""
+"""`cadenza explain`, `cadenza health`, `cadenza usage` and `cadenza overview`."""
 
 from typing import Annotated
 
@@ -11,6 +11,7 @@ from cadenza.surfaces.cli.parameters import whole_number
 from cadenza.surfaces.cli.way import HERE, Way
 
 Months = Annotated[int, Parameter(converter=whole_number, help="How many months to look back.")]
+Minutes = Annotated[int, Parameter(converter=whole_number, help="How many minutes to look back.")]
 
 
 class Answers(Commands):
@@ -34,3 +35,17 @@ class Answers(Commands):
         from cadenza.surfaces.cli.reports import usage
 
         return self.answer(way, lambda asker: asker.ask("get_usage", {"months": months}), usage)
+
+    @example("cadenza slo")
+    def slo(self, *, way: Way = HERE) -> int:
+        """Tell where the service levels stand, and since when one is breached."""
+        from cadenza.surfaces.cli.slo_look import slo
+
+        return self.answer(way, lambda asker: asker.ask("get_slo", {}), slo)
+
+    @example("cadenza overview --minutes 15")
+    def overview(self, *, minutes: Minutes = 60, way: Way = HERE) -> int:
+        """Tell at a glance what is due, running and done, and what is left of the quota."""
+        from cadenza.surfaces.cli.figure_looks import overview
+
+        return self.answer(way, lambda asker: asker.ask("get_overview", {"minutes": minutes}), overview)

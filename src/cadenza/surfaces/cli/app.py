@@ -75,6 +75,14 @@ def _add_roles(app: App, launchers: Launchers) -> None:
         """Run the planners until they are stopped; of several processes, one acts at a time."""
         return launchers.planner()
 
+    alone = app["daily"]
+    alone.help_epilogue = "Example: CADENZA_DAILY_TARGET=https://example.com/daily cadenza daily"
+
+    @alone.default
+    def daily() -> int:
+        """Serve users with a daily job until stopped; on PostgreSQL, any number may share them."""
+        return launchers.daily()
+
     @app.command(help_epilogue="Example: CADENZA_MCP_SCOPES=steer cadenza mcp")
     def mcp(*, server: Server = None, key: Key = None, tenant: Tenant = None) -> int:
         """Serve agents over standard input and output, with the scopes of CADENZA_MCP_SCOPES."""

@@ -63,12 +63,43 @@ COSTS = (
     Column("input tokens", lambda one: one["tokens"]["input"], right=True),
     Column("output tokens", lambda one: one["tokens"]["output"], right=True),
 )
+SITTINGS = (ANALYSES[0], Column("endpoint", lambda one: one["endpoint_id"]), *ANALYSES[1:])
+SPENDING = (Column("endpoint", lambda one: one["endpoint_id"]), *COSTS[1:])
+LEARNED = (
+    Column("endpoint", lambda one: one["endpoint_id"]),
+    Column("learning", lambda one: one["learning"]),
+    Column("changes", lambda one: one["changes"], right=True),
+    Column("seen after, without", lambda one: span(one["plain_delay_ms"]), right=True),
+    Column("with", lambda one: span(one["delay_ms"]), right=True),
+    Column("share of runs", lambda one: f"{one['looks']:.0%}", right=True),
+)
 KEYS = (
     Column("id", lambda key: key["id"]),
     Column("name", lambda key: key["name"]),
     Column("scopes", lambda key: " ".join(key["scopes"])),
     Column("created", lambda key: moment(key["created_at"])),
     Column("expires", lambda key: moment(key["expires_at"])),
+)
+SCHEDULES = (
+    Column("id", lambda one: one["id"], whole=True),
+    Column("name", lambda one: one["name"]),
+    Column("user", lambda one: one["user_id"]),
+    Column("agent", lambda one: one["agent_id"]),
+    Column("fires", lambda one: moment(one["next_run_at"]) or "no more"),
+    Column("again", lambda one: one["cron_expression"]),
+    Column("zone", lambda one: one["timezone"]),
+    Column("prompt", lambda one: one["prompt"]),
+)
+USERS = (
+    Column("id", lambda user: user["id"]),
+    Column("time zone", lambda user: user["timezone"]),
+    Column("created", lambda user: moment(user["created_at"])),
+)
+AGENTS = (
+    Column("id", lambda agent: agent["id"]),
+    Column("name", lambda agent: agent["name"]),
+    Column("model", lambda agent: agent["model"]),
+    Column("created", lambda agent: moment(agent["created_at"])),
 )
 SECRETS = (
     Column("name", lambda secret: secret["name"]),

@@ -27,9 +27,11 @@ def _jobs() -> Kinds:
 
 def _endpoints() -> Kinds:
     from cadenza.surfaces.cli.endpoints import Endpoints
+    from cadenza.surfaces.cli.figures import Figures
+    from cadenza.surfaces.cli.preview import Preview
     from cadenza.surfaces.cli.steering import Steer
 
-    return (Endpoints, Steer)
+    return (Endpoints, Steer, Preview, Figures)
 
 
 def _runs() -> Kinds:
@@ -54,6 +56,31 @@ def _analyses() -> Kinds:
     from cadenza.surfaces.cli.analyses import Analyses
 
     return (Analyses,)
+
+
+def _schedules() -> Kinds:
+    from cadenza.surfaces.cli.schedules import Schedules
+
+    return (Schedules,)
+
+
+def _users() -> Kinds:
+    from cadenza.surfaces.cli.people import Users
+
+    return (Users,)
+
+
+def _agents() -> Kinds:
+    from cadenza.surfaces.cli.people import Agents
+
+    return (Agents,)
+
+
+def _daily() -> Kinds:
+    from cadenza.surfaces.cli.daily import Daily
+    from cadenza.surfaces.cli.daily_figures import DailyFigures
+
+    return (Daily, DailyFigures)
 
 
 def _keys() -> Kinds:
@@ -81,6 +108,10 @@ GROUPS = {
     "hints": Group("Advice with an expiry and a reason.", _hints),
     "rules": Group("What owners want done, and when.", _rules),
     "analyses": Group("What planners thought and did, and what it cost.", _analyses),
+    "schedules": Group("What users and their agents have planned.", _schedules),
+    "users": Group("Those to whom agents speak.", _users),
+    "agents": Group("Those who answer users.", _agents),
+    "daily": Group("Users with a daily job; alone, it serves them until stopped.", _daily),
     "keys": Group("Keys that let callers in.", _keys),
     "secrets": Group("Secrets for targets: written and named, never shown.", _secrets),
     "tenants": Group("Owners, and what they may have and spend: on the database itself.", _tenants),

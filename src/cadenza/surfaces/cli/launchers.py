@@ -130,6 +130,7 @@ class Launchers:
     api: Callable[[], int]
     worker: Callable[[], int]
     planner: Callable[[], int]
+    daily: Callable[[], int]
     mcp: Callable[[Way], int]
     migrate: Callable[[], Migration]
     doctor: Callable[[], Sequence[Finding]]

@@ -123,6 +123,9 @@ def limits(view: Any) -> Iterator[RenderableType]:
             "shortest interval": span(view["min_interval_ms"]) or WITHOUT,
             "runs per month": _limit(view["runs_per_month"]),
             "planner tokens per month": _limit(view["planner_tokens_per_month"]),
+            "schedules per user": _limit(view["schedules_per_user"]),
+            "schedule fires per day": _limit(view["schedule_fires_per_day"]),
+            "schedule tokens per day": _limit(view["schedule_tokens_per_day"]),
         }
     )
 

@@ -1,6 +1,7 @@
 """The application: the table of operations under `/v1`, and public pages beside it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -10,10 +11,16 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Lifespan
 
+from cadenza.operations.newsroom import Newsroom
 from cadenza.operations.office import Office
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.table import OPERATIONS
+from cadenza.operations.visiting import Visiting
+from cadenza.surfaces.dashboard.events import Events
+from cadenza.surfaces.dashboard.login import Login
+from cadenza.surfaces.dashboard.pages import Dashboard
 from cadenza.surfaces.http import llms, openapi
 from cadenza.surfaces.http.auth import Gate
 from cadenza.surfaces.http.front import Front
@@ -26,6 +33,8 @@ from cadenza.surfaces.http.routing import OperationRoutes
 from cadenza.surfaces.http.sending import of_problem
 from cadenza.surfaces.http.service import Service, Take
 from cadenza.surfaces.mcp import http as mcp
+from cadenza.surfaces.websocket.door import SocketDoor
+from cadenza.surfaces.websocket.limits import SocketLimits
 
 A_DAY_S = 86_400
 
@@ -41,13 +50,15 @@ class Manners:
     """Whether the process goes round."""
     cors_origins: Sequence[str] = ()
     metrics: Metrics = field(default_factory=Metrics)
+    sockets: SocketLimits = SocketLimits()
 
 
 def http_app(
     office: Office, manners: Manners, operations: tuple[AnyOperation, ...] = OPERATIONS
 ) -> Starlette:
     """The application of an office."""
-    service = Service(office, gate=Gate(office), take=manners.take)
+    gate, newsroom = Gate(office), Newsroom(office.supplies)
+    service = Service(office, gate=gate, take=manners.take)
     pages = Pages(
         document=partial(openapi.document, operations, manners.version),
         llms=llms.text(operations),
@@ -55,9 +66,19 @@ def http_app(
         health=Health(office.supplies, manners.lives),
     )
     agents = mcp.mount(office, service.admit, version=manners.version, origins=manners.cors_origins)
+    sockets = SocketDoor(Visiting(office), gate=gate, take=manners.take, limits=manners.sockets)
+    manners.metrics.count_sockets(sockets.count)
     app = Starlette(
-        routes=[OperationRoutes(operations, service), *pages.routes(), *mcp.routes(agents)],
-        lifespan=agents.lifespan,
+        routes=[
+            OperationRoutes(operations, service),
+            *pages.routes(),
+            *Login(gate).routes(),
+            *Events(service, newsroom).routes(),
+            *Dashboard().routes(),
+            *mcp.routes(agents),
+            *sockets.routes(),
+        ],
+        lifespan=_lifespan(agents.lifespan, sockets.lifespan),
         middleware=[
             Middleware(Front, supplies=office.supplies, metrics=manners.metrics),
             *([_cors(manners.cors_origins)] if manners.cors_origins else []),
@@ -65,7 +86,21 @@ def http_app(
         exception_handlers={HTTPException: _refused},
     )
     app.router.redirect_slashes = False
+    app.state.hang_up = newsroom.close
     return app
+
+
+def _lifespan(*spans: Callable[[], AbstractAsyncContextManager[None]]) -> Lifespan[Starlette]:
+    """From the start of the application to its end, for everything in it that goes on by itself."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for span in spans:
+                await stack.enter_async_context(span())
+            yield
+
+    return lifespan
 
 
 def _cors(origins: Sequence[str]) -> Middleware:

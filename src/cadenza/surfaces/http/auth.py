@@ -1,4 +1,4 @@
-"""Who knocks: bearer keys, and patience with those who guess."""
+"""Who knocks: bearer keys, sessions in cookies, and patience with those who guess."""
 
 from collections import OrderedDict
 from datetime import datetime, timedelta
@@ -7,8 +7,10 @@ from starlette.types import Scope
 
 from cadenza.domain.access import Caller
 from cadenza.operations.office import Office
+from cadenza.operations.sessions import admit_session, shows_csrf
+from cadenza.surfaces.dashboard import cookies
 from cadenza.surfaces.http.headers import given
-from cadenza.surfaces.http.problems import TOO_MANY, UNAUTHORIZED, Refusal
+from cadenza.surfaces.http.problems import NOT_ALLOWED, TOO_MANY, UNAUTHORIZED, Refusal
 
 SCHEME = "bearer"
 A_WHILE = timedelta(minutes=1)
@@ -16,6 +18,8 @@ MOST_FAILURES = 30
 """So many wrong keys may one address show in a while."""
 MOST_ADDRESSES = 10_000
 LONGEST_KEY = 200
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+CSRF = b"x-csrf-token"
 
 
 class Failures:
@@ -42,29 +46,59 @@ class Failures:
 
 
 class Gate:
-    """Lets callers in who show a key that is good."""
+    """Lets callers in who show a key that is good, or the cookie of a session."""
 
     def __init__(self, office: Office) -> None:
-        self._office = office
+        self.office = office
         self._failures = Failures()
 
     async def caller(self, scope: Scope) -> tuple[Caller, str]:
-        """Who asks, and the key that says so."""
+        """Who asks, and the secret that says so."""
+        secret = cookies.shown(scope)
+        if secret is not None and given(scope, b"authorization") is None:
+            return await self._in_session(scope, secret), secret
         token = bearer(scope)
-        clock, door = self._office.supplies.clock, self._office.supplies.door
+        clock, door = self.office.supplies.clock, self.office.supplies.door
         known = door.known(token, clock.now())
         if known is not None:
             return known, token
-        address = (scope.get("client") or ("",))[0]
-        wait = self._failures.wait_s(address, clock.now())
+        wait = self.patience(scope)
         if wait is not None:
-            detail = "There were too many wrong keys from this address; wait a while."
-            raise Refusal(TOO_MANY, detail, {"Retry-After": str(wait)})
-        caller = await self._office.admit(token)
+            raise wait
+        caller = await self.office.admit(token)
         if caller is None:
-            self._failures.note(address, clock.now())
+            self.note_failure(scope)
             raise nobody("This key is not known, or no longer.", error="invalid_token")
         return caller, token
+
+    async def _in_session(self, scope: Scope, secret: str) -> Caller:
+        caller = await admit_session(self.office.supplies, secret)
+        if caller is None:
+            raise nobody("This session is over; log in again.")
+        if scope["method"] not in READING:
+            self.must_show_csrf(scope, secret)
+        return caller
+
+    def must_show_csrf(self, scope: Scope, secret: str) -> None:
+        """Refuse a write that another origin's page may have sent: it has the cookie, but not the token."""
+        if not shows_csrf(secret, given(scope, CSRF)):
+            raise Refusal(NOT_ALLOWED, "A write by cookie must show the session's token as X-Csrf-Token.")
+
+    def patience(self, scope: Scope) -> Refusal | None:
+        """The refusal of an address that has shown too many wrong keys."""
+        wait = self._failures.wait_s(_address(scope), self.office.supplies.clock.now())
+        if wait is None:
+            return None
+        detail = "There were too many wrong keys from this address; wait a while."
+        return Refusal(TOO_MANY, detail, {"Retry-After": str(wait)})
+
+    def note_failure(self, scope: Scope) -> None:
+        """One more wrong key from an address."""
+        self._failures.note(_address(scope), self.office.supplies.clock.now())
+
+
+def _address(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
 
 
 def bearer(scope: Scope) -> str:

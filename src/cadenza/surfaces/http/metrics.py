@@ -2,11 +2,12 @@
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 
 from prometheus_client import (
     CollectorRegistry,
+    Gauge,
     GCCollector,
     Metric,
     PlatformCollector,
@@ -62,7 +63,12 @@ class Metrics:
         self.registry.register(self._requests)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
+        self._sockets = Gauge("cadenza_sockets", "Sockets of users.", registry=self.registry)
         self.note = self._requests.note
+
+    def count_sockets(self, count: Callable[[], int]) -> None:
+        """Tell how many sockets there are; of an API that began anew, the new one tells."""
+        self._sockets.set_function(count)
 
     def written(self) -> bytes:
         """All of it, as Prometheus reads it."""

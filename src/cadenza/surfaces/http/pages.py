@@ -1,4 +1,4 @@
-"""What is public: the first page, health, figures, documentation, and what problems mean."""
+"""What is public: health, figures, documentation, and what problems mean."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -7,7 +7,7 @@ from html import escape
 import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from cadenza.surfaces.http import docs_page
@@ -15,17 +15,6 @@ from cadenza.surfaces.http.components import Schema
 from cadenza.surfaces.http.health import Health
 from cadenza.surfaces.http.metrics import MEDIA_TYPE, Metrics
 from cadenza.surfaces.http.problems import KINDS, TYPES
-
-FIRST = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>Cadenza</title></head>
-<body>
-<h1>Cadenza</h1>
-<p>The API is documented under <a href="/docs">/docs</a>, for machines in
-<a href="/openapi.json">/openapi.json</a>, for language models in <a href="/llms.txt">/llms.txt</a>.</p>
-</body>
-</html>
-"""
 
 
 class Pages:
@@ -42,7 +31,6 @@ class Pages:
     def routes(self) -> list[Route]:
         """Where they are."""
         return [
-            Route("/", self._first),
             Route("/healthz", self._health.healthz),
             Route("/readyz", self._health.readyz),
             Route("/metrics", self._figures),
@@ -57,9 +45,6 @@ class Pages:
     def _openapi_json(self) -> bytes:
         """Made when somebody asks: it takes longer than all else that is done at the start."""
         return orjson.dumps(self._document())
-
-    async def _first(self, _: Request) -> Response:
-        return HTMLResponse(FIRST)
 
     async def _openapi(self, _: Request) -> Response:
         return Response(self._openapi_json, media_type="application/json")

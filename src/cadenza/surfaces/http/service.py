@@ -22,6 +22,14 @@ Take = Callable[[str], Awaitable[float | None]]
 """Let a caller in, or tell in how many seconds to come back."""
 
 
+async def in_time(take: Take, caller: Caller) -> None:
+    """Let a caller in, or refuse one who asks too often."""
+    wait = await take(caller.origin)
+    if wait is not None:
+        detail = "There were too many requests with this key; wait a while."
+        raise Refusal(TOO_MANY, detail, {"Retry-After": str(max(1, ceil(wait)))})
+
+
 class Service:
     """Serves the operations of an office to callers with keys, at a bearable rate."""
 
@@ -33,10 +41,7 @@ class Service:
     async def admit(self, scope: Scope) -> tuple[Caller, str]:
         """Who asks, and their key; refused if they ask too often."""
         caller, token = await self._gate.caller(scope)
-        wait = await self._take(caller.origin)
-        if wait is not None:
-            detail = "There were too many requests with this key; wait a while."
-            raise Refusal(TOO_MANY, detail, {"Retry-After": str(max(1, ceil(wait)))})
+        await in_time(self._take, caller)
         return caller, token
 
 

@@ -39,7 +39,7 @@ def prepare() -> None:
 
 def tools_for(visit: Visit) -> list[Tool]:
     """What this caller may use."""
-    return [tool(name) for name, (operation, _) in OFFERED.items() if visit.caller.may(operation.scope)]
+    return [tool(name) for name, (operation, _) in OFFERED.items() if operation.open_to(visit.caller)]
 
 
 @cache

@@ -3,18 +3,28 @@
 from cadenza.testing.contracts.analyses import AnalysisContract
 from cadenza.testing.contracts.catalog import CatalogContract
 from cadenza.testing.contracts.claims import ClaimContract
+from cadenza.testing.contracts.conversations import ConversationContract
+from cadenza.testing.contracts.daily import DailyContract
+from cadenza.testing.contracts.daily_figures import DailyFigureContract
+from cadenza.testing.contracts.deliveries import DeliveryContract
 from cadenza.testing.contracts.feed import FeedContract, RecentRunsContract
+from cadenza.testing.contracts.figures import FigureContract
+from cadenza.testing.contracts.firing import FiringContract
 from cadenza.testing.contracts.keys import KeyContract
 from cadenza.testing.contracts.leases import LeaseContract
 from cadenza.testing.contracts.listing import ListingContract
+from cadenza.testing.contracts.people import PeopleContract
 from cadenza.testing.contracts.replies import RateContract, ReplyContract
 from cadenza.testing.contracts.rules import RuleContract
+from cadenza.testing.contracts.schedules import ScheduleContract
 from cadenza.testing.contracts.secrets import SecretContract
+from cadenza.testing.contracts.sessions import SessionContract
 from cadenza.testing.contracts.settling import SettlingContract
 from cadenza.testing.contracts.slots import SlotContract
 from cadenza.testing.contracts.starting import StartingContract
 from cadenza.testing.contracts.steering import SteeringContract
 from cadenza.testing.contracts.tenants import TenantContract
+from cadenza.testing.contracts.watch import WatchContract
 
 __all__ = ["SecretContract", "StoreContract"]
 
@@ -29,6 +39,8 @@ class StoreContract(
     ListingContract,
     CatalogContract,
     KeyContract,
+    SessionContract,
+    FigureContract,
     TenantContract,
     ReplyContract,
     RateContract,
@@ -36,6 +48,14 @@ class StoreContract(
     RecentRunsContract,
     AnalysisContract,
     RuleContract,
+    WatchContract,
+    DailyContract,
+    DailyFigureContract,
+    PeopleContract,
+    ConversationContract,
+    DeliveryContract,
+    FiringContract,
+    ScheduleContract,
 ):
     """All promises of a store.
 

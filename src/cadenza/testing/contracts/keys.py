@@ -12,6 +12,7 @@ from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import Contract
 
+HOUR = timedelta(hours=1)
 DIGEST = bytes(range(256))
 
 
@@ -76,6 +77,33 @@ class KeyContract(Contract):
             await store.remove_key("south", "key")
         assert await store.kept_key("key") is not None
 
+    async def test_a_key_of_a_user_opens_and_is_not_listed(self, store: Store) -> None:
+        await store.add_key(of_user("token", ends=HOUR))
+        assert await store.kept_key("token") == of_user("token", ends=HOUR)
+        assert await store.keys("north") == []
+
+    async def test_a_new_key_of_a_user_takes_the_place_of_those_that_ran_out(self, store: Store) -> None:
+        await store.add_key(of_user("old", ends=HOUR))
+        await store.add_key(of_user("live", ends=3 * HOUR))
+        await store.add_key(of_user("foreign", ends=HOUR, tenant_id="south"))
+        await store.add_key(a_key("tenants-own", "north"))
+        await store.add_key(of_user("new", made=HOUR, ends=2 * HOUR))
+        left = {
+            name for name in ("old", "live", "foreign", "tenants-own", "new") if await store.kept_key(name)
+        }
+        assert left == {"live", "foreign", "tenants-own", "new"}
+
 
 def a_key(key_id: str, tenant_id: str) -> KeptKey:
     return KeptKey(ApiKey(id=key_id, tenant_id=tenant_id, name=key_id, created_at=NEW_YEAR), DIGEST)
+
+
+def of_user(
+    key_id: str, *, ends: timedelta, made: timedelta = timedelta(), tenant_id: str = "north"
+) -> KeptKey:
+    """A key that speaks for one user."""
+    at = NEW_YEAR + made
+    key = ApiKey(
+        id=key_id, tenant_id=tenant_id, name=key_id, created_at=at, expires_at=NEW_YEAR + ends, user_id="ada"
+    )
+    return KeptKey(key, DIGEST)

@@ -53,7 +53,7 @@ def arrays(rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...] | None]:
     ]
 
 
-def arrays_or_shared(columns: Iterable[tuple[Any, ...]]) -> list[Any]:
+def arrays_or_shared(columns: Iterable[Sequence[Any]]) -> list[Any]:
     """Columns as `given_or_shared` takes them: to encode a value costs more than to see that it repeats."""
     (first, *others) = columns
     parameters: list[Any] = [first, None]

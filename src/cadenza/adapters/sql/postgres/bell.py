@@ -5,10 +5,13 @@ from contextlib import suppress
 from typing import Any
 
 from cadenza.adapters.memory.bell import Belfry, MemoryBell
+from cadenza.adapters.memory.doorbells import Doorbells, Ring
 from cadenza.adapters.sql.postgres import statements as sql
 from cadenza.adapters.sql.postgres.errors import translated
 from cadenza.adapters.sql.postgres.pool import PostgresPool
+from cadenza.adapters.sql.postgres.spoken import OWED, called_for
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.people import UserKey
 from cadenza.ports.log import Logger
 
 AGAIN_S = 1.0
@@ -31,6 +34,7 @@ class Listener:
         self._log = log
         self._own_call = f"check {name}"
         self._belfry = Belfry()
+        self._doorbells = Doorbells()
         self._answered = asyncio.Event()
         self._listening: asyncio.Task[None] | None = None
         self._warned = False
@@ -38,9 +42,13 @@ class Listener:
     def bell(self) -> MemoryBell:
         """A new bell; the first one starts the listening."""
         bell = self._belfry.listen()
-        if self._listening is None:
-            self._listening = asyncio.get_running_loop().create_task(self._listen())
+        self._begin()
         return bell
+
+    def on_owed(self, user: UserKey, ring: Ring) -> Ring:
+        """Call when something is owed to a user; the answer ends it."""
+        self._begin()
+        return self._doorbells.listen(user, ring)
 
     async def close(self) -> None:
         """Listen no more."""
@@ -48,6 +56,10 @@ class Listener:
             self._listening.cancel()
             await asyncio.gather(self._listening, return_exceptions=True)
             self._listening = None
+
+    def _begin(self) -> None:
+        if self._listening is None:
+            self._listening = asyncio.get_running_loop().create_task(self._listen())
 
     async def _listen(self) -> None:
         while True:
@@ -66,6 +78,7 @@ class Listener:
                 await connection.add_listener(sql.CHANNEL, self._heard)
             if self._warned:
                 self._belfry.ring()  # Somebody may have called while nobody listened.
+            self._doorbells.ring_all()  # Likewise, also before the first call could be heard.
             while not await _within(self.checked_every_s, lost):
                 await self._check()
         finally:
@@ -85,6 +98,8 @@ class Listener:
             self._answered.set()
         elif payload == "":
             self._belfry.ring()
+        elif isinstance(payload, str) and payload.startswith(OWED):
+            self._doorbells.ring([called_for(payload)])
 
     def _warn(self, problem: str) -> None:
         if not self._warned:

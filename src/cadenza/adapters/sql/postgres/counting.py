@@ -4,18 +4,13 @@ from collections.abc import Iterable
 from zlib import crc32
 
 from cadenza.adapters.sql.postgres.arrays import arrays
+from cadenza.adapters.sql.postgres.cycle_statements import COUNTED
 from cadenza.adapters.sql.postgres.pool import Connection
 from cadenza.domain.settle import Settled
 from cadenza.domain.usage import charges
 from cadenza.ports.ids import Ids
 
 SHARDS = 16
-COUNT = """
-INSERT INTO usage AS u (tenant_id, month, shard, runs, planner_tokens)
-SELECT tenant_id, month, $1::int, runs, 0
-FROM unnest($2::text[], $3::text[], $4::bigint[]) AS counted (tenant_id, month, runs)
-ON CONFLICT (tenant_id, month, shard) DO UPDATE SET runs = u.runs + excluded.runs
-"""
 
 
 def a_shard(ids: Ids) -> int:
@@ -31,4 +26,4 @@ async def count_runs(connection: Connection, settled: Iterable[Settled], shard: 
     """
     counted = charges(settled)
     if counted:
-        await connection.execute(COUNT, shard, *arrays(counted))
+        await connection.execute(COUNTED, shard, *arrays(counted))

@@ -130,6 +130,37 @@ def _closed(field: str) -> str:
     return f"coalesce(g.{field}, s.{KEPT[field]}) AS {field}" if field in KEPT else f"g.{field}"
 
 
+COUNTED = """
+INSERT INTO usage AS u (tenant_id, month, shard, runs, planner_tokens)
+SELECT tenant_id, month, $1::int, runs, 0
+FROM unnest($2::text[], $3::text[], $4::bigint[]) AS counted (tenant_id, month, runs)
+ON CONFLICT (tenant_id, month, shard) DO UPDATE SET runs = u.runs + excluded.runs
+"""
+"""Parameters: a shard, and by tenant and month how many runs are charged."""
+
+TOLD = tuple(field for field in RUN if field not in KEPT and field not in OF_CLAIM)
+"""What a row does not know of a run that was started."""
+COUNTS = ("missed_slots", "failure_count", "abandoned_count")
+PLAIN = (*OF_CLAIM, *TOLD, "next_run_at", "next_source", *COUNTS)
+SETTLE_PLAIN = f"""
+WITH settled AS (
+    UPDATE endpoint_states s
+    SET claimable_at = g.next_run_at, {assigned("g", "next_run_at", "next_source", *COUNTS)},
+        last_run_at = s.run_started_at, lease_token = NULL, lease_until = NULL, run_id = NULL
+    FROM {given_or_shared("g", *PLAIN, first=5)} WHERE {HELD}
+    RETURNING g.id, g.tenant_id, g.endpoint_id, {", ".join(f"g.{field}" for field in TOLD)},
+        {", ".join(f"s.{column} AS {field}" for field, column in KEPT.items())}
+), added AS (
+    INSERT INTO runs ({", ".join(RUN)}) SELECT {", ".join(RUN)} FROM settled
+), counted AS ({COUNTED})
+SELECT count(*) FROM settled
+"""
+"""The same for a batch of ordinary runs, of which few columns change; and they are counted.
+
+Parameters: those of `COUNTED`, and the columns of `PLAIN` in the order of their keys. What nobody reads
+from, such as the count, is carried out last: who waits for it holds up nobody else.
+"""
+
 SETTLE = f"""
 WITH settled AS (
     UPDATE endpoint_states s

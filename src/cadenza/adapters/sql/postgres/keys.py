@@ -9,23 +9,26 @@ from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.keys import KeptKey
 
 ADD = """
-INSERT INTO keys (id, tenant_id, name, digest, scopes, created_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING id
+INSERT INTO keys (id, tenant_id, name, digest, scopes, created_at, expires_at, user_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING id
 """
-KEPT = "SELECT id, tenant_id, name, digest, scopes, created_at, expires_at FROM keys WHERE id = $1"
+KEPT = "SELECT id, tenant_id, name, digest, scopes, created_at, expires_at, user_id FROM keys WHERE id = $1"
 LIST = """
-SELECT id, tenant_id, name, digest, scopes, created_at, expires_at FROM keys
-WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3
+SELECT id, tenant_id, name, digest, scopes, created_at, expires_at, user_id FROM keys
+WHERE tenant_id = $1 AND id > $2 AND user_id IS NULL ORDER BY id LIMIT $3
 """
+FORGET = "DELETE FROM keys WHERE tenant_id = $1 AND user_id IS NOT NULL AND expires_at <= $2"
 REMOVE = "DELETE FROM keys WHERE tenant_id = $1 AND id = $2 RETURNING id"
 
 
 class PostgresKeys:
-    """Keys that let callers in; each method is one statement."""
+    """Keys that let callers in."""
 
     _pool: PostgresPool
 
     async def add_key(self, kept: KeptKey) -> None:
+        if kept.key.user_id is not None:
+            await self._pool.ask(FORGET, kept.key.tenant_id, kept.key.created_at)
         if not await self._pool.ask(ADD, *write_key(kept)):
             raise Conflict(f"There is a key {kept.key.id} already.")
 

@@ -59,15 +59,16 @@ async def _floor(pool: PostgresPool, begin: tuple[str, str], wanted: RunFilter) 
 
 async def ended(pool: PostgresPool, key: EndpointKey, *, since: datetime, limit: int) -> list[Ended]:
     """How an endpoint's newest runs ended; they never overlap, so they are in the order of their ends."""
-    rows = await pool.ask(sql.ENDED_SINCE, *key, _midnight(since), limit, since)
+    rows = await pool.ask(sql.ENDED_SINCE, *key, midnight(since), limit, since)
     return [read_ended(row, as_it_is) for row in rows]
 
 
 def _days(wanted: RunFilter) -> list[datetime]:
     """The whole days of a span: those that partitions hold, so that every run in them counts as looked at."""
-    until = NEVER if wanted.until is None else _midnight(wanted.until) + DAY
-    return [EPOCH if wanted.since is None else _midnight(wanted.since), until]
+    until = NEVER if wanted.until is None else midnight(wanted.until) + DAY
+    return [EPOCH if wanted.since is None else midnight(wanted.since), until]
 
 
-def _midnight(moment: datetime) -> datetime:
+def midnight(moment: datetime) -> datetime:
+    """When the day of a moment began, which is where a partition begins."""
     return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

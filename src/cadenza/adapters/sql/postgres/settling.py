@@ -5,12 +5,15 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from cadenza.adapters.spoken import in_all, in_these
 from cadenza.adapters.sql.postgres import statements as sql
 from cadenza.adapters.sql.postgres.arrays import arrays, arrays_or_shared
 from cadenza.adapters.sql.postgres.counting import count_runs
 from cadenza.adapters.sql.postgres.cycle_statements import CHANGED, KEPT, LOCK, SETTLE, SETTLED
+from cadenza.adapters.sql.postgres.plain import all_plain, settle_plain
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is, holds
+from cadenza.adapters.sql.postgres.spoken import speaking
 from cadenza.adapters.sql.rows import VERSION, Row, read_endpoint, write_run, write_state
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.run import Completion, SkippedSlot, skipped
@@ -47,16 +50,21 @@ async def finalize(pool: PostgresPool, batch: Batch) -> list[Settled | None]:
         Held(batch.settle(completion.claim.endpoint, completion), completion.claim.version)
         for completion in batch.completions
     ]
-    if await pool.tried(partial(_settle_unsteered, held=held, batch=batch)):
+    unsteered = partial(_settle_unsteered, held=held, batch=batch)
+    if await pool.tried(speaking(unsteered, batch.completions, in_all)):
         return [one.settled for one in held]
-    return await pool.write(lambda connection: _settle_all(connection, batch, held))
+    fresh = partial(_settle_all, batch=batch, held=held)
+    return await pool.write(speaking(fresh, batch.completions, in_these))
 
 
 async def _settle_unsteered(connection: Connection, held: Sequence[Held], batch: Batch) -> bool:
     """Settle all of it as it was claimed; False, and then nothing may be kept, if anything was steered."""
+    settled = [one.settled for one in held]
+    if all_plain(batch.completions, settled):
+        return await settle_plain(connection, batch.completions, settled, shard=batch.shard)
     if len(await write_settled(connection, held, batch.ids)) < len(held):
         return False
-    await count_runs(connection, (one.settled for one in held), batch.shard)
+    await count_runs(connection, settled, batch.shard)
     return True
 
 

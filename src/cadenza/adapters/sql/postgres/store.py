@@ -13,15 +13,22 @@ from cadenza.adapters.sql.postgres.analyses import PostgresAnalyses
 from cadenza.adapters.sql.postgres.bell import Listener
 from cadenza.adapters.sql.postgres.catalog import PostgresCatalog
 from cadenza.adapters.sql.postgres.claiming import Turns, Wanted
+from cadenza.adapters.sql.postgres.conversations import PostgresConversations
 from cadenza.adapters.sql.postgres.counting import a_shard
+from cadenza.adapters.sql.postgres.daily import PostgresDaily
+from cadenza.adapters.sql.postgres.daily_figures import PostgresDailyFigures
+from cadenza.adapters.sql.postgres.figures import PostgresFigures
 from cadenza.adapters.sql.postgres.keys import PostgresKeys
+from cadenza.adapters.sql.postgres.people import PostgresPeople
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.replies import PostgresReplies
 from cadenza.adapters.sql.postgres.rules import PostgresRules
+from cadenza.adapters.sql.postgres.sessions import PostgresSessions
 from cadenza.adapters.sql.postgres.settling import Batch, finalize
 from cadenza.adapters.sql.postgres.starting import start
 from cadenza.adapters.sql.postgres.sweeping import sweep
 from cadenza.adapters.sql.postgres.tenants import PostgresTenants
+from cadenza.adapters.sql.postgres.watch import PostgresWatch
 from cadenza.adapters.sql.retention import retain
 from cadenza.domain.due import Recheck
 from cadenza.domain.endpoint import Endpoint, EndpointKey
@@ -37,7 +44,19 @@ NO_LOG = NoLog()
 
 
 class PostgresStore(
-    PostgresCatalog, PostgresRules, PostgresAnalyses, PostgresKeys, PostgresTenants, PostgresReplies
+    PostgresCatalog,
+    PostgresRules,
+    PostgresAnalyses,
+    PostgresPeople,
+    PostgresConversations,
+    PostgresKeys,
+    PostgresFigures,
+    PostgresDaily,
+    PostgresDailyFigures,
+    PostgresSessions,
+    PostgresTenants,
+    PostgresReplies,
+    PostgresWatch,
 ):
     """Each method is one commit, however many workers share the database."""
 

@@ -55,6 +55,8 @@ def lease_rows(
 def _endpoints(connection: sqlite3.Connection, rows: list[Place], known: Known) -> list[Endpoint]:
     """The endpoints of the rows: as they were left here, or else read."""
     left = known.take(rows)
+    if all(left):
+        return [endpoint for endpoint in left if endpoint is not None]
     unknown = [row[:1] for row, endpoint in zip(rows, left, strict=True) if endpoint is None]
     read = {row[-1]: read_endpoint(row, from_micros) for row in read_many(connection, sql.rows_at, unknown)}
     return [endpoint or read[place] for endpoint, (place, _, _) in zip(left, rows, strict=True)]

@@ -12,13 +12,15 @@ from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.keys import KeptKey
 
 ADD = """
-INSERT INTO keys (id, tenant_id, name, digest, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO keys (id, tenant_id, name, digest, scopes, created_at, expires_at, user_id)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
-KEPT = "SELECT id, tenant_id, name, digest, scopes, created_at, expires_at FROM keys WHERE id = ?"
+KEPT = "SELECT id, tenant_id, name, digest, scopes, created_at, expires_at, user_id FROM keys WHERE id = ?"
 LIST = """
-SELECT id, tenant_id, name, digest, scopes, created_at, expires_at FROM keys
-WHERE tenant_id = ? AND id > ? ORDER BY id LIMIT ?
+SELECT id, tenant_id, name, digest, scopes, created_at, expires_at, user_id FROM keys
+WHERE tenant_id = ? AND id > ? AND user_id IS NULL ORDER BY id LIMIT ?
 """
+FORGET = "DELETE FROM keys WHERE tenant_id = ? AND user_id IS NOT NULL AND expires_at <= ?"
 REMOVE = "DELETE FROM keys WHERE tenant_id = ? AND id = ?"
 
 
@@ -28,13 +30,16 @@ class SqliteKeys:
     _file: SqliteFile
 
     async def add_key(self, kept: KeptKey) -> None:
-        row = in_micros(write_key(kept))
+        key, row = kept.key, in_micros(write_key(kept))
+        expired = in_micros((key.tenant_id, key.created_at))
 
         def work(file: sqlite3.Connection) -> None:
+            if key.user_id is not None:
+                file.execute(FORGET, expired)
             try:
                 file.execute(ADD, row)
             except sqlite3.IntegrityError:
-                raise Conflict(f"There is a key {kept.key.id} already.") from None
+                raise Conflict(f"There is a key {key.id} already.") from None
 
         await self._file.write(work)
 

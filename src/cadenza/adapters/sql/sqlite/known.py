@@ -24,10 +24,10 @@ class Known:
     def keep(self, held: Iterable[Held]) -> None:
         """Remember what was committed; when it is too much, the oldest is forgotten."""
         with self._lock:
-            for claim, settled in held:
-                self._left[claim.run_id] = (claim.version, settled.endpoint)
-            for run_id in list(self._left)[: -self._most]:
-                del self._left[run_id]
+            self._left.update((claim.run_id, (claim.version, settled.endpoint)) for claim, settled in held)
+            if len(self._left) > self._most:
+                for run_id in list(self._left)[: -self._most]:
+                    del self._left[run_id]
 
     def take(self, rows: Iterable[tuple[int, int, str]]) -> list[Endpoint | None]:
         """The endpoints of rows with place, version and last run; None for what must be read."""

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from cadenza.adapters.sql.plain import is_plain
 from cadenza.adapters.sql.rows import (
     LEASE,
     RUN_ID,
     Row,
     from_micros,
     read_endpoint,
-    settled_plainly,
     to_micros,
     write_run,
     write_state,
@@ -24,7 +24,6 @@ from cadenza.adapters.sql.sqlite.cycle_statements import (
     settle_plain,
 )
 from cadenza.adapters.sql.sqlite.parts import read_many, write_many
-from cadenza.domain.due import claimable_at
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.run import Claim, Completion, Run, SkippedSlot, skipped
 from cadenza.domain.settle import Settled
@@ -89,7 +88,7 @@ def _write_states(connection: sqlite3.Connection, held: Sequence[Held]) -> int:
     """Write where endpoints stand now, if their leases are held and nobody has steered; how many it was."""
     plain, others = [], []
     for claim, (endpoint, _, _) in held:
-        if _is_plain(claim, endpoint):
+        if claim.place > 0 and is_plain(claim, endpoint):
             plain.append(_plain_state(claim, endpoint))
         else:
             others.append(_whole_state(claim, endpoint))
@@ -114,17 +113,6 @@ def _quiet_run(claim: Claim, run: Run) -> tuple[Any, ...]:
         run.late_ms,
         run.coalesced,
         1 if run.verdict else 0,
-    )
-
-
-def _is_plain(claim: Claim, after: Endpoint) -> bool:
-    return (
-        claim.place > 0
-        and claim.started_at is not None
-        and after.last_run_at is claim.started_at
-        and after.next_run_at is not None
-        and claimable_at(after) is after.next_run_at
-        and settled_plainly(claim.endpoint, after)
     )
 
 

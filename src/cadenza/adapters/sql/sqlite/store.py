@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from cadenza.adapters.memory.bell import Belfry, MemoryBell
+from cadenza.adapters.memory.doorbells import Doorbells
+from cadenza.adapters.spoken import in_all, in_these, spoken_to, turns_of
 from cadenza.adapters.sql.retention import retain
 from cadenza.adapters.sql.rows import VERSION, from_micros, read_endpoint, to_micros
 from cadenza.adapters.sql.sqlite import keeping, listing
@@ -14,11 +16,17 @@ from cadenza.adapters.sql.sqlite import statements as sql
 from cadenza.adapters.sql.sqlite.analyses import SqliteAnalyses
 from cadenza.adapters.sql.sqlite.catalog import SqliteCatalog
 from cadenza.adapters.sql.sqlite.claiming import due_rows, lease_rows
+from cadenza.adapters.sql.sqlite.conversations import SqliteConversations
+from cadenza.adapters.sql.sqlite.daily import SqliteDaily
+from cadenza.adapters.sql.sqlite.daily_figures import SqliteDailyFigures
+from cadenza.adapters.sql.sqlite.figures import SqliteFigures
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.keys import SqliteKeys
 from cadenza.adapters.sql.sqlite.known import Known
+from cadenza.adapters.sql.sqlite.people import SqlitePeople
 from cadenza.adapters.sql.sqlite.replies import SqliteReplies
 from cadenza.adapters.sql.sqlite.rules import SqliteRules
+from cadenza.adapters.sql.sqlite.sessions import SqliteSessions
 from cadenza.adapters.sql.sqlite.settling import (
     Batch,
     Steered,
@@ -27,8 +35,10 @@ from cadenza.adapters.sql.sqlite.settling import (
     settled_as_claimed,
     write_unsteered,
 )
+from cadenza.adapters.sql.sqlite.spoken import speaking
 from cadenza.adapters.sql.sqlite.sweeping import sweep
 from cadenza.adapters.sql.sqlite.tenants import SqliteTenants
+from cadenza.adapters.sql.sqlite.watch import SqliteWatch
 from cadenza.domain.due import Cancel, Recheck
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.run import Claim, Completion, Run
@@ -39,7 +49,21 @@ from cadenza.ports.ids import Ids
 from cadenza.ports.store import Decide, Retention, Settle, Sweeping
 
 
-class SqliteStore(SqliteCatalog, SqliteRules, SqliteAnalyses, SqliteKeys, SqliteTenants, SqliteReplies):
+class SqliteStore(
+    SqliteCatalog,
+    SqliteRules,
+    SqliteAnalyses,
+    SqlitePeople,
+    SqliteConversations,
+    SqliteKeys,
+    SqliteFigures,
+    SqliteDaily,
+    SqliteDailyFigures,
+    SqliteSessions,
+    SqliteTenants,
+    SqliteReplies,
+    SqliteWatch,
+):
     """Each method is one transaction of the file's single writer, or a read beside it."""
 
     def __init__(self, file: SqliteFile, ids: Ids) -> None:
@@ -47,6 +71,7 @@ class SqliteStore(SqliteCatalog, SqliteRules, SqliteAnalyses, SqliteKeys, Sqlite
         self._ids = ids
         self._known = Known()
         self._belfry = Belfry()
+        self._doorbells = Doorbells()
 
     async def close(self) -> None:
         """Close the file."""
@@ -92,12 +117,17 @@ class SqliteStore(SqliteCatalog, SqliteRules, SqliteAnalyses, SqliteKeys, Sqlite
 
     async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
         batch = Batch(completions, settle, self._ids)
-        held = settled_as_claimed(batch)
+        held, turns = settled_as_claimed(batch), turns_of(completions)
         with suppress(Steered):
-            await self._file.write(partial(write_unsteered, held=held, ids=self._ids))
+            await self._file.write(
+                speaking(partial(write_unsteered, held=held, ids=self._ids), turns, in_all)
+            )
             self._known.keep(held)
+            self._doorbells.ring(spoken_to(turns))
             return [one.settled for one in held]
-        answers = await self._file.write(partial(settle_fresh, batch=batch, held=held))
+        fresh = partial(settle_fresh, batch=batch, held=held)
+        answers = await self._file.write(speaking(fresh, turns, in_these))
+        self._doorbells.ring(spoken_to(turns))
         self._known.keep([one for one, answer in zip(held, answers, strict=True) if answer is one.settled])
         return answers
 

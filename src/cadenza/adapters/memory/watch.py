@@ -1,0 +1,69 @@
+"""Standings and alerts in dictionaries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from threading import RLock
+
+from cadenza.domain.alert import Alert
+from cadenza.ports.watch import OwedAlert, SloStanding
+
+
+@dataclass(slots=True)
+class _Raised:
+    alert: Alert
+    due_at: datetime | None
+    attempts: int = 0
+
+
+class MemoryWatch:
+    """Where promises stand, and alerts."""
+
+    _lock: RLock
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._slos: dict[tuple[str, str, str], SloStanding] = {}
+        self._alerts: dict[str, _Raised] = {}
+
+    async def put_slos(self, standings: Sequence[SloStanding]) -> None:
+        with self._lock:
+            self._slos |= {_place(standing): standing for standing in standings}
+
+    async def slos(self, since: datetime) -> list[SloStanding]:
+        with self._lock:
+            return [one for _, one in sorted(self._slos.items()) if one.evaluated_at >= since]
+
+    async def forget_slos(self, before: datetime) -> None:
+        with self._lock:
+            self._slos = {place: one for place, one in self._slos.items() if one.evaluated_at >= before}
+
+    async def raise_alert(self, alert: Alert) -> bool:
+        with self._lock:
+            if alert.key in self._alerts:
+                return False
+            self._alerts[alert.key] = _Raised(alert, alert.raised_at)
+            return True
+
+    async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[OwedAlert]:
+        with self._lock:
+            due = [one for one in self._alerts.values() if one.due_at is not None and one.due_at <= now]
+            taken = sorted(due, key=lambda one: (one.alert.raised_at, one.alert.key))[:limit]
+            for one in taken:
+                one.due_at, one.attempts = until, one.attempts + 1
+            return [OwedAlert(one.alert, one.attempts) for one in taken]
+
+    async def settle_alert(self, key: str, again_at: datetime | None) -> None:
+        with self._lock:
+            if key in self._alerts:
+                self._alerts[key].due_at = again_at
+
+    async def forget_alerts(self, before: datetime) -> None:
+        with self._lock:
+            self._alerts = {key: one for key, one in self._alerts.items() if one.alert.raised_at >= before}
+
+
+def _place(standing: SloStanding) -> tuple[str, str, str]:
+    measured = standing.state.measured
+    assert measured is not None, "what stands somewhere was measured"
+    return standing.process, standing.scheduler, measured.slo

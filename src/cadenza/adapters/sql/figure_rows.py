@@ -1,0 +1,24 @@
+"""Figures as rows, and back."""
+
+from cadenza.adapters.sql.definition import read_definition
+from cadenza.adapters.sql.rows import Read, Row
+from cadenza.domain.analysis import Tokens
+from cadenza.domain.hint import IntervalHint
+from cadenza.ports.figures import Ahead, Sat
+
+AHEAD = ("s.next_run_at", "e.definition", "s.interval_hint_ms", "s.interval_hint_expires_at")
+SAT = ("planner", "began_at", "input_tokens", "output_tokens", "shadow", "error IS NOT NULL", "endpoint_id")
+
+
+def read_ahead(row: Row, read: Read) -> Ahead:
+    """What comes next, in a row selected as `AHEAD`."""
+    at, definition, interval_ms, expires_at = row
+    hint = None if interval_ms is None else IntervalHint(interval_ms, read(expires_at))
+    return Ahead(read(at), read_definition(definition)["baseline"], hint)
+
+
+def read_sat(row: Row, read: Read) -> Sat:
+    """A sitting in a row selected as `SAT`."""
+    planner, began_at, read_tokens, written_tokens, shadow, failed, endpoint_id = row
+    tokens = Tokens(read_tokens, written_tokens)
+    return Sat(planner, read(began_at), tokens, bool(shadow), bool(failed), endpoint_id)

@@ -1,0 +1,66 @@
+"""Figures from PostgreSQL."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from cadenza.adapters.sql.analysis_rows import read_analysis
+from cadenza.adapters.sql.catalog_rows import read_ended
+from cadenza.adapters.sql.figure_rows import read_ahead, read_sat
+from cadenza.adapters.sql.postgres import figure_statements as sql
+from cadenza.adapters.sql.postgres.analysis_statements import THEMSELVES
+from cadenza.adapters.sql.postgres.pool import PostgresPool
+from cadenza.adapters.sql.postgres.reading import as_it_is
+from cadenza.adapters.sql.postgres.searching import midnight
+from cadenza.adapters.sql.rows import read_endpoint, read_run
+from cadenza.domain.analysis import Analysis
+from cadenza.domain.endpoint import Endpoint, EndpointKey
+from cadenza.domain.health import Ended
+from cadenza.domain.run import Run
+from cadenza.ports.figures import Ahead, Mark, Sat
+
+
+class PostgresFigures:
+    """What is ahead, in flight and behind."""
+
+    _pool: PostgresPool
+
+    async def these(self, keys: Collection[EndpointKey]) -> list[Endpoint]:
+        rows = await self._pool.ask(THEMSELVES, *_columns(keys))
+        return sorted((read_endpoint(row, as_it_is) for row in rows), key=lambda one: one.key)
+
+    async def ahead(self, tenant_id: str, *, until: datetime, limit: int) -> list[Ahead]:
+        return [
+            read_ahead(row, as_it_is) for row in await self._pool.ask(sql.AHEAD_OF, tenant_id, until, limit)
+        ]
+
+    async def in_flight(self, tenant_id: str, most: int) -> int:
+        return int((await self._pool.ask(sql.IN_FLIGHT, tenant_id, most))[0][0])
+
+    async def latest(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
+        # Whole days leave out the other partitions, and do not keep the index from telling the order.
+        rows = await self._pool.ask(sql.LATEST, tenant_id, midnight(since), limit, since)
+        return [read_ended(row, as_it_is) for row in rows]
+
+    async def latest_of(self, keys: Collection[EndpointKey], *, each: int) -> dict[EndpointKey, list[Ended]]:
+        found: dict[EndpointKey, list[Ended]] = {}
+        for row in await self._pool.ask(sql.LATEST_OF, *_columns(keys), each):
+            found.setdefault(EndpointKey(row[0], row[1]), []).append(read_ended(tuple(row)[2:], as_it_is))
+        return found
+
+    async def stretch(self, key: EndpointKey, *, since: datetime, until: datetime, limit: int) -> list[Run]:
+        rows = await self._pool.ask(sql.STRETCH, *key, since, until, limit)
+        return [read_run((*row, None), as_it_is) for row in rows]
+
+    async def sat(self, tenant_id: str, *, since: datetime, limit: int) -> list[Sat]:
+        rows = await self._pool.ask(sql.SAT_LATELY, since, limit, tenant_id)
+        return [read_sat(row, as_it_is) for row in rows]
+
+    async def sittings(self, tenant_id: str, *, before: Mark, limit: int, among: int) -> list[Analysis]:
+        rows = await self._pool.ask(sql.SITTINGS, *before, among, tenant_id, limit)
+        return [read_analysis(row, as_it_is) for row in rows]
+
+
+def _columns(keys: Collection[EndpointKey]) -> tuple[list[str], list[str]]:
+    """Keys as statements about many take them, each once."""
+    once = dict.fromkeys(keys)
+    return [key.tenant_id for key in once], [key.id for key in once]

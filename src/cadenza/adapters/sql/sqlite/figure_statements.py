@@ -1,0 +1,39 @@
+"""The statements about figures; each goes by an index, and no further than its limit."""
+
+from cadenza.adapters.sql.analysis_rows import COLUMNS, WITHOUT_RESPONSE
+from cadenza.adapters.sql.catalog_rows import ENDED
+from cadenza.adapters.sql.figure_rows import AHEAD, SAT
+
+AHEAD_OF = (
+    f"SELECT {', '.join(AHEAD)} FROM endpoint_states s INDEXED BY endpoint_states_due_of_tenant"
+    " CROSS JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
+    " WHERE s.tenant_id = ? AND s.claimable_at IS NOT NULL AND s.claimable_at < ?"
+    " ORDER BY s.claimable_at LIMIT ?"
+)
+IN_FLIGHT = (
+    "SELECT count(*) FROM (SELECT 1 FROM endpoint_states INDEXED BY endpoint_states_leased"
+    " WHERE lease_token IS NOT NULL AND tenant_id = ? LIMIT ?)"
+)
+LATEST = f"SELECT {', '.join(ENDED)} FROM runs WHERE tenant_id = ? ORDER BY id DESC LIMIT ?"
+LATEST_OF = (
+    f"SELECT {', '.join(ENDED)} FROM runs WHERE tenant_id = ? AND endpoint_id = ? ORDER BY id DESC LIMIT ?"
+)
+# Rows are added about in the order in which runs end, and an index names its rows: so those of other
+# times are passed over without being read.
+STRETCH = (
+    f"SELECT {', '.join(WITHOUT_RESPONSE)} FROM runs WHERE tenant_id = ? AND endpoint_id = ?"
+    " AND rowid >= ? AND rowid <= ? AND finished_at >= ? AND finished_at < ? ORDER BY id DESC LIMIT ?"
+)
+# Each for itself: asked for both at once, SQLite goes through them all.
+ENDS = "SELECT coalesce((SELECT min(rowid) FROM runs), 0), coalesce((SELECT max(rowid) FROM runs), 0)"
+FROM_ROW = "SELECT finished_at FROM runs WHERE rowid >= ? ORDER BY rowid LIMIT 1"
+SAT_LATELY = (
+    f"SELECT {', '.join(SAT)} FROM"
+    " (SELECT * FROM analyses WHERE began_at >= ? ORDER BY began_at DESC LIMIT ?)"
+    " WHERE tenant_id = ?"
+)
+SITTINGS = (
+    f"SELECT {COLUMNS} FROM (SELECT * FROM analyses WHERE (began_at, id) < (?, ?)"
+    " ORDER BY began_at DESC, id DESC LIMIT ?) AS newest"
+    " WHERE tenant_id = ? ORDER BY began_at DESC, id DESC LIMIT ?"
+)

@@ -1,0 +1,71 @@
+"""Keeping what a turn leaves, inside the writer's transaction."""
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from cadenza.adapters.spoken import IsClosed
+from cadenza.adapters.sql.agent_rows import day_of, read_delivery, write_delivery, write_messages
+from cadenza.adapters.sql.agent_statements import SQLITE as SQL
+from cadenza.adapters.sql.rows import from_micros
+from cadenza.adapters.sql.sqlite.settling import in_micros
+from cadenza.domain.conversation import Turn, owed_by
+from cadenza.domain.delivery import Delivery
+
+Answer = TypeVar("Answer")
+
+
+def speaking(
+    work: Callable[[sqlite3.Connection], Answer], turns: Mapping[str, Turn], is_closed: IsClosed[Answer]
+) -> Callable[[sqlite3.Connection], Answer]:
+    """Work that closes runs, and keeps the turns of those it closed.
+
+    Where there are no turns, as nearly always, it is the work itself.
+    """
+    if not turns:
+        return work
+
+    def all_of_it(connection: sqlite3.Connection) -> Answer:
+        answer = work(connection)
+        for run_id, turn in turns.items():
+            if is_closed(answer, run_id):
+                speak(connection, turn)
+        return answer
+
+    return all_of_it
+
+
+def commit_turn(connection: sqlite3.Connection, turn: Turn) -> list[Delivery] | None:
+    """Keep a turn that no run carries."""
+    key = turn.conversation
+    if turn.token is not None:
+        (token,) = connection.execute(SQL.who_speaks, key).fetchone() or (None,)
+        if token != turn.token:
+            return None
+    if turn.firing is not None:
+        again = connection.execute(SQL.fired_before, (*key.user, turn.firing)).fetchall()
+        if again:
+            _end(connection, turn)
+            return [read_delivery(row, from_micros) for row in again]
+    return speak(connection, turn)
+
+
+def speak(connection: sqlite3.Connection, turn: Turn) -> list[Delivery] | None:
+    """Keep what a turn leaves; None, and then nothing, if its user is gone."""
+    key = turn.conversation
+    row = connection.execute(SQL.number_owed, (*key.user, len(turn.owed))).fetchone()
+    if row is None:
+        return None
+    owed = owed_by(turn, row[0] - len(turn.owed))
+    connection.executemany(SQL.add_owed, [in_micros(write_delivery(one)) for one in owed])
+    (number,) = connection.execute(SQL.number_messages, (*key, len(turn.messages))).fetchone()
+    connection.executemany(SQL.add_message, [in_micros(row) for row in write_messages(turn, number)])
+    spent = (key.tenant_id, day_of(turn.ended_at), key.user_id, int(turn.firing is not None), turn.tokens)
+    connection.execute(SQL.spend, spent)
+    _end(connection, turn)
+    return owed
+
+
+def _end(connection: sqlite3.Connection, turn: Turn) -> None:
+    if turn.token is not None:
+        connection.execute(SQL.end_turn, (*turn.conversation, turn.token))

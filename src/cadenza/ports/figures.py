@@ -1,0 +1,77 @@
+"""Figures for people who look: what is ahead, in flight and behind, each read within bounds."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from cadenza.domain.analysis import Analysis, Tokens
+from cadenza.domain.baseline import Baseline
+from cadenza.domain.endpoint import Endpoint, EndpointKey
+from cadenza.domain.health import Ended
+from cadenza.domain.hint import IntervalHint
+from cadenza.domain.run import Run
+
+
+class Ahead(NamedTuple):
+    """When an endpoint comes due next, and what it goes by."""
+
+    at: datetime
+    baseline: Baseline
+    interval_hint: IntervalHint | None
+
+
+class Sat(NamedTuple):
+    """A sitting of a planner, in short."""
+
+    planner: str
+    began_at: datetime
+    tokens: Tokens
+    shadow: bool
+    failed: bool
+    endpoint_id: str
+
+
+class Mark(NamedTuple):
+    """A place among sittings, newest first: when one began, and its id among those that began then."""
+
+    began_at: datetime
+    id: str
+
+
+class FigureStore(Protocol):
+    """Reads by index, of so many rows and no more."""
+
+    async def these(self, keys: Collection[EndpointKey]) -> list[Endpoint]:
+        """The endpoints with these keys, in the order of their ids; archived ones are left out."""
+        ...
+
+    async def ahead(self, tenant_id: str, *, until: datetime, limit: int) -> list[Ahead]:
+        """What a tenant's endpoints may be claimed for before a moment, soonest first.
+
+        What is running, paused or switched off is not among them.
+        """
+        ...
+
+    async def in_flight(self, tenant_id: str, most: int) -> int:
+        """How many of a tenant's endpoints are claimed; counted no further than `most`."""
+        ...
+
+    async def latest(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
+        """How a tenant's newest runs ended, newest first, unless they ended before a moment."""
+        ...
+
+    async def latest_of(self, keys: Collection[EndpointKey], *, each: int) -> dict[EndpointKey, list[Ended]]:
+        """How the newest runs of these endpoints ended, newest first; those without any are left out."""
+        ...
+
+    async def stretch(self, key: EndpointKey, *, since: datetime, until: datetime, limit: int) -> list[Run]:
+        """An endpoint's newest runs that ended in a span, newest first, without their responses."""
+        ...
+
+    async def sat(self, tenant_id: str, *, since: datetime, limit: int) -> list[Sat]:
+        """A tenant's sittings since a moment, newest first, among so many of all tenants."""
+        ...
+
+    async def sittings(self, tenant_id: str, *, before: Mark, limit: int, among: int) -> list[Analysis]:
+        """A tenant's newest sittings before a mark, newest first, looked for among so many of all tenants."""
+        ...

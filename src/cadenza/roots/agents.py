@@ -1,0 +1,58 @@
+"""Agents: from settings to something that answers users, at once or when a schedule fires."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cadenza.adapters.agents.by_model import RuntimeByModel
+from cadenza.adapters.agents.offline import OfflineAgent
+from cadenza.domain.errors import Unavailable
+from cadenza.engine.conversing import Conversing
+from cadenza.engine.firing import Firing
+from cadenza.engine.turn_taking import TurnTaking
+from cadenza.operations.agent_tools import AgentTools
+from cadenza.operations.desk import Supplies
+from cadenza.operations.office import Office
+from cadenza.ports.agents import AgentRuntime
+from cadenza.roots.settings import Settings
+
+if TYPE_CHECKING:  # Its library takes seconds to import.
+    from pydantic_ai.models import Model
+
+
+def conversing(settings: Settings, supplies: Supplies) -> Conversing:
+    """Agents that use an office's own operations as their tools."""
+    return Conversing(
+        store=supplies.store,
+        runtime=runtime(settings),
+        tools=AgentTools(Office(supplies)),
+        turns=TurnTaking(store=supplies.store, clock=supplies.clock, ids=supplies.ids),
+        clock=supplies.clock,
+        ids=supplies.ids,
+    )
+
+
+def firing(agents: Conversing, supplies: Supplies) -> Firing:
+    """The dispatcher of prompts."""
+    return Firing(conversing=agents, store=supplies.store, clock=supplies.clock)
+
+
+def runtime(settings: Settings) -> AgentRuntime:
+    """Every agent with its own model, with that of the settings, or with none."""
+    return RuntimeByModel(
+        offline=OfflineAgent(), open_llm=partial(llm_agent, settings), usual=settings.llm_model
+    )
+
+
+def llm_agent(settings: Settings) -> AgentRuntime:
+    """The agent that asks models; Unavailable if the extra is not installed."""
+    try:
+        from cadenza.adapters.agents.llm import LlmAgent
+        from cadenza.adapters.planners.llm_model import open_model
+    except ModuleNotFoundError:
+        raise Unavailable("Agents with a model need the extra: install cadenza[llm].") from None
+    from cadenza.roots.llm import limits
+
+    def opened(name: str) -> "Model":
+        return open_model(name, settings.llm_base_url if name == settings.llm_model else None)
+
+    return LlmAgent(opened, default=settings.llm_model, limits=limits(settings))

@@ -1,0 +1,167 @@
+"""The daily runner as parts of a process, which give every user one verdict a day."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from cadenza.adapters.chairs import FileChair
+from cadenza.adapters.clock import ClockStopwatch, SystemClock, SystemStopwatch
+from cadenza.adapters.lanes import ChairLanes
+from cadenza.domain.daily import ErrorClass, JobResult
+from cadenza.domain.daily_shards import SHARDS
+from cadenza.engine.daily import DailyRunner, DailySettings
+from cadenza.engine.supervision import Part, Supervisor
+from cadenza.ports.clock import Clock
+from cadenza.ports.jobs import JobRunner
+from cadenza.ports.lanes import Lanes
+from cadenza.ports.log import Logger
+from cadenza.ports.stopwatch import Stopwatch
+from cadenza.roots.daily_target import daily_target, open_jobs
+from cadenza.roots.settings import Settings
+from cadenza.roots.stores import SQLITE, open_pool
+from cadenza.roots.worker import Workshop
+
+EVER = datetime.max.replace(tzinfo=UTC)
+
+
+class Times(NamedTuple):
+    """Both clocks of a process."""
+
+    clock: Clock
+    stopwatch: Stopwatch
+
+
+REAL = Times(SystemClock(), SystemStopwatch())
+
+
+def times_of(clock: Clock) -> Times:
+    """A clock, and the steady one that runs as fast."""
+    return REAL if isinstance(clock, SystemClock) else Times(clock, ClockStopwatch(clock))
+
+
+class NoTarget:
+    """Says what is missing; the windows go on without it, so that every day has its verdict."""
+
+    def __init__(self, log: Logger) -> None:
+        self._log = log
+        self._told = False
+
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:  # noqa: ARG002 - nothing is done for anybody
+        """Fail."""
+        if not self._told:
+            self._told = True
+            self._log.warning("daily users are due, and CADENZA_DAILY_TARGET does not say what is done")
+        return JobResult("no daily target is set", ErrorClass.UNKNOWN)
+
+
+class DailyService:
+    """One daily runner, for the lanes that this process holds."""
+
+    def __init__(self, runner: DailyRunner, lanes: Lanes, *, grace_ms: float) -> None:
+        self._runner = runner
+        self._lanes = lanes
+        self._grace_ms = grace_ms
+        self._asked = asyncio.Event()
+        runner.serve(())
+
+    def parts(self) -> list[Part]:
+        """Each restarts alone; the lanes are given up last, when what was decided is written."""
+        return [
+            Part("daily-tick", self._runner.plan),
+            Part("daily-executor", self._runner.execute),
+            Part("daily-finalizer", self._runner.finalize),
+            Part("daily-lanes", self._hold, self._asked.set),
+        ]
+
+    async def _hold(self) -> None:
+        holding = asyncio.ensure_future(self._lanes.hold(self._runner))
+        asked = asyncio.ensure_future(self._asked.wait())
+        try:
+            await asyncio.wait({holding, asked}, return_when=asyncio.FIRST_COMPLETED)
+            if holding.done():
+                holding.result()
+            await self._runner.wind_down(self._grace_ms)
+        finally:
+            for task in (holding, asked):
+                task.cancel()
+            await asyncio.gather(holding, asked, return_exceptions=True)
+
+
+def daily_settings(settings: Settings) -> DailySettings:
+    """How the settings want it paced."""
+    return DailySettings(
+        tick_ms=settings.tick_ms,
+        max_concurrency=settings.max_concurrency,
+        job_timeout_ms=settings.job_timeout_ms,
+    )
+
+
+def daily_parts(settings: Settings, shop: Workshop, jobs: JobRunner, times: Times = REAL) -> list[Part]:
+    """The parts of a daily runner."""
+    runner = DailyRunner(
+        store=shop.store,
+        jobs=jobs,
+        clock=times.clock,
+        stopwatch=times.stopwatch,
+        telemetry=shop.telemetry,
+        log=shop.log,
+        settings=daily_settings(settings),
+    )
+    return DailyService(runner, lanes_of(settings, shop.log), grace_ms=settings.grace_ms).parts()
+
+
+@asynccontextmanager
+async def daily_inside(settings: Settings, shop: Workshop, jobs: JobRunner) -> AsyncIterator[None]:
+    """The daily runner inside a program, for as long as the context lasts."""
+    supervisor = Supervisor(clock=SystemClock(), log=shop.log, telemetry=shop.telemetry)
+    parts = daily_parts(settings, shop, jobs, times_of(shop.clock))
+    running = asyncio.create_task(supervisor.run(*parts))
+    try:
+        yield
+    finally:
+        supervisor.stop()
+        await running
+
+
+async def daily_beside(
+    stack: AsyncExitStack, settings: Settings, shop: Workshop, times: Times = REAL
+) -> list[Part]:
+    """The parts inside `cadenza up`.
+
+    Without a target, days are cut off all the same on a file of its own; a database
+    that others share is left to them.
+    """
+    if not settings.daily:
+        return []
+    target = daily_target(settings)
+    if target is not None:
+        return daily_parts(settings, shop, await open_jobs(stack, settings, shop, target), times)
+    if settings.database_url.startswith(SQLITE):
+        return daily_parts(settings, shop, NoTarget(shop.log), times)
+    if await _anybody(shop):
+        shop.log.warning("there are daily users, and CADENZA_DAILY_TARGET is not set: not served here")
+    return []
+
+
+def lanes_of(settings: Settings, log: Logger) -> Lanes:
+    """Shared with all processes on PostgreSQL; beside a file, one process has them all."""
+    most = settings.max_concurrency
+    if settings.database_url.startswith(SQLITE):
+        path = Path(settings.database_url.removeprefix(SQLITE))
+        chair = FileChair(path, log, name="daily", does="another process serves daily users")
+        return ChairLanes(chair, max_concurrency=most)
+    pool = open_pool(settings, size=1)
+    from cadenza.adapters.sql.postgres.shards import PostgresLanes
+
+    return PostgresLanes(pool, log, max_concurrency=most)
+
+
+async def _anybody(shop: Workshop) -> bool:
+    """Is there any user with a daily job?"""
+    for shard in range(SHARDS):
+        if await shop.store.owed_days(shard, until=EVER, limit=1):
+            return True
+    return False

@@ -1,0 +1,127 @@
+"""What is done for each user daily, as `CADENZA_DAILY_TARGET` says it."""
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from cadenza.adapters.dispatch import DispatcherByTarget
+from cadenza.adapters.http.dispatcher import HttpDispatcher
+from cadenza.adapters.http.jobs import HttpJobs
+from cadenza.adapters.http.settings import HttpSettings
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.jobs import CallableJobs
+from cadenza.domain.errors import InvalidRequest
+from cadenza.engine.daily_prompt import PromptJobs
+from cadenza.operations.shapes import HttpShape, Shape
+from cadenza.operations.wire import Id, Name, Text
+from cadenza.ports.jobs import JobRunner
+from cadenza.roots.agents import conversing
+from cadenza.roots.office import supplies
+from cadenza.roots.secrets import for_targets, open_secrets
+from cadenza.roots.settings import Settings
+from cadenza.roots.worker import Workshop
+
+HINT = 'Write a URL, or {"kind": "http" | "prompt" | "callable", ...} as JSON.'
+
+
+class DailyHttp(HttpShape):
+    """A request; `user_id` and `service_date` are added to its JSON body."""
+
+    method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] = "POST"
+
+
+class DailyPrompt(Shape):
+    """A message to an agent, in the conversation of each user."""
+
+    kind: Literal["prompt"]
+    agent_id: Id
+    prompt: Text
+
+
+class DailyCallable(Shape):
+    """A Python function of user id and service date, as `module:name`."""
+
+    kind: Literal["callable"]
+    function: Name
+
+
+DailyTarget = DailyHttp | DailyPrompt | DailyCallable
+SHAPES: TypeAdapter[DailyTarget] = TypeAdapter(Annotated[DailyTarget, Field(discriminator="kind")])
+
+
+def daily_target(settings: Settings) -> DailyTarget | None:
+    """The target of the settings, if there is one; InvalidRequest if it cannot be read."""
+    if settings.daily_target is None:
+        return None
+    written = settings.daily_target.get_secret_value().strip()
+    given = written if written.startswith("{") else json.dumps({"kind": "http", "url": written})
+    try:
+        return SHAPES.validate_json(given, strict=False)
+    except ValidationError as problem:
+        first = problem.errors(include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"][1:]) or "it"
+        raise _wrong(f"{field}: {first['msg']}. {HINT}") from None
+
+
+async def open_jobs(
+    stack: AsyncExitStack, settings: Settings, shop: Workshop, target: DailyTarget
+) -> JobRunner:
+    """The runner of such jobs, closed with the stack."""
+    stored = await stack.enter_async_context(open_secrets(settings))
+    match target:
+        case DailyCallable():
+            return CallableJobs(_function(target.function))
+        case DailyPrompt():
+            trials = DispatcherByTarget(callables=shop.callables)
+            given = supplies(
+                store=shop.store, clock=shop.clock, log=shop.log, dispatcher=trials, secrets=stored
+            )
+            agents = conversing(settings, given)
+            return PromptJobs(
+                conversing=agents, store=shop.store, agent_id=target.agent_id, prompt=target.prompt
+            )
+        case DailyHttp():
+            reach = HttpSettings(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
+            secrets = for_targets(settings, stored)
+            http = HttpDispatcher(secrets=secrets, clock=shop.clock, settings=reach)
+            jobs = _http(target, http, settings, shop)
+            await stack.enter_async_context(http)
+            return jobs
+
+
+def _http(target: DailyHttp, http: HttpDispatcher, settings: Settings, shop: Workshop) -> HttpJobs:
+    try:
+        return HttpJobs(
+            target.made(),
+            dispatcher=http,
+            clock=shop.clock,
+            ids=TimeOrderedIds(),
+            timeout_ms=settings.job_timeout_ms,
+        )
+    except InvalidRequest as problem:
+        raise _wrong(problem.message) from None
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """The function of a module that can be imported from the working directory."""
+    module, _, attribute = name.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        function = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as problem:
+        raise _wrong(f"function must be MODULE:NAME, and {problem}.") from None
+    if not callable(function):
+        raise _wrong(f"{name} is not a function.")
+    return function  # type: ignore[no-any-return]
+
+
+def _wrong(message: str) -> InvalidRequest:
+    return InvalidRequest(f"CADENZA_DAILY_TARGET is wrong: {message}", "daily_target")

@@ -1,0 +1,93 @@
+"""What watches over a process: figures, service levels, alerts, and traces of them elsewhere."""
+
+from contextlib import AsyncExitStack
+from socket import gethostname
+
+from prometheus_client import CollectorRegistry
+
+from cadenza.adapters.alerting import WebhookSender
+from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.http.dispatcher import HttpDispatcher
+from cadenza.adapters.http.settings import HttpSettings
+from cadenza.adapters.metrics import SchedulerMetrics
+from cadenza.adapters.telemetry import Events
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.slo import SloSettings
+from cadenza.engine import alarm, slo_watcher
+from cadenza.engine.alarm import Alarm
+from cadenza.engine.slo_watcher import SloWatcher
+from cadenza.engine.supervision import Part
+from cadenza.ports.log import Logger
+from cadenza.ports.store import Store
+from cadenza.roots.secrets import for_targets, open_secrets
+from cadenza.roots.settings import Settings
+
+
+class Watch:
+    """Attaches listeners to the events of a process, all of them by the clock on the wall."""
+
+    def __init__(self, settings: Settings, *, store: Store, log: Logger, role: str) -> None:
+        self._settings = settings
+        self._store = store
+        self._log = log
+        self._clock = SystemClock()
+        self.process = settings.process_name or f"{gethostname()}/{role}"
+        self.events = Events(log)
+        self.registry = CollectorRegistry()
+        self.events.attach("metrics", SchedulerMetrics(self.registry))
+
+    async def open(self, stack: AsyncExitStack, *expected: str) -> list[Part]:
+        """The parts that watch; schedulers whose ticks are expected are missed when none comes at all."""
+        if self._settings.otel_endpoint is not None:
+            await self._open_otel(stack, self._settings.otel_endpoint)
+        watcher = self._watcher(expected)
+        self.events.attach("slo-watcher", watcher, slo_watcher.HEARD)
+        parts = [Part("slo-watcher", watcher.run)]
+        if self._settings.alert_url is not None:
+            alerts = await self._open_alarm(stack, self._settings.alert_url.get_secret_value())
+            self.events.attach("alerts", alerts, alarm.HEARD)
+            parts.append(Part("alerts", alerts.run))
+        return parts
+
+    def _watcher(self, expected: tuple[str, ...]) -> SloWatcher:
+        return SloWatcher(
+            clock=self._clock,
+            log=self._log,
+            telemetry=self.events,
+            store=self._store,
+            process=self.process,
+            settings=slo_settings(self._settings),
+            eval_ms=self._settings.slo_eval_ms,
+            expected=expected,
+        )
+
+    async def _open_alarm(self, stack: AsyncExitStack, url: str) -> Alarm:
+        settings = self._settings
+        reach = HttpSettings(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
+        secrets = for_targets(settings, await stack.enter_async_context(open_secrets(settings)))
+        http = HttpDispatcher(secrets=secrets, clock=self._clock, settings=reach)
+        signing = (f"${{{settings.alert_secret}}}",) if settings.alert_secret is not None else ()
+        try:
+            sender = WebhookSender(http, self._clock, url=url, form=settings.alert_format, signing=signing)
+        except InvalidRequest as problem:
+            raise InvalidRequest(f"CADENZA_ALERT_URL is wrong: {problem.message}", "alert_url") from None
+        await stack.enter_async_context(http)
+        return Alarm(
+            store=self._store,
+            sender=sender,
+            clock=self._clock,
+            log=self._log,
+            telemetry=self.events,
+            failures=settings.alert_failures,
+        )
+
+    async def _open_otel(self, stack: AsyncExitStack, endpoint: str) -> None:
+        from cadenza.adapters.otel import open_otel
+
+        exporting = open_otel(endpoint, every_ms=self._settings.otel_every_ms, process=self.process)
+        self.events.attach("otel", stack.enter_context(exporting))
+
+
+def slo_settings(settings: Settings) -> SloSettings:
+    """The service levels that the settings ask for."""
+    return SloSettings(**{name: getattr(settings, name) for name in SloSettings.__dataclass_fields__})

@@ -1,0 +1,58 @@
+"""What will come due, counted as one would by hand."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cadenza.adapters.cron import CronsimCron
+from cadenza.domain.baseline import Cron, Every, Once
+from cadenza.domain.checks import milliseconds
+from cadenza.domain.forecast import Course, Forecast, Forecaster
+from cadenza.domain.hint import IntervalHint
+
+NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
+SPAN, SPANS = timedelta(seconds=30), 20
+END = NOW + SPAN * SPANS
+
+
+def forecast(*courses: Course) -> Forecast:
+    return Forecaster(CronsimCron(), begin=NOW, span=SPAN, spans=SPANS).forecast(courses)
+
+
+def by_hand(course: Course) -> list[int]:
+    """One step after the other."""
+    due, at, hint = [0] * SPANS, max(course.at, NOW), course.interval_hint
+    assert isinstance(course.baseline, Every)
+    while at < END:
+        due[(at - NOW) // SPAN] += 1
+        fresh = hint is not None and at < hint.expires_at
+        at += milliseconds(hint.interval_ms if hint and fresh else course.baseline.interval_ms)
+    return due
+
+
+moments = st.integers(-600_000, 900_000).map(lambda ms: NOW + milliseconds(ms))
+intervals = st.integers(1_000, 400_000)
+hints = st.none() | st.builds(IntervalHint, intervals, moments)
+courses = st.builds(Course, moments, st.builds(Every, intervals), hints)
+
+
+@given(courses)
+def test_intervals_go_on_as_if_counted_one_by_one(course: Course) -> None:
+    assert forecast(course).due == by_hand(course)
+
+
+@given(st.lists(courses, max_size=5))
+def test_what_several_owe_is_the_sum_of_what_each_owes(several: list[Course]) -> None:
+    together = forecast(*several)
+    alone = [forecast(one) for one in several]
+    assert together.due == [sum(one.due[place] for one in alone) for place in range(SPANS)]
+    assert together.overdue == sum(one.overdue for one in alone) == sum(one.at < NOW for one in several)
+
+
+def test_a_cron_line_fires_when_it_fires_and_once_is_once() -> None:
+    line = Course(NOW + timedelta(minutes=1), Cron("*/2 * * * *"), None)
+    assert [place for place, due in enumerate(forecast(line).due) if due] == [2, 4, 8, 12, 16]
+    once = Course(NOW + timedelta(seconds=31), Once(NOW), None)
+    assert forecast(once).due == [0, 1, *[0] * 18]
+    assert sum(forecast(Course(END, Once(END), None)).due) == 0
