@@ -9,9 +9,11 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
+from benchmarks import dashboard_scene as scene
+from benchmarks.dashboard_browser import in_chromium
 from benchmarks.listing import BEGIN, GOAL_MS, NOW, TENANT, filling, timed
 from benchmarks.servers import a_server, new_database
 from tests.postgres import Cluster
@@ -49,7 +51,29 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         "get_timeline",
         ONE | {"since": MIDDLE, "until": MIDDLE + timedelta(hours=6)},
     ),
+    "an endpoint's runs": ("list_endpoint_runs", ONE),
+    "agents, users": ("list_users", {}),
+    "agents, schedules of a user": ("list_schedules", {"user_id": "user-0000"}),
+    "agents, schedules of all": ("list_schedules", {}),
+    "daily, windows of today": ("get_windows", {}),
+    "daily, windows of a day before": ("get_windows", {"date": scene.TODAY - timedelta(days=3)}),
+    "daily, history": ("get_history", {"days": 30}),
+    "daily, misses": ("list_misses", {}),
+    "daily, users": ("list_daily_users", {}),
+    "planners, sittings": ("list_sittings", {}),
+    "planners, spending": ("get_spending", {}),
+    "service levels": ("get_slo", {}),
 }
+INTO_TALLIES = "INSERT INTO daily_tallies VALUES ({})"
+
+
+class Size(NamedTuple):
+    """How much there is, and how often it is asked."""
+
+    runs: int
+    endpoints: int
+    users: int
+    laps: int
 
 
 async def furnish(store: Store, endpoints: int) -> None:
@@ -63,13 +87,18 @@ async def furnish(store: Store, endpoints: int) -> None:
         )
         for n in range(endpoints)
     ]
-    scene = Arrangement(endpoints=[Amended(one) for one in due])
-    await store.arrange(TENANT, Extent(), lambda _: scene)
+    arranged = Arrangement(endpoints=[Amended(one) for one in due])
+    await store.arrange(TENANT, Extent(), lambda _: arranged)
+
+
+def office_of(store: Store) -> Office:
+    """What answers, by the real clock."""
+    return Office(replace(House(store).office.supplies, clock=SystemClock()))
 
 
 async def measure(store: Store, laps: int, cluster: Cluster | None = None) -> dict[str, dict[str, float]]:
     """What each answer takes as JSON, the very first included."""
-    office = Office(replace(House(store).office.supplies, clock=SystemClock()))
+    office = office_of(store)
     results = {}
     for name, (operation, arguments) in QUESTIONS.items():
         told: list[int] = []
@@ -88,38 +117,51 @@ async def measure(store: Store, laps: int, cluster: Cluster | None = None) -> di
     return results
 
 
-async def on_sqlite(runs: int, endpoints: int, laps: int) -> dict[str, dict[str, float]]:
-    """In a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "dashboard.db"
-        await migrate(f"sqlite:///{path}")
-        file = SqliteFile(path)
-        store = SqliteStore(file, TimeOrderedIds())
-        await furnish(store, endpoints)
-        apart = (NOW - BEGIN) / runs // timedelta(microseconds=1)
+async def on_sqlite(folder: Path, size: Size) -> tuple[dict[str, dict[str, float]], str]:
+    """In a file; the answers, and a key for whoever wants to look, too."""
+    path = folder / "cadenza.db"
+    await migrate(f"sqlite:///{path}")
+    file = SqliteFile(path, synchronous="OFF")
+    store = SqliteStore(file, TimeOrderedIds())
+    await furnish(store, size.endpoints)
+    apart = (NOW - BEGIN) / size.runs // timedelta(microseconds=1)
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(filling("sqlite", endpoints), (runs, to_micros(BEGIN), apart))
+    def work(connection: sqlite3.Connection) -> None:
+        connection.execute(filling("sqlite", size.endpoints), (size.runs, to_micros(BEGIN), apart))
 
-        await file.write(work)
-        results = await measure(store, laps)
-        await store.close()
-        return results
+    async def tally(rows: list[tuple[Any, ...]]) -> None:
+        statement = INTO_TALLIES.format(", ".join("?" * 6))
+        await file.write(lambda connection: connection.executemany(statement, rows))
+
+    await file.write(work)
+    await scene.people(store, office_of(store))
+    await scene.days(store, size.users, tally)
+    results = await measure(store, size.laps)
+    made = await office_of(store).ask("create_key", {"name": "look", "scopes": ["write"]}, scene.ADMIN)
+    await store.close()
+    return results, made.model_dump()["key"]
 
 
-async def on_postgres(runs: int, endpoints: int, laps: int) -> dict[str, dict[str, float]]:
+async def on_postgres(size: Size) -> dict[str, dict[str, float]]:
     """On a server of our own, with a week of partitions."""
     with a_server() as cluster:
         url = await new_database(cluster, "dashboard")
         pool = PostgresPool(url)
         await ensure_partitions(pool, BEGIN)
         store = PostgresStore(pool, TimeOrderedIds())
-        await furnish(store, endpoints)
+        await furnish(store, size.endpoints)
         connection = await asyncpg.connect(url)
-        await connection.execute(filling("postgres", endpoints), runs, BEGIN, (NOW - BEGIN) / runs)
+        fill = filling("postgres", size.endpoints)
+        await connection.execute(fill, size.runs, BEGIN, (NOW - BEGIN) / size.runs)
+
+        async def tally(rows: list[tuple[Any, ...]]) -> None:
+            await connection.executemany(INTO_TALLIES.format("$1, $2, $3, $4, $5, $6"), rows)
+
+        await scene.people(store, office_of(store))
+        await scene.days(store, size.users, tally)
         await connection.execute("VACUUM ANALYZE")
         await connection.close()
-        results = await measure(store, laps, cluster)
+        results = await measure(store, size.laps, cluster)
         await store.close()
         return results
 
@@ -130,18 +172,25 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--runs", type=int, default=1_000_000)
     parser.add_argument("--endpoints", type=int, default=1_000)
+    parser.add_argument("--users", type=int, default=50_000, help="with a daily job")
     parser.add_argument("--laps", type=int, default=9)
     options = parser.parse_args()
-    sizes = (options.runs, options.endpoints, options.laps)
-    results = {"sqlite": asyncio.run(on_sqlite(*sizes)), "postgres": asyncio.run(on_postgres(*sizes))}
+    size = Size(options.runs, options.endpoints, options.users, options.laps)
+    with tempfile.TemporaryDirectory() as folder:
+        on_file, key = asyncio.run(on_sqlite(Path(folder), size))
+        seen = in_chromium(Path(folder), key, size.laps)
+    results = {"sqlite": on_file, "postgres": asyncio.run(on_postgres(size))}
     if options.json:
-        print(json.dumps({"goal_ms": GOAL_MS, "runs": options.runs, **results}))
+        print(json.dumps({"goal_ms": GOAL_MS, **size._asdict(), **results, "chromium": seen}))
         return
     for database, asked in results.items():
         for name, figures in asked.items():
             took = f"median {figures['median_ms']:>6} ms, first {figures['first_ms']:>6} ms"
             took += f", CPU {figures['median_cpu_ms']:>5} ms"
-            print(f"{database:<9} {name:<26} {figures['bytes']:>9,} bytes, {took}")
+            print(f"{database:<9} {name:<30} {figures['bytes']:>9,} bytes, {took}")
+    for name, figures in seen.items():
+        content = f"first content {figures['first_content_ms']:>5} ms, data {figures['data_ms']:>5} ms"
+        print(f"chromium  {name:<30} {content}, slowest {figures['slowest_data_ms']:>5} ms")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,17 @@
 """Start the demo, let it run for a while, and take pictures of the dashboard."""
 
+import json
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import BrowserContext, Page, sync_playwright
 from tests.browser.site import A_LINK, launch
-from tests.rest.program import UP, running
+from tests.rest.program import UP, Program, running
 
 SPEED = 30
 A_WHILE_MS = 45_000
@@ -27,24 +31,74 @@ class Shot(NamedTuple):
 SHOTS = (
     Shot("overview", "/", (1280, 840)),
     Shot("endpoints", "/endpoints", (1280, 840)),
+    Shot("endpoint", "/endpoints/traffic_monitor", (1280, 1000)),
+    Shot("planners", "/planners", (1280, 840)),
+    Shot("simulator", "/simulator", (1280, 1000)),
+    Shot("daily", "/daily", (1280, 840)),
+    Shot("agents", "/agents?user=ada&agent=helper", (1280, 840)),
     Shot("overview-dark", "/", (1280, 840), dark=True),
     Shot("endpoints-phone", "/endpoints", (390, 844), dark=True),
 )
 
 
+JOB = """
+def serve(user_id, service_date):
+    if user_id.endswith("7"):
+        raise RuntimeError("it never works")
+"""
+PEOPLE = 400
+
+
+def furnish(context: BrowserContext, program: Program) -> None:
+    """Somebody to talk with, and users with a daily job, due in this hour and the next."""
+    now = datetime.now(UTC)
+    dues = [now + timedelta(minutes=3 + n * 90 // PEOPLE) for n in range(PEOPLE)]
+    users = [{"user_id": f"user-{n:03}", "due_time": f"{due:%H:%M}"} for n, due in enumerate(dues)]
+    for request, body in (
+        ("PUT /v1/users/ada", {"timezone": "Europe/Berlin"}),
+        ("PUT /v1/agents/helper", {"name": "Helper"}),
+        ("POST /v1/daily/users", {"users": users}),
+    ):
+        method, path = request.split(" ")
+        headers = {"authorization": f"Bearer {program.key}", "content-type": "application/json"}
+        told = context.request.fetch(
+            program.address + path, method=method, headers=headers, data=json.dumps(body)
+        )
+        assert told.ok, told.text()
+
+
+@contextmanager
+def a_place() -> Iterator[Path]:
+    """A folder with a daily job in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "work.py").write_text(JOB)
+        yield Path(folder)
+
+
+def talk(page: Page) -> None:
+    """Plan something, and stay until it has fired."""
+    for words in ("every weekday at 9:00 tell me what is planned", "remind me in 1 minute to stretch"):
+        page.get_by_role("textbox", name="Message to").fill(words)
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(SETTLED_MS)
+    page.get_by_role("link", name="scheduled").first.wait_for()
+
+
 def main(folder: Path) -> None:
     """Take all of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    settings = {"CADENZA_DEMO_PORT": "0"}
+    target = json.dumps({"kind": "callable", "function": "work:serve"})
+    settings = {"CADENZA_DEMO_PORT": "0", "CADENZA_DAILY_TARGET": target, "CADENZA_TICK_MS": "500"}
     with (
-        tempfile.TemporaryDirectory() as place,
-        running(Path(place), [*UP, "--demo", "--speed", str(SPEED)], **settings) as program,
+        a_place() as place,
+        running(place, [*UP, "--demo", "--speed", str(SPEED)], **settings) as program,
         sync_playwright() as playwright,
     ):
         browser = launch(playwright)
         first = browser.new_context()
         page = first.new_page()
         page.goto(A_LINK.findall(program.said)[-1])
+        furnish(first, program)
         page.wait_for_timeout(A_WHILE_MS)
         state = first.storage_state()
         for shot in SHOTS:
@@ -57,7 +111,10 @@ def main(folder: Path) -> None:
             )
             page = context.new_page()
             page.goto(program.address + shot.path)
+            page.locator("main .card, main .table, main .endpoint").first.wait_for()
             page.wait_for_timeout(SETTLED_MS)
+            if shot.name == "agents":
+                talk(page)
             page.screenshot(path=folder / f"{shot.name}.png", animations="disabled")
             context.close()
         browser.close()

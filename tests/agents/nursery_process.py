@@ -1,6 +1,6 @@
 """Forks processes from one that has imported everything, so that being born again takes no time.
 
-Each line that it reads is an order: where to live, with which settings and how fast. It answers with a process id.
+Each line that it reads is an order: where to live, with which settings, how fast. It answers with an id.
 """
 
 import json

@@ -62,7 +62,7 @@ async def test_up_is_killed_after_both_fired_and_the_user_comes_back(tmp_path: P
                 token = (await introduce(caller, "ada"))["ada"]
                 async with connected(up.address, token) as talker:
                     await planned(
-                        talker, "every 10 minutes tell me to breathe", "remind me in 2 minutes to stretch"
+                        talker, "remind me in 4 minutes to stretch", "every 10 minutes tell me to breathe"
                     )
                 ids = await schedules(caller)
                 for schedule in ids.values():

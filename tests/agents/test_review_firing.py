@@ -8,7 +8,11 @@ from cadenza.domain.errors import Unavailable
 from cadenza.domain.people import UserKey
 from cadenza.domain.run import RunStatus
 from cadenza.domain.schedule import POLICY
+from cadenza.engine.turn_taking import TurnSettings
+from cadenza.operations.replies import LEFT_BEHIND
 from cadenza.ports.agents import CallTool, Prompt, Reply
+from cadenza.roots.agents import turn_limits
+from cadenza.roots.settings import Settings
 
 INSIDE = "The provider at llm.internal answered 500."
 
@@ -82,3 +86,10 @@ async def test_who_is_gone_is_told_nothing() -> None:
     await parlour.ask("put_user", user_id=ADA)
     assert await parlour.owed() == []
     assert await parlour.said() == []
+
+
+def test_a_turn_that_waited_as_long_as_it_could_ends_before_it_is_cut_off() -> None:
+    slowest = TurnSettings().patience_ms + turn_limits(Settings(llm_timeout_ms=150_000)).timeout_s * 1_000
+    assert slowest < POLICY.timeout_ms, "else its tokens are not counted, and nobody is told"
+    assert slowest < LEFT_BEHIND.total_seconds() * 1_000, "else the same request is answered twice"
+    assert turn_limits(Settings(llm_timeout_ms=5_000)).timeout_s == 5

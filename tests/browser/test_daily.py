@@ -16,9 +16,12 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.sql.migrate import migrate
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.domain.alert import of_failures
 from cadenza.domain.daily import Cause, enrollment
 from cadenza.domain.daily_rules import Service, cut_off, enroll, succeeded
+from cadenza.domain.slo import Judgement, Measured, Slo, SloState
 from cadenza.domain.window import DAY
+from cadenza.ports.watch import SloStanding
 
 A_WHILE_MS = 20_000
 JOB = """
@@ -64,6 +67,14 @@ async def a_past(path: Path) -> None:
         )
     for one in wanted:
         await store.remove_daily_user(one.key)
+    for tenant_id in ("default", "south"):
+        facts = {"tenant_id": tenant_id, "endpoint_id": tenant_id, "run_id": "r", "failures": 3}
+        alert = of_failures(facts | {"error": HOSTILE}, NOW, most=3)
+        assert alert is not None
+        await store.raise_alert(alert)
+    missed = Measured(Slo.CUTOFF_MISS_RATE, Judgement.BAD, 0.4, 0.05, 100)
+    state = SloState(measured=missed, breached_since=NOW - timedelta(minutes=9))
+    await store.put_slos([SloStanding("a-process", "daily", NOW, 15, state)])
     await store.close()
 
 
@@ -126,6 +137,19 @@ def test_a_past_day_tells_who_was_missed_and_why(visit: Visit) -> None:
     expect(page).to_have_title("Daily · Cadenza")
     page.get_by_role("button", name="Today").click()
     expect(page).to_have_url(re.compile("/daily$"))
+
+
+def test_a_breach_and_the_alerts_of_ones_own_are_on_the_overview(visit: Visit) -> None:
+    page = visit.go("/")
+    levels = card(page, "Service levels")
+    broken = levels.get_by_role("listitem").filter(has_text="Days done in time")
+    expect(broken).to_contain_text(re.compile("breached.*since .* ago, 40.0 % of 5.0 %"))
+    alerts = card(page, "Alerts")
+    expect(alerts.get_by_role("listitem")).to_have_count(1)
+    expect(alerts).to_contain_text(f"Endpoint default has failed 3 times in a row: {HOSTILE}")
+    assert page.locator("main img").count() == 0
+    visit.keep_screenshot("overview-breach")
+    assert visit.axe() == []
 
 
 def test_history_tells_each_day(visit: Visit) -> None:

@@ -15,12 +15,12 @@ from cadenza.domain.baseline import Every
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.plan import Source
 from cadenza.domain.policy import Guard
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.target import HttpTarget, Json
 from cadenza.testing.builders import an_endpoint
 
 HOSTILE = """<img src=x onerror="document.title='harm'"> <script>alert(1)</script>"""
 REASON = f"visitors rise {HOSTILE}"
-ANSWER = {"status": 200, "body": {"visitors": 5_000, "note": HOSTILE}}
+ANSWER: Json = {"status": 200, "body": {"visitors": 5_000, "note": HOSTILE}}
 SHOP = "http://127.0.0.1:9/health"
 
 

@@ -17,7 +17,7 @@ def write(folder: Path, text: str) -> str:
 
 
 def test_a_file_of_both_kinds_is_taken_and_can_be_taken_again(here: Desk, tmp_path: Path) -> None:
-    text = 'user_id,due_time\nada,07:30\n\n"bob" , 08:00\n{"user_id": "eve", "due_time": "23:59"}\n'
+    text = 'user_id,due_time\nada,07:30\n\n"bob", 08:00\n{"user_id": "eve", "due_time": "23:59"}\n'
     name = write(tmp_path, "\ufeff" + text)
     for _ in range(2):
         assert here.json("daily", "import", name) == {"lines": 3}
@@ -65,8 +65,8 @@ def test_a_file_that_is_not_there_is_a_sentence(here: Desk) -> None:
     assert here.refused("daily", "import", "nothing.csv")[0] == 2
 
 
-def test_standard_input_is_taken_too(office: Office) -> None:
-    assert office.said("daily", "import", "-", given="ada,07:30\n") == {"lines": 1}
+def test_standard_input_is_taken_too(tmp_path: Path) -> None:
+    assert Office(tmp_path).said("daily", "import", "-", given="ada,07:30\n") == {"lines": 1}
 
 
 def test_a_user_and_a_day_are_shown(here: Desk) -> None:

@@ -58,7 +58,8 @@ def commands(app: App, *before: str) -> Iterator[tuple[tuple[str, ...], App]]:
             yield from commands(found, *words)
 
 
-ALL = dict(commands(build(Recorder().launchers())))
+PROGRAM = build(Recorder().launchers())
+ALL = dict(commands(PROGRAM))
 LEAVES = {words: app for words, app in ALL.items() if app.default_command is not None}
 
 
@@ -80,14 +81,14 @@ def options(app: App) -> Iterator[str]:
 def test_every_command_has_an_example_of_itself_that_is_understood(words: tuple[str, ...]) -> None:
     line = example(LEAVES[words])
     assert tuple(line[: len(words)]) == words
-    command, bound, _ = build(Recorder().launchers()).parse_args(line, exit_on_error=False, print_error=False)
+    command, bound, _ = PROGRAM.parse_args(line, exit_on_error=False, print_error=False)
     assert callable(command)
     assert bound is not None
 
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
 def test_every_command_has_help(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    build(Recorder().launchers())([*words, "--help"])
+    PROGRAM([*words, "--help"])
     shown = capsys.readouterr().out
     assert f"Usage: cadenza {' '.join(words)}" in shown
     assert "Example: " in shown

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.cli.program import cadenza, command, env
 
+from cadenza.roots.command_line import main
+
 ESCAPE = "\x1b"
 COMMANDS = [(), ("sim",), ("sim", "flash-sale"), ("sim", "system-resources"), ("up",)]
 WRONG_USES = [
@@ -124,13 +126,22 @@ def test_an_output_without_unicode_is_enough() -> None:
 
 
 @pytest.mark.parametrize("words", WRONG_USES, ids=" ".join)
-def test_wrong_use_costs_a_sentence(words: tuple[str, ...]) -> None:
-    done = cadenza(*words)
+def test_wrong_use_costs_a_sentence(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    is_one_sentence(*capsys.readouterr())
+
+
+def test_wrong_use_of_the_program_costs_a_sentence() -> None:
+    done = cadenza("sim", "flash-sale", "--step-seconds", "7")
     assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("cadenza: ")
-    assert done.stderr.endswith(".\n")
-    assert done.stderr.count("\n") == 1
+    is_one_sentence(done.stdout, done.stderr)
+
+
+def is_one_sentence(out: str, err: str) -> None:
+    assert out == ""
+    assert err.startswith("cadenza: ")
+    assert err.endswith(".\n")
+    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize("options", [(), ("--json",), ("--help",)], ids=["tables", "json", "help"])

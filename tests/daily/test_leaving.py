@@ -3,10 +3,15 @@
 import asyncio
 from datetime import UTC, datetime, time
 
+import pytest
 from tests.daily.world import AWorld, World, until
 
+from cadenza.adapters.memory import MemoryStore
 from cadenza.domain.daily_shards import lane_of, lanes, shard_of
 from cadenza.domain.people import UserKey
+from cadenza.domain.slo import Slo, SloSettings
+from cadenza.engine.slo_watcher import SloWatcher
+from cadenza.testing import FakeClock, FakeIds
 
 NOON = datetime(2030, 1, 31, 12, tzinfo=UTC)
 MOST = 4
@@ -68,14 +73,16 @@ async def test_a_lane_that_is_lost_is_cut_off(a_world: AWorld) -> None:
     assert job.cancelled == 1
 
 
-async def test_who_is_newly_served_does_not_wait_for_the_next_tick(a_world: AWorld) -> None:
+async def test_who_is_newly_served_does_not_wait_for_the_next_tick(
+    a_world: AWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world = await with_users(a_world)
     never = asyncio.Event()
 
     async def sleep(_: float) -> None:
         await never.wait()
 
-    world.clocks.sleep = sleep  # type: ignore[method-assign]
+    monkeypatch.setattr(world.clocks, "sleep", sleep)
     world.runner.serve(())
     parts = [asyncio.create_task(part()) for part in (world.runner.plan, world.runner.execute)]
     await world.spin()
@@ -100,3 +107,23 @@ async def test_winding_down_lets_what_runs_end_and_writes_it(a_world: AWorld) ->
     assert len(world.jobs.started) == MOST, "more were started"
     verdicts = [await world.verdicts(job.user_id) for job in jobs]
     assert all(len(mine) == 1 for mine in verdicts)
+
+
+async def test_who_serves_nobody_is_not_saturated(a_world: AWorld) -> None:
+    world, clock = await with_users(a_world), FakeClock()
+    watcher = SloWatcher(
+        clock=clock,
+        log=world.log,
+        telemetry=world.telemetry,
+        store=MemoryStore(FakeIds()),
+        process="test",
+        settings=SloSettings(),
+        eval_ms=60_000,
+    )
+    world.runner.serve(())
+    await world.tick()
+    for event, measurements, metadata in world.telemetry.events:
+        watcher.emit(event, measurements, metadata)
+    clock.jump(15 * 60_000)
+    measured = [standing.state.measured for standing in watcher.evaluate()]
+    assert [one.value for one in measured if one and one.slo is Slo.SATURATION] == [0]

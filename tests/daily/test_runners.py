@@ -37,7 +37,7 @@ async def sent(reply: Reply, **fields: object) -> tuple[JobResult, list[tuple[st
 async def test_an_http_job_names_user_and_day_and_has_one_key_for_all_attempts() -> None:
     result, requests = await sent(says("{}"), body={"kind": "digest"})
     assert result == DONE
-    body = {"kind": "digest", "user_id": "ann", "service_date": "2026-03-10"}
+    body = {"kind": "digest", "tenant_id": "north", "user_id": "ann", "service_date": "2026-03-10"}
     assert requests == [("ann:2026-03-10", body)] * 2
 
 

@@ -12,6 +12,7 @@ from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import InvalidRequest, NotFound, Unavailable
 from cadenza.domain.learning.state import Known
 from cadenza.domain.learning.tally import Tally
+from cadenza.domain.target import Json
 from cadenza.operations.office import Office
 from cadenza.sim.playback import Playback
 from cadenza.testing.contracts.analyses import an_analysis
@@ -63,7 +64,10 @@ async def test_spending_is_told_by_day_and_by_endpoint(house: Front) -> None:
 
 async def test_what_learning_wins_is_read_from_the_planners_own_notes(house: Front) -> None:
     tally = Tally(4, 100, 80, 100, 4 * 10.0, 4 * 30.0)
-    notes = {STOCK: Memory(Known(tally=tally), beat_s=60).note(), TRAFFIC: ["of another shape"]}
+    notes: dict[EndpointKey, Json] = {
+        STOCK: Memory(Known(tally=tally), beat_s=60).note(),
+        TRAFFIC: ["of another shape"],
+    }
     await house.store.take_notes(NOTES_OF, notes, house.clock.now())
     (won,) = (await house.ask("list_learning"))["items"]
     assert won == {

@@ -14,6 +14,16 @@ from cadenza.operations.operation import AnyOperation, Route
 everyone = pytest.mark.parametrize(("operation", "route"), SERVED, ids=NAMES)
 WITH_IDS = [(operation, route) for operation, route in SERVED if "{" in route.path]
 WITH_BODIES = [(operation, route) for operation, route in SERVED if route.has_body]
+NO_OBJECTS = {
+    b"{": 400,
+    b"\xff\xfe": 400,
+    b'{"name": "\xc3"}': 400,
+    b'{"name": NaN}': 400,
+    b"[]": 422,
+    b'"text"': 422,
+    b"null": 422,
+}
+OTHER_TYPES = ("text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1", "")
 NEVER_MISSING = {"put_secret", "put_user", "put_agent", "put_daily_user", "get_day"}
 """Writes what is not there, or tells of a day that everybody has."""
 
@@ -33,14 +43,12 @@ async def test_it_works_for_who_may(house: House, operation: AnyOperation, route
 
 
 @everyone
-@pytest.mark.parametrize("key", [None, "Bearer cad_nobody_knows", "Basic dXNlcjpwYXNz", "Bearer", ""])
-async def test_without_a_good_key_nobody_gets_in(
-    house: House, operation: AnyOperation, route: Route, key: str | None
-) -> None:
-    headers = {} if key is None else {"authorization": key}
-    answer = await house.ask(request_of(route), body_of(operation, route), by=None, **headers)
-    assert (answer.status, answer.problem) == (401, "unauthorized")
-    assert answer.headers["www-authenticate"].startswith('Bearer realm="cadenza"')
+async def test_without_a_good_key_nobody_gets_in(house: House, operation: AnyOperation, route: Route) -> None:
+    for key in (None, "Bearer cad_nobody_knows", "Basic dXNlcjpwYXNz", "Bearer", ""):
+        headers = {} if key is None else {"authorization": key}
+        answer = await house.ask(request_of(route), body_of(operation, route), by=None, **headers)
+        assert (answer.status, answer.problem) == (401, "unauthorized"), key
+        assert answer.headers["www-authenticate"].startswith('Bearer realm="cadenza"')
 
 
 @everyone
@@ -79,35 +87,20 @@ async def test_what_it_does_not_know_is_refused(house: House, operation: AnyOper
 
 
 @pytest.mark.parametrize(("operation", "route"), WITH_BODIES, ids=[one.name for one, _ in WITH_BODIES])
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        (b"{", 400),
-        (b"\xff\xfe", 400),
-        (b'{"name": "\xc3"}', 400),
-        (b'{"name": NaN}', 400),
-        (b"[]", 422),
-        (b'"text"', 422),
-        (b"null", 422),
-    ],
-)
 async def test_a_body_that_is_no_object_is_refused(
-    house: House, operation: AnyOperation, route: Route, body: bytes, status: int
+    house: House, operation: AnyOperation, route: Route
 ) -> None:
-    answer = await house.ask(request_of(route), body)
-    assert answer.status == status
-    assert answer.problem == ("bad-request" if status == 400 else "invalid-request")
+    for body, status in NO_OBJECTS.items():
+        answer = await house.ask(request_of(route), body)
+        assert answer.status == status, body
+        assert answer.problem == ("bad-request" if status == 400 else "invalid-request")
 
 
 @pytest.mark.parametrize(("operation", "route"), WITH_BODIES, ids=[one.name for one, _ in WITH_BODIES])
-@pytest.mark.parametrize(
-    "media_type", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1", ""]
-)
-async def test_a_body_of_another_type_is_refused(
-    house: House, operation: AnyOperation, route: Route, media_type: str
-) -> None:
-    answer = await house.ask(request_of(route), b'{"name": "x"}', content_type=media_type)
-    assert (answer.status, answer.problem) == (415, "unsupported-media-type")
+async def test_a_body_of_another_type_is_refused(house: House, operation: AnyOperation, route: Route) -> None:
+    for media_type in OTHER_TYPES:
+        answer = await house.ask(request_of(route), b'{"name": "x"}', content_type=media_type)
+        assert (answer.status, answer.problem) == (415, "unsupported-media-type"), media_type
 
 
 @pytest.mark.parametrize(("operation", "route"), WITH_BODIES, ids=[one.name for one, _ in WITH_BODIES])

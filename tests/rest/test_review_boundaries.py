@@ -1,4 +1,4 @@
-"""Who may not: cookies without their token, tokens of users, strangers with ids; on every operation there is."""
+"""Who may not: cookies without their token, tokens of users, strangers with ids; on every operation."""
 
 from typing import Any
 
@@ -114,3 +114,16 @@ async def test_a_read_key_makes_no_token_and_a_token_makes_no_token() -> None:
     house = await peopled()
     assert (await house.ask("POST /v1/users/ada/token", {}, scope=Scope.STEER)).status == 403
     assert (await for_ada(house, "POST /v1/users/ada/token", {})).status == 403
+
+
+async def test_neither_a_session_nor_a_key_is_taken_for_the_other_also_not_a_moment_later(
+    house: House,
+) -> None:
+    guest = Guest(house)
+    await guest.enter(key=await house.key())
+    assert (await guest.ask("GET /v1/jobs")).status == 200
+    name, _, secret = guest.cookie.partition("=")
+    as_key = await house.ask("GET /v1/jobs", by=None, authorization=f"Bearer {secret}")
+    assert (await house.ask("GET /v1/jobs")).status == 200
+    as_cookie = await house.ask("GET /v1/jobs", by=None, cookie=f"{name}={await house.key()}")
+    assert (as_key.status, as_cookie.status) == (401, 401)

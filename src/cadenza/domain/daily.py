@@ -1,6 +1,6 @@
 """Users with a daily job: where each one stands, and the verdicts of their days."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
@@ -136,6 +136,16 @@ class DayCounts(NamedTuple):
     cutoff_reached: int = 0
     late: int = 0
     """So many of the latter because nobody was there at the cutoff."""
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[str, bool, int]]) -> "DayCounts":
+        """Added up from counts by status and lateness."""
+        counts = dict.fromkeys(DayStatus, 0)
+        late = 0
+        for status, was_late, count in rows:
+            counts[DayStatus(status)] += count
+            late += count if was_late else 0
+        return cls(counts[DayStatus.SUCCESS], counts[DayStatus.CUTOFF_REACHED], late)
 
 
 class Gap(NamedTuple):

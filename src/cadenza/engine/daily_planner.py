@@ -97,11 +97,12 @@ class DailyPlanner:
 
     def _wanted(self, in_window: list[Owed], steady_ms: float) -> list[Owed]:
         """Those who are neither held nor tried a moment ago: in a window that is full, few."""
-        judged = [self._queue.judge(owed, steady_ms) for owed in in_window]
+        judge = self._queue.judge
         if self._events.verbose:
-            for owed, one in zip(in_window, judged, strict=True):
-                self._events.judged(owed, one)
-        return [owed for owed, one in zip(in_window, judged, strict=True) if one is Offered.ENQUEUED]
+            for owed in in_window:
+                self._events.judged(owed, judge(owed, steady_ms))
+        free = self._queue.not_held(in_window)
+        return [owed for owed in free if judge(owed, steady_ms) is Offered.ENQUEUED]
 
     def _in_service(self, reading: Reading) -> dict[int, Service]:
         """Since when each shard has been served; after a break, since now."""

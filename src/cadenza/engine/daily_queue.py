@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from enum import StrEnum
 from heapq import heappop, heappush
@@ -47,6 +47,11 @@ class DailyQueue:
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def not_held(self, owed: Sequence[Owed]) -> list[Owed]:
+        """Those days whose users are neither queued nor running; quickly, as in a full window most are."""
+        held = self._held
+        return [one for one in owed if one[1:] not in held]
 
     def judge(self, owed: Owed, steady_ms: float) -> Offered:
         """What would become of a day: its user may be held, or was tried for it too short a time ago."""

@@ -147,7 +147,7 @@ def _take(
     if event == DEPTH:
         rolling.depth(now, measurements["depth"])
     elif event == IN_FLIGHT:
-        rolling.in_flight(now, full=measurements["in_flight"] >= metadata["max_concurrency"])
+        rolling.in_flight(now, full=0 < metadata["max_concurrency"] <= measurements["in_flight"])
     elif not metadata.get("late"):  # What was finalized late tells of a process that was away, not of misses.
         missed = metadata["status"] == "cutoff_reached"
         rolling.finalized(now, missed=missed, due_bucket=metadata["due_bucket"])

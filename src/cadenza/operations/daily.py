@@ -1,5 +1,6 @@
 """Users with a daily job: who is served until when, and what became of their days."""
 
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from functools import partial
 from typing import Annotated, Self
@@ -34,10 +35,14 @@ class PutDailyUser(OneDailyUser):
     """`HH:MM` in UTC: until then, from an hour before."""
 
 
+class PutOneOfMany(PutDailyUser):
+    """A user to be served daily, among others."""
+
+
 class PutDailyUsers(Command):
     """Many of them, in one commit."""
 
-    users: Annotated[list[PutDailyUser], Field(min_length=1, max_length=MOST_AT_ONCE)]
+    users: Annotated[list[PutOneOfMany], Field(min_length=1, max_length=MOST_AT_ONCE)]
 
 
 class DeleteDailyUser(OneDailyUser):
@@ -148,7 +153,7 @@ def spelled(due: time) -> str:
     return f"{due:%H:%M}"
 
 
-async def _enrolled(desk: Desk, wanted: list[PutDailyUser]) -> list[DailyUser]:
+async def _enrolled(desk: Desk, wanted: Sequence[PutDailyUser]) -> list[DailyUser]:
     enrollments = [_enrollment(desk, one) for one in wanted]
     return await desk.store.enroll(enrollments, partial(enroll, now=desk.supplies.clock.now()))
 

@@ -18,6 +18,7 @@ PAGE, MOST_PAGES = 500, 4
 """More runs than these are not read one by one: everything may have changed."""
 MOST_ENDPOINTS = 500
 REMEMBERED = 256
+LONGEST_NUMBER = 18
 
 
 class News(NamedTuple):
@@ -100,6 +101,10 @@ class Newsroom:
         """How many there are."""
         return len(self._readers)
 
+    def readers_of(self, tenant_id: str) -> int:
+        """How many of them look at one tenant."""
+        return sum(reader.tenant_id == tenant_id for reader in self._readers)
+
     @asynccontextmanager
     async def reader(self, tenant_id: str, last_seen: str | None = None) -> AsyncIterator[Reader]:
         """A new reader, who is told what came after what they last saw, or that it may be anything."""
@@ -138,7 +143,9 @@ class Newsroom:
     def _missed(self, tenant_id: str, last_seen: str | None) -> News:
         edition, _, number = (last_seen or "").partition(".")
         oldest = self._told[0].number if self._told else self._number + 1
-        if edition != self._edition or not number.isdecimal() or int(number) + 1 < oldest:
+        if edition != self._edition or not number.isdecimal() or len(number) > LONGEST_NUMBER:
+            return EVERYTHING
+        if int(number) + 1 < oldest:
             return EVERYTHING
         missed = NOTHING
         for issue in self._told:

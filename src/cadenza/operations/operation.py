@@ -6,22 +6,23 @@ from functools import cached_property
 from inspect import cleandoc
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from cadenza.domain.access import Caller, Scope
 from cadenza.operations.desk import Desk
+from cadenza.operations.documented import Documented
 
 
-class Command(BaseModel):
+class Command(Documented):
     """What an operation takes; what it does not know is refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class View(BaseModel):
+class View(Documented):
     """What an operation answers."""
 
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True)
 
 
 class Nothing(View):

@@ -98,9 +98,7 @@ class LearningPage(Listed[LearnedView]):
 @operation("GET /v1/analyses", Scope.READ, agent=False)
 async def list_sittings(desk: Desk, command: ListSittings) -> AnalysesPage:
     """List what planners thought about all endpoints and what they did, newest first."""
-    found = await desk.store.sittings(
-        desk.tenant_id, before=_mark(command.cursor), limit=command.limit + 1, among=MOST_SITTINGS
-    )
+    found = await desk.store.sittings(desk.tenant_id, before=_mark(command.cursor), limit=command.limit + 1)
     sittings, more = cut(found, command.limit)
     cursor = f"{sittings[-1].began_at.isoformat()}{BETWEEN}{sittings[-1].id}" if more else None
     return AnalysesPage(items=[AnalysisView.of(one) for one in sittings], next_cursor=cursor)

@@ -80,13 +80,13 @@ async def recalled(supplies: Supplies, secret: str) -> Session | None:
 async def leave(supplies: Supplies, secret: str) -> None:
     """End a session; its secret opens nothing from now on."""
     await supplies.store.end_session(_digest(secret))
-    supplies.door.drop(secret)
+    supplies.door.drop(_at_the_door(secret))
 
 
 async def admit_session(supplies: Supplies, secret: str) -> Caller | None:
     """The caller behind a session; who came in a moment ago is not looked up again."""
-    door, now = supplies.door, supplies.clock.now()
-    caller = door.known(secret, now)
+    door, now, place = supplies.door, supplies.clock.now(), _at_the_door(secret)
+    caller = door.known(place, now)
     if caller is not None:
         return caller
     turn = door.turn
@@ -94,8 +94,13 @@ async def admit_session(supplies: Supplies, secret: str) -> Caller | None:
     if session is None:
         return None
     caller = caller_in(session)
-    door.keep(secret, caller, now=now, turn=turn)
+    door.keep(place, caller, now=now, turn=turn)
     return caller
+
+
+def _at_the_door(secret: str) -> str:
+    """How the door remembers a session: never as the key that the same letters might be."""
+    return f"session {secret}"
 
 
 def caller_in(session: Session) -> Caller:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from cadenza.domain.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.errors import Fault, InvalidRequest
@@ -23,16 +23,17 @@ from cadenza.domain.target import (
     PromptTarget,
     Target,
 )
+from cadenza.operations.documented import Documented
 from cadenza.operations.trust import trusted
 from cadenza.operations.wire import Flag, Id, Moment, Name, Span, SpanOrNone, Text
 
 Made = TypeVar("Made")
 
 
-class Shape(BaseModel):
+class Shape(Documented):
     """A part of an endpoint, as it is written."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class EveryShape(Shape):

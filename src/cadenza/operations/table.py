@@ -1,5 +1,6 @@
 """All operations; every surface is a loop over this table."""
 
+from cadenza.operations.alerts import ALERTS
 from cadenza.operations.analyses import ANALYSES
 from cadenza.operations.config import CONFIG
 from cadenza.operations.daily import DAILY_USERS
@@ -54,6 +55,7 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *SIMULATIONS,
     *USAGE,
     *SLO,
+    *ALERTS,
     *KEYS,
 )
 BY_NAME = {operation.name: operation for operation in OPERATIONS}

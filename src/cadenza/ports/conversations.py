@@ -38,7 +38,7 @@ class ConversationStore(Protocol):
         ...
 
     async def context(self, key: ConversationKey, limit: int) -> list[Message]:
-        """So many of the newest messages, oldest first; those of turns that began before a reset are left out."""
+        """So many of the newest messages, oldest first; turns that began before a reset are left out."""
         ...
 
     async def messages(self, key: ConversationKey, page: Page = FIRST_PAGE) -> list[Message]:

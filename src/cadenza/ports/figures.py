@@ -69,9 +69,9 @@ class FigureStore(Protocol):
         ...
 
     async def sat(self, tenant_id: str, *, since: datetime, limit: int) -> list[Sat]:
-        """A tenant's sittings since a moment, newest first, among so many of all tenants."""
+        """A tenant's newest sittings since a moment, newest first."""
         ...
 
-    async def sittings(self, tenant_id: str, *, before: Mark, limit: int, among: int) -> list[Analysis]:
-        """A tenant's newest sittings before a mark, newest first, looked for among so many of all tenants."""
+    async def sittings(self, tenant_id: str, *, before: Mark, limit: int) -> list[Analysis]:
+        """A tenant's newest sittings before a mark, newest first."""
         ...

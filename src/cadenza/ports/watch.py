@@ -59,6 +59,10 @@ class AlertStore(Protocol):
         """Try it again then; None if it was sent, or is given up."""
         ...
 
+    async def newest_alerts(self, limit: int) -> list[Alert]:
+        """Those that were raised last, sent or not, newest first."""
+        ...
+
     async def forget_alerts(self, before: datetime) -> None:
         """Forget those that were raised earlier, sent or not."""
         ...

@@ -1,5 +1,6 @@
 """Agents: from settings to something that answers users, at once or when a schedule fires."""
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,11 @@ from cadenza.roots.settings import Settings
 
 if TYPE_CHECKING:  # Its library takes seconds to import.
     from pydantic_ai.models import Model
+
+    from cadenza.adapters.planners.llm_talk import Limits
+
+LONGEST_TURN_S = 85.0
+"""A turn may have to wait for another; yet it ends by itself, and is paid for, before its run is cut off."""
 
 
 def conversing(settings: Settings, supplies: Supplies) -> Conversing:
@@ -50,9 +56,16 @@ def llm_agent(settings: Settings) -> AgentRuntime:
         from cadenza.adapters.planners.llm_model import open_model
     except ModuleNotFoundError:
         raise Unavailable("Agents with a model need the extra: install cadenza[llm].") from None
-    from cadenza.roots.llm import limits
 
     def opened(name: str) -> "Model":
         return open_model(name, settings.llm_base_url if name == settings.llm_model else None)
 
-    return LlmAgent(opened, default=settings.llm_model, limits=limits(settings))
+    return LlmAgent(opened, default=settings.llm_model, limits=turn_limits(settings))
+
+
+def turn_limits(settings: Settings) -> "Limits":
+    """What one turn may take up."""
+    from cadenza.roots.llm import limits
+
+    wanted = limits(settings)
+    return replace(wanted, timeout_s=min(wanted.timeout_s, LONGEST_TURN_S))

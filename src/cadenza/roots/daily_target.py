@@ -31,7 +31,7 @@ HINT = 'Write a URL, or {"kind": "http" | "prompt" | "callable", ...} as JSON.'
 
 
 class DailyHttp(HttpShape):
-    """A request; `user_id` and `service_date` are added to its JSON body."""
+    """A request; `tenant_id`, `user_id` and `service_date` are added to its JSON body."""
 
     method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] = "POST"
 

@@ -36,7 +36,8 @@ class Playback:
 
     async def played(self, name: str) -> Simulated:
         """A scenario, played both ways."""
-        return self._known.get(name) or await asyncio.to_thread(self._play, name)
+        known = self._known.get(name)
+        return known if known is not None else await asyncio.to_thread(self._play, name)
 
     def _play(self, name: str) -> Simulated:
         with self._lock:

@@ -29,7 +29,10 @@ class DailyClaim(Claim):
 
 
 class HttpJobs:
-    """Sends one request for each attempt, with `user_id` and `service_date` in its JSON body."""
+    """Sends one request for each attempt, with whose and which day it is in its JSON body.
+
+    Ids of users are names within their tenant, so that is told, too.
+    """
 
     def __init__(
         self, target: HttpTarget, *, dispatcher: Dispatcher, clock: Clock, ids: Ids, timeout_ms: int
@@ -49,8 +52,8 @@ class HttpJobs:
 
     def _claim(self, user_id: str, service_date: date, *, tenant_id: str) -> Claim:
         given = self._target.body if isinstance(self._target.body, dict) else {}
-        body = {**given, "user_id": user_id, "service_date": service_date.isoformat()}
-        target = replace(self._target, body=body)
+        told = {"tenant_id": tenant_id, "user_id": user_id, "service_date": service_date.isoformat()}
+        target = replace(self._target, body={**given, **told})
         now, id_ = self._clock.now(), self._ids.new()
         return DailyClaim(
             run_id=id_,

@@ -114,6 +114,14 @@ class MemoryAnalyses(Shelves):
                 del self._analyses[key][analysis_id]
             return len(old)
 
+    def _forget_thoughts(self, key: EndpointKey) -> None:
+        """Forget what planners know of an endpoint; who calls holds the lock."""
+        self._analyses.pop(key, None)
+        for look in [look for look in self._looks if look[0] == key]:
+            del self._looks[look]
+        for note in [note for note in self._notes if note[1] == key]:
+            del self._notes[note]
+
     def _feed(self, run: Run) -> None:
         """Tell who follows the feed of a run that is closed; who calls holds the lock."""
         if run.finished_at is None:

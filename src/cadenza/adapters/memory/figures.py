@@ -58,21 +58,18 @@ class MemoryFigures(MemoryAnalyses):
     async def sat(self, tenant_id: str, *, since: datetime, limit: int) -> list[Sat]:
         with self._lock:
             every = [one for of_endpoint in self._analyses.values() for one in of_endpoint.values()]
-        newest = sorted(
-            (one for one in every if one.began_at >= since), key=lambda one: one.began_at, reverse=True
-        )
+        lately = [one for one in every if one.tenant_id == tenant_id and one.began_at >= since]
+        newest = sorted(lately, key=lambda one: one.began_at, reverse=True)
         return [
             Sat(one.planner, one.began_at, one.tokens, one.shadow, one.error is not None, one.endpoint_id)
             for one in newest[:limit]
-            if one.tenant_id == tenant_id
         ]
 
-    async def sittings(self, tenant_id: str, *, before: Mark, limit: int, among: int) -> list[Analysis]:
+    async def sittings(self, tenant_id: str, *, before: Mark, limit: int) -> list[Analysis]:
         with self._lock:
             every = [one for of_endpoint in self._analyses.values() for one in of_endpoint.values()]
-        older = [one for one in every if (one.began_at, one.id) < before]
-        newest = sorted(older, key=lambda one: (one.began_at, one.id), reverse=True)[:among]
-        return [one for one in newest if one.tenant_id == tenant_id][:limit]
+        older = [one for one in every if one.tenant_id == tenant_id and (one.began_at, one.id) < before]
+        return sorted(older, key=lambda one: (one.began_at, one.id), reverse=True)[:limit]
 
 
 def _closed(runs: Iterable[Run]) -> list[Run]:

@@ -187,6 +187,10 @@ class MemoryStore(
         super()._forget_user(user)
         self._forget_daily(user)
 
+    def _drop(self, key: EndpointKey) -> None:
+        super()._drop(key)
+        self._forget_thoughts(key)
+
     def _get(self, key: EndpointKey) -> Endpoint:
         try:
             return self._endpoints[key]

@@ -58,6 +58,11 @@ class MemoryWatch:
             if key in self._alerts:
                 self._alerts[key].due_at = again_at
 
+    async def newest_alerts(self, limit: int) -> list[Alert]:
+        with self._lock:
+            alerts = [one.alert for one in self._alerts.values()]
+        return sorted(alerts, key=lambda one: (one.raised_at, one.key), reverse=True)[:limit]
+
     async def forget_alerts(self, before: datetime) -> None:
         with self._lock:
             self._alerts = {key: one for key, one in self._alerts.items() if one.alert.raised_at >= before}

@@ -292,6 +292,7 @@ analyses = Table(
     Column("error", Text),
     PrimaryKeyConstraint("tenant_id", "endpoint_id", "id"),
     Index("analyses_by_age", "began_at"),
+    Index("analyses_of_tenant", "tenant_id", "began_at", "id"),
 )
 
 looks = Table(

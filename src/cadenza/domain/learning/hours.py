@@ -30,9 +30,6 @@ class Profile(NamedTuple):
 
     day: tuple[Hour, ...] = (Hour(),) * DAY_H
     week: tuple[Hour, ...] = (Hour(),) * WEEK_H
-    roots: float = 0.0
-    """The square roots of what the day's hours are counted as, each as often as changes were due in it."""
-    due: float = 0.0
 
     def times(self, at_s: float) -> float:
         """How many times more often changes come at this hour."""
@@ -40,17 +37,20 @@ class Profile(NamedTuple):
         return self.week[hour].times(self.day[hour % DAY_H].times(1.0))
 
     def share(self, at_s: float) -> float:
-        """How much more than usual is to be spent at this hour: as much as the square root of its changes."""
-        return sqrt(self.times(at_s)) * self.due / self.roots if self.roots else 1.0
+        """How much more than usual is to be spent at this hour: as much as the square root of its changes.
+
+        Over the hours known so far it is 1 on average, each counting alike since all are equally long:
+        however the hours differ, no more is spent in a day.
+        """
+        roots = [sqrt(hour.times(1.0)) for hour in self.day if hour.due]
+        return sqrt(self.times(at_s)) * len(roots) / sum(roots) if roots else 1.0
 
     def counted(self, at_s: float, *, came: float, due: float) -> "Profile":
         hour = hour_of_week(at_s)
         of_day = hour % DAY_H
-        before, after = self.day[of_day], self.day[of_day].plus(came, due)
-        day = (*self.day[:of_day], after, *self.day[of_day + 1 :])
+        day = (*self.day[:of_day], self.day[of_day].plus(came, due), *self.day[of_day + 1 :])
         week = (*self.week[:hour], self.week[hour].plus(came, due), *self.week[hour + 1 :])
-        roots = self.roots + after.due * sqrt(after.times(1.0)) - before.due * sqrt(before.times(1.0))
-        return Profile(day, week, roots, self.due + after.due - before.due)
+        return Profile(day, week)
 
 
 def hour_of_week(at_s: float) -> int:

@@ -36,6 +36,13 @@ class Answers(Commands):
 
         return self.answer(way, lambda asker: asker.ask("get_usage", {"months": months}), usage)
 
+    @example("cadenza alerts")
+    def alerts(self, *, way: Way = HERE) -> int:
+        """List the newest alerts."""
+        from cadenza.surfaces.cli.slo_look import alerts
+
+        return self.answer(way, lambda asker: asker.ask("list_alerts", {}), alerts)
+
     @example("cadenza slo")
     def slo(self, *, way: Way = HERE) -> int:
         """Tell where the service levels stand, and since when one is breached."""

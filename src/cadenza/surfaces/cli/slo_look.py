@@ -16,6 +16,17 @@ COLUMNS = (
     Column("judgement", lambda item: item["judgement"]),
     Column("breached since", lambda item: moment(item["since"]), whole=True),
 )
+ALERTS = (
+    Column("raised", lambda item: moment(item["raised_at"]), whole=True),
+    Column("about", lambda item: item["kind"], whole=True),
+    Column("", lambda item: item["state"], whole=True),
+    Column("what", lambda item: item["text"]),
+)
+
+
+def alerts(found: Any) -> Iterator[RenderableType]:
+    """The newest alerts."""
+    yield table(found["items"], ALERTS) if found["items"] else text("Nothing was alerted.")
 
 
 def slo(found: Any) -> Iterator[RenderableType]:

@@ -18,7 +18,7 @@ from cadenza.surfaces.http.service import Service
 PATH = "/v1/events"
 SOMETHING_EVERY_S = 5.0
 """So often something is said, so that nobody takes silence for peace."""
-MOST_READERS = 500
+MOST_READERS, MOST_OF_A_TENANT = 500, 100
 COME_BACK_MS = 1_000
 
 
@@ -48,7 +48,8 @@ class Events:
         caller.must(Scope.READ)
         if caller.speaker is not None:
             raise NotAllowed("Who speaks for one user alone hears of that user's messages, not of all.")
-        if self._newsroom.readers >= MOST_READERS:
+        mine = self._newsroom.readers_of(caller.tenant_id)
+        if mine >= MOST_OF_A_TENANT or self._newsroom.readers >= MOST_READERS:
             detail = "Too many are listening here; ask now and then instead."
             raise Refusal(TOO_MANY, detail, {"Retry-After": "30"})
         return caller

@@ -16,6 +16,7 @@ from cadenza.ports.keys import KeptKey
 from cadenza.ports.people import AgentSpent
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
+from cadenza.testing.contracts.analyses import an_analysis
 from cadenza.testing.contracts.bench import MINUTE, Bench
 from cadenza.testing.contracts.talk import ANNA, BERT, COACH, NAMESAKE, TUTOR, Talk, TalkContract, a_schedule
 
@@ -85,6 +86,17 @@ class PeopleContract(TalkContract):
         assert await store.last_seqs([ANNA, BERT]) == {BERT: 0}
         assert await bench.claim() == []
         assert await store.next_due() is None
+
+    async def test_what_planners_thought_of_a_users_schedules_goes_too(self, talk: Talk) -> None:
+        store, key = talk.store, EndpointKey("north", "sched-aaaaa")
+        await talk.people()
+        await store.add(a_schedule())
+        await store.add_analyses([an_analysis(key=key, look_again_at=NEW_YEAR)])
+        await store.take_notes("learned", {key: {"secret": "of anna"}}, NEW_YEAR)
+        await store.remove_user(ANNA)
+        assert await store.analyses(key) == []
+        assert await store.notes("learned", [key]) == {}
+        assert await store.to_look_at(NEW_YEAR, again_at=NEW_YEAR, limit=10) == []
 
     async def test_no_token_speaks_for_a_user_who_is_gone(self, store: Store) -> None:
         for user in (ANNA, BERT, NAMESAKE):

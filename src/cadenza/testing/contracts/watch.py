@@ -107,6 +107,16 @@ class WatchContract(Contract):
         found = await taken(store, NEW_YEAR + 9 * MINUTE, limit=2)
         assert [owed[0].key for owed in found] == ["1", "2"]
 
+    async def test_the_newest_alerts_are_told_sent_or_not(self, store: Store) -> None:
+        alerts = [
+            an_alert(key, NEW_YEAR + minutes * MINUTE) for key, minutes in (("a", 1), ("b", 3), ("c", 2))
+        ]
+        for alert in alerts:
+            await store.raise_alert(alert)
+        await store.settle_alert("b", None)
+        assert [one.key for one in await store.newest_alerts(2)] == ["b", "c"]
+        assert await store.newest_alerts(9) == [alerts[1], alerts[2], alerts[0]]
+
     async def test_old_alerts_are_forgotten(self, store: Store) -> None:
         await store.raise_alert(an_alert("old"))
         await store.raise_alert(an_alert("new", NEW_YEAR + MINUTE))

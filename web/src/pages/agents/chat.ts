@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { Problem, ask } from "../../lib/api";
+import { serverNow } from "../../lib/clock";
 import type { Frame } from "./types";
 
 export type Presence = "offline" | "connecting" | "online" | "lost";
@@ -57,7 +58,7 @@ export class Chat {
   say(agent: string, text: string): void {
     if (this.presence.value !== "online" || !this.socket) return;
     const key = `m${Date.now()}-${(this.said += 1)}`;
-    this.add({ key, at: Date.now(), kind: "mine", agent, text, refused: null });
+    this.add({ key, at: serverNow(), kind: "mine", agent, text, refused: null });
     this.waiting.value = [...this.waiting.value, { key, agent }];
     this.send({ type: "message", agent_id: agent, text, id: key });
   }
@@ -119,7 +120,7 @@ export class Chat {
         this.tries = 0;
         return;
       case "notification":
-        this.add({ key: `n${Date.now()}`, at: Date.now(), kind: "notice", text: frame.text });
+        this.add({ key: `n${Date.now()}`, at: serverNow(), kind: "notice", text: frame.text });
         return;
       case "error":
         this.refused(frame.message_id, frame.problem.detail ?? frame.problem.title ?? "Something went wrong.");

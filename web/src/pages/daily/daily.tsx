@@ -14,7 +14,7 @@ import { Users } from "./users";
 import { DueMinutes, WindowsChart } from "./windows";
 
 const NEVER = (): boolean => false;
-const MOST_OPEN = 12;
+const MOST_OPEN = 6;
 
 export default function DailyPage(): JSX.Element {
   const date = query.value.get("date");
@@ -37,17 +37,19 @@ export default function DailyPage(): JSX.Element {
         </Card>
       ) : (
         <div class="daily-two">
-          <Card title="Verdicts by due time" aside="UTC">
-            <WindowsChart date={shown.date} windows={shown.windows} />
-            <Legend items={[{ class: "status-success", label: "served" }, { class: "status-running", label: "waiting" }, { class: "status-failure", label: "missed" }]} />
-          </Card>
-          <OpenNow windows={shown.windows} />
+          <div class="stack">
+            <Card title="Verdicts by due time" aside="UTC">
+              <WindowsChart date={shown.date} windows={shown.windows} />
+              <Legend items={[{ class: "status-success", label: "served" }, { class: "status-running", label: "waiting" }, { class: "status-failure", label: "missed" }]} />
+            </Card>
+            <DueMinutes windows={shown.windows} />
+          </div>
+          <div class="stack">
+            <OpenNow windows={shown.windows} />
+            <Misses key={shown.date} date={shown.date} missed={shown.counts.cutoff_reached} />
+          </div>
         </div>
       )}
-      <div class="daily-two">
-        {shown.windows.length > 0 && <DueMinutes windows={shown.windows} />}
-        <Misses key={shown.date} date={shown.date} missed={shown.counts.cutoff_reached} />
-      </div>
       <div class="daily-two">
         <History today={shown.now.slice(0, 10)} shown={shown.date} />
         <Users />
@@ -77,7 +79,7 @@ function ADay({ shown }: { shown: Windows }): JSX.Element {
         <Figure name="Served" value={compact(counts.success)} />
         <Figure name="Waiting" value={`${compact(shown.waiting)}${shown.waiting_until ? " and more" : ""}`} />
         <Figure name="Missed" value={compact(counts.cutoff_reached)} tone={counts.cutoff_reached ? "bad" : ""} />
-        <Figure name="Missed while nobody ran" value={compact(counts.late)} tone={counts.late ? "warn" : ""} />
+        <Figure name="Missed, nobody there" value={compact(counts.late)} tone={counts.late ? "warn" : ""} />
         <Figure name="Success" value={decided ? percent(counts.success / decided) : "–"} />
       </dl>
     </div>

@@ -28,7 +28,7 @@ export function History({ today, shown }: { today: string; shown: string }): JSX
 
 function Past({ day, most, today, shown }: { day: Day; most: number; today: string; shown: string }): JSX.Element {
   const all = day.success + day.cutoff_reached;
-  const words = `${compact(day.success)} served, ${compact(day.cutoff_reached)} missed${day.late ? `, ${compact(day.late)} of them while nobody ran` : ""}`;
+  const words = `${compact(day.success)} served, ${compact(day.cutoff_reached)} missed${day.late ? `, ${compact(day.late)} of them with nobody there` : ""}`;
   return (
     <li>
       <a class="number" href={day.date === today ? "/daily" : `/daily?date=${day.date}`} {...(day.date === shown ? { "aria-current": "date" as const } : {})}>

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { serverNow, tick } from "../../lib/clock";
+import { serverNow, tick, toldNow } from "../../lib/clock";
 import { useData } from "../../lib/data";
 import { baseline, clockTime, fullTime, span } from "../../lib/format";
 import { query, setQuery } from "../../lib/router";
@@ -49,6 +49,10 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
   useEffect(() => {
     if (endpoint) heading.value = endpoint.name;
   }, [endpoint?.name]);
+  const told = timeline.value.value;
+  useEffect(() => {
+    if (told) toldNow(told.now);
+  }, [told?.now]);
   if (!endpoint) {
     const problem = data.problem.value;
     if (problem?.status === 404) return <Missing />;
@@ -64,7 +68,6 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
   function refresh(): void {
     for (const one of [data, plan, timeline]) one.refresh();
   }
-  const told = timeline.value.value;
   const chosen = query.value.get("run") ?? undefined;
   const select = (run: string | null): void => setQuery({ run });
   return (

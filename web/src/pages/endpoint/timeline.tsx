@@ -83,7 +83,7 @@ export function TimelineChart(props: Props): JSX.Element {
           <Ahead runs={props.foreseen} last={all.at(-1)?.at ?? null} x={x} y={y} class="ahead" />
           {props.wished && <Ahead runs={props.wished} last={all.at(-1)?.at ?? null} x={x} y={y} class="ahead wished" />}
           {shown.map((dot) => (
-            <RunDot key={dot.run.id} dot={dot} x={x} y={y} most={most} selected={dot.run.id === props.selected} />
+            <RunDot key={dot.run.id} dot={dot} x={x} y={y} otherwise={endpoint.baseline.interval_ms ?? most} selected={dot.run.id === props.selected} />
           ))}
         </g>
       </svg>
@@ -207,9 +207,9 @@ function steps(shown: Dot[], x: Scale, y: Scale): string {
   return path;
 }
 
-function RunDot({ dot, x, y, most, selected }: { dot: Dot; x: Scale; y: Scale; most: number; selected: boolean }): JSX.Element {
+function RunDot({ dot, x, y, otherwise, selected }: { dot: Dot; x: Scale; y: Scale; otherwise: number; selected: boolean }): JSX.Element {
   const status = dot.run.status ?? "running";
-  const place = { cx: x(dot.at), cy: y(dot.gap || most) };
+  const place = { cx: x(dot.at), cy: y(dot.gap || otherwise) };
   return (
     <g class={`run ring-${status}`} data-run={dot.run.id}>
       {selected && <circle class="chosen" {...place} r={10} />}

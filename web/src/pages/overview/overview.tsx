@@ -5,6 +5,7 @@ import { toldNow } from "../../lib/clock";
 import { useData } from "../../lib/data";
 import { compact, percent, span } from "../../lib/format";
 import { Card, Empty, Legend, Loading, ProblemNotice, When } from "../../ui/parts";
+import { Alerts } from "./alerts";
 import { ForecastChart, LatenessChart, RunsChart, STATUSES } from "./charts";
 import "./overview.css";
 import { ServiceLevels } from "./slo";
@@ -38,6 +39,7 @@ export default function OverviewPage(): JSX.Element {
         </Card>
         <div class="stack">
           <ServiceLevels />
+          <Alerts />
           <Planners planners={shown.planners} />
           <Quotas quotas={shown.quotas} resets={shown.quota_resets_at} />
         </div>
@@ -150,16 +152,22 @@ function Quotas({ quotas, resets }: { quotas: Quota[]; resets: string }): JSX.El
 
 function Beginning(): JSX.Element {
   return (
-    <Empty title="Nothing is scheduled yet">
-      <p>Create a job and an endpoint, or start the demo to see something move:</p>
-      <p>
-        <code>cadenza up --demo</code>
-      </p>
-      <p>
-        <a href="/docs" data-reload>
-          How to create endpoints
-        </a>
-      </p>
-    </Empty>
+    <>
+      <Empty title="Nothing is scheduled yet">
+        <p>Create a job and an endpoint, or start the demo to see something move:</p>
+        <p>
+          <code>cadenza up --demo</code>
+        </p>
+        <p>
+          <a href="/docs" data-reload>
+            How to create endpoints
+          </a>
+        </p>
+      </Empty>
+      <div class="stack">
+        <ServiceLevels />
+        <Alerts />
+      </div>
+    </>
   );
 }

@@ -12,9 +12,9 @@ export default function PlannersPage(): JSX.Element {
       <div class="planners-sides">
         <Sittings />
         <div class="stack">
-          <Rules />
           <Learning />
           <Costs />
+          <Rules />
         </div>
       </div>
     </div>

@@ -118,6 +118,7 @@ export function Learning(): JSX.Element {
               ))}
             </tbody>
           </table>
+          {told.next_cursor && <p class="quiet">Of the first 200 endpoints, by their ids.</p>}
         </div>
       )}
     </Card>

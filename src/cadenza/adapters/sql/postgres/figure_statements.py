@@ -30,11 +30,10 @@ STRETCH = (
     " AND finished_at >= $3 AND finished_at < $4 ORDER BY id DESC LIMIT $5"
 )
 SAT_LATELY = (
-    f"SELECT {', '.join(SAT)} FROM (SELECT * FROM analyses WHERE began_at >= $1"
-    " ORDER BY began_at DESC LIMIT $2) AS newest WHERE tenant_id = $3"
+    f"SELECT {', '.join(SAT)} FROM analyses WHERE tenant_id = $1 AND began_at >= $2"
+    " ORDER BY began_at DESC LIMIT $3"
 )
 SITTINGS = (
-    f"SELECT {COLUMNS} FROM (SELECT * FROM analyses WHERE (began_at, id) < ($1, $2)"
-    " ORDER BY began_at DESC, id DESC LIMIT $3) AS newest"
-    " WHERE tenant_id = $4 ORDER BY began_at DESC, id DESC LIMIT $5"
+    f"SELECT {COLUMNS} FROM analyses WHERE tenant_id = $1 AND (began_at, id) < ($2, $3)"
+    " ORDER BY began_at DESC, id DESC LIMIT $4"
 )

@@ -52,11 +52,11 @@ class PostgresFigures:
         return [read_run((*row, None), as_it_is) for row in rows]
 
     async def sat(self, tenant_id: str, *, since: datetime, limit: int) -> list[Sat]:
-        rows = await self._pool.ask(sql.SAT_LATELY, since, limit, tenant_id)
+        rows = await self._pool.ask(sql.SAT_LATELY, tenant_id, since, limit)
         return [read_sat(row, as_it_is) for row in rows]
 
-    async def sittings(self, tenant_id: str, *, before: Mark, limit: int, among: int) -> list[Analysis]:
-        rows = await self._pool.ask(sql.SITTINGS, *before, among, tenant_id, limit)
+    async def sittings(self, tenant_id: str, *, before: Mark, limit: int) -> list[Analysis]:
+        rows = await self._pool.ask(sql.SITTINGS, tenant_id, *before, limit)
         return [read_analysis(row, as_it_is) for row in rows]
 
 

@@ -35,6 +35,10 @@ WITH due AS (
 SELECT * FROM taken ORDER BY raised_at, key
 """
 SETTLE = "UPDATE alerts SET due_at = $1 WHERE key = $2"
+NEWEST = """
+SELECT key, kind, state, text, raised_at, facts, attempts FROM alerts
+ORDER BY raised_at DESC, key DESC LIMIT $1
+"""
 FORGET_ALERTS = "DELETE FROM alerts WHERE raised_at < $1"
 
 
@@ -65,6 +69,9 @@ class PostgresWatch:
 
     async def settle_alert(self, key: str, again_at: datetime | None) -> None:
         await self._pool.ask(SETTLE, again_at, key)
+
+    async def newest_alerts(self, limit: int) -> list[Alert]:
+        return [read_alert(row, as_it_is).alert for row in await self._pool.ask(NEWEST, limit)]
 
     async def forget_alerts(self, before: datetime) -> None:
         await self._pool.ask(FORGET_ALERTS, before)

@@ -11,16 +11,23 @@ TOTALS = """
 SELECT service_date, sum(success), sum(cutoff_reached), sum(late) FROM daily_tallies
 WHERE tenant_id = ? AND service_date BETWEEN ? AND ? GROUP BY service_date ORDER BY service_date DESC
 """
-_OF_SHARD = """
+_LAST_OF_SHARD = """
 SELECT * FROM (
-    SELECT shard, next_cutoff, tenant_id FROM daily_users
-    WHERE shard = {} AND next_cutoff >= ?2 AND next_cutoff < ?3 ORDER BY next_cutoff LIMIT ?4
+    SELECT next_cutoff FROM daily_users
+    WHERE shard = {} AND next_cutoff >= ?2 AND next_cutoff < ?3
+    ORDER BY next_cutoff LIMIT 1 OFFSET ?4 - 1
 )
 """
 WAITING = f"""
-WITH seen AS MATERIALIZED ({" UNION ALL ".join(_OF_SHARD.format(shard) for shard in range(SHARDS))}),
-ends AS (SELECT max(next_cutoff) AS cutoff FROM seen GROUP BY shard HAVING count(*) = ?4)
-SELECT next_cutoff, sum(tenant_id = ?1), (SELECT min(cutoff) FROM ends) FROM seen GROUP BY next_cutoff
+WITH known AS MATERIALIZED (
+    SELECT min(next_cutoff) AS before
+    FROM ({" UNION ALL ".join(_LAST_OF_SHARD.format(shard) for shard in range(SHARDS))})
+)
+SELECT NULL, 0, before FROM known UNION ALL
+SELECT next_cutoff, sum(tenant_id = ?1), NULL FROM daily_users
+WHERE shard IN ({", ".join(map(str, range(SHARDS)))}) AND next_cutoff >= ?2
+    AND next_cutoff < coalesce((SELECT before FROM known), ?3)
+GROUP BY next_cutoff
 """
 MISSES = f"""
 SELECT {", ".join(VERDICT)} FROM daily_verdicts

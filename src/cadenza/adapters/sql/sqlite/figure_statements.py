@@ -28,12 +28,10 @@ STRETCH = (
 ENDS = "SELECT coalesce((SELECT min(rowid) FROM runs), 0), coalesce((SELECT max(rowid) FROM runs), 0)"
 FROM_ROW = "SELECT finished_at FROM runs WHERE rowid >= ? ORDER BY rowid LIMIT 1"
 SAT_LATELY = (
-    f"SELECT {', '.join(SAT)} FROM"
-    " (SELECT * FROM analyses WHERE began_at >= ? ORDER BY began_at DESC LIMIT ?)"
-    " WHERE tenant_id = ?"
+    f"SELECT {', '.join(SAT)} FROM analyses WHERE tenant_id = ? AND began_at >= ?"
+    " ORDER BY began_at DESC LIMIT ?"
 )
 SITTINGS = (
-    f"SELECT {COLUMNS} FROM (SELECT * FROM analyses WHERE (began_at, id) < (?, ?)"
-    " ORDER BY began_at DESC, id DESC LIMIT ?) AS newest"
-    " WHERE tenant_id = ? ORDER BY began_at DESC, id DESC LIMIT ?"
+    f"SELECT {COLUMNS} FROM analyses WHERE tenant_id = ? AND (began_at, id) < (?, ?)"
+    " ORDER BY began_at DESC, id DESC LIMIT ?"
 )

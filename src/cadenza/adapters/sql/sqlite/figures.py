@@ -68,12 +68,12 @@ class SqliteFigures:
         return await self._file.read(work)
 
     async def sat(self, tenant_id: str, *, since: datetime, limit: int) -> list[Sat]:
-        wanted = (to_micros(since), limit, tenant_id)
+        wanted = (tenant_id, to_micros(since), limit)
         rows = await self._file.read(lambda file: file.execute(sql.SAT_LATELY, wanted).fetchall())
         return [read_sat(row, from_micros) for row in rows]
 
-    async def sittings(self, tenant_id: str, *, before: Mark, limit: int, among: int) -> list[Analysis]:
-        wanted = (to_micros(before.began_at), before.id, among, tenant_id, limit)
+    async def sittings(self, tenant_id: str, *, before: Mark, limit: int) -> list[Analysis]:
+        wanted = (tenant_id, to_micros(before.began_at), before.id, limit)
         rows = await self._file.read(lambda file: file.execute(sql.SITTINGS, wanted).fetchall())
         return [read_analysis(row, from_micros) for row in rows]
 

@@ -33,6 +33,10 @@ WHERE key IN (SELECT key FROM alerts WHERE due_at <= ? ORDER BY raised_at, key L
 RETURNING key, kind, state, text, raised_at, facts, attempts
 """
 SETTLE = "UPDATE alerts SET due_at = ? WHERE key = ?"
+NEWEST = """
+SELECT key, kind, state, text, raised_at, facts, attempts FROM alerts
+ORDER BY raised_at DESC, key DESC LIMIT ?
+"""
 FORGET_ALERTS = "DELETE FROM alerts WHERE raised_at < ?"
 
 
@@ -67,6 +71,10 @@ class SqliteWatch:
     async def settle_alert(self, key: str, again_at: datetime | None) -> None:
         row = in_micros((again_at, key))
         await self._file.write(lambda file: file.execute(SETTLE, row))
+
+    async def newest_alerts(self, limit: int) -> list[Alert]:
+        rows = await self._file.read(lambda file: file.execute(NEWEST, (limit,)).fetchall())
+        return [read_alert(row, from_micros).alert for row in rows]
 
     async def forget_alerts(self, before: datetime) -> None:
         await self._file.write(lambda file: file.execute(FORGET_ALERTS, (to_micros(before),)))

@@ -1,0 +1,54 @@
+"""Alerts that were raised: what people were told, also for whoever looks later."""
+
+from datetime import datetime
+from typing import Self
+
+from cadenza.domain.access import Scope
+from cadenza.domain.alert import Alert, AlertKind, AlertState
+from cadenza.operations.desk import Desk
+from cadenza.operations.operation import Command, View, operation
+from cadenza.operations.wire import Limit
+
+LOOKED_AT = 500
+"""Among so many of the newest alerts of all tenants a tenant's own are looked for."""
+
+
+class ListAlerts(Command):
+    """How many."""
+
+    limit: Limit = 20
+
+
+class AlertView(View):
+    """An alert."""
+
+    key: str
+    kind: AlertKind
+    state: AlertState
+    text: str
+    raised_at: datetime
+
+    @classmethod
+    def of(cls, alert: Alert) -> Self:
+        """The view of an alert."""
+        return cls(
+            key=alert.key, kind=alert.kind, state=alert.state, text=alert.text, raised_at=alert.raised_at
+        )
+
+
+class AlertsView(View):
+    """The newest alerts."""
+
+    items: list[AlertView]
+    """Newest first."""
+
+
+@operation("GET /v1/alerts", Scope.READ, agent=False)
+async def list_alerts(desk: Desk, command: ListAlerts) -> AlertsView:
+    """List the newest alerts: those about service levels, and those about what is the caller's."""
+    newest = await desk.store.newest_alerts(LOOKED_AT)
+    mine = [one for one in newest if one.facts.get("tenant_id", desk.tenant_id) == desk.tenant_id]
+    return AlertsView(items=[AlertView.of(one) for one in mine[: command.limit]])
+
+
+ALERTS = (list_alerts,)

@@ -1,0 +1,194 @@
+"""What is done daily, as the settings say it, and who is served inside other programs."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from tests.integration.http.bench import a_server, says
+
+from cadenza import Cadenza
+from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.domain.daily import DONE, DayStatus, ErrorClass, enrollment
+from cadenza.domain.daily_rules import enroll
+from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.people import Agent, User, UserKey
+from cadenza.ports.jobs import JobRunner
+from cadenza.roots.daily import Pulse, launch
+from cadenza.roots.daily_service import daily_beside
+from cadenza.roots.daily_target import DailyCallable, DailyHttp, daily_target, open_jobs
+from cadenza.roots.settings import Settings
+from cadenza.roots.stores import open_store
+from cadenza.roots.worker import Workshop
+from cadenza.testing import FakeLog
+
+TODAY = date(2030, 1, 31)
+
+
+class Place:
+    """A store on a file, and settings for it."""
+
+    def __init__(self, folder: Path, stack: AsyncExitStack) -> None:
+        self._stack = stack
+        self.url = f"sqlite:///{folder / 'cadenza.db'}"
+        self.log = FakeLog()
+
+    async def open(self) -> Workshop:
+        opening = open_store(Settings(database_url=self.url), ids=TimeOrderedIds(), log=self.log)
+        store = await self._stack.enter_async_context(opening)
+        self.shop = Workshop(store=store, clock=SystemClock(), log=self.log, callables=CallableDispatcher())
+        return self.shop
+
+    def settings(self, target: object, **more: object) -> Settings:
+        written = target if isinstance(target, str) else json.dumps(target)
+        return Settings(database_url=self.url, daily_target=written, **more)  # type: ignore[arg-type]
+
+    async def jobs(self, target: object, **more: object) -> JobRunner:
+        settings = self.settings(target, **more)
+        found = daily_target(settings)
+        assert found is not None
+        return await open_jobs(self._stack, settings, self.shop, found)
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    async with AsyncExitStack() as stack:
+        made = Place(tmp_path, stack)
+        await made.open()
+        yield made
+
+
+def target_of(written: str) -> object:
+    return daily_target(Settings(daily_target=written))  # type: ignore[arg-type]
+
+
+def test_a_bare_url_is_a_post() -> None:
+    found = target_of("https://example.com/daily")
+    assert isinstance(found, DailyHttp)
+    assert (found.method, found.url) == ("POST", "https://example.com/daily")
+    assert daily_target(Settings()) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ("nonsense", "url"),
+        ('{"kind": "prompt"}', "agent_id"),
+        ('{"kind": "magic"}', "kind"),
+        ('{"kind": "http", "url": "https://example.com", "secret": 1}', "secret"),
+        ("{", "JSON"),
+    ],
+)
+def test_what_is_wrong_is_said_without_showing_it(wrong: str, why: str) -> None:
+    with pytest.raises(InvalidRequest, match="CADENZA_DAILY_TARGET is wrong") as problem:
+        target_of(wrong)
+    assert why in problem.value.message
+
+
+async def test_a_request_is_sent_with_user_and_day(place: Place) -> None:
+    async with a_server(says(b"{}")) as server:
+        jobs = await place.jobs(server.url("/daily"), allow_private_targets=True)
+        assert await jobs.run("ada", TODAY, tenant_id="default") == DONE
+    (request,) = server.requests
+    assert json.loads(request.body).items() >= {"user_id": "ada", "service_date": "2030-01-31"}.items()
+    assert request.headers["idempotency-key"] == "ada:2030-01-31"
+
+
+async def test_a_private_address_is_refused_as_anywhere(place: Place) -> None:
+    jobs = await place.jobs("http://127.0.0.1:9/daily")
+    assert (await jobs.run("ada", TODAY, tenant_id="default")).error_class is ErrorClass.REQ
+
+
+async def test_a_function_of_the_working_directory_is_called(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "digests.py").write_text("seen = []\ndef digest(*given):\n    seen.append(given)\nx = 1\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    jobs = await place.jobs({"kind": "callable", "function": "digests:digest"})
+    assert await jobs.run("ada", TODAY, tenant_id="default") == DONE
+    assert import_module("digests").seen == [("ada", TODAY)]
+    for name in ("digests:none", "nowhere:digest", "digests", "digests:x", ":"):
+        with pytest.raises(InvalidRequest, match="CADENZA_DAILY_TARGET is wrong"):
+            await place.jobs(DailyCallable(kind="callable", function=name).model_dump())
+
+
+async def test_a_prompt_is_answered_and_the_answer_is_owed(place: Place) -> None:
+    store = place.shop.store
+    await store.put_user(User(id="ada", timezone="UTC"))
+    await store.put_agent(Agent(id="helper", name="Helper"))
+    jobs = await place.jobs({"kind": "prompt", "agent_id": "helper", "prompt": "list my reminders"})
+    for _ in range(2):
+        assert await jobs.run("ada", TODAY, tenant_id="default") == DONE
+    owed = await store.owed(UserKey("default", "ada"), after=0, limit=10, now=datetime.now(UTC))
+    assert len(owed) == 1
+
+
+async def test_up_serves_daily_users_unless_it_shall_not(place: Place) -> None:
+    async with AsyncExitStack() as stack:
+        alone = Settings(database_url=place.url)
+        parts = await daily_beside(stack, alone, place.shop)
+        assert [part.name for part in parts] == [
+            "daily-tick",
+            "daily-executor",
+            "daily-finalizer",
+            "daily-lanes",
+        ]
+        assert await daily_beside(stack, alone.model_copy(update={"daily": False}), place.shop) == []
+        shared = alone.model_copy(update={"database_url": "postgresql://elsewhere/cadenza"})
+        assert await daily_beside(stack, shared, place.shop) == []
+        assert place.log.events("warning") == []
+        await enroll_now(place.shop)
+        assert await daily_beside(stack, shared, place.shop) == []
+        assert len(place.log.events("warning")) == 1
+
+
+async def enroll_now(shop: Workshop) -> None:
+    """A user whose window is open."""
+    now = datetime.now(UTC)
+    due = (now + timedelta(minutes=30)).time().replace(second=0, microsecond=0)
+    await shop.store.enroll([enrollment("default", "ada", due)], partial(enroll, now=now))
+
+
+def test_a_role_without_a_target_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidRequest, match="CADENZA_DAILY_TARGET"):
+        launch()
+
+
+def test_a_pulse_lives_as_long_as_ticks_come() -> None:
+    assert Pulse(60_000).lives
+    stopped = Pulse(0)
+    assert not stopped.lives
+
+
+async def test_a_program_serves_its_own_users_daily(tmp_path: Path) -> None:
+    app = Cadenza(f"sqlite:///{tmp_path / 'own.db'}")
+    called = asyncio.Event()
+
+    @app.daily
+    async def digest(user_id: str, _: date) -> None:
+        assert user_id == "ada"
+        called.set()
+
+    with pytest.raises(Conflict):
+        app.daily(digest)
+    due = (datetime.now(UTC) + timedelta(minutes=30)).time().replace(second=0, microsecond=0)
+    async with app:
+        await app.enroll("ada", due)
+        store = app._started().store
+    async with app:
+        async with asyncio.timeout(30):
+            await called.wait()
+    async with open_store(
+        Settings(database_url=f"sqlite:///{tmp_path / 'own.db'}"), ids=TimeOrderedIds(), log=FakeLog()
+    ) as store:
+        (verdict,) = await store.verdicts_of(UserKey("default", "ada"))
+        assert verdict.status is DayStatus.SUCCESS

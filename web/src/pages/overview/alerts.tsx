@@ -1,0 +1,35 @@
+/** What people were alerted to, newest first. */
+
+import type { JSX } from "preact";
+import { useData } from "../../lib/data";
+import { Card, When } from "../../ui/parts";
+
+interface Alert {
+  key: string;
+  kind: string;
+  state: "begun" | "over";
+  text: string;
+  raised_at: string;
+}
+
+const SHOWN = 8;
+
+export function Alerts(): JSX.Element | null {
+  const data = useData<{ items: Alert[] }>("/v1/alerts", { query: { limit: SHOWN }, every: 10_000, when: () => false });
+  const told = data.value.value;
+  if (!told || told.items.length === 0) return null;
+  return (
+    <Card title="Alerts" aside="newest first">
+      <ul class="levels">
+        {told.items.map((one) => (
+          <li key={one.key}>
+            <span class={`badge ${one.state === "over" ? "good" : "bad"}`}>{one.state === "over" ? "over" : one.kind}</span> {one.text}{" "}
+            <span class="quiet">
+              <When at={one.raised_at} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
