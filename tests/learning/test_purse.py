@@ -1,5 +1,7 @@
 """The price of a run: it moves until the runs spent are the runs allowed."""
 
+from collections.abc import Iterator
+from heapq import heapify, heapreplace
 from math import exp, isclose
 from random import Random
 
@@ -7,9 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from cadenza.domain.learning.learner import Beat, learned
+from cadenza.domain.learning.proposal import Bounds, decided
 from cadenza.domain.learning.purse import LARGEST_STEP, STEEPEST, Purse
+from cadenza.domain.learning.state import Known, Look, Pool
 
 BEAT_S = 60.0
+QUIET_BEAT_S = 300.0
+"""Longer, so that there are days and not only hours to be unlike each other."""
 
 
 def spent(
@@ -34,6 +41,20 @@ def spent(
         due[number] = (at + wait, number, wait)
 
 
+def looks_where_nothing_changes(*, endpoints: int, beats: int) -> Iterator[float]:
+    """When the learner looks at endpoints that never change, in beats."""
+    pool, chance = Pool(), Random(6)
+    due = [(chance.random(), number, Known()) for number in range(endpoints)]
+    heapify(due)
+    beat = Beat(QUIET_BEAT_S)
+    while due[0][0] < beats:
+        at, number, known = due[0]
+        yield at
+        known, pool = learned(known, Look(at * QUIET_BEAT_S), pool=pool, beat=beat)
+        known, pool, proposal = decided(known, pool, beat=beat, at_s=at * QUIET_BEAT_S, bounds=Bounds())
+        heapreplace(due, (at + proposal.beats, number, known))
+
+
 @pytest.mark.parametrize("allowance", [0.5, 1.0, 3.0])
 def test_the_spend_meets_the_allowance(allowance: float) -> None:
     assert spent(allowance)[0] == pytest.approx(allowance, rel=0.03)
@@ -47,6 +68,11 @@ def test_when_everything_becomes_more_urgent_the_price_rises_and_the_spend_stays
 
 def test_a_single_endpoint_spends_its_allowance_too() -> None:
     assert spent(1.0, endpoints=1)[0] == pytest.approx(1.0, rel=0.05)
+
+
+def test_where_nothing_changes_and_looks_are_worth_ever_less_the_spend_meets_the_allowance_too() -> None:
+    runs = sum(1 for _ in looks_where_nothing_changes(endpoints=8, beats=600))
+    assert runs == pytest.approx(8 * 600, rel=0.02)
 
 
 SPANS = some.lists(some.tuples(some.floats(0.01, 50.0), some.floats(0.01, 50.0)), min_size=1, max_size=60)

@@ -103,6 +103,17 @@ def test_an_hour_is_believed_slowly_and_its_share_follows_the_square_root() -> N
     assert 1.4 < shares[12] < 2.0
 
 
+def test_hours_that_were_looked_at_while_more_was_expected_leave_no_more_to_spend_in_the_others() -> None:
+    """Nothing ever changes, so that ever less is due: most of it in the first hour of all."""
+    profile, shares = Profile(), []
+    for look in range(1, 3 * DAY_H * 100):
+        at_s = look * HOUR_S / 100
+        profile = profile.counted(at_s, came=0.0, due=1 / look)
+        shares.append(profile.share(at_s))
+    assert profile.day[0].due > 10 * profile.day[12].due
+    assert abs(sum(shares) / len(shares) - 1) < 0.01
+
+
 def test_impatience_grows_until_late_discoveries_are_rare() -> None:
     chance, patience = Random(4), Patience()
     late = []

@@ -52,7 +52,7 @@ def pool_of(note: Any) -> Pool:
         sign: tuple(Knot(*knot) for knot in _grid(record, KNOTS, len(Knot._fields)))
         for sign, record in parts["signs"].items()
     }
-    day, week, *_ = parts["hours"]
+    day, week = parts["hours"]
     parts["hours"] = Profile(_hours(day, DAY_H), _hours(week, WEEK_H))
     parts["purse"], parts["patience"] = purse_of(parts["purse"]), Patience(*parts["patience"])
     parts["tally"] = Tally(*parts["tally"])
