@@ -9,7 +9,7 @@ from tests.operations.conftest import Front
 from cadenza.adapters.planners.learned_memory import NOTES_OF, Memory
 from cadenza.domain.analysis import Tokens
 from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.errors import InvalidRequest, NotFound, Unavailable
+from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.domain.learning.state import Known
 from cadenza.domain.learning.tally import Tally
 from cadenza.domain.target import Json
@@ -97,5 +97,5 @@ async def test_a_simulation_is_played_both_ways_and_remembered(front: Front) -> 
     assert {one["lane"] for one in woken} <= {lane["name"] for lane in told["lanes"]}
     assert woken
     assert await PLAYBACK.played("flash-sale") is await PLAYBACK.played("flash-sale")
-    with pytest.raises(NotFound, match="flash-sale"):
+    with pytest.raises(InvalidRequest, match="scenario must be one of flash-sale"):
         await front.ask("get_simulation", scenario="doomsday")

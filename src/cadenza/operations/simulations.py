@@ -3,7 +3,7 @@
 from typing import Self
 
 from cadenza.domain.access import Scope
-from cadenza.domain.errors import NotFound, Unavailable
+from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.operations.desk import Desk
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.wire import Name
@@ -120,7 +120,7 @@ async def get_simulation(desk: Desk, command: GetSimulation) -> SimulationView:
         raise Unavailable("There are no simulations here.")
     if command.scenario not in simulations.names:
         known = ", ".join(simulations.names)
-        raise NotFound(f"There is no scenario {command.scenario}; there are {known}.")
+        raise InvalidRequest(f"scenario must be one of {known}.", "scenario")
     return SimulationView.of(await simulations.played(command.scenario), simulations.names)
 
 

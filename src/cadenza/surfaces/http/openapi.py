@@ -106,7 +106,7 @@ def refusals(operation: AnyOperation, route: Route) -> set[problems.Kind]:
         problems.UNEXPECTED,
         problems.UNAVAILABLE,
     }
-    if "{" in route.path or (operation.writes and _names_others(operation)):
+    if "{" in route.path or _names_others(operation):
         kinds.add(problems.NOT_FOUND)
     if operation.scope is not Scope.READ:
         kinds.add(problems.NOT_ALLOWED)
