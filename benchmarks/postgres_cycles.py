@@ -61,10 +61,16 @@ class Lap(NamedTuple):
         """Microseconds of CPU for a cycle, all processes together."""
         return (self.own_cpu + self.server_cpu) / self.cycles * 1e6
 
+    @property
+    def cores(self) -> float:
+        """How many cores were busy with it, on average."""
+        return (self.own_cpu + self.server_cpu) / self.seconds
+
     def told(self) -> dict[str, float]:
         """The figures of it."""
         return {
             "per_second": round(self.per_second),
+            "cores": round(self.cores, 2),
             "cpu_us": round(self.cpu_us, 1),
             "own_cpu_us": round(self.own_cpu / self.cycles * 1e6, 1),
             "server_cpu_us": round(self.server_cpu / self.cycles * 1e6, 1),
@@ -149,10 +155,16 @@ def compared(rounds: list[dict[str, Lap]], best: dict[str, Lap]) -> dict[str, ob
         "cpu_us": round(best["worker_1"].cpu_us, 1),
         "cpu_ratio": round(median(laps["ceiling_1"].cpu_us / laps["worker_1"].cpu_us for laps in rounds), 3),
         "gain": round(ratio("worker_2", "worker_1"), 2),
+        "gain_that_cores_allow": round(_gain_allowed(rounds), 2),
         "ceiling_gain": round(ratio("ceiling_2", "ceiling_1"), 2),
         "load": round(os.getloadavg()[0], 1),
         "goals": GOALS,
     }
+
+
+def _gain_allowed(rounds: list[dict[str, Lap]]) -> float:
+    """One worker keeps more than a core busy, its own and the server's: a second one gets what is left."""
+    return (os.cpu_count() or 1) / median(laps["worker_1"].cores for laps in rounds)
 
 
 def main() -> None:

@@ -27,10 +27,11 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def set(self, timeout_ms: int) -> Deadline:
-        """Cancel the task that runs now, unless it is done in time."""
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    def set(self, timeout_ms: int, task: "asyncio.Task[object] | None" = None) -> Deadline:
+        """Cancel the task that runs now, unless it is done in time; who knows it spares the search for it."""
+        task = task or asyncio.current_task()
         assert task is not None, "only a task can be timed"
+        loop = task.get_loop()
         deadline = Deadline(task, loop.time() + timeout_ms / 1_000)
         self._open.add(deadline)
         if self._timer is None or self._loop is not loop or deadline.moment < self._timer.when():

@@ -38,8 +38,10 @@ class Executor:
         answers = iter(await self._quota.check(requests) if requests else [])
         return [QuotaAnswer() if costs_nothing else next(answers) for costs_nothing in free]
 
-    async def execute(self, claim: Claim, answer: QuotaAnswer) -> Completion:
-        """Run the claim, or say why not."""
+    async def execute(
+        self, claim: Claim, answer: QuotaAnswer, *, task: "asyncio.Task[None] | None" = None
+    ) -> Completion:
+        """Run the claim in the task that runs now, which a caller may name, or say why not."""
         now = self._clock.now()
         if answer.opens_at is not None and answer.opens_at > now:
             outcome = Outcome(RunStatus.SKIPPED, reason="the quota is used up", opens_at=answer.opens_at)
@@ -47,11 +49,11 @@ class Executor:
             late = (now - claim.due_at) // milliseconds(1)
             outcome = Outcome(RunStatus.SKIPPED, reason=f"{late} ms late, beyond its grace")
         else:
-            outcome = await self._dispatch(claim, now)
+            outcome = await self._dispatch(claim, now, task)
         return Completion(claim, outcome, self._clock.now())
 
-    async def _dispatch(self, claim: Claim, began: datetime) -> Outcome:
-        deadline = self._deadlines.set(claim.endpoint.policy.timeout_ms)
+    async def _dispatch(self, claim: Claim, began: datetime, task: "asyncio.Task[None] | None") -> Outcome:
+        deadline = self._deadlines.set(claim.endpoint.policy.timeout_ms, task)
         try:
             return _checked(await self._dispatcher.execute(claim))
         except asyncio.CancelledError as problem:

@@ -175,7 +175,7 @@ class Flight:
             claim, answer = self._ready.popleft()
             if claim.run_id in self._held:  # Its lease may be lost by now.
                 self._tasks[claim.run_id] = task
-                await self._run(claim, answer)
+                await self._run(claim, answer, task)
 
     def _part(self) -> None:
         """Give what the leader has not reached tasks of its own."""
@@ -184,9 +184,9 @@ class Flight:
                 self._tasks[claim.run_id] = asyncio.create_task(self._run(claim, answer))
         self._ready.clear()
 
-    async def _run(self, claim: Claim, answer: QuotaAnswer) -> None:
+    async def _run(self, claim: Claim, answer: QuotaAnswer, task: "asyncio.Task[None] | None" = None) -> None:
         try:
-            completion = await self._executor.execute(claim, answer)
+            completion = await self._executor.execute(claim, answer, task=task)
         except asyncio.CancelledError:
             outcome = Outcome(RunStatus.CANCELLED, reason="its worker stopped before it ended")
             completion = Completion(claim, outcome, self._clock.now())

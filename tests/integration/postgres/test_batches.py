@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from tests.integration.postgres.world import a_store
 
+from cadenza.adapters.sql.postgres.places import row_at
 from cadenza.domain.baseline import Every, Once
+from cadenza.domain.due import Start
 from cadenza.domain.endpoint import evolve
 from cadenza.domain.hint import IntervalHint, OneShotHint
 from cadenza.domain.run import Claim, Outcome, RunStatus
@@ -128,3 +130,24 @@ async def test_a_claim_carries_the_version_of_its_row_whatever_its_place_in_the_
             "steered-0-times": 0,
             "steered-5-times": 5,
         }
+
+
+async def test_runs_are_settled_where_claims_left_them_also_those_that_waited(
+    database_url: str,
+) -> None:
+    """Who is not found there is settled all the same, but as one who was steered, and that takes longer."""
+    async with a_store(database_url) as store:
+        bench = Bench(store)
+        for number, after_ms in enumerate((0, 1_000, 1_000)):
+            await bench.add(f"endpoint-{number}", next_run_at=bench.ms(after_ms))
+        at_once, *waiting = await bench.claim(within_ms=1_000)
+        bench.pass_ms(1_000)
+        started = [answer.claim for answer in await bench.start(*waiting) if isinstance(answer, Start)]
+        held = [at_once, *started]
+        places = await store._pool.ask("SELECT ctid, endpoint_id FROM endpoint_states ORDER BY endpoint_id")
+        assert [(claim.endpoint.id, row_at(claim.place)) for claim in held] == [
+            (endpoint_id, place) for place, endpoint_id in places
+        ]
+        moved = held[1]._replace(place=at_once.place)
+        settled = await bench.end(at_once, moved, held[2])
+        assert [one is not None and one.run.id for one in settled] == [claim.run_id for claim in held]

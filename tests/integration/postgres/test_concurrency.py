@@ -141,7 +141,7 @@ async def test_the_statement_claims_as_the_rules_do(database_url: str, fields: d
         (claim,) = await bench.claim(within_ms=1)
         lease = Lease(claim.token, claim.run_id, claim.lease_until)
         rules = claimed_by_the_rules(an_endpoint(**fields), lease, bench.clock.now())
-        assert claim == rules
+        assert claim == rules._replace(place=claim.place), "the rules know no places"
         assert await store.run("default", claim.run_id) == opened(rules)
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.integration.postgres.world import a_store, fill, many
 
 from cadenza.adapters.rates import SharedRates
+from cadenza.adapters.sql.postgres import counting, plain
 from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.domain.tenant import Spent, month_of
 from cadenza.ports.replies import Reply
@@ -59,14 +60,14 @@ async def test_rates_are_not_worth_a_log(stores: list[PostgresStore]) -> None:
 
 
 async def test_workers_that_count_for_the_same_tenants_lose_no_run(
-    stores: list[PostgresStore],
+    stores: list[PostgresStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the same rows, in batches of many tenants, of which some were steered meanwhile."""
     tenants = [f"tenant-{number:03}" for number in range(100)]
     everything = [one for tenant_id in tenants for one in many(len(stores), NEW_YEAR, tenant_id)]
     await fill(stores[0]._pool, everything)
-    for store in stores:
-        store._shard = 0
+    for module, name in ((counting, "COUNTED"), (plain, "SETTLE_PLAIN")):
+        monkeypatch.setattr(module, name, getattr(module, name).replace(counting.SHARD, "0"))
     benches = [Bench(store) for store in stores]
     for _ in range(LAPS):
         batches = [await bench.claim(limit=len(tenants)) for bench in benches]
@@ -75,6 +76,8 @@ async def test_workers_that_count_for_the_same_tenants_lose_no_run(
         await asyncio.gather(*(bench.end(*batch) for bench, batch in zip(benches, batches, strict=True)))
         for bench in benches:
             bench.pass_ms(MINUTE)
+    rows = await stores[0]._pool.ask("SELECT DISTINCT shard FROM usage")
+    assert [row[0] for row in rows] == [0]
     standings = await stores[0].standings(tenants, month_of(NEW_YEAR))
     assert {standing.spent for standing in standings.values()} == {Spent(runs=len(stores) * LAPS)}
 

@@ -33,7 +33,9 @@ class StartingContract(Contract):
         endpoint = await bench.add()
         claim = await bench.claim_one()
         held = claim._replace(started_at=None)
-        assert await bench.store.start([held], lambda _, claim: Wait(claim)) == [Wait(held)]
+        (answer,) = await bench.store.start([held], lambda _, claim: Wait(claim))
+        assert answer is not None
+        assert answer == Wait(held._replace(place=answer.claim.place)), "only its store knows its place"
         assert (await bench.runs(endpoint))[0].started_at is None
         bench.pass_ms(LEASE_MS)
         await bench.sweep()

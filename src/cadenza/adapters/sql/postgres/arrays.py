@@ -10,6 +10,7 @@ NUMBERS = {
     **dict.fromkeys(("interval_hint_ms", "duration_ms", "late_ms", "version"), LARGE),
     **dict.fromkeys(("enabled", "archived", "job_active", "verdict", "starts"), TRUTH),
     "response": "json",
+    "place": "tid",
 }
 
 

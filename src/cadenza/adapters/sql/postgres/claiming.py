@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from cadenza.adapters.sql.postgres import statements as sql
 from cadenza.adapters.sql.postgres.cycle_statements import BOUNDS, CLAIMED, CLAIMS
+from cadenza.adapters.sql.postgres.places import place_of
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.rows import Row, read_endpoint
@@ -14,7 +15,7 @@ from cadenza.domain.run import Claim
 from cadenza.ports.ids import Ids
 
 TENANTS_AT_ONCE = 50
-VERSION, PLACE = len(CLAIMED), len(CLAIMED) + 1
+VERSION, ROW, PLACE = range(len(CLAIMED), len(CLAIMED) + 3)
 OPEN_GATES = (True, False, True)
 """What is claimable is enabled, not archived, and of an active job."""
 
@@ -38,6 +39,9 @@ class Turns:
         self._idle = True
         """Nothing was due last time: a look comes before the claim, which costs more, found or not."""
 
+        self._hurry = False
+        """The last claim was full, so more is due than a claim takes, or it costs little to believe it."""
+
     async def claim(self, wanted: Wanted) -> list[Claim]:
         """Lease what is due as one batch, soonest first, and open a run for each."""
         limit = min(wanted.limit, BOUNDS[-1])
@@ -54,8 +58,9 @@ class Turns:
             wanted.now,
             self._last_served,
             min(limit, TENANTS_AT_ONCE),
+            self._hurry,
         )
-        self._idle = not rows
+        self._idle, self._hurry = not rows, len(rows) == limit
         if rows:
             self._last_served = rows[0][-1] or self._last_served
         return [batch.claim(row) for row in rows]
@@ -73,4 +78,6 @@ class Batch(NamedTuple):
         known = (self.token, self.wanted.lease_until, self.run_ids[row[PLACE] - 1])
         endpoint = read_endpoint(row[: len(CLAIMED)] + OPEN_GATES + known, as_it_is)
         assert endpoint.lease is not None, "it has just been given"
-        return claim(endpoint, endpoint.lease, self.wanted.now, version=row[VERSION])
+        return claim(
+            endpoint, endpoint.lease, self.wanted.now, version=row[VERSION], place=place_of(row[ROW])
+        )

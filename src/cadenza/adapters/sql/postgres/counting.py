@@ -1,24 +1,24 @@
 """Charging runs to their tenants, as the last thing that a transaction does."""
 
 from collections.abc import Iterable
-from zlib import crc32
 
 from cadenza.adapters.sql.postgres.arrays import arrays
-from cadenza.adapters.sql.postgres.cycle_statements import COUNTED
 from cadenza.adapters.sql.postgres.pool import Connection
 from cadenza.domain.settle import Settled
 from cadenza.domain.usage import charges
-from cadenza.ports.ids import Ids
 
-SHARDS = 16
+SHARD = "pg_backend_pid() % 16"
+"""Where to count: sessions that count for one tenant at the same time would queue for one row."""
+COUNTED = f"""
+INSERT INTO usage AS u (tenant_id, month, shard, runs, planner_tokens)
+SELECT tenant_id, month, {SHARD}, runs, 0
+FROM unnest($1::text[], $2::text[], $3::bigint[]) AS counted (tenant_id, month, runs)
+ON CONFLICT (tenant_id, month, shard) DO UPDATE SET runs = u.runs + excluded.runs
+"""  # noqa: S608 - nothing in it comes from outside
+"""Parameters: by tenant and month, how many runs are charged."""
 
 
-def a_shard(ids: Ids) -> int:
-    """Where a store counts: workers of one tenant would otherwise queue for one row."""
-    return crc32(ids.new().encode()) % SHARDS
-
-
-async def count_runs(connection: Connection, settled: Iterable[Settled], shard: int) -> None:
+async def count_runs(connection: Connection, settled: Iterable[Settled]) -> None:
     """Add the runs of a batch to what their tenants have spent, in the order of the tenants.
 
     Whoever counts waits for who counts in the same rows, so this comes last: what
@@ -26,4 +26,4 @@ async def count_runs(connection: Connection, settled: Iterable[Settled], shard: 
     """
     counted = charges(settled)
     if counted:
-        await connection.execute(COUNTED, shard, *arrays(counted))
+        await connection.execute(COUNTED, *arrays(counted))

@@ -1,6 +1,7 @@
 """The statements of every cycle: claim, start, settle. Each takes a whole batch and is one commit."""
 
 from cadenza.adapters.sql.postgres.arrays import assigned, given, given_or_shared
+from cadenza.adapters.sql.postgres.counting import COUNTED
 from cadenza.adapters.sql.rows import LEASE, READ, WRITTEN
 from cadenza.domain.run import Run
 
@@ -18,37 +19,47 @@ OWN = (
 """A tenant's due rows, said so that only the index by tenant will do: the other holds everyone's backlog."""
 
 
-def _next_tenant(after: str) -> str:
-    """The first tenant after one, in the order of a ring, and its soonest moment: a jump in the index."""
-    head = "SELECT tenant_id, claimable_at FROM endpoint_states WHERE claimable_at IS NOT NULL"
-    first = "ORDER BY tenant_id, claimable_at LIMIT 1"
-    return f"(SELECT * FROM (({head} AND tenant_id > {after} {first}) UNION ALL ({head} {first})) r LIMIT 1)"
+DUE_ROWS = "SELECT tenant_id, claimable_at FROM endpoint_states WHERE claimable_at IS NOT NULL"
+NEXT = "ORDER BY tenant_id, claimable_at LIMIT 1"
+
+
+def _next_tenant(after: str, *, around: str) -> str:
+    """The first tenant after one and its soonest moment, or else the first of all: a jump in the index."""
+    return f"""(
+        SELECT * FROM (
+            (SELECT *, FALSE AS around FROM ({DUE_ROWS} AND tenant_id > {after} {NEXT}) AS r)
+            UNION ALL (SELECT *, TRUE AS around FROM ({DUE_ROWS} {NEXT}) AS r WHERE {around})
+        ) AS r LIMIT 1
+    )"""
 
 
 def _claim(bound: int) -> str:
-    """Parameters: horizon, limit, token, until, run ids, now, the tenant last served, tenants at most.
+    """Parameters: horizon, limit, token, until, run ids, now, the tenant last served, tenants at most, hurry.
 
     1. If more is due than the limit, some tenants get their turn, each the same
-       share, as the ring of tenants goes round from claim to claim.
+       share, as the ring of tenants goes round from claim to claim. Who knows
+       that there is a hurry, because the last claim was full, spares the count.
     2. What is left of the limit goes to the soonest.
     3. All of these leave the due set, carry the lease and open their runs.
 
-    Rows that others hold are skipped, so nothing here ever waits.
+    Rows that others hold are skipped, so nothing here ever waits. Rows are found again by their places,
+    which stay as they are while they are locked; one that was written since this statement began is left
+    to the next claim.
     """
-    due = "SELECT s.tenant_id, s.endpoint_id, s.claimable_at, s.rank FROM endpoint_states s"
+    due = "SELECT s.ctid, s.tenant_id, s.endpoint_id, s.claimable_at, s.rank FROM endpoint_states s"
     return f"""
 WITH RECURSIVE crowd AS MATERIALIZED (
-    SELECT count(*) > $2::int AS crowded FROM (
+    SELECT $9::boolean OR (SELECT count(*) > $2::int FROM (
         SELECT FROM (
             SELECT FROM endpoint_states WHERE claimable_at <= $1 ORDER BY claimable_at LIMIT {bound + 1}
         ) AS due LIMIT $2::int + 1
-    ) AS first
-), turn (tenant_id, soonest, place, began) AS (
-    SELECT n.tenant_id, n.claimable_at, 1, n.tenant_id FROM crowd, LATERAL {_next_tenant("$7::text")} AS n
-    WHERE crowd.crowded
+    ) AS first) AS crowded
+), turn (tenant_id, soonest, place, began, around) AS (
+    SELECT n.tenant_id, n.claimable_at, 1, n.tenant_id, n.around
+    FROM crowd, LATERAL {_next_tenant("$7::text", around="TRUE")} AS n WHERE crowd.crowded
     UNION ALL
-    SELECT n.tenant_id, n.claimable_at, turn.place + 1, turn.began
-    FROM turn, LATERAL {_next_tenant("turn.tenant_id")} AS n
+    SELECT n.tenant_id, n.claimable_at, turn.place + 1, turn.began, n.around OR turn.around
+    FROM turn, LATERAL {_next_tenant("turn.tenant_id", around="NOT turn.around")} AS n
     WHERE turn.place < $8::int AND n.tenant_id <> turn.began
 ), served AS MATERIALIZED (
     SELECT tenant_id FROM turn WHERE soonest <= $1
@@ -63,7 +74,7 @@ WITH RECURSIVE crowd AS MATERIALIZED (
         ORDER BY s.claimable_at, s.rank LIMIT {bound} FOR UPDATE SKIP LOCKED
     ) AS due LIMIT (SELECT $2::int - count(*) FROM shared)
 ), chosen AS MATERIALIZED (
-    SELECT *, row_number() OVER (ORDER BY claimable_at, rank)::int AS place
+    SELECT ctid, row_number() OVER (ORDER BY claimable_at, rank)::int AS place
     FROM (SELECT * FROM shared UNION ALL SELECT * FROM soonest) AS due
 ), leased AS (
     UPDATE endpoint_states s SET claimable_at = NULL, tidy_at = NULL, lease_token = $3, lease_until = $4,
@@ -71,12 +82,12 @@ WITH RECURSIVE crowd AS MATERIALIZED (
         run_due_at = s.claimable_at, run_attempt = coalesce(s.open_slot_attempts, 0) + 1,
         run_source = s.next_source, run_claimed_at = $6,
         run_started_at = CASE WHEN s.claimable_at <= $6 THEN $6 END
-    FROM chosen c WHERE s.tenant_id = c.tenant_id AND s.endpoint_id = c.endpoint_id
-    RETURNING s.endpoint_id, s.tenant_id, {STATE}, s.version, c.place
+    FROM chosen c WHERE s.ctid = c.ctid
+    RETURNING s.endpoint_id, s.tenant_id, {STATE}, s.version, s.ctid AS row, c.place
 ), lease AS (
     INSERT INTO leases (token, until) SELECT $3, $4 WHERE EXISTS (SELECT FROM leased)
 )
-SELECT {", ".join(CLAIMED)}, s.version, s.place,
+SELECT {", ".join(CLAIMED)}, s.version, s.row, s.place,
     CASE s.place WHEN 1 THEN (SELECT tenant_id FROM turn ORDER BY place DESC LIMIT 1) END AS last_served
 FROM leased s JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id ORDER BY s.place
 """
@@ -108,10 +119,12 @@ WITH locked AS MATERIALIZED (
     SET run_slot = g.slot, run_due_at = g.due_at, run_source = g.source, run_started_at = g.started_at
     FROM {given("g", *STARTED, first=2)}
     WHERE {HELD} AND g.starts AND (SELECT count FROM agreed) >= $1::int
+    RETURNING g.id, s.ctid AS place
 )
-SELECT id FROM locked WHERE unsteered
+SELECT id, place FROM locked LEFT JOIN started USING (id) WHERE unsteered
 """
 """Parameters: how many must be unsteered for anything to be written, and the columns of `STARTED`.
+Answers the runs that nobody steered, and where the rows of those that were started are now.
 
 It comes just before a run, so it is one round trip; settling comes after, and takes a transaction.
 """
@@ -130,24 +143,18 @@ def _closed(field: str) -> str:
     return f"coalesce(g.{field}, s.{KEPT[field]}) AS {field}" if field in KEPT else f"g.{field}"
 
 
-COUNTED = """
-INSERT INTO usage AS u (tenant_id, month, shard, runs, planner_tokens)
-SELECT tenant_id, month, $1::int, runs, 0
-FROM unnest($2::text[], $3::text[], $4::bigint[]) AS counted (tenant_id, month, runs)
-ON CONFLICT (tenant_id, month, shard) DO UPDATE SET runs = u.runs + excluded.runs
-"""
-"""Parameters: a shard, and by tenant and month how many runs are charged."""
-
 TOLD = tuple(field for field in RUN if field not in KEPT and field not in OF_CLAIM)
 """What a row does not know of a run that was started."""
 COUNTS = ("missed_slots", "failure_count", "abandoned_count")
-PLAIN = (*OF_CLAIM, *TOLD, "next_run_at", "next_source", *COUNTS)
+FOUND = (*OF_CLAIM, "place")
+PLAIN = (*FOUND, *TOLD, "next_run_at", "next_source", *COUNTS)
 SETTLE_PLAIN = f"""
 WITH settled AS (
     UPDATE endpoint_states s
     SET claimable_at = g.next_run_at, {assigned("g", "next_run_at", "next_source", *COUNTS)},
         last_run_at = s.run_started_at, lease_token = NULL, lease_until = NULL, run_id = NULL
-    FROM {given_or_shared("g", *PLAIN, first=5)} WHERE {HELD}
+    FROM {given_or_shared("g", *PLAIN, first=4)}
+    WHERE s.ctid = g.place AND s.run_id = g.id AND s.version = g.version
     RETURNING g.id, g.tenant_id, g.endpoint_id, {", ".join(f"g.{field}" for field in TOLD)},
         {", ".join(f"s.{column} AS {field}" for field, column in KEPT.items())}
 ), added AS (
@@ -156,6 +163,8 @@ WITH settled AS (
 SELECT count(*) FROM settled
 """
 """The same for a batch of ordinary runs, of which few columns change; and they are counted.
+
+Rows are found at the places where their claims left them: who was written since is not there any more.
 
 Parameters: those of `COUNTED`, and the columns of `PLAIN` in the order of their keys. What nobody reads
 from, such as the count, is carried out last: who waits for it holds up nobody else.

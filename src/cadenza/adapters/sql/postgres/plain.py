@@ -6,7 +6,8 @@ from typing import Any
 
 from cadenza.adapters.sql.plain import is_plain
 from cadenza.adapters.sql.postgres.arrays import arrays, arrays_or_shared
-from cadenza.adapters.sql.postgres.cycle_statements import COUNTS, OF_CLAIM, SETTLE_PLAIN, TOLD
+from cadenza.adapters.sql.postgres.cycle_statements import COUNTS, FOUND, SETTLE_PLAIN, TOLD
+from cadenza.adapters.sql.postgres.places import row_at
 from cadenza.adapters.sql.postgres.pool import Connection
 from cadenza.adapters.sql.rows import document, storable
 from cadenza.domain.run import Completion, Run
@@ -26,24 +27,28 @@ def all_plain(completions: Iterable[Completion], settled: Iterable[Settled]) -> 
 
 
 async def settle_plain(
-    connection: Connection, completions: Sequence[Completion], settled: Sequence[Settled], *, shard: int
+    connection: Connection, completions: Sequence[Completion], settled: Sequence[Settled]
 ) -> bool:
     """Write it all; False, and then nothing may be kept, if anything was steered or its lease was lost."""
     charged = charges(settled)
     assert charged, "what ran is charged"
     columns = arrays_or_shared(_columns(completions, settled))
-    rows = await connection.fetch(SETTLE_PLAIN, shard, *arrays(charged), *columns)
+    rows = await connection.fetch(SETTLE_PLAIN, *arrays(charged), *columns)
     return bool(rows[0][0] == len(settled))
 
 
 def _columns(completions: Sequence[Completion], settled: Sequence[Settled]) -> list[Column]:
     """The columns `PLAIN`, in the order of the keys: everybody locks rows in this order."""
-    versions = [completion.claim.version for completion in completions]
-    rows = sorted(zip(settled, versions, strict=True), key=lambda row: KEY(row[0].run))
-    told = _told([one.run for one, _ in rows]) | {"version": [version for _, version in rows]}
+    claims = [completion.claim for completion in completions]
+    rows = sorted(zip(settled, claims, strict=True), key=lambda row: KEY(row[0].run))
+    told = _told([one.run for one, _ in rows]) | {
+        "version": [claim.version for _, claim in rows],
+        "place": [row_at(claim.place) for _, claim in rows],
+    }
     after = [one.endpoint for one, _ in rows]
     return [
-        *(told[field] for field in (*OF_CLAIM, *TOLD)),
+        *(told[field] for field in FOUND),
+        *(told[field] for field in TOLD),
         [endpoint.next_run_at for endpoint in after],
         [endpoint.next_source._value_ for endpoint in after],
         *([getattr(endpoint, count) for endpoint in after] for count in COUNTS),

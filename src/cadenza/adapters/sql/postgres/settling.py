@@ -32,7 +32,6 @@ class Batch(NamedTuple):
     completions: Sequence[Completion]
     settle: Settle
     ids: Ids
-    shard: int
 
 
 class Held(NamedTuple):
@@ -61,10 +60,10 @@ async def _settle_unsteered(connection: Connection, held: Sequence[Held], batch:
     """Settle all of it as it was claimed; False, and then nothing may be kept, if anything was steered."""
     settled = [one.settled for one in held]
     if all_plain(batch.completions, settled):
-        return await settle_plain(connection, batch.completions, settled, shard=batch.shard)
+        return await settle_plain(connection, batch.completions, settled)
     if len(await write_settled(connection, held, batch.ids)) < len(held):
         return False
-    await count_runs(connection, settled, batch.shard)
+    await count_runs(connection, settled)
     return True
 
 
@@ -103,7 +102,7 @@ async def _settle_all(connection: Connection, batch: Batch, held: Sequence[Held]
     fresh = await _settle_fresh(connection, steered, batch)
     answers = {one.settled.run.id: one.settled for one in held if one.settled.run.id in closed}
     answers |= {one.settled.run.id: one.settled for one in fresh}
-    await count_runs(connection, answers.values(), batch.shard)
+    await count_runs(connection, answers.values())
     return [answers.get(completion.claim.run_id) for completion in batch.completions]
 
 

@@ -1,11 +1,12 @@
 """The second look at claims that waited for their moment."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cadenza.adapters.sql.postgres import statements as sql
 from cadenza.adapters.sql.postgres.arrays import arrays
 from cadenza.adapters.sql.postgres.cycle_statements import START
+from cadenza.adapters.sql.postgres.places import place_of
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is, holds
 from cadenza.adapters.sql.rows import VERSION, Row, read_endpoint
@@ -21,7 +22,7 @@ async def start(pool: PostgresPool, claims: Sequence[Claim], decide: Decide) -> 
     answers = [decide(held.endpoint, held) for held in claims]
     unsteered = await pool.ask(START, len(answers), *arrays(map(_started, answers)))
     if len(unsteered) == len(answers):
-        return [*answers]
+        return _moved(answers, unsteered)
     return await pool.write(lambda connection: _start_fresh(connection, claims, decide))
 
 
@@ -32,9 +33,20 @@ async def _start_fresh(
     rows: dict[tuple[str, str], Row] = {(row[0], row[1]): row for row in found}
     answers = [_recheck(rows.get(held.key), held, decide) for held in claims]
     going_on = [_started(answer) for answer in answers if answer is not None]
-    if going_on:
-        await connection.fetch(START, 0, *arrays(going_on))
-    return answers
+    if not going_on:
+        return answers
+    return _moved(answers, await connection.fetch(START, 0, *arrays(going_on)))
+
+
+def _moved(answers: Iterable[Recheck | None], rows: Iterable[Row]) -> list[Recheck | None]:
+    """The answers, with the places to which their rows were written."""
+    places = {run_id: place_of(row) for run_id, row in rows if row is not None}
+    return [
+        answer._replace(claim=answer.claim._replace(place=places[answer.claim.run_id]))
+        if answer is not None and answer.claim.run_id in places
+        else answer
+        for answer in answers
+    ]
 
 
 def _recheck(row: Row | None, held: Claim, decide: Decide) -> Recheck | None:

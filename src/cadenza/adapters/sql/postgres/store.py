@@ -14,7 +14,6 @@ from cadenza.adapters.sql.postgres.bell import Listener
 from cadenza.adapters.sql.postgres.catalog import PostgresCatalog
 from cadenza.adapters.sql.postgres.claiming import Turns, Wanted
 from cadenza.adapters.sql.postgres.conversations import PostgresConversations
-from cadenza.adapters.sql.postgres.counting import a_shard
 from cadenza.adapters.sql.postgres.daily import PostgresDaily
 from cadenza.adapters.sql.postgres.daily_figures import PostgresDailyFigures
 from cadenza.adapters.sql.postgres.figures import PostgresFigures
@@ -63,7 +62,6 @@ class PostgresStore(
     def __init__(self, pool: PostgresPool, ids: Ids, log: Logger = NO_LOG) -> None:
         self._pool = pool
         self._ids = ids
-        self._shard = a_shard(ids)
         self._turns = Turns(pool, ids)
         self._listener = Listener(pool, log, ids.new())
 
@@ -100,10 +98,10 @@ class PostgresStore(
         return held & {claim.run_id for claim in claims}
 
     async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
-        return await finalize(self._pool, Batch(completions, settle, self._ids, self._shard))
+        return await finalize(self._pool, Batch(completions, settle, self._ids))
 
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
-        work = partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids, shard=self._shard)
+        work = partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids)
         return await self._pool.write(work)
 
     async def next_due(self) -> datetime | None:

@@ -15,7 +15,7 @@ from cadenza.ports.store import Abandon, Sweeping
 
 
 async def sweep(
-    connection: Connection, *, now: datetime, limit: int, sweeping: Sweeping, ids: Ids, shard: int
+    connection: Connection, *, now: datetime, limit: int, sweeping: Sweeping, ids: Ids
 ) -> list[Settled]:
     """Abandon what expired leases hold, and tidy one-shots that nobody served.
 
@@ -32,7 +32,7 @@ async def sweep(
     await _tidy(connection, now, limit, sweeping, ids)
     if abandoned:
         await connection.fetch(sql.RING)
-        await count_runs(connection, (one.settled for one in abandoned), shard)
+        await count_runs(connection, (one.settled for one in abandoned))
     return [one.settled for one in abandoned]
 
 

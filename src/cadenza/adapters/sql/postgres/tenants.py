@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from cadenza.adapters.sql.access_rows import read_limits, write_limits
+from cadenza.adapters.sql.postgres.counting import SHARD
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.domain.tenant import Spent, Standing, Tenant, month_of
 from cadenza.ports.tenants import MonthSpent
@@ -21,11 +22,11 @@ CROSS JOIN LATERAL (
     FROM usage WHERE tenant_id = wanted.id AND month = $2
 ) AS u
 """
-SPEND = """
-INSERT INTO usage AS u (tenant_id, month, shard, runs, planner_tokens) VALUES ($1, $2, $3, 0, $4)
+SPEND = f"""
+INSERT INTO usage AS u (tenant_id, month, shard, runs, planner_tokens) VALUES ($1, $2, {SHARD}, 0, $3)
 ON CONFLICT (tenant_id, month, shard) DO UPDATE
 SET planner_tokens = u.planner_tokens + excluded.planner_tokens
-"""
+"""  # noqa: S608 - nothing in it comes from outside
 SPENDING = """
 SELECT month, sum(runs)::bigint, sum(planner_tokens)::bigint FROM usage WHERE tenant_id = $1 GROUP BY month
 HAVING sum(runs) > 0 OR sum(planner_tokens) > 0 ORDER BY month DESC LIMIT $2
@@ -39,7 +40,6 @@ class PostgresTenants:
     """Owners, and what they have spent; each method is one statement."""
 
     _pool: PostgresPool
-    _shard: int
 
     async def put_tenant(self, tenant: Tenant) -> None:
         await self._pool.ask(PUT, tenant.id, tenant.name, write_limits(tenant.limits))
@@ -54,7 +54,7 @@ class PostgresTenants:
         return {row[0]: Standing(read_limits(row[1]), Spent(row[2], row[3])) for row in rows}
 
     async def spend_tokens(self, tenant_id: str, tokens: int, now: datetime) -> None:
-        await self._pool.ask(SPEND, tenant_id, month_of(now), self._shard, tokens)
+        await self._pool.ask(SPEND, tenant_id, month_of(now), tokens)
 
     async def spending(self, tenant_id: str, months: int) -> list[MonthSpent]:
         rows = await self._pool.ask(SPENDING, tenant_id, months)
