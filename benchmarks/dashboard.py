@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import asyncpg
 from benchmarks import dashboard_scene as scene
 from benchmarks.dashboard_browser import in_chromium
+from benchmarks.dashboard_questions import QUESTIONS, about_schedule
 from benchmarks.listing import BEGIN, GOAL_MS, NOW, TENANT, filling, timed
 from benchmarks.servers import a_server, new_database
 from tests.postgres import Cluster
-from tests.rest.house import House
+from tests.rest.house import House, agents
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
@@ -28,7 +29,6 @@ from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.adapters.sql.rows import to_micros
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.access import Caller, Scope
 from cadenza.domain.baseline import Every
 from cadenza.domain.steer import Amended
 from cadenza.operations.office import Office
@@ -36,35 +36,10 @@ from cadenza.ports.catalog import Arrangement, Extent
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
 
-WHO = Caller(TENANT, frozenset({Scope.READ}), "benchmark")
-MIDDLE = BEGIN + (NOW - BEGIN) / 2
-ONE = {"endpoint_id": "endpoint-7"}
-QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "overview": ("get_overview", {}),
-    "overview, five hours": ("get_overview", {"minutes": 300, "ahead_minutes": 60}),
-    "endpoints, first page": ("list_rows", {}),
-    "endpoints, later page": ("list_rows", {"cursor": "endpoint-5"}),
-    "endpoints, by their ids": ("list_rows", {"endpoint_id": [f"endpoint-{n}" for n in range(100)]}),
-    "timeline, last hour": ("get_timeline", ONE),
-    "timeline, a day": ("get_timeline", ONE | {"since": NOW - timedelta(days=1), "until": NOW}),
-    "timeline, three days ago": (
-        "get_timeline",
-        ONE | {"since": MIDDLE, "until": MIDDLE + timedelta(hours=6)},
-    ),
-    "an endpoint's runs": ("list_endpoint_runs", ONE),
-    "agents, users": ("list_users", {}),
-    "agents, schedules of a user": ("list_schedules", {"user_id": "user-0000"}),
-    "agents, schedules of all": ("list_schedules", {}),
-    "daily, windows of today": ("get_windows", {}),
-    "daily, windows of a day before": ("get_windows", {"date": scene.TODAY - timedelta(days=3)}),
-    "daily, history": ("get_history", {"days": 30}),
-    "daily, misses": ("list_misses", {}),
-    "daily, users": ("list_daily_users", {}),
-    "planners, sittings": ("list_sittings", {}),
-    "planners, spending": ("get_spending", {}),
-    "service levels": ("get_slo", {}),
-}
 INTO_TALLIES = "INSERT INTO daily_tallies VALUES ({})"
+
+
+SOME_BUSY = f"CASE WHEN n % 5 = 0 THEN '{scene.BUSY}' ELSE 'endpoint-' || (n % {{endpoints}}) END"
 
 
 class Size(NamedTuple):
@@ -93,18 +68,31 @@ async def furnish(store: Store, endpoints: int) -> None:
 
 def office_of(store: Store) -> Office:
     """What answers, by the real clock."""
-    return Office(replace(House(store).office.supplies, clock=SystemClock()))
+    supplies = replace(House(store).office.supplies, clock=SystemClock(), wall=None)
+    return Office(replace(supplies, conversing=agents(supplies)))
 
 
-async def measure(store: Store, laps: int, cluster: Cluster | None = None) -> dict[str, dict[str, float]]:
+async def inhabit(store: Store, size: "Size", tally: scene.Tally) -> str:
+    """All that there is beside endpoints and runs; a schedule's id."""
+    office = office_of(store)
+    schedule = await scene.people(store, office)
+    await scene.planners(store, office, size.endpoints)
+    await scene.alerts(store)
+    await scene.days(store, size.users, tally)
+    return schedule
+
+
+async def measure(
+    store: Store, laps: int, schedule: str, cluster: Cluster | None = None
+) -> dict[str, dict[str, float]]:
     """What each answer takes as JSON, the very first included."""
     office = office_of(store)
     results = {}
-    for name, (operation, arguments) in QUESTIONS.items():
+    for name, (operation, arguments) in (QUESTIONS | about_schedule(schedule)).items():
         told: list[int] = []
 
         async def step(operation: str = operation, arguments: Any = arguments, told: Any = told) -> None:
-            view = await office.ask(operation, arguments, WHO)
+            view = await office.ask(operation, arguments, scene.ADMIN)
             told.append(len(view.model_dump_json()))
 
         took = [await timed(step(), cluster) for _ in range(laps)]
@@ -127,16 +115,17 @@ async def on_sqlite(folder: Path, size: Size) -> tuple[dict[str, dict[str, float
     apart = (NOW - BEGIN) / size.runs // timedelta(microseconds=1)
 
     def work(connection: sqlite3.Connection) -> None:
-        connection.execute(filling("sqlite", size.endpoints), (size.runs, to_micros(BEGIN), apart))
+        connection.execute(
+            filling("sqlite", size.endpoints, endpoint_id=SOME_BUSY), (size.runs, to_micros(BEGIN), apart)
+        )
 
     async def tally(rows: list[tuple[Any, ...]]) -> None:
         statement = INTO_TALLIES.format(", ".join("?" * 6))
         await file.write(lambda connection: connection.executemany(statement, rows))
 
     await file.write(work)
-    await scene.people(store, office_of(store))
-    await scene.days(store, size.users, tally)
-    results = await measure(store, size.laps)
+    schedule = await inhabit(store, size, tally)
+    results = await measure(store, size.laps, schedule)
     made = await office_of(store).ask("create_key", {"name": "look", "scopes": ["write"]}, scene.ADMIN)
     await store.close()
     return results, made.model_dump()["key"]
@@ -151,17 +140,16 @@ async def on_postgres(size: Size) -> dict[str, dict[str, float]]:
         store = PostgresStore(pool, TimeOrderedIds())
         await furnish(store, size.endpoints)
         connection = await asyncpg.connect(url)
-        fill = filling("postgres", size.endpoints)
+        fill = filling("postgres", size.endpoints, endpoint_id=SOME_BUSY)
         await connection.execute(fill, size.runs, BEGIN, (NOW - BEGIN) / size.runs)
 
         async def tally(rows: list[tuple[Any, ...]]) -> None:
             await connection.executemany(INTO_TALLIES.format("$1, $2, $3, $4, $5, $6"), rows)
 
-        await scene.people(store, office_of(store))
-        await scene.days(store, size.users, tally)
+        schedule = await inhabit(store, size, tally)
         await connection.execute("VACUUM ANALYZE")
         await connection.close()
-        results = await measure(store, size.laps, cluster)
+        results = await measure(store, size.laps, schedule, cluster)
         await store.close()
         return results
 

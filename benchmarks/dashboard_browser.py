@@ -23,8 +23,9 @@ VIEWS = (
     View("endpoints", "/endpoints", ".table-body .table-row"),
     View("endpoint", "/endpoints/endpoint-7", "main canvas, main svg.timeline, main table"),
     View("agents", "/agents?user=user-0000", ".schedule-list li"),
-    View("daily", "/daily", ".day-figures"),
-    View("planners", "/planners", "main .card, main .empty"),
+    View("daily", "/daily", ".figures"),
+    View("planners", "/planners", ".sittings li"),
+    View("simulator", "/simulator", ".lanes svg"),
 )
 
 

@@ -1,4 +1,4 @@
-"""What the dashboard looks at beside runs: users of agents, schedules, and days of daily jobs."""
+"""What the dashboard looks at beside runs: people, schedules, talks, planners, alerts, days of daily jobs."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, time, timedelta
@@ -6,18 +6,29 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from benchmarks.listing import NOW, TENANT
+from benchmarks.listing import BEGIN, NOW, TENANT
 
+from cadenza.adapters.planners.learned_memory import NOTES_OF, Memory
 from cadenza.domain.access import Caller, Scope
+from cadenza.domain.alert import of_failures
+from cadenza.domain.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.daily import DailyUser, Ruling, enrollment
 from cadenza.domain.daily_rules import enroll, succeeded
+from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.learning.state import Known
+from cadenza.domain.learning.tally import Tally as Won
 from cadenza.domain.people import Agent, User
+from cadenza.domain.slo import Judgement, Measured, Slo, SloState
 from cadenza.domain.window import DAY, due_at_minute
 from cadenza.operations.office import Office
 from cadenza.ports.store import Store
+from cadenza.ports.watch import SloStanding
 
 ADMIN = Caller(TENANT, frozenset(Scope), "benchmark")
-PEOPLE, SCHEDULES = 200, 40
+BUSY = "endpoint-0"
+"""Has every fifth of all runs."""
+PEOPLE, SCHEDULES, TURNS = 200, 40, 50
+SITTINGS, RULES, ALERTS = 20_000, 50, 2_000
 MINUTES_OF_DAY = 1_440
 AT_ONCE = 2_000
 TODAY = NOW.date()
@@ -30,15 +41,72 @@ TALLIES = [
 Tally = Callable[[list[tuple[Any, ...]]], Awaitable[None]]
 
 
-async def people(store: Store, office: Office) -> None:
-    """Users, an agent, and one user with many schedules."""
+async def people(store: Store, office: Office) -> str:
+    """Users, an agent, one user with many schedules, and one with much to say; a schedule's id."""
     await store.put_agent(Agent(id="helper", tenant_id=TENANT, name="Helper"))
     for n in range(PEOPLE):
         await store.put_user(User(id=f"user-{n:04}", tenant_id=TENANT, timezone="UTC"))
+    made = {}
     for n in range(SCHEDULES):
         wanted = {"name": f"schedule {n}", "prompt": "say hello", "schedule_type": "recurring"}
         when = {"cron_expression": f"{n} 9 * * *", "user_id": "user-0000", "agent_id": "helper"}
-        await office.ask("create_schedule", wanted | when, ADMIN)
+        made = (await office.ask("create_schedule", wanted | when, ADMIN)).model_dump()
+    said = {"agent_id": "helper", "user_id": "user-0001", "text": "list my reminders"}
+    for _ in range(TURNS):
+        await office.ask("send_message", said, ADMIN)
+    return str(made["id"])
+
+
+async def planners(store: Store, office: Office, endpoints: int) -> None:
+    """A week of sittings, what was learned of every endpoint, and rules."""
+    for begin in range(0, SITTINGS, AT_ONCE):
+        await store.add_analyses([_sitting(n, endpoints) for n in range(begin, begin + AT_ONCE)])
+    note = Memory(Known(tally=Won(10, 100, 90, 100, 10 * 20.0, 10 * 30.0)), beat_s=60).note()
+    keys = [EndpointKey(TENANT, f"endpoint-{n}") for n in range(endpoints)]
+    await store.take_notes(NOTES_OF, dict.fromkeys(keys, note), NOW)
+    await office.ask("create_job", {"id": "default", "name": "default"}, ADMIN)
+    then = {"tool": "propose_interval", "intervalMs": 20_000}
+    for n in range(RULES):
+        words = {"id": f"rule-{n}", "job_id": "default", "name": f"rule {n}", "then": then}
+        await office.ask("create_rule", words | {"when": f"response.visitors > {n}"}, ADMIN)
+
+
+CALL = ToolCall("propose_interval", "endpoint-7", {"intervalMs": 30_000}, "it runs next in 30 s")
+
+
+def _sitting(n: int, endpoints: int) -> Analysis:
+    planner = ("llm", "rules", "learned")[n % 3]
+    return Analysis(
+        id=f"sitting-{n:09}",
+        tenant_id=TENANT,
+        job_id="default",
+        endpoint_id=f"endpoint-{n % endpoints}",
+        planner=planner,
+        trigger=Trigger.RUN,
+        began_at=BEGIN + (NOW - BEGIN) * n / SITTINGS,
+        duration_ms=1_200,
+        reasoning="Visitors rise, so it is looked at more often. " * 8,
+        calls=(CALL,),
+        tokens=Tokens(900, 100) if planner == "llm" else Tokens(),
+    )
+
+
+async def alerts(store: Store) -> None:
+    """Alerts of two tenants in turn, and service levels of two processes."""
+    for n in range(ALERTS):
+        about = {"tenant_id": (TENANT, "other")[n % 2], "endpoint_id": f"endpoint-{n}", "run_id": f"run-{n}"}
+        alert = of_failures(
+            about | {"failures": 3, "error": "it broke"}, NOW - timedelta(minutes=ALERTS - n), most=3
+        )
+        assert alert is not None
+        await store.raise_alert(alert)
+    kept = [
+        SloStanding(
+            process, "endpoints", NOW, 15, SloState(measured=Measured(slo, Judgement.GOOD, 1.0, 2.0, 9))
+        )
+        for process, slo in product(("one", "two"), Slo)
+    ]
+    await store.put_slos(kept)
 
 
 async def days(store: Store, users: int, tally: Tally) -> None:

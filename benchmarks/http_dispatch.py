@@ -14,8 +14,9 @@ import aiohttp
 
 from cadenza import Endpoint
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.http import HttpDispatcher, HttpSettings
+from cadenza.adapters.http.dispatcher import HttpDispatcher
 from cadenza.adapters.http.secrets import EnvironmentSecrets
+from cadenza.adapters.http.settings import HttpSettings
 from cadenza.domain.plan import Source
 from cadenza.domain.run import Claim, RunStatus
 from cadenza.domain.target import HttpTarget

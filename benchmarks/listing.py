@@ -68,10 +68,12 @@ Answer = tuple[int, str | None]
 Ask = Callable[[Store, str | None], Awaitable[Answer]]
 
 
-def filling(dialect: str, endpoints: int) -> str:
-    """The statement that adds runs: how many, from when, how far apart."""
+def filling(dialect: str, endpoints: int, **others: str) -> str:
+    """The statement that adds runs: how many, from when, how far apart; some of it may have other values."""
     values = dict.fromkeys(Run._fields, MOMENT[dialect]) | {"id": ID[dialect]}
-    values |= {field: value.format(endpoints=endpoints, rare=100_000) for field, value in VALUES.items()}
+    values |= {
+        field: value.format(endpoints=endpoints, rare=100_000) for field, value in (VALUES | others).items()
+    }
     response = "::json" if dialect == "postgres" else ""
     chosen = ", ".join(values[field] for field in Run._fields) + response
     return f"INSERT INTO runs ({', '.join(Run._fields)}) SELECT {chosen} FROM {SERIES[dialect]}"

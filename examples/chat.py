@@ -7,6 +7,7 @@ import asyncio
 import json
 import sys
 from typing import Any
+from uuid import uuid4
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
@@ -25,12 +26,12 @@ class Chat:
 
     async def talk(self, lines: list[str]) -> None:
         """Say a line when the one before is answered; connect again when the connection is lost."""
-        left = list(lines)
+        left = [(line, str(uuid4())) for line in lines]
         async for socket in connect(self._url):
             try:
                 owed = await self._hello(socket)
                 while left:
-                    await self._say(socket, left[0], owed)
+                    await self._say(socket, *left[0], owed=owed)
                     left.pop(0)
             except ConnectionClosed as closed:
                 if closed.rcvd is not None and closed.rcvd.code == NOT_ADMITTED:
@@ -48,14 +49,16 @@ class Chat:
         welcome = await self._hear(socket)
         return int(welcome.get("last_seq", 0))
 
-    async def _say(self, socket: ClientConnection, text: str, owed: int) -> None:
-        """Say something, and listen until it is answered."""
-        await socket.send(json.dumps({"type": "message", "agent_id": self._agent_id, "text": text}))
-        while True:
+    async def _say(self, socket: ClientConnection, text: str, key: str, *, owed: int) -> None:
+        """Say something, and listen until it is answered; said again under the same key, it is so once."""
+        said = {"type": "message", "agent_id": self._agent_id, "text": text, "idempotency_key": key}
+        await socket.send(json.dumps(said))
+        frame = await self._hear(socket)
+        while frame["type"] not in ("answered", "error"):
             frame = await self._hear(socket)
-            is_answer = frame.get("seq", 0) > owed and frame["schedule_id"] is None
-            if is_answer or frame["type"] == "error":
-                return
+        last = frame.get("seq") or 0
+        while owed < last and self._shown < last:
+            await self._hear(socket)
 
     async def _hear(self, socket: ClientConnection) -> dict[str, Any]:
         """Show a frame; what was shown is acknowledged."""
@@ -64,7 +67,7 @@ class Chat:
             print("!", frame["problem"]["detail"])
         elif frame["type"] == "notification":
             print("*", frame["text"])
-        elif "seq" in frame:
+        elif "agent_id" in frame:
             print(frame.get("text") or frame["command"])
             self._shown = frame["seq"]
             await socket.send(json.dumps({"type": "ack", "seq": self._shown}))

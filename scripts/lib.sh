@@ -11,6 +11,8 @@ pythons=(python3 python3.14 python3.13 python3.12 python3.11 python)
 
 # What people set for their own installations, and what does not matter here.
 export PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1
+# Where it is set, every process would compile all that it imports, and tests start hundreds of them.
+unset PYTHONDONTWRITEBYTECODE
 
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -57,15 +59,26 @@ prepare_chromium() {
         { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends chromium; } \
             >"$venv/chromium.log" 2>&1 && found_chromium && return
     fi
-    "$python" -m playwright install --with-deps chromium >>"$venv/chromium.log" 2>&1 ||
-        "$python" -m playwright install chromium >>"$venv/chromium.log" 2>&1 ||
+    playwright_chromium >>"$venv/chromium.log" 2>&1 || {
+        tail -n 20 -- "$venv/chromium.log" >&2
         fail "the browser tests need Chromium, and neither apt-get nor Playwright could get it; install it, or name it in CADENZA_TEST_CHROMIUM."
+    }
+}
+
+# What it needs beside itself, root installs with apt; others would be asked for a password.
+playwright_chromium() {
+    if [[ $(id -u) == 0 ]] && "$python" -m playwright install --with-deps chromium; then return; fi
+    "$python" -m playwright install chromium
 }
 
 found_chromium() {
     local name
     for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do
-        if command -v "$name" >/dev/null; then return; fi
+        if "$name" --version >/dev/null 2>&1; then
+            CADENZA_TEST_CHROMIUM=$(command -v "$name")
+            export CADENZA_TEST_CHROMIUM
+            return
+        fi
     done
     "$python" - <<'END'
 import sys

@@ -67,6 +67,7 @@ class Parlour:
             secrets=SecretNames(),
             steering=Steering(store=self.store, clock=self.clock, cron=cron, log=log),
             expressions=CelExpressions(),
+            models={"test:model"},
         )
         self.tools = AgentTools(Office(self.supplies))
         self.conversing = Conversing(

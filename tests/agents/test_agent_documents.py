@@ -1,5 +1,6 @@
 """What the guide to agents says to type, works, in the order in which it says it."""
 
+import re
 import shlex
 from pathlib import Path
 
@@ -9,13 +10,17 @@ from tests.docs.test_documents import CONSOLE, ROOT
 from cadenza.roots.command_line import main
 
 GUIDE = ROOT / "docs" / "how-to" / "agents.md"
+SETTING = re.compile(r"`(CADENZA_\w+)=([^`]+)`")
 
 
 def test_the_guide_to_agents_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    commands = [line for line in CONSOLE.findall(GUIDE.read_text()) if not line.startswith("up")]
+    guide = GUIDE.read_text()
+    for name, value in SETTING.findall(guide):
+        monkeypatch.setenv(name, value)
+    commands = [line for line in CONSOLE.findall(guide) if not line.startswith("up")]
     shown: dict[str, str] = {}
     for command in commands:
         assert main(shlex.split(command)) == 0, command

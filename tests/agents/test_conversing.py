@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -134,6 +135,27 @@ class TestTurns:
         assert await spent(parlour) == (0, 700)
         assert await parlour.say("two") == "heard: two", "the turn is free again"
         assert agent.prompts[1].history == []
+
+    async def test_what_has_a_key_is_answered_once_and_only_once_it_is_answered(self) -> None:
+        parlour, agent = await a_parlour(failed(), spoken("now"))
+        say = partial(parlour.conversing.converse, TALK, idempotency_key="k")
+        with pytest.raises(Unavailable):
+            await say("one")
+        assert [one.message for one in await say("one")] == [Subtitle("now")]
+        assert [one.message for one in await say("one")] == [Subtitle("now")], "told again"
+        assert len(await parlour.owed()) == 1
+        with pytest.raises(InvalidRequest, match="was used for other words"):
+            await say("two")
+        assert len(agent.prompts) == 2
+        assert [message.text for message in await parlour.said()] == ["one", "now"]
+        assert await parlour.say("three") == "heard: three", "the turn is free again"
+
+    async def test_what_a_reset_leaves_out_is_still_known_to_be_answered(self) -> None:
+        parlour, _ = await a_parlour()
+        first = await parlour.conversing.converse(TALK, "one", idempotency_key="k")
+        await parlour.clock.advance(1_000)
+        await parlour.store.reset_context(UserKey(TENANT, ADA), parlour.clock.now())
+        assert await parlour.conversing.converse(TALK, "one", idempotency_key="k") == first
 
     async def test_a_bug_gives_the_turn_back(self) -> None:
         async def broken(prompt: Prompt, _: CallTool) -> Reply:

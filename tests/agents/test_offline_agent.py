@@ -1,7 +1,9 @@
 """The offline agent in a conversation: it plans, lists, cancels, asks back, and says what is due."""
 
 import pytest
-from tests.agents.parlour import ADA, BEN, DAY, MINUTE, Parlour
+from tests.agents.parlour import ADA, BEN, DAY, MINUTE, TENANT, Parlour
+
+from cadenza.domain.tenant import Limits, Tenant
 
 
 @pytest.fixture
@@ -138,3 +140,13 @@ async def test_users_see_only_their_own(parlour: Parlour) -> None:
 async def test_it_says_what_it_can_do(parlour: Parlour) -> None:
     for words in ("help", "hi!", "What can you do?"):
         assert (await parlour.say(words)).startswith("I remind you of things.")
+
+
+async def test_all_of_very_many_reminders_are_meant_by_all(parlour: Parlour) -> None:
+    many = Limits(schedules_per_user=None, schedule_fires_per_day=None)
+    await parlour.store.put_tenant(Tenant(id=TENANT, name="North", limits=many))
+    for number in range(120):
+        await parlour.schedule(name=f"Number {number}")
+    cancelled = await parlour.say("cancel all my reminders")
+    assert "Number 0" in cancelled
+    assert await parlour.planned() == []

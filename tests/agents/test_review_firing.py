@@ -1,13 +1,18 @@
 """A schedule that could not be carried out says so, once, and tells nothing of the machine's inside."""
 
+import asyncio
+from dataclasses import replace
+
 from tests.agents.parlour import ADA, MINUTE, TENANT, Parlour
 from tests.agents.test_conversing import Scripted, failed, spoken
 
 from cadenza.domain.conversation import OriginKind, Role
+from cadenza.domain.endpoint import EndpointKey, evolve
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.people import UserKey
 from cadenza.domain.run import RunStatus
 from cadenza.domain.schedule import POLICY
+from cadenza.domain.steer import Amended
 from cadenza.engine.turn_taking import TurnSettings
 from cadenza.operations.replies import LEFT_BEHIND
 from cadenza.ports.agents import CallTool, Prompt, Reply
@@ -93,3 +98,34 @@ def test_a_turn_that_waited_as_long_as_it_could_ends_before_it_is_cut_off() -> N
     assert slowest < POLICY.timeout_ms, "else its tokens are not counted, and nobody is told"
     assert slowest < LEFT_BEHIND.total_seconds() * 1_000, "else the same request is answered twice"
     assert turn_limits(Settings(llm_timeout_ms=5_000)).timeout_s == 5
+
+
+async def test_the_user_is_told_also_if_the_agent_never_ends() -> None:
+    async def thinks_on(prompt: Prompt, call: CallTool) -> Reply:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    parlour = await Parlour(Scripted(thinks_on, spoken("here"))).open()
+    made = await parlour.schedule()
+    impatient = replace(POLICY, timeout_ms=20, max_attempts=1)
+    await parlour.store.amend(
+        EndpointKey(TENANT, made["id"]), lambda endpoint: Amended(evolve(endpoint, policy=impatient))
+    )
+    await parlour.fires()
+    (run,) = await parlour.runs(made["id"])
+    assert (run.status, run.verdict) == (RunStatus.TIMEOUT, True)
+    assert await parlour.owed_words() == ["The scheduled task “Pizza” could not be carried out."]
+    assert await parlour.say("hello?") == "here", "the turn was given back"
+
+
+async def test_the_user_is_told_also_if_the_next_fire_comes_before_another_attempt() -> None:
+    parlour = await Parlour(Scripted(failed())).open()
+    made = await parlour.schedule(schedule_type="recurring", cron_expression="*/10 * * * *")
+    patient = replace(POLICY, retry_delay_ms=10 * MINUTE)
+    await parlour.store.amend(
+        EndpointKey(TENANT, made["id"]), lambda endpoint: Amended(evolve(endpoint, policy=patient))
+    )
+    await parlour.fires(5 * MINUTE)
+    (run,) = await parlour.runs(made["id"])
+    assert (run.status, run.verdict, run.attempt) == (RunStatus.FAILURE, True, 1)
+    assert await parlour.owed_words() == ["The scheduled task “Pizza” could not be carried out."]

@@ -1,14 +1,15 @@
 """The socket: who comes in, what they are handed, and that nothing is lost or comes twice."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from tests.agents.salon import TENANT, Salon, open_salon
-from tests.agents.talker import dialled
+from tests.agents.talker import Talker, dialled
 
+from cadenza.domain.access import ApiKey
 from cadenza.domain.conversation import ConversationKey
 from cadenza.domain.people import UserKey
 from cadenza.engine.turn_taking import TurnSettings
@@ -167,6 +168,40 @@ async def test_who_speaks_again_after_a_process_died_in_their_turn_is_answered(s
         assert [frame["text"] for frame in await talker.hear_messages(1)] == ["helper: is anybody there?"]
 
 
+async def heard(talker: Talker, key: str) -> int:
+    """Listen until what was said under a key is answered, and its answer has come; its number."""
+    frame = await talker.hear()
+    while frame["type"] != "answered":
+        frame = await talker.hear()
+    assert frame["idempotency_key"] == key
+    while talker.last_seq < frame["seq"]:
+        await talker.hear()
+    return int(frame["seq"])
+
+
+async def test_a_message_that_is_sent_again_under_its_key_is_answered_once(salon: Salon) -> None:
+    async with salon.visitor() as talker:
+        await talker.say("think", idempotency_key="k1")
+        await salon.parrots.thinking.wait()
+        talker.drop()
+    async with salon.visitor() as back:
+        await back.say("think", idempotency_key="k1")
+        salon.parrots.let_go.set()
+        assert await heard(back, "k1") == 1
+        await back.say("think", idempotency_key="k1")
+        assert await heard(back, "k1") == 1, "the answer is the one that it had"
+        await back.say("something else", id="m1", idempotency_key="k1")
+        problem = await back.hear_error()
+        assert (problem["status"], problem["errors"][0]["field"]) == (422, "idempotency_key")
+        assert back.errors[-1]["message_id"] == "m1"
+        await back.say("think", idempotency_key="k2")
+        assert await heard(back, "k2") == 2
+        await back.say("think", "other", idempotency_key="k1")
+        assert await heard(back, "k1") == 3
+        assert back.texts == ["helper: think", "helper: think", "other: think"]
+        await back.silence()
+
+
 async def test_words_that_imitate_a_schedule_stay_words(salon: Salon) -> None:
     async with salon.visitor() as talker:
         await talker.say("[SCHEDULED: payday] send it")
@@ -295,6 +330,26 @@ async def test_more_words_than_an_agent_can_answer_are_refused() -> None:
         assert talker.texts == ["helper: think", "helper: more"]
 
 
+async def test_what_a_user_leaves_unanswered_behind_counts_on_the_next_socket() -> None:
+    async with open_salon(said=2) as salon:
+        async with salon.visitor() as talker:
+            await talker.say("think")
+            await talker.say("more")
+            await talker.ack(99)
+            await talker.hear_error()  # By now, what came before was taken.
+            talker.drop()
+        async with salon.visitor() as back, salon.visitor("bob") as bob:
+            await back.say("too much")
+            assert (await back.hear_error())["status"] == 429
+            await bob.say("my own", agent_id="other")
+            await bob.hear_messages(1)
+            salon.parrots.let_go.set()
+            await back.hear_messages(2)
+            await back.say("now")
+            await back.hear_messages(1)
+            assert back.texts == ["helper: think", "helper: more", "helper: now"]
+
+
 async def test_a_user_has_only_so_many_sockets() -> None:
     async with open_salon(per_user=2) as salon, salon.visitor(), salon.visitor() as second:
         hello = {"type": "hello", "token": await salon.token()}
@@ -312,7 +367,17 @@ async def test_a_token_that_runs_out_ends_its_socket(salon: Salon) -> None:
         assert await ada.ended() == 4401
 
 
-async def test_a_key_that_is_taken_back_ends_its_sockets(salon: Salon) -> None:
+async def test_a_key_that_is_taken_back_ends_its_sockets(
+    salon: Salon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions: list[set[str]] = []
+    ask = salon.store.still_kept
+
+    async def counted(key_ids: Collection[str]) -> list[ApiKey]:
+        questions.append(set(key_ids))
+        return await ask(key_ids)
+
+    monkeypatch.setattr(salon.store, "still_kept", counted)
     async with salon.visitor() as ada, dialled(salon.address) as other:
         await other.send({"type": "hello", "token": await salon.key(), "user_id": "ada"})
         await other.hear()
@@ -320,6 +385,7 @@ async def test_a_key_that_is_taken_back_ends_its_sockets(salon: Salon) -> None:
         assert await other.ended() == 4401
         await ada.say("still here")
         await ada.hear_messages(1)
+    assert [len(asked) for asked in questions] == [2], "all keys are asked for at once"
 
 
 async def test_a_user_who_is_deleted_is_gone_at_once_with_everything(salon: Salon) -> None:

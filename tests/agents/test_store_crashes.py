@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,17 @@ import pytest
 from tests.postgres import database_url, newest_databases
 
 from cadenza.adapters.sql.migrate import migrate
+from cadenza.adapters.sql.postgres import conversations as postgres_conversations
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
+from cadenza.adapters.sql.sqlite import conversations as sqlite_conversations
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
 from cadenza.domain.delivery import Subtitle
 from cadenza.domain.run import Claim
+from cadenza.domain.settle import MOST_ABANDONED
 from cadenza.testing import FakeIds
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.bench import LEASE_MS, Bench
 from cadenza.testing.contracts.talk import ANNA, COMMAND, MINE, TUTOR, Talk, a_schedule
 
 __all__ = ["database_url", "newest_databases"]
@@ -146,6 +149,25 @@ async def test_a_crash_between_any_two_writes_leaves_all_of_a_firing_or_nothing(
     assert await crashing.left() == ALL
 
 
+async def test_a_crash_while_a_schedule_is_given_up_leaves_all_of_that_or_nothing(crashing: Crashing) -> None:
+    await crashing.talk.people()
+    await crashing.store.add(a_schedule())
+    for attempt in range(1, MOST_ABANDONED + 1):
+        await crashing.bench.claim_one()
+        crashing.bench.pass_ms(LEASE_MS)
+        told = (2, 1, 1, 1) if attempt == MOST_ABANDONED else (0, 0, 0, 0)
+        before, after = await crashing.left(), (attempt, *told, 0, True)
+        for statement in range(MOST_WRITES):
+            with suppress(Crash), crashing.crashing_at(statement):
+                await crashing.bench.sweep()
+            left = await crashing.left()
+            assert left in (before, after), f"after {statement} statements"
+            if left == after:
+                break
+        assert statement > 3, "it was hardly interrupted"
+        assert left == after
+
+
 async def test_a_crash_in_an_interactive_turn_leaves_all_of_it_or_nothing(crashing: Crashing) -> None:
     await crashing.talk.people()
     now, until = crashing.bench.ms(0), crashing.bench.ms(60_000)
@@ -175,6 +197,31 @@ async def test_a_crash_while_a_user_is_deleted_leaves_all_of_them_or_nothing(cra
     assert await crashing.store.last_seqs([ANNA]) == {}
     assert await crashing.bench.runs(a_schedule()) == []
     assert await crashing.store.messages(TUTOR) == []
+
+
+async def test_forgetting_goes_on_where_a_crash_has_ended_it(
+    crashing: Crashing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is old goes in steps, each a commit of its own, however much it is."""
+    for module in (sqlite_conversations, postgres_conversations):
+        monkeypatch.setattr(module, "BATCH", 2)
+    talk, store = crashing.talk, crashing.store
+    await talk.people()
+    for number in range(5):
+        await talk.say(f"{number}")
+    await store.acknowledge(ANNA, 3)
+    old = crashing.bench.ms(1)
+    crashing.bench.pass_ms(2)
+    await talk.say("young")
+    with pytest.raises(Crash), crashing.crashing_at(6):
+        await store.forget_messages(old)
+    left = len(await store.messages(TUTOR)) - 2
+    assert 0 < left < 10
+    assert await store.forget_messages(old) == left
+    assert await talk.texts() == ["young?", "young!"]
+    now = crashing.bench.clock.now()
+    assert await store.forget_deliveries(delivered_before=old, now=now) == 3
+    assert [one.seq for one in await talk.owed()] == [4, 5, 6]
 
 
 async def _claimed(crashing: Crashing) -> Claim:

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 from tests.browser.site import AXE, launch
 
 from cadenza.surfaces.dashboard.pages import STATIC
+
+expect.set_options(timeout=15_000)  # A busy machine is slow, not wrong.
 
 
 @pytest.fixture(scope="module")

@@ -125,6 +125,7 @@ class Site:
         logged_in: bool = True,
         viewport: ViewportSize = WIDE,
         dark: bool = False,
+        touch: bool = False,
         complaints: bool = False,
     ) -> Iterator[Visit]:
         """A new window; it may ask nobody else for anything, and has nothing to complain about."""
@@ -132,6 +133,7 @@ class Site:
             storage_state=self.cookies if logged_in else None,
             viewport=viewport,
             color_scheme="dark" if dark else "light",
+            has_touch=touch,
             reduced_motion="reduce",
         )
         visit = Visit(context, self.address)
@@ -169,8 +171,8 @@ class Site:
 
 
 @contextmanager
-def site(folder: Path, browser: Browser, **settings: str) -> Iterator[Site]:
+def site(folder: Path, browser: Browser, *options: str, **settings: str) -> Iterator[Site]:
     """`cadenza up` in a folder, and a browser for it."""
     quiet = {"CADENZA_PLANNER": "false", "CADENZA_ALLOW_TARGETS": "127.0.0.1"}
-    with running(folder, UP, **(quiet | settings)) as program:
+    with running(folder, [*UP, *options], **(quiet | settings)) as program:
         yield Site(program, browser, folder)

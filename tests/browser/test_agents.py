@@ -150,7 +150,7 @@ def test_an_agent_with_a_model_talks_and_commands_the_canvas(
 ) -> None:
     draw = ToolCall("send_canvas_command", {"command": {"draw": HOSTILE, "x": 7}})
     llmock.add(Reply(tool_calls=(draw,)), Reply("There it is."))
-    with site(tmp_path, browser, **llmock.env()) as program:
+    with site(tmp_path, browser, CADENZA_LLM_MODELS="openai-chat:gpt-4o", **llmock.env()) as program:
         people(program, "ada")
         program.ask("PUT /v1/agents/painter", {"name": "Painter", "model": "openai-chat:gpt-4o"})
         with program.visit() as visit:

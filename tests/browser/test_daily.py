@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
@@ -32,31 +33,64 @@ def serve(user_id, service_date):
 HOSTILE = "<img src=x onerror=alert(1)>"
 MISSED = ("bob", HOSTILE)
 SERVED = ("ann", "cid", "dan")
-NOW = datetime.now(UTC)
-SOON = NOW + timedelta(minutes=45)
-"""A due time whose window is open."""
-TODAY, YESTERDAY = SOON.date(), NOW.date() - DAY
+
+
+class Days(NamedTuple):
+    """The days around the moment at which these tests begin, whenever that is."""
+
+    now: datetime
+
+    @property
+    def soon(self) -> datetime:
+        """A cutoff whose window is open."""
+        return self.now + timedelta(minutes=45)
+
+    @property
+    def due(self) -> str:
+        """Its due time."""
+        return f"{self.soon:%H:%M}"
+
+    @property
+    def far(self) -> tuple[str, str]:
+        """Two due times whose windows are not open."""
+        return f"{self.now + timedelta(hours=11):%H:%M}", f"{self.now + timedelta(hours=13):%H:%M}"
+
+    @property
+    def today(self) -> date:
+        """Its service date."""
+        return self.soon.date()
+
+    @property
+    def yesterday(self) -> date:
+        """A day that is over."""
+        return self.now.date() - DAY
 
 
 @pytest.fixture(scope="module")
-def program(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def days() -> Days:
+    return Days(datetime.now(UTC))
+
+
+@pytest.fixture(scope="module")
+def program(browser: Browser, tmp_path_factory: pytest.TempPathFactory, days: Days) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
     (folder / "work.py").write_text(JOB)
     with ThreadPoolExecutor(1) as thread:  # The browser has a loop of its own in this one.
-        thread.submit(asyncio.run, a_past(folder / "cadenza.db")).result()
+        thread.submit(asyncio.run, a_past(folder / "cadenza.db", days)).result()
     target = '{"kind": "callable", "function": "work:serve"}'
     with site(folder, browser, CADENZA_DAILY_TARGET=target, CADENZA_TICK_MS="500") as running:
         yield running
 
 
-async def a_past(path: Path) -> None:
+async def a_past(path: Path, days: Days) -> None:
     """Two days with verdicts; nobody of then is served any more."""
+    now, yesterday = days.now, days.yesterday
     await migrate(f"sqlite:///{path}")
     store = SqliteStore(SqliteFile(path, synchronous="OFF"), TimeOrderedIds())
-    before = datetime.combine(YESTERDAY - DAY, time(), UTC)
+    before = datetime.combine(yesterday - DAY, time(), UTC)
     wanted = [enrollment("default", user, time(12)) for user in (*SERVED, *MISSED)]
     await store.enroll(wanted, partial(enroll, now=before))
-    for day in (YESTERDAY - DAY, YESTERDAY):
+    for day in (yesterday - DAY, yesterday):
         noon = datetime.combine(day, time(12), UTC)
         well = partial(succeeded, day=day, returned_at=noon - timedelta(minutes=5))
         await store.settle_days([one.key for one in wanted[:3]], well)
@@ -69,12 +103,12 @@ async def a_past(path: Path) -> None:
         await store.remove_daily_user(one.key)
     for tenant_id in ("default", "south"):
         facts = {"tenant_id": tenant_id, "endpoint_id": tenant_id, "run_id": "r", "failures": 3}
-        alert = of_failures(facts | {"error": HOSTILE}, NOW, most=3)
+        alert = of_failures(facts | {"error": HOSTILE}, now, most=3)
         assert alert is not None
         await store.raise_alert(alert)
     missed = Measured(Slo.CUTOFF_MISS_RATE, Judgement.BAD, 0.4, 0.05, 100)
-    state = SloState(measured=missed, breached_since=NOW - timedelta(minutes=9))
-    await store.put_slos([SloStanding("a-process", "daily", NOW, 15, state)])
+    state = SloState(measured=missed, breached_since=now - timedelta(minutes=9))
+    await store.put_slos([SloStanding("a-process", "daily", now, 15, state)])
     await store.close()
 
 
@@ -84,7 +118,7 @@ def visit(program: Site) -> Iterator[Visit]:
         yield visit
 
 
-def the_day(visit: Visit, day: date = TODAY) -> Page:
+def the_day(visit: Visit, day: date) -> Page:
     return visit.go(f"/daily?date={day}")
 
 
@@ -93,10 +127,10 @@ def card(page: Page, title: str) -> Locator:
 
 
 def figure(page: Page, name: str) -> Locator:
-    return page.locator(".day-figures > div").filter(has=page.get_by_text(name, exact=True)).locator("dd")
+    return page.locator(".figures > div").filter(has=page.get_by_text(name, exact=True)).locator("dd")
 
 
-def add(page: Page, user: str, due: str = f"{SOON:%H:%M}") -> None:
+def add(page: Page, user: str, due: str) -> None:
     card(page, "Users").get_by_role("button", name="Add user").click()
     dialog = page.get_by_role("dialog", name="Add user")
     dialog.get_by_label("User").fill(user)
@@ -105,28 +139,28 @@ def add(page: Page, user: str, due: str = f"{SOON:%H:%M}") -> None:
     expect(dialog).to_be_hidden()
 
 
-def test_windows_fill_while_somebody_looks(visit: Visit) -> None:
-    page = the_day(visit)
+def test_windows_fill_while_somebody_looks(visit: Visit, days: Days) -> None:
+    page = the_day(visit, days.today)
     expect(page.get_by_role("heading", name="Nobody is due on")).to_be_visible()
     for user in ("eve", "fay", "hopeless"):
-        add(page, user)
+        add(page, user, days.due)
     opened = card(page, "Open now")
     expect(opened).to_contain_text("2 of 3 served", timeout=A_WHILE_MS)
     expect(opened).to_contain_text(re.compile("cutoff in [0-9]+ m"))
     expect(figure(page, "Served")).to_have_text("2")
     expect(figure(page, "Waiting")).to_have_text("1")
-    row = card(page, "Due times").get_by_role("row").filter(has_text=f"{SOON:%H:%M}")
+    row = card(page, "Due times").get_by_role("row").filter(has_text=days.due)
     expect(row).to_contain_text(re.compile("open, cutoff in .*21"))
     expect(
-        page.get_by_role("img", name="Verdicts by due time: 2 served, 0 missed, over 1 due times")
+        page.get_by_role("img", name="Verdicts by due time: 2 served, 0 missed, over 1 due time")
     ).to_be_visible()
     visit.keep_screenshot("daily-filling")
 
 
-def test_a_past_day_tells_who_was_missed_and_why(visit: Visit) -> None:
-    page = the_day(visit)
-    card(page, "History").get_by_role("link", name=str(YESTERDAY)).click()
-    expect(page).to_have_url(re.compile(f"date={YESTERDAY}"))
+def test_a_past_day_tells_who_was_missed_and_why(visit: Visit, days: Days) -> None:
+    page = the_day(visit, days.today)
+    card(page, "History").get_by_role("link", name=str(days.yesterday)).click()
+    expect(page).to_have_url(re.compile(f"date={days.yesterday}"))
     expect(figure(page, "Served")).to_have_text("3")
     expect(figure(page, "Missed")).to_have_text("2")
     missed = card(page, "Missed")
@@ -142,8 +176,8 @@ def test_a_past_day_tells_who_was_missed_and_why(visit: Visit) -> None:
 def test_a_breach_and_the_alerts_of_ones_own_are_on_the_overview(visit: Visit) -> None:
     page = visit.go("/")
     levels = card(page, "Service levels")
-    broken = levels.get_by_role("listitem").filter(has_text="Days done in time")
-    expect(broken).to_contain_text(re.compile("breached.*since .* ago, 40.0 % of 5.0 %"))
+    broken = levels.get_by_role("listitem").filter(has_text="Daily jobs in time")
+    expect(broken).to_contain_text(re.compile("breached.*since .* ago, 40.0 %, at most 5.0 %"))
     alerts = card(page, "Alerts")
     expect(alerts.get_by_role("listitem")).to_have_count(1)
     expect(alerts).to_contain_text(f"Endpoint default has failed 3 times in a row: {HOSTILE}")
@@ -152,39 +186,39 @@ def test_a_breach_and_the_alerts_of_ones_own_are_on_the_overview(visit: Visit) -
     assert visit.axe() == []
 
 
-def test_history_tells_each_day(visit: Visit) -> None:
-    page = the_day(visit)
+def test_history_tells_each_day(visit: Visit, days: Days) -> None:
+    page = the_day(visit, days.today)
     history = card(page, "History")
-    for day in (YESTERDAY, YESTERDAY - DAY):
+    for day in (days.yesterday, days.yesterday - DAY):
         row = history.get_by_role("listitem").filter(has_text=str(day))
         expect(row.get_by_role("img", name=re.compile("^3 served, 2 missed"))).to_be_visible()
         expect(row).to_contain_text("60.0 %")
 
 
-def test_a_user_is_added_found_moved_and_let_go(visit: Visit) -> None:
-    page = the_day(visit)
-    users = card(page, "Users")
-    add(page, "gus", "03:15")
-    expect(users.get_by_role("listitem").filter(has_text="gus")).to_contain_text("03:15")
+def test_a_user_is_added_found_moved_and_let_go(visit: Visit, days: Days) -> None:
+    page = the_day(visit, days.today)
+    users, (before, after) = card(page, "Users"), days.far
+    add(page, "gus", before)
+    expect(users.get_by_role("listitem").filter(has_text="gus")).to_contain_text(before)
     users.get_by_role("searchbox").fill("gus")
     users.get_by_role("button", name="Find").click()
     found = page.get_by_role("dialog", name="gus")
-    expect(found).to_contain_text("Due at 03:15 UTC")
+    expect(found).to_contain_text(f"Due at {before} UTC")
     expect(found).to_contain_text("No day has a verdict yet.")
     found.get_by_role("button", name="Change due time").click()
     moved = page.get_by_role("dialog", name="Due time of gus")
-    moved.get_by_label("Due time").fill("04:45")
+    moved.get_by_label("Due time").fill(after)
     moved.get_by_role("button", name="Change it").click()
-    expect(users.get_by_role("listitem").filter(has_text="gus")).to_contain_text("04:45")
+    expect(users.get_by_role("listitem").filter(has_text="gus")).to_contain_text(after)
     users.get_by_role("button", name="gus").click()
     found.get_by_role("button", name="Serve no more").click()
     found.get_by_role("button", name="Yes, serve no more").click()
     expect(users.get_by_role("listitem").filter(has_text="gus")).to_have_count(0)
 
 
-def test_what_is_wrong_with_a_user_stands_at_its_field(program: Site) -> None:
+def test_what_is_wrong_with_a_user_stands_at_its_field(program: Site, days: Days) -> None:
     with program.visit(complaints=True) as visit:
-        page = the_day(visit)
+        page = the_day(visit, days.today)
         card(page, "Users").get_by_role("button", name="Add user").click()
         dialog = page.get_by_role("dialog", name="Add user")
         dialog.get_by_label("User").fill("hal")
@@ -199,10 +233,10 @@ def test_what_is_wrong_with_a_user_stands_at_its_field(program: Site) -> None:
 @pytest.mark.parametrize(
     ("viewport", "dark"), [(WIDE, True), (PHONE, False)], ids=["wide and dark", "phone and light"]
 )
-def test_the_page_is_accessible(program: Site, viewport: ViewportSize, *, dark: bool) -> None:
-    program.ask("PUT /v1/daily/users/hopeless", {"due_time": f"{SOON:%H:%M}"})
+def test_the_page_is_accessible(program: Site, days: Days, viewport: ViewportSize, *, dark: bool) -> None:
+    program.ask("PUT /v1/daily/users/hopeless", {"due_time": days.due})
     with program.visit(viewport=viewport, dark=dark) as visit:
-        for name, day in (("daily", TODAY), ("daily-past", YESTERDAY)):
+        for name, day in (("daily", days.today), ("daily-past", days.yesterday)):
             page = the_day(visit, day)
             expect(page.locator(".chart canvas").or_(page.locator(".misses tbody")).first).to_be_visible()
             visit.keep_screenshot(f"{name}-{viewport['width']}-{'dark' if dark else 'light'}")

@@ -129,8 +129,8 @@ def test_what_the_shadow_would_have_won_is_told(visit: Visit) -> None:
     page = visit.go("/planners")
     won = card(page, "What learning wins")
     expect(won).to_contain_text(
-        "In the shadow: 10 changes would have been seen after 20 s on average with 90 % of the runs;"
-        " without learning they were seen after 30 s."
+        "In the shadow, 10 changes would be seen after 20 s on average instead of 30 s,"
+        " with 90 % of the runs."
     )
     expect(won.get_by_role("row").filter(has_text="stock")).to_contain_text("90 %")
 

@@ -89,3 +89,17 @@ def test_it_is_accessible_in_both_themes_and_widths(program: Site, *, dark: bool
         visit.keep_screenshot(f"simulator-{look}", whole=True)
         assert visit.axe() == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
+
+
+@pytest.mark.parametrize(
+    ("path", "way_out"),
+    [("/simulator?scenario=none", "Go to the flash sale"), ("/daily?date=never", "Go to today")],
+    ids=["scenario", "day"],
+)
+def test_an_address_that_names_nothing_says_so_and_leads_out(program: Site, path: str, way_out: str) -> None:
+    with program.visit(complaints=True) as visit:
+        page = visit.go(path)
+        expect(page.get_by_role("alert")).to_be_visible()
+        page.get_by_role("link", name=way_out).click()
+        expect(page.locator("main .card").first).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)

@@ -35,14 +35,14 @@ def test_a_file_of_both_kinds_is_taken_and_can_be_taken_again(here: Desk, tmp_pa
     [
         ("ada", "it has 1 columns"),
         ("ada,07:30,x", "it has 3 columns"),
-        ("ada,24:00", "due_time must be HH:MM"),
+        ("ada,24:00", "due_time must be HH:MM in UTC, such as 07:30"),
         ("a b,07:30", "user_id must be"),
         (",07:30", "user_id must be"),
         ('{"user_id": "ada"}', "it must be"),
         ('{"user_id": "ada", "due_time": 7}', "due_time must be HH:MM"),
         ('{"user_id"', "it is not JSON"),
         ('"ada,07:30', "it is not CSV"),
-        ("x" * 5_000, "it is longer"),
+        pytest.param("x" * 5_000, "it is longer", id="a very long line"),
         ("\udcff,07:30", "it is not UTF-8"),
     ],
 )
@@ -74,7 +74,9 @@ def test_a_user_and_a_day_are_shown(here: Desk) -> None:
     assert "07:30 UTC" in here.ok("daily", "show", "ada")
     assert "0 success, 0 cutoff_reached" in here.ok("daily", "days", "2030-01-31")
     assert here.json("daily", "show", "ada")["days"] == {"items": [], "next_cursor": None, "gaps": []}
-    assert here.refused("daily", "put", "ada", "--due", "7h")[0] == 2
+    code, err = here.refused("daily", "put", "ada", "--due", "7h")
+    assert code == 2
+    assert "HH:MM in UTC, such as 07:30" in err
     here.ok("daily", "delete", "ada", "--with-days")
     assert here.refused("daily", "show", "ada")[0] == 3
 

@@ -1,13 +1,13 @@
-"""The program in a process of its own."""
+"""The program as a whole: in a process of its own, where that makes a difference."""
 
 import json
 import os
 import pty
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.cli.offices import Desk
 from tests.cli.program import cadenza, command, env
 
 from cadenza.roots.command_line import main
@@ -48,41 +48,54 @@ def on_a_terminal(*arguments: str, **environment: str) -> str:
     return b"".join(chunks).decode()
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_every_command_has_help_with_an_example(words: tuple[str, ...]) -> None:
-    done = cadenza(*words, "--help")
-    assert done.returncode == 0
-    assert f"Usage: cadenza {' '.join(words)}".rstrip() in done.stdout
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What it says in this process, which is quicker, and has nothing to complain about."""
+    assert main(words) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+def test_the_program_has_help_with_an_example() -> None:
+    done = cadenza("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Usage: cadenza" in done.stdout
     assert "Example: cadenza " in done.stdout
-    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = said(capsys, *words, "--help")
+    assert f"Usage: cadenza {' '.join(words)}".rstrip() in told
+    assert "Example: cadenza " in told
 
 
 @pytest.mark.parametrize("words", [(), ("sim",)], ids=" ".join)
-def test_without_a_command_there_is_help(words: tuple[str, ...]) -> None:
-    done = cadenza(*words)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Usage: cadenza" in done.stdout
+def test_without_a_command_there_is_help(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Usage: cadenza" in said(capsys, *words)
 
 
 def test_the_flash_sale_as_published_in_json() -> None:
     done = cadenza("sim", "flash-sale", "--as-published", "--json")
-    said = json.loads(done.stdout)
+    report = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
-    assert said["mode"] == "as-published"
-    assert said["total_runs"] == 467
-    assert said["runs"]["traffic_monitor"] == 201
-    assert said["runs"]["emergency_oncall_page"] == 0
-    assert said["sources"] == {"baseline-interval": 224, "ai-interval": 189, "clamped-min": 54}
+    assert report["mode"] == "as-published"
+    assert report["total_runs"] == 467
+    assert report["runs"]["traffic_monitor"] == 201
+    assert report["runs"]["emergency_oncall_page"] == 0
+    assert report["sources"] == {"baseline-interval": 224, "ai-interval": 189, "clamped-min": 54}
 
 
-def test_the_flash_sale_in_json_in_any_step() -> None:
-    said = [
-        json.loads(cadenza("sim", "flash-sale", "--json", *step).stdout)
+def test_the_flash_sale_in_json_in_any_step(capsys: pytest.CaptureFixture[str]) -> None:
+    reports = [
+        json.loads(said(capsys, "sim", "flash-sale", "--json", *step))
         for step in ((), ("--step-seconds", "1"), ("--step-seconds=10",))
     ]
-    assert {one["total_runs"] for one in said} == {134}
-    assert said[0]["order"] == said[1]["order"] == said[2]["order"]
-    assert said[0]["parity"]["equal"] is True
+    assert {one["total_runs"] for one in reports} == {134}
+    assert reports[0]["order"] == reports[1]["order"] == reports[2]["order"]
+    assert reports[0]["parity"]["equal"] is True
 
 
 def test_the_tables_hold_everything_in_a_pipe_and_nothing_is_cut_or_coloured() -> None:
@@ -107,11 +120,10 @@ def test_the_tables_hold_everything_in_a_pipe_and_nothing_is_cut_or_coloured() -
 
 
 @pytest.mark.parametrize("mode", [(), ("--as-published",)], ids=["corrected", "as-published"])
-def test_the_busy_host_in_tables(mode: tuple[str, ...]) -> None:
-    done = cadenza("sim", "system-resources", *mode)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_the_busy_host_in_tables(mode: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    told = said(capsys, "sim", "system-resources", *mode)
     for word in ("nextRunAt", "discordPaused", "cpu_check#hostA", "as published: 105 runs"):
-        assert word in done.stdout
+        assert word in told
 
 
 def test_a_terminal_gets_colour_and_a_wish_for_none_is_heard() -> None:
@@ -166,19 +178,47 @@ def test_the_first_line_can_be_all_that_is_read() -> None:
         assert process.wait() == 0
 
 
-def test_help_loads_nothing_that_only_a_simulation_needs() -> None:
+HEAVY_FOR_HELP = {"asyncio", "cadenza.sim", "cadenza.engine", "cadenza.operations", "cronsim", "pydantic"}
+HEAVY_FOR_COMMANDS = {
+    *("aiohttp", "alembic", "asyncpg", "cel", "dateparser", "mcp", "opentelemetry", "prometheus_client"),
+    *("pydantic_ai", "sqlalchemy", "starlette", "structlog", "uvicorn", "uvloop", "websockets", "yaml"),
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "heavy"),
+    [(("--help",), HEAVY_FOR_HELP), (("jobs", "list", "--json"), HEAVY_FOR_COMMANDS)],
+    ids=["help", "jobs list"],
+)
+def test_a_command_loads_nothing_that_only_others_need(
+    words: tuple[str, ...], heavy: set[str], here: Desk
+) -> None:
+    here.ok("migrate")
     program = (
-        "import sys\nfrom cadenza.roots.command_line import main\nassert main(['--help']) == 0\n"
-        "heavy = {'asyncio', 'cadenza.sim', 'cadenza.engine', 'cadenza.operations', 'cronsim', 'pydantic'}\n"
-        "print(heavy & sys.modules.keys())"
+        "import sys\nfrom cadenza.roots.command_line import main\n"
+        f"assert main({list(words)}) == 0\nprint({heavy} & sys.modules.keys())"
     )
+    folder = here.office.folder
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, env=env()
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=env(), cwd=folder
     )
     assert done.stdout.splitlines()[-1] == "set()"
 
 
-def test_the_examples_of_the_help_run(tmp_path: Path) -> None:
+def test_the_examples_of_the_help_run(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (("sim",), ("sim", "flash-sale"), ("sim", "system-resources")):
-        example = cadenza(*words, "--help").stdout.split("Example: cadenza ")[1].split()
-        assert cadenza(*example).returncode == 0
+        example = said(capsys, *words, "--help").split("Example: cadenza ")[1].split()
+        assert said(capsys, *example)
+
+
+def test_an_interruption_while_it_loads_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Impatient:
+        """Somebody who presses Ctrl-C before the commands are loaded."""
+
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "cadenza.surfaces.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "cadenza.surfaces.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Impatient(), *sys.meta_path])
+    assert main(["up"]) == 130

@@ -78,3 +78,10 @@ def test_wrong_use_costs_a_sentence_and_exits_with_2(there: Desk, used: Office, 
 )
 def test_what_is_not_there_exits_with_3(there: Desk, words: str) -> None:
     assert there.refused(*words.split())[0] == 3
+
+
+def test_what_is_far_too_long_is_not_repeated_whole(there: Desk) -> None:
+    code, sentence = there.refused("jobs", "list", f"--limit={'9x' * 50_000}")
+    assert code == 2
+    assert "9x9x" in sentence
+    assert len(sentence) < 11_000

@@ -14,11 +14,10 @@ from cadenza.surfaces.cli.exits import Exit
 SERVING = [["up"], ["worker"]]
 AS_NOBODY = """
 import encodings.idna, os, pkgutil, sys
-import cadenza
-for module in pkgutil.walk_packages(cadenza.__path__, "cadenza."):
-    if not module.name.endswith("__main__") and ".migrations." not in module.name + ".":
-        __import__(module.name)
-import cadenza.adapters.sql.migrations.script
+import cadenza.adapters.sql.migrations.script, cadenza.roots.up, cadenza.roots.upkeep, cadenza.surfaces.cli
+from cadenza.adapters.sql.sqlite import backup, restoring, secrets, store
+for module in pkgutil.iter_modules(cadenza.surfaces.cli.__path__, "cadenza.surfaces.cli."):
+    __import__(module.name)
 from cadenza.roots.command_line import main
 if os.geteuid() == 0:
     os.chroot(".")

@@ -54,14 +54,15 @@ def test_progress_is_shown_on_a_terminal_beside_the_answer(
         env=env(TERM="xterm"),
     ) as process:
         os.close(terminal)
+        # First what is seen: a terminal that nobody reads is soon full, and then the program waits.
+        seen = b""
+        try:
+            while chunk := os.read(shown, 65_536):
+                seen += chunk
+        except OSError:  # Linux reports the end of a terminal as an error.
+            pass
+        os.close(shown)
         answer, _ = process.communicate(timeout=60)
-    seen = b""
-    try:
-        while chunk := os.read(shown, 65_536):
-            seen += chunk
-    except OSError:  # Linux reports the end of a terminal as an error.
-        pass
-    os.close(shown)
     assert process.returncode == 0
     assert title in seen.decode()
     assert json.loads(answer)

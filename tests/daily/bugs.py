@@ -89,8 +89,8 @@ def retries_wait_by_the_clock_on_the_wall(patch: Patch) -> None:
     def wanted(self: DailyPlanner, in_window: list[Owed], _: float) -> list[Owed]:
         return judged(self, in_window, self._watch.read().now.timestamp() * 1_000)
 
-    async def enqueue(self: DailyPlanner, wanted: list[Owed], _: float) -> None:
-        await enqueued(self, wanted, self._watch.read().now.timestamp() * 1_000)
+    async def enqueue(self: DailyPlanner, wanted: list[Owed], _: float) -> int:
+        return await enqueued(self, wanted, self._watch.read().now.timestamp() * 1_000)
 
     judged, enqueued = DailyPlanner._wanted, DailyPlanner._enqueue
     patch.setattr(DailyPlanner, "_wanted", wanted)
@@ -181,21 +181,22 @@ def only_ticks_look_at_the_clock(patch: Patch) -> None:
 
 
 def a_tick_waits_for_its_jobs(patch: Patch) -> None:
-    async def enqueue(self: DailyPlanner, wanted: list[Owed], steady_ms: float) -> None:
-        await rightly(self, wanted, steady_ms)
+    async def enqueue(self: DailyPlanner, wanted: list[Owed], steady_ms: float) -> int:
+        enqueued = await rightly(self, wanted, steady_ms)
         while any(owed.key in self._queue._held for owed in wanted):  # noqa: ASYNC110
             await asyncio.sleep(0)
+        return enqueued
 
     rightly = DailyPlanner._enqueue
     patch.setattr(DailyPlanner, "_enqueue", enqueue)
 
 
 def a_claim_is_written_down(patch: Patch) -> None:
-    async def enqueue(self: DailyPlanner, wanted: list[Owed], steady_ms: float) -> None:
-        await rightly(self, wanted, steady_ms)
+    async def enqueue(self: DailyPlanner, wanted: list[Owed], steady_ms: float) -> int:
         now = self._watch.read().now
         claimed = [owed.key for owed in wanted]
         await self._store.settle_days(claimed, lambda user: Ruling(replace(user, last_run_at=now), ()))
+        return await rightly(self, wanted, steady_ms)
 
     rightly = DailyPlanner._enqueue
     patch.setattr(DailyPlanner, "_enqueue", enqueue)

@@ -6,7 +6,8 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -16,14 +17,18 @@ from random import Random
 from typing import Any, NamedTuple
 
 from cadenza.adapters.sql.postgres.daily import PostgresDaily
+from cadenza.adapters.sql.postgres.shards import PostgresLanes
 from cadenza.adapters.sql.sqlite.daily import SqliteDaily
 from cadenza.domain.daily import DONE, ErrorClass, JobResult
+from cadenza.engine.daily_queue import DailyQueue
+from cadenza.ports.daily import Owed
 from cadenza.roots.daily import serve
 from cadenza.roots.daily_service import Times
 from cadenza.roots.settings import Settings
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.daily.lives"])
+STORES = ("cadenza.adapters.sql.postgres.store", "cadenza.adapters.sql.sqlite.store")
+PROCESSES.set_forkserver_preload(["tests.daily.lives", *STORES])
 Process = multiprocessing.context.ForkServerProcess
 PATIENCE_S = 120
 NO_LUCK = JobResult("no luck", ErrorClass.REQ)
@@ -59,16 +64,17 @@ class Death(NamedTuple):
     """Where a process dies: just before or after so many calls."""
 
     at: str
-    """`job`, `owed_days` or `settle_days`."""
+    """`job`, `owed_days` or `settle_days`; `take` lanes, if any was free, or `give` them away."""
     call: int
     after: bool = False
 
 
 class Note(NamedTuple):
-    """What a process did: `begin`, `ok` or `failed`; when, by the machine's steady clock and the set one."""
+    """What a process did; when, by the machine's steady clock and the set one."""
 
     pid: int
     what: str
+    """A user is `taken` from the queue, at the moment that decides it; `begin`, `ok`, `failed`; it `dies`."""
     user_id: str
     service_date: str
     steady: float
@@ -90,31 +96,76 @@ class Life(NamedTuple):
     def notes(self) -> Path:
         return self.folder / "notes"
 
+    @property
+    def haste(self) -> Path:
+        """While there is such a file, jobs take no time."""
+        return self.folder / "haste"
+
+
+class Notes:
+    """What a process writes down of itself, a line at a time, so that its death cuts none but the last."""
+
+    def __init__(self, life: Life) -> None:
+        self._clock = life.clock
+        self._out = os.open(life.notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def write(
+        self, what: str, user_id: str = "", day: date | None = None, at: datetime | None = None
+    ) -> None:
+        moment = (at or self._clock.now()).isoformat()
+        note = Note(os.getpid(), what, user_id, "" if day is None else str(day), time.monotonic(), moment)
+        os.write(self._out, f"{json.dumps(note)}\n".encode())
+
 
 class NotedJobs:
     """Users whose ids begin with `never` have no luck, those with `flaky` half of the time."""
 
-    def __init__(self, life: Life, dying: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, life: Life, notes: Notes, reached: "Reached") -> None:
         self._life = life
-        self._dying = dying
-        self._out = os.open(life.notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._notes = notes
+        self._reached = reached
         self._chance = Random(os.getpid())
 
     async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:
         assert tenant_id == "default"
-        self._note("begin", user_id, service_date)
-        await self._dying("job")
-        await asyncio.sleep(self._chance.uniform(0, 2 * self._life.job_s))
+        self._notes.write("begin", user_id, service_date)
+        await self._reached("job")
+        await asyncio.sleep(0 if self._life.haste.exists() else self._chance.uniform(0, 2 * self._life.job_s))
         lucky = not user_id.startswith("never") and (
             not user_id.startswith("flaky") or self._chance.random() < 0.5
         )
-        self._note("ok" if lucky else "failed", user_id, service_date)
+        self._notes.write("ok" if lucky else "failed", user_id, service_date)
         return DONE if lucky else NO_LUCK
 
-    def _note(self, what: str, user_id: str, service_date: date) -> None:
-        moment = self._life.clock.now().isoformat()
-        note = Note(os.getpid(), what, user_id, service_date.isoformat(), time.monotonic(), moment)
-        os.write(self._out, f"{json.dumps(note)}\n".encode())
+
+class Reached:
+    """Called at every place where a process may die; it dies there if it shall."""
+
+    def __init__(self, death: Death | None, notes: Notes) -> None:
+        self._death = death
+        self._notes = notes
+        self._calls: Counter[tuple[str, bool]] = Counter()
+
+    async def __call__(self, at: str, *, after: bool = False) -> None:
+        self._calls[at, after] += 1
+        if self._death == (at, self._calls[at, after], after):
+            self._notes.write("dies")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(
+        self, owner: type, method: str, at: str, *, counts: Callable[[Any], bool] = lambda _: True
+    ) -> None:
+        """Make a method such a place, both before and after it."""
+        original = getattr(owner, method)
+
+        async def call(*given: Any, **named: Any) -> Any:
+            await self(at)
+            answer = await original(*given, **named)
+            if counts(answer):
+                await self(at, after=True)
+            return answer
+
+        setattr(owner, method, call)
 
 
 def live(life: Life) -> None:
@@ -128,32 +179,29 @@ def live(life: Life) -> None:
         log_level="warning",
         grace_ms=2_000,
     )
-    reached = _mortal(life.death)
-    asyncio.run(serve(settings, times=Times(life.clock, life.clock), jobs=NotedJobs(life, reached)))
-
-
-def _mortal(death: Death | None) -> Callable[[str], Awaitable[None]]:
-    """What is called at every place where a process may die; the stores' calls are such places, too."""
-    calls: dict[tuple[str, bool], int] = {}
-
-    async def reached(at: str, *, after: bool = False) -> None:
-        calls[at, after] = calls.get((at, after), 0) + 1
-        if death is not None and (at, calls[at, after], after) == death:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def watched(name: str, method: Any) -> Any:
-        async def call(*given: Any, **named: Any) -> Any:
-            await reached(name)
-            answer = await method(*given, **named)
-            await reached(name, after=True)
-            return answer
-
-        return call
-
+    notes = Notes(life)
+    reached = Reached(life.death, notes)
     for store in (SqliteDaily, PostgresDaily):
-        for name in ("owed_days", "settle_days"):
-            setattr(store, name, watched(name, getattr(store, name)))
-    return reached
+        reached.watch(store, "owed_days", "owed_days")
+        reached.watch(store, "settle_days", "settle_days")
+    quickly = {"again_s": 0.2}
+    (PostgresLanes.__init__.__kwdefaults__ or {}).update(quickly)
+    reached.watch(PostgresLanes, "_take", "take", counts=bool)
+    reached.watch(PostgresLanes, "_give", "give")
+    _note_what_is_taken(notes)
+    asyncio.run(serve(settings, times=Times(life.clock, life.clock), jobs=NotedJobs(life, notes, reached)))
+
+
+def _note_what_is_taken(notes: Notes) -> None:
+    take = DailyQueue.take
+
+    def noted(queue: DailyQueue, now: datetime) -> Owed | None:
+        owed = take(queue, now)
+        if owed is not None:
+            notes.write("taken", owed.user_id, owed.service_date, now)
+        return owed
+
+    DailyQueue.take = noted  # type: ignore[assignment, method-assign]
 
 
 @contextmanager
@@ -184,4 +232,4 @@ def until(true: Callable[[], bool], *processes: Process) -> None:
     while not true():
         assert time.monotonic() < limit, "it took too long"
         assert all(process.is_alive() for process in processes), "a process has ended"
-        time.sleep(0.02)
+        time.sleep(0.1)

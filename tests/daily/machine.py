@@ -61,8 +61,16 @@ class DailyMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.loop.run_until_complete(self.world.crash())
+        self.loop.run_until_complete(self._ended())
         asyncio.set_event_loop(None)
         self.loop.close()
+
+    async def _ended(self) -> None:
+        """What a bug has left behind must not be collected in the middle of something else."""
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     @property
     def now(self) -> datetime:

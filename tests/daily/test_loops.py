@@ -1,18 +1,17 @@
 """The parts together, as they run: ticks on the minute, batches, restarts, lanes, an SQLite file."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
-from tests.daily.world import ALL, AwayStore, AWorld, World, until
+from tests.daily.world import ALL, FAILED, AwayStore, AWorld, World, until
 
-from cadenza.adapters.clock import FastClock, SystemStopwatch
-from cadenza.adapters.quiet import NoLog
+from cadenza.adapters.clock import SystemStopwatch
 from cadenza.adapters.sql.migrate import migrate
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
@@ -20,32 +19,10 @@ from cadenza.domain.daily import DONE, JobResult, Ruling, enrollment
 from cadenza.domain.daily_rules import enroll
 from cadenza.domain.daily_shards import lanes, shard_of, shards_of_lane
 from cadenza.domain.people import UserKey
-from cadenza.engine.daily import DailyRunner, DailySettings
 from cadenza.ports.daily import Rule
-from cadenza.testing import FakeIds, FakeTelemetry
+from cadenza.testing import FakeIds
 
 MIDNIGHT = datetime(2026, 3, 10, tzinfo=UTC)
-SPEED = 3_600.0
-
-
-class FastStopwatch:
-    """As fast as the clock beside it."""
-
-    def elapsed_ms(self) -> float:
-        return monotonic() * 1_000 * SPEED
-
-
-class Flaky:
-    """Every user's first attempt fails; `never` has no luck at all."""
-
-    def __init__(self) -> None:
-        self.tried: dict[str, int] = {}
-
-    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:
-        self.tried[user_id] = self.tried.get(user_id, 0) + 1
-        if user_id == "never" or self.tried[user_id] == 1:
-            raise ConnectionError(f"{tenant_id} {service_date}")
-        return DONE
 
 
 @asynccontextmanager
@@ -59,27 +36,28 @@ async def running(*parts: Any) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_an_hour_in_a_second_on_an_sqlite_file_across_midnight(tmp_path: Path) -> None:
+async def test_an_hour_on_an_sqlite_file_across_midnight(a_world: AWorld, tmp_path: Path) -> None:
     await migrate(f"sqlite:///{tmp_path / 'cadenza.db'}")
     store = SqliteStore(SqliteFile(tmp_path / "cadenza.db"), FakeIds())
-    clock = FastClock(SPEED, MIDNIGHT - timedelta(minutes=90))
-    runner = DailyRunner(
-        store=store,
-        jobs=Flaky(),
-        clock=clock,
-        stopwatch=FastStopwatch(),
-        telemetry=FakeTelemetry(),
-        log=NoLog(),
-        settings=DailySettings(max_concurrency=3),
-    )
+    world = a_world(MIDNIGHT - timedelta(minutes=90), store=store, max_concurrency=3)
+    tried = Counter[str]()
+
+    def answer(user_id: str, _: date) -> JobResult:
+        """Every user's first attempt fails; `never` has no luck at all."""
+        tried[user_id] += 1
+        return FAILED if user_id == "never" or tried[user_id] == 1 else DONE
+
+    world.jobs.answer = answer
     names = [f"user-{number}" for number in range(20)] + ["never"]
-    wanted = [enrollment("default", name, time(0, 20)) for name in names]
-    await store.enroll(wanted, partial(enroll, now=clock.now()))
+    for name in names:
+        await world.enroll(name, time(0, 20))
+    runner = world.runner
     async with running(runner.plan, runner.execute, runner.finalize):
-        await until(lambda: clock.now() >= MIDNIGHT + timedelta(minutes=40))
+        await until(lambda: world.clocks.now() >= MIDNIGHT + timedelta(minutes=40))
     await runner.close()
     verdicts = {one.user_id: one.status.value for one in await store.verdicts_on("default", MIDNIGHT.date())}
     assert verdicts == {name: "cutoff_reached" if name == "never" else "success" for name in names}
+    assert (tried["never"], tried["user-0"]) == (6, 2)
     await store.close()
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 from tests.agents.parlour import ADA, HELPER, MONDAY, TENANT, Parlour
@@ -119,6 +120,31 @@ async def test_a_function_in_a_thread_is_waited_for_also_when_it_is_cancelled() 
     assert not running.done()
     go_on.set()
     assert await running == DONE
+
+
+async def test_a_function_that_never_ends_is_waited_for_no_more_when_the_program_ends() -> None:
+    go_on = threading.Event()
+    jobs = CallableJobs(lambda *_: go_on.wait(60))
+    running = asyncio.create_task(jobs.run("ann", DAY, tenant_id="default"))
+    await asyncio.sleep(0)
+    running.cancel()
+    jobs.close()
+    assert "had not ended" in str((await running).error)
+    go_on.set()
+
+
+async def test_a_plain_function_around_an_async_one_is_awaited() -> None:
+    served: list[str] = []
+
+    async def serve(user_id: str, _: date) -> None:
+        await asyncio.sleep(0)
+        served.append(user_id)
+
+    def around(user_id: str, day: date) -> Any:
+        return serve(user_id, day)
+
+    assert await CallableJobs(around).run("ann", DAY, tenant_id="default") == DONE
+    assert served == ["ann"]
 
 
 def prompting(parlour: Parlour) -> PromptJobs:

@@ -8,10 +8,11 @@ import pytest
 from tests.daily.world import until
 from tests.postgres import Databases, databases, newest_databases
 
+from cadenza.adapters import chairs
 from cadenza.adapters.chairs import FileChair
 from cadenza.adapters.lanes import ChairLanes
 from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.shards import PostgresLanes
+from cadenza.adapters.sql.postgres.shards import SEEN, THE_LANES, PostgresLanes
 from cadenza.ports.lanes import Lanes
 from cadenza.testing import FakeLog
 
@@ -20,20 +21,28 @@ __all__ = ["databases", "newest_databases"]
 MOST = 8
 ALL = set(range(MOST))
 AWAY = "the lanes of daily users are out of reach"
+OTHERS = "other processes serve daily users with another CADENZA_MAX_CONCURRENCY; this one waits"
 
 
 class Server:
-    """Serves what it is told, and remembers it."""
+    """Serves what it is told, and remembers it, and what of it another served at the same moment."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: list["Server"]) -> None:
         self.held: set[int] = set()
         self.leaving: set[int] = set()
+        self.twice: set[int] = set()
         self.busy = False
+        self.rounds = 0
         self.emptied = 0
+        self._others = others
 
     def serve(self, held: Collection[int], leaving: Collection[int] = ()) -> None:
         self.held, self.leaving = set(held), set(leaving)
+        self.rounds += 1
         self.emptied += not held
+        for other in self._others:
+            if other is not self:
+                self.twice |= (self.held | self.leaving) & (other.held | other.leaving)
 
     def done_with(self, leaving: Collection[int]) -> Collection[int]:
         return [] if self.busy else list(leaving)
@@ -45,13 +54,15 @@ class Floor:
     def __init__(self, url: str) -> None:
         self._url = url
         self.log = FakeLog()
+        self.servers: list[Server] = []
         self.tasks: list[asyncio.Task[None]] = []
 
     def join(self, most: int = MOST) -> Server:
         return self.hold(PostgresLanes(PostgresPool(self._url), self.log, max_concurrency=most, again_s=0.02))
 
     def hold(self, lanes: Lanes) -> Server:
-        server = Server()
+        server = Server(self.servers)
+        self.servers.append(server)
         self.tasks.append(asyncio.create_task(lanes.hold(server)))
         return server
 
@@ -72,17 +83,11 @@ async def test_one_alone_serves_all_and_newcomers_get_their_share(floor: Floor) 
     first = floor.join()
     await until(lambda: first.held == ALL)
     second, third = floor.join(), floor.join()
-    servers = (first, second, third)
-
-    def shared_out() -> bool:
-        held = [lane for one in servers for lane in (*one.held, *one.leaving)]
-        assert len(held) == len(set(held)), "two hold the same lane"
-        return sorted(len(one.held) for one in servers) == [2, 3, 3]
-
-    await until(shared_out)
+    await until(lambda: sorted(len(one.held) for one in floor.servers) == [2, 3, 3])
     await floor.leave(0)
     assert first.held == set()
     await until(lambda: second.held | third.held == ALL and len(second.held) == 4)
+    assert [one.twice for one in floor.servers] == [set(), set(), set()], "two served the same lane"
 
 
 async def test_a_lane_is_given_away_only_when_its_server_is_done_with_it(floor: Floor) -> None:
@@ -91,22 +96,21 @@ async def test_a_lane_is_given_away_only_when_its_server_is_done_with_it(floor: 
     first.busy = True
     second = floor.join()
     await until(lambda: len(first.leaving) == MOST // 2)
-    await asyncio.sleep(0.1)
+    before = second.rounds
+    await until(lambda: second.rounds > before + 3)
     assert second.held == set()
     first.busy = False
     await until(lambda: len(second.held) == MOST // 2 and not first.leaving)
+    assert (first.twice, second.twice) == (set(), set())
 
 
 async def test_what_is_lost_with_a_session_is_served_no_more_and_taken_up_by_others(floor: Floor) -> None:
     first, second = floor.join(), floor.join()
     await until(lambda: len(first.held) == len(second.held) == MOST // 2)
-    lost = first.held
-    pool = PostgresPool(floor._url)
-    connection = await pool.connect()
+    first.emptied = 0
+    connection = await PostgresPool(floor._url).connect()
     try:
-        (pid,) = await connection.fetchrow(
-            "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND objsubid = 2", min(lost)
-        ) or (None,)
+        (pid,) = [row[1] for row in await connection.fetch(SEEN, THE_LANES) if row[0] == min(first.held)]
         await connection.execute("SELECT pg_terminate_backend($1)", pid)
         await until(lambda: first.emptied > 0 and first.held | second.held == ALL)
     finally:
@@ -118,13 +122,19 @@ async def test_who_counts_in_another_way_waits(floor: Floor) -> None:
     first = floor.join()
     await until(lambda: first.held == ALL)
     other = floor.join(most=3)
-    await asyncio.sleep(0.2)
+    await until(lambda: OTHERS in floor.log.events("warning"))
+    before = other.rounds
+    await until(lambda: other.rounds > before + 3)
     assert (first.held, other.held) == (ALL, set())
     await floor.leave(0)
     await until(lambda: other.held == {0, 1, 2})
 
 
-async def test_beside_a_file_one_serves_all_and_the_other_waits(tmp_path: Path, floor: Floor) -> None:
+async def test_beside_a_file_one_serves_all_and_the_other_waits(
+    tmp_path: Path, floor: Floor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chairs, "AGAIN_S", 0.02)
+
     def beside() -> Lanes:
         return ChairLanes(FileChair(tmp_path / "a.db", floor.log, name="daily"), max_concurrency=MOST)
 
@@ -141,7 +151,7 @@ async def test_a_server_that_is_away_is_asked_again(floor: Floor) -> None:
         PostgresPool("postgresql://nobody@127.0.0.1:9/none"), floor.log, max_concurrency=MOST, again_s=0.02
     )
     server = floor.hold(away)
-    await asyncio.sleep(0.2)
+    await until(lambda: len(floor.log.events("warning")) >= 3)
     assert not floor.tasks[-1].done()
     assert server.held == set()
     assert set(floor.log.events("warning")) == {AWAY}

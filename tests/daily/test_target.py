@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.daily.world import Clocks
 from tests.integration.http.bench import a_server, says
 
 from cadenza import Cadenza
@@ -120,6 +121,20 @@ async def test_a_function_of_the_working_directory_is_called(
             await place.jobs(DailyCallable(kind="callable", function=name).model_dump())
 
 
+async def test_a_function_that_never_ends_does_not_outlive_the_program(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "endless.py").write_text("from threading import Event\ndef wait(*_):\n    Event().wait()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    target = DailyCallable(kind="callable", function="endless:wait")
+    async with AsyncExitStack() as stack:
+        jobs = await open_jobs(stack, place.settings(target.model_dump()), place.shop, target)
+        running = asyncio.create_task(jobs.run("ada", TODAY, tenant_id="default"))
+        await asyncio.sleep(0)
+    assert (await running).error_class is ErrorClass.UNKNOWN
+
+
 async def test_a_prompt_is_answered_and_the_answer_is_owed(place: Place) -> None:
     store = place.shop.store
     await store.put_user(User(id="ada", timezone="UTC"))
@@ -164,9 +179,15 @@ def test_a_role_without_a_target_is_refused(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_a_pulse_lives_as_long_as_ticks_come() -> None:
-    assert Pulse(60_000).lives
-    stopped = Pulse(0)
-    assert not stopped.lives
+    clocks = Clocks(datetime(2030, 1, 31, tzinfo=UTC))
+    pulse = Pulse(clocks, tick_ms=60_000)
+    lives = [pulse.lives]
+    for later in (timedelta(minutes=3), timedelta(milliseconds=1)):
+        clocks.advance(later)
+        clocks.step(timedelta(days=1))
+        lives.append(pulse.lives)
+    pulse.emit("sched.tick.stop", {}, {})
+    assert [*lives, pulse.lives] == [True, True, False, True]
 
 
 async def test_a_program_serves_its_own_users_daily(tmp_path: Path) -> None:

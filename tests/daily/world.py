@@ -207,7 +207,7 @@ async def _spun(work: Coroutine[Any, Any, Answer]) -> Answer:
 
 
 async def until(true: Callable[[], bool]) -> None:
-    """Come back when something has come true."""
-    async with asyncio.timeout(10):
+    """Come back when something has come true, however busy the machine is."""
+    async with asyncio.timeout(120):
         while not true():  # noqa: ASYNC110 - what is waited for tells nobody.
             await asyncio.sleep(0.001)

@@ -63,7 +63,7 @@ async def test_when_the_quota_opens_the_endpoint_runs_and_is_back_on_its_baselin
     await corridor.tick()
     corridor.quota.open()
     await corridor.clock.sleep(10 * MINUTE)
-    ((after, run, _),) = await corridor.tick()
+    ((after, run, *_),) = await corridor.tick()
     assert (run.status, run.source, run.late_ms) == (RunStatus.SUCCESS, "quota", 0)
     assert (after.next_run_at, after.quota_opens_at) == (corridor.at(MINUTE), None)
 

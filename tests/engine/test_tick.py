@@ -159,7 +159,7 @@ async def test_a_hint_written_during_the_run_counts() -> None:
         return SUCCESS
 
     corridor.dispatcher.on("endpoint", steer)
-    ((endpoint, _, _),) = await corridor.tick()
+    ((endpoint, *_),) = await corridor.tick()
     assert (endpoint.next_run_at, endpoint.next_source) == (corridor.at(5_000), "ai-interval")
 
 

@@ -9,7 +9,7 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.log import StructuredLog
 from cadenza.adapters.memory import MemoryStore
 from cadenza.roots.demo import FlashSale
-from cadenza.testing import FakeIds
+from cadenza.testing import FakeIds, FakeLog
 
 
 async def test_a_log_that_nobody_reads_does_not_stop_the_world() -> None:
@@ -24,3 +24,15 @@ async def test_a_log_that_nobody_reads_does_not_stop_the_world() -> None:
                 assert await response.json()
     with pytest.raises(BrokenPipeError):
         stream.close()
+
+
+async def test_without_its_world_nothing_of_the_sale_is_due() -> None:
+    store = MemoryStore(FakeIds())
+
+    async def due() -> bool:
+        return await store.next_due() is not None
+
+    for _ in range(2):
+        async with FlashSale(store=store, clock=SystemClock(), log=FakeLog()).open(0):
+            assert await due()
+        assert not await due()

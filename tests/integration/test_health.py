@@ -8,6 +8,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from prometheus_client import CollectorRegistry
 
 from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.quiet import NoLog
@@ -37,7 +38,7 @@ class Away:
 
 @asynccontextmanager
 async def asked(store: Any, clock: FakeClock) -> AsyncIterator[Any]:
-    health = Health(loop=Standing(clock), store=store, clock=clock)  # type: ignore[arg-type]
+    health = Health.of(Standing(clock), store=store, clock=clock, registry=CollectorRegistry())
     async with (
         health.serve("127.0.0.1", 0) as port,
         aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client,
@@ -75,7 +76,8 @@ async def test_a_worker_without_its_store_lives_but_is_not_ready() -> None:
 
 async def test_a_port_that_is_taken_is_one_sentence() -> None:
     clock = FakeClock()
-    health = Health(loop=Standing(clock), store=MemoryStore(FakeIds()), clock=clock)  # type: ignore[arg-type]
+    store, registry = MemoryStore(FakeIds()), CollectorRegistry()
+    health = Health.of(Standing(clock), store=store, clock=clock, registry=registry)
     async with health.serve("127.0.0.1", 0) as port:
         with pytest.raises(Unavailable, match=f"Port {port} cannot be listened on"):
             async with health.serve("127.0.0.1", port):

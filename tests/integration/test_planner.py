@@ -22,6 +22,7 @@ from cadenza.domain.baseline import Every
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.planning import Learning, Planning
 from cadenza.domain.target import CallableTarget, HttpTarget
+from cadenza.engine.supervision import Part, Patience, Supervisor
 from cadenza.ports.clock import Clock
 from cadenza.ports.planner import Briefing, CallTool, Sitting
 from cadenza.ports.store import Store
@@ -32,6 +33,7 @@ from cadenza.roots.stores import open_store
 from cadenza.roots.worker import Workshop, worker
 from cadenza.testing import FakeLog
 
+IMPATIENT = Patience(crashes=2, first_ms=10)
 FOLLOWS = Planning(learning=Learning.OFF, http_hints=True)
 
 
@@ -50,7 +52,10 @@ class House:
     async def working(self) -> AsyncIterator[None]:
         study = Study(self.store, self.clock, self.log, PlannerMetrics(self.registry), self._bell)
         async with worker(self.settings, self.shop) as loop:
-            tasks = [asyncio.create_task(work) for work in (loop.run(), Thinker(self.settings, study).run())]
+            thinker = Thinker(self.settings, study)
+            supervisor = Supervisor(clock=SystemClock(), log=self.log, patience=IMPATIENT)
+            planning = supervisor.run(Part("planner", thinker.run, vital=False))
+            tasks = [asyncio.create_task(work) for work in (loop.run(), planning)]
             try:
                 yield
             finally:
@@ -168,7 +173,6 @@ async def test_planners_that_crash_start_again_and_scheduling_goes_on(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(root, "planners", lambda *_: [Quick()])
-    monkeypatch.setattr(root, "AGAIN_S", 0.01)
     broken = [True]
     read = house.store.neighbours
 
@@ -182,14 +186,14 @@ async def test_planners_that_crash_start_again_and_scheduling_goes_on(
         (first,) = await quick_ones(house, 1)
 
         async def crashed() -> bool:
-            return any("planners have crashed" in event for event in house.log.events("warning"))
+            return len(house.log.events("warning")) > IMPATIENT.crashes
 
         await until(crashed)
         assert await house.store.runs(first)
         broken.clear()
         await until(lambda: house.store.hints(first))
-    line = next(line for line in house.log.lines if "planners have crashed" in line.event)
-    assert line.facts["problem"] == "ZeroDivisionError: a bug"
+    line = next(line for line in house.log.lines if "has crashed" in line.event)
+    assert (line.facts["part"], line.facts["problem"]) == ("planner", "ZeroDivisionError: a bug")
 
 
 async def test_planners_keep_up_with_a_fast_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cadenza.domain.learning.ladder import STAYS_BEATS, Climb, Usual, looked
+from cadenza.domain.learning.ladder import RUNGS, STAYS_BEATS, SUREST, Climb, Usual, looked
 
 LOOKS = some.lists(some.tuples(some.floats(0.05, 10.0), some.booleans()), max_size=30)
 
@@ -55,6 +55,16 @@ def test_a_change_raises_the_rate_and_quiet_lowers_it(looks: list[tuple[float, b
 def test_without_looks_an_endpoint_becomes_any_other(looks: list[tuple[float, bool]]) -> None:
     climb, usual = after(looks)
     assert isclose(rate(climb.waited(1e6), usual), rate(Climb(), usual), rel_tol=1e-6)
+
+
+def test_a_staying_falls_behind_no_further_than_it_can_come_back_from() -> None:
+    slow, fast = ((1.0, *[0.0] * (RUNGS - 1)), (*[0.0] * (RUNGS - 1), 1.0))
+    usual, climb = Usual(), Climb((slow, fast, fast))
+    for _ in range(100):
+        _, usual = looked(climb, usual, beats=1.0, spent=1.0, changed=True)
+    assert usual.evidence == (-SUREST, 0.0, 0.0)
+    _, closer = looked(Climb((fast, slow, slow)), usual, beats=1.0, spent=1.0, changed=True)
+    assert closer.evidence[0] > -SUREST
 
 
 def test_rates_are_found_and_told_apart() -> None:

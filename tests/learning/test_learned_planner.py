@@ -101,6 +101,15 @@ async def test_it_stays_within_the_guard(table: Table, every: int) -> None:
     assert all(55_000 <= interval <= 70_000 for interval in intervals)
 
 
+async def test_a_baseline_of_months_is_not_too_long_for_its_hints(table: Table) -> None:
+    months_ms = 60 * 24 * 60 * MINUTE_MS
+    await table.lay(baseline=Every(months_ms))
+    await table.live(20, every=1_000, gap_ms=months_ms)
+    hint = (await table.at()).interval_hint
+    assert hint is not None
+    assert hint.interval_ms > months_ms / 2
+
+
 async def test_where_a_hint_may_only_tighten_it_does_not_spend_what_it_cannot_save(table: Table) -> None:
     await table.lay(hint_mode=HintMode.TIGHTEN)
     await table.live(100, every=3)

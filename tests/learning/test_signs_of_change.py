@@ -1,16 +1,18 @@
 """Figures that announce changes, signs that were right, hours that differ, and lateness that is rare."""
 
+from datetime import datetime
 from itertools import count
 from math import exp
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
 from cadenza.domain.learning import figures, signs
 from cadenza.domain.learning.figures import Levels
-from cadenza.domain.learning.hours import DAY_H, HOUR_S, Profile
-from cadenza.domain.learning.patience import RARE, Patience
+from cadenza.domain.learning.hours import DAY_H, HOUR_S, Profile, hour_of_week
+from cadenza.domain.learning.patience import LATE_BEATS, RARE, STEP, Patience
 from cadenza.domain.learning.signs import NO_RECORD, Knot
 
 CALM = 50.0
@@ -88,6 +90,20 @@ def test_a_sign_that_cries_wolf_is_not_believed() -> None:
     assert signs.meant(record, 1.0, long_run=0.03) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("moment", "hour"),
+    [
+        ("2024-01-01T00:00:00Z", 0),
+        ("2024-01-01T00:59:59Z", 0),
+        ("2024-01-03T12:30:00Z", 60),
+        ("2024-01-07T23:59:59Z", 167),
+        ("1970-01-01T00:00:00Z", 72),
+    ],
+)
+def test_the_week_begins_on_monday(moment: str, hour: int) -> None:
+    assert hour_of_week(datetime.fromisoformat(moment).timestamp()) == hour
+
+
 def test_an_hour_is_believed_slowly_and_its_share_follows_the_square_root() -> None:
     profile = Profile()
     noon = 12 * HOUR_S
@@ -122,6 +138,16 @@ def test_impatience_grows_until_late_discoveries_are_rare() -> None:
         patience = patience.seen(gap)
         late += [max(1 - 1 / gap, 0.0)] if turn > 1_000 else []
     assert abs(sum(late) / len(late) - RARE) < 0.01
+
+
+@pytest.mark.parametrize("beats", [1.5, 2.0, 6.0])
+def test_a_change_that_was_announced_came_after_the_announcement(beats: float) -> None:
+    steps = 20_000
+    announced = [beats * (step + 0.5) / steps for step in range(steps)]
+    late = sum(max(beats - LATE_BEATS - at, 0.0) / (beats - at) for at in announced) / steps
+    before = Patience(0.0)
+    assert before.seen(beats, announced=True).logarithm == pytest.approx(STEP * (late - RARE), abs=1e-4)
+    assert before.seen(beats).logarithm > before.seen(beats, announced=True).logarithm
 
 
 def test_the_absence_of_a_sign_is_no_sign() -> None:

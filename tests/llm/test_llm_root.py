@@ -8,7 +8,9 @@ from tests.llm.job import SHOP, Job
 
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.roots.llm import llm_planner, steering_shapes
+from cadenza.roots.planner import Study, Thinker
 from cadenza.roots.settings import Settings
+from cadenza.testing import FakeLog, FakeTelemetry
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "CADENZA_LLM_MODEL")
 
@@ -47,6 +49,13 @@ def test_without_a_key_the_sentence_says_which(name: str) -> None:
 def test_a_model_that_nobody_knows_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest, match=r"^CADENZA_LLM_MODEL cannot be used: "):
         llm_planner(Settings(llm_model=name), Job().store)
+
+
+def test_a_model_that_cannot_be_used_is_refused_when_planners_start() -> None:
+    job = Job()
+    study = Study(job.store, job.bench.clock, FakeLog(), FakeTelemetry())
+    with pytest.raises(InvalidRequest, match=r"^CADENZA_LLM_MODEL cannot be used: "):
+        Thinker(Settings(llm_model="nobody:gpt-4o"), study)
 
 
 def test_a_model_whose_library_is_missing_is_refused() -> None:

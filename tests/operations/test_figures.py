@@ -1,11 +1,17 @@
 """What the dashboard asks for: the overview, the board, and timelines."""
 
+from dataclasses import replace
+
 import pytest
 from tests.operations.conftest import Front
 
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.run import RunStatus
+from cadenza.domain.slo import Judgement, Measured, Slo, SloState
 from cadenza.domain.tenant import Limits, Tenant
+from cadenza.operations.office import Office
+from cadenza.ports.watch import SloStanding
+from cadenza.testing.clock import NEW_YEAR, FakeClock
 from cadenza.testing.contracts.bench import Bench
 
 MINUTE = 60_000
@@ -16,6 +22,17 @@ async def run(front: Front, status: RunStatus = RunStatus.SUCCESS) -> None:
     bench = Bench(front.store)
     bench.clock = front.clock
     await bench.end(*await bench.claim(), status=status)
+
+
+async def test_service_levels_are_fresh_by_the_clock_on_the_wall(front: Front) -> None:
+    kept = SloState(measured=Measured(Slo.DEAD_MAN, Judgement.GOOD, 1.0, 60_000, 1))
+    await front.store.put_slos([SloStanding("a-process", "daily", NEW_YEAR, 15, kept)])
+    wall = FakeClock()
+    front.office = Office(replace(front.office.supplies, wall=wall))
+    front.clock.jump(48 * 60 * MINUTE)
+    assert len((await front.ask("get_slo"))["items"]) == 1
+    wall.jump(60 * MINUTE + 1)
+    assert (await front.ask("get_slo"))["items"] == []
 
 
 async def test_an_overview_of_nothing_is_quiet(front: Front) -> None:

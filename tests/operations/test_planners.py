@@ -74,12 +74,16 @@ async def test_what_learning_wins_is_read_from_the_planners_own_notes(house: Fro
         "endpoint_id": "stock",
         "name": "stock",
         "learning": "shadow",
+        "interval_ms": 60_000,
         "changes": 4,
         "delay_ms": 10_000,
         "plain_delay_ms": 30_000,
         "looks": 0.8,
     }
     assert (await house.ask("list_learning", by="south"))["items"] == []
+    shadow = "The learning planner, in the shadow, would let it run every minute."
+    assert shadow in (await house.ask("explain_endpoint", endpoint_id="stock"))["answer"]
+    assert "learning planner" not in (await house.ask("explain_endpoint", endpoint_id="traffic"))["answer"]
 
 
 async def test_a_simulation_is_played_both_ways_and_remembered(front: Front) -> None:

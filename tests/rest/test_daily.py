@@ -36,7 +36,8 @@ async def test_a_user_is_enrolled_for_the_next_window_and_can_be_moved(house: Ho
 async def test_a_due_time_that_is_none_is_refused(house: House, wrong: object) -> None:
     answer = await house.ask(f"PUT {USERS}/ada", {"due_time": wrong})
     assert (answer.status, answer.problem) == (422, "invalid-request")
-    assert [error["field"] for error in answer.json()["errors"]] == ["due_time"]
+    fault = {"field": "due_time", "message": "Must be HH:MM in UTC, such as 07:30."}
+    assert answer.json()["errors"] == [fault]
 
 
 async def test_many_are_enrolled_at_once_or_none(house: House) -> None:

@@ -170,3 +170,29 @@ async def test_nobody_follows_the_store_when_nobody_reads(house: House) -> None:
     async with room.reader("north"):
         assert room._following is not None
     assert room._following is None
+
+
+async def test_every_word_comes_with_both_clocks(house: House) -> None:
+    async with listening(house) as stream:
+        told = [await stream.next("now"), await stream.next("now")]
+        await a_run(house, "a")
+        told.append(await stream.next("change"))
+    for words in told:
+        assert words["now"] == words["wall"] == "2025-01-01T00:00:00Z"
+
+
+async def test_a_place_does_not_tell_how_much_others_were_told(house: House) -> None:
+    room = Newsroom(house.office.supplies)
+    async with room.reader("north") as staying:
+        room._tell("north", News(runs=1))
+        place = staying.place
+        for _ in range(3):
+            room._tell("south", News(runs=1))
+        assert staying.place == place
+        async with room.reader("north", place) as back:
+            assert await back.next(0.05) == NOTHING
+        room._tell("north", News(runs=2))
+        async with room.reader("north", place) as back:
+            assert await back.next(1) == News(runs=2)
+        async with room.reader("south", "unknown") as stranger:
+            assert await stranger.next(1) == EVERYTHING

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.rest.house import AN_ENDPOINT, House
+from tests.rest.house import AN_ENDPOINT, Answered, House
 
 from cadenza.adapters.memory.store import MemoryStore
 from cadenza.domain.errors import Unavailable
@@ -183,3 +183,32 @@ async def test_a_read_has_no_use_for_a_key(house: House) -> None:
     await house.ask("PATCH /v1/endpoints/traffic", {"name": "other"})
     again = await house.ask("GET /v1/endpoints/traffic", idempotency_key="k1")
     assert (first.json()["name"], again.json()["name"]) == (AN_ENDPOINT["name"], "other")
+
+
+async def say_hello(house: House, token: str) -> Answered:
+    said = {"text": "list my reminders"}
+    bearer = f"Bearer {token}"
+    return await house.ask(
+        "POST /v1/agents/helper/messages", said, by=None, authorization=bearer, idempotency_key="k1"
+    )
+
+
+async def test_keys_of_users_are_their_own_and_go_with_them(house: House) -> None:
+    await house.ask("PUT /v1/agents/helper", {"name": "Helper"})
+    tokens = {}
+    for user in ("ada", "bob"):
+        await house.ask(f"PUT /v1/users/{user}", {})
+        made = await house.ask(f"POST /v1/users/{user}/token", {}, idempotency_key="k1")
+        tokens[user] = made.json()["token"]
+    for user in ("ada", "bob"):
+        answer = await say_hello(house, tokens[user])
+        assert answer.status == 422, "the tenant has used this key for a request about this user"
+    for user in ("ada", "bob"):
+        await house.ask(f"DELETE /v1/users/{user}")
+        await house.ask(f"PUT /v1/users/{user}", {})
+        made = await house.ask(f"POST /v1/users/{user}/token", {})
+        tokens[user] = made.json()["token"]
+    assert house.store._replies == {}  # type: ignore[attr-defined]
+    answers = [await say_hello(house, tokens[user]) for user in ("ada", "bob", "ada")]
+    assert [answer.status for answer in answers] == [200, 200, 200]
+    assert [answer.headers.get("idempotency-replayed") for answer in answers] == [None, None, "true"]

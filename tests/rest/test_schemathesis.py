@@ -2,10 +2,17 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 import schemathesis
+from schemathesis.checks import load_all_checks
 from schemathesis.config import SchemathesisConfig
+from schemathesis.core.result import Ok
+from schemathesis.generation.feedback import FeedbackSources
+from schemathesis.pytest._test_builder import build_operation_test
+from schemathesis.python._constants.orchestrator import make_constants_value_source
 from tests.rest.furniture import furnished
 from tests.rest.house import House
 from tests.rest.requests import IDS, SERVED
@@ -32,9 +39,8 @@ SAID_IN_WORDS = {
     "apply_config": "all that holds for endpoints, and ids that stand there once",
     "put_secret": "a value that a header can carry",
     "create_schedule": "a user, unless the caller is one; exactly one of three moments, cron lines that fire",
-    "create_user_token": "whole numbers that are written without a point",
     "put_user": "zones that exist",
-    "put_agent": "names of one line",
+    "put_agent": "names of one line, models that are allowed",
     "send_message": "a user, unless the caller is one; a text that says something",
     "list_sittings": "a cursor that was given out",
     "list_misses": "the same",
@@ -66,28 +72,80 @@ def config(mode: str) -> SchemathesisConfig:
     )
 
 
-HOUSE = House()
-KEY = asyncio.run(HOUSE.key("north", Scope.ADMIN))
-ANYTHING = schemathesis.openapi.from_asgi("/openapi.json", HOUSE.app, config=config("all"))
-VALID = schemathesis.openapi.from_asgi("/openapi.json", HOUSE.app, config=config("positive"))
+LABELS = [f"{route.method} {route.path}" for _, route in SERVED]
 
 
-@ANYTHING.parametrize()
-def test_the_document_is_true(case: Any) -> None:
-    HOUSE.clock.jump(A_MINUTE)
-    # No schema can say that an idempotency key must be new.
-    asyncio.run(HOUSE.store.forget_replies(HOUSE.clock.now()))
-    case.call_and_validate(headers={"Authorization": f"Bearer {KEY}"})
+class Document:
+    """The document of a house, and the examples that the library makes of it."""
+
+    def __init__(self, mode: str) -> None:
+        self.house = House()
+        self._schema = schemathesis.openapi.from_asgi("/openapi.json", self.house.app, config=config(mode))
+        self._feedback = FeedbackSources(constants_value_source=make_constants_value_source(self._schema))
+        load_all_checks()
+
+    @property
+    def labels(self) -> list[str]:
+        return [found.ok().label for found in self._schema.get_all_operations() if isinstance(found, Ok)]
+
+    def examine(self, label: str, check: Callable[[Any], None]) -> None:
+        """Try the examples of one operation.
+
+        The library's own `parametrize` makes those of all operations when tests are collected: in every
+        process, whichever tests it is going to run.
+        """
+        operation = self._schema.find_operation_by_label(label)
+        assert operation is not None
+        examined = build_operation_test(
+            config=self._schema.config,
+            operation=operation,
+            test_func=check,
+            given_kwargs={},
+            feedback=self._feedback,
+        )
+        examined()
 
 
-@VALID.exclude(lambda context: "{" not in context.operation.path).parametrize()
-def test_the_document_is_true_of_what_is_there(case: Any) -> None:
+@pytest.fixture(scope="module")
+def anything() -> Document:
+    return Document("all")
+
+
+@pytest.fixture(scope="module")
+def valid() -> Document:
+    return Document("positive")
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_the_document_is_true(label: str, anything: Document) -> None:
+    house = anything.house
+    key = asyncio.run(house.key("north", Scope.ADMIN))
+
+    def check(case: Any) -> None:
+        house.clock.jump(A_MINUTE)
+        # No schema can say that an idempotency key must be new.
+        asyncio.run(house.store.forget_replies(house.clock.now()))
+        case.call_and_validate(headers={"Authorization": f"Bearer {key}"})
+
+    anything.examine(label, check)
+
+
+@pytest.mark.parametrize("label", [label for label in LABELS if "{" in label])
+def test_the_document_is_true_of_what_is_there(label: str, valid: Document) -> None:
     """Ids by chance lead to nothing; these lead to something every time."""
-    house = House()
-    ids = asyncio.run(furnished(house, "north"))
-    case.path_parameters = {name: (IDS | ids)[name] for name in case.path_parameters}
-    key = asyncio.run(house.key("north"))
-    case.call_and_validate(headers={"Authorization": f"Bearer {key}"}, app=house.app)
+
+    def check(case: Any) -> None:
+        house = House()
+        ids = asyncio.run(furnished(house, "north"))
+        case.path_parameters = {name: (IDS | ids)[name] for name in case.path_parameters}
+        key = asyncio.run(house.key("north"))
+        case.call_and_validate(headers={"Authorization": f"Bearer {key}"}, app=house.app)
+
+    valid.examine(label, check)
+
+
+def test_every_operation_is_in_the_document(anything: Document) -> None:
+    assert sorted(anything.labels) == sorted(LABELS)
 
 
 def test_what_schemas_cannot_say_is_said_of_operations_that_there_are() -> None:

@@ -44,6 +44,7 @@ async def test_a_link_opens_one_session(house: House, guest: Guest) -> None:
     entered = await guest.enter(code=code)
     assert entered.status == 201
     assert entered.json()["scopes"] == ["admin"]
+    assert entered.json()["now"] == entered.json()["wall"] == "2025-01-01T00:00:00Z"
     assert (await guest.ask("GET /v1/keys")).status == 200
     again = await Guest(house).enter(code=code)
     assert (again.status, again.json()["errors"][0]["field"]) == (422, "code")

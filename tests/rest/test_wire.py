@@ -7,6 +7,9 @@ from urllib.parse import urlsplit
 import pytest
 from tests.rest.program import UP, Program, running
 
+PATIENCE_S = 30
+"""Until the first answer: a busy machine needs a while."""
+
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
@@ -25,11 +28,12 @@ def said(program: Program, *parts: bytes) -> bytes:
                 line.sendall(part)
             except (BrokenPipeError, ConnectionResetError):
                 break
-        line.settimeout(1)
+        line.settimeout(PATIENCE_S)
         answer = b""
         try:
             while more := line.recv(65_536):
                 answer += more
+                line.settimeout(1)
         except (TimeoutError, ConnectionResetError):
             pass
         return answer

@@ -156,7 +156,7 @@ async def test_what_never_arrives_is_given_up_in_the_end() -> None:
     house.fails(3)
     await house.alarm._write_down()
     for _ in range(MOST_ATTEMPTS + 3):
-        await house.alarm._send_owed()
+        await house.alarm._send_owed(house.sender)
         house.clock.jump(3_600_000)
     assert len(house.sender.sent) == MOST_ATTEMPTS
     assert house.log.events("warning") == ["an alert could not be sent", "an alert is given up"]
@@ -237,3 +237,24 @@ def test_as_an_event_it_says_what_kind_it_is() -> None:
     event = as_event(an_alert())
     assert (event["type"], event["timestamp"]) == ("cadenza.quota.begun", "2025-01-01T00:00:00Z")
     assert event["data"]["percent"] == 80
+
+
+async def test_without_a_sender_alerts_are_written_down_and_never_sent_later() -> None:
+    house = House()
+    house.alarm = Alarm(
+        store=house.store,
+        sender=None,
+        clock=house.clock,
+        log=house.log,
+        telemetry=house.telemetry,
+        failures=3,
+    )
+    async with house.running():
+        house.fails(3)
+        await house.clock.advance(0)
+    (written,) = await house.store.newest_alerts(10)
+    assert written.text == "Endpoint traffic has failed 3 times in a row: answered 500"
+    later = House(house.store)
+    async with later.running():
+        await later.clock.advance(60_000)
+        assert later.sender.sent == []

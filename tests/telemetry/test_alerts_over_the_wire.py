@@ -20,23 +20,36 @@ from cadenza.domain.alert import Alert, AlertKind, AlertState
 from cadenza.testing.clock import NEW_YEAR
 
 LOOPBACK = HttpSettings(allow=("127.0.0.1",))
+SATURATION = ("saturation", "endpoints")
+A_WHILE_S = 90
 
 
-@asynccontextmanager
-async def a_patient() -> AsyncIterator[tuple[str, dict[str, int]]]:
+class Patient:
     """An endpoint that answers with whatever status it is told to."""
-    health = {"status": 500}
 
-    async def answer(_: web.Request) -> web.Response:
-        return web.Response(status=health["status"])
+    def __init__(self) -> None:
+        self.status = 500
+        self.asked = asyncio.Semaphore(0)
 
-    app = web.Application()
-    app.router.add_get("/", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}/", health
-    await runner.cleanup()
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[str]:
+        app = web.Application()
+        app.router.add_get("/", self._answer)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/"
+        await runner.cleanup()
+
+    async def until_asked(self, times: int) -> None:
+        """Come back when it was asked so often from now on."""
+        self.asked = asyncio.Semaphore(0)
+        for _ in range(times):
+            await self.asked.acquire()
+
+    async def _answer(self, _: web.Request) -> web.Response:
+        self.asked.release()
+        return web.Response(status=self.status)
 
 
 async def settled(caller: Caller, url: str) -> None:
@@ -56,8 +69,15 @@ def of_kind(messages: list[Received], kind: str) -> list[Received]:
     return [message for message in messages if message.body["type"] == kind]
 
 
+def saturated(messages: list[Received]) -> list[Received]:
+    """What was told of this breach; a busy machine may break other promises besides."""
+    begun = of_kind(messages, "cadenza.slo.begun")
+    return [one for one in begun if (one.body["data"]["slo"], one.body["data"]["scheduler"]) == SATURATION]
+
+
 async def test_up_alerts_once_each_signed_and_not_again_after_a_restart(tmp_path: Path) -> None:
-    async with Receiver().open() as receiver, a_patient() as (url, health):
+    patient = Patient()
+    async with Receiver().open() as receiver, patient.open() as url:
         settings = {
             "CADENZA_ALLOW_TARGETS": "127.0.0.1",
             "CADENZA_JITTER_MS": "0",
@@ -75,19 +95,19 @@ async def test_up_alerts_once_each_signed_and_not_again_after_a_restart(tmp_path
             async with up.caller() as caller:
                 await settled(caller, url)
                 await receiver.until(lambda found: bool(of_kind(found, "cadenza.endpoint.begun")))
-                breaches = await receiver.until(lambda found: bool(of_kind(found, "cadenza.slo.begun")))
+                await receiver.until(lambda found: bool(saturated(found)))
                 await check_slo(caller)
             assert up.end() == 0
         with running(tmp_path, UP, **settings) as up:
-            await asyncio.sleep(1)
-            health["status"] = 200
+            await patient.until_asked(3)
+            patient.status = 200
             await receiver.until(lambda found: bool(of_kind(found, "cadenza.endpoint.over")))
             assert up.end() == 0
     assert key
     assert all(message.signed for message in receiver.messages)
     (begun,) = of_kind(receiver.messages, "cadenza.endpoint.begun")
     (over,) = of_kind(receiver.messages, "cadenza.endpoint.over")
-    assert len(of_kind(breaches, "cadenza.slo.begun")) == 1
+    assert len(saturated(receiver.messages)) == 1
     assert (begun.body["data"]["failures"], begun.body["data"]["endpoint_id"]) == (2, "patient")
     assert begun.body["data"]["error"] == "answered 500"
     assert over.body["data"]["failures"] >= 2
@@ -95,15 +115,13 @@ async def test_up_alerts_once_each_signed_and_not_again_after_a_restart(tmp_path
 
 async def check_slo(caller: Caller) -> None:
     """The same breach is told over REST, and shown among the figures."""
-    found = (await caller.ask("GET /v1/slo")).json()
-    for _ in range(50):
-        if found["breached"]:
-            break
-        await asyncio.sleep(0.2)
-        found = (await caller.ask("GET /v1/slo")).json()
-    (breach,) = [item for item in found["items"] if item["breached"]]
-    told = (breach["process"], breach["scheduler"], breach["slo"], breach["threshold"])
-    assert told == ("here", "endpoints", "saturation", 0.000001)
+    breach: dict[str, Any] = {}
+    async with asyncio.timeout(A_WHILE_S):
+        while not breach.get("breached"):
+            await asyncio.sleep(0.05)
+            items = (await caller.ask("GET /v1/slo")).json()["items"]
+            breach = next((one for one in items if (one["slo"], one["scheduler"]) == SATURATION), {})
+    assert (breach["process"], breach["threshold"]) == ("here", 0.000001)
     written = (await caller.ask("GET /metrics")).body.decode()
     assert 'cadenza_slo_breached{scheduler="endpoints",slo="saturation"} 1.0' in written
     assert 'cadenza_job_seconds_count{result="error",scheduler="endpoints"}' in written

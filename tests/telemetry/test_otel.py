@@ -69,22 +69,28 @@ def points(metric: Any) -> list[tuple[dict[str, str], float]]:
 def test_events_reach_a_collector_with_nobody_named() -> None:
     with a_collector() as (address, taken):
         with open_otel(address, every_ms=60_000, process="here") as figures:
+            ticked = {"users_scanned": 0, "eligible_in_window": 5, "enqueued": 3, "cutoff_finalized": 0}
+            figures.emit("sched.tick.stop", {"duration_ms": 9.0}, {"scheduler": "daily", **ticked})
             job = {"scheduler": "daily", "result": "error", "error_class": "req", "user_id": "ada"}
             figures.emit("sched.job.stop", {"duration_ms": 40.0, "late_ms": 2}, job)
             figures.emit("sched.job.stop", {"duration_ms": 2.0}, job)
             figures.emit("sched.queue.depth", {"depth": 7}, {"scheduler": "daily", "today": "2025-01-01"})
             figures.emit("sched.finalize", {}, {"status": "success", "due_bucket": 540, "late": False})
             figures.emit("nobody.knows", {}, {})
-        (request,) = taken
+        request = taken[-1]
     (sent,) = request.resource_metrics
     about = {one.key: one.value.string_value for one in sent.resource.attributes}
     assert (about["service.name"], about["service.instance.id"]) == ("cadenza", "here")
     metrics = {metric.name: points(metric) for scope in sent.scope_metrics for metric in scope.metrics}
-    beside = {"scheduler": "daily", "result": "error", "error_class": "req"}
+    daily = {"scheduler": "daily"}
     assert metrics == {
-        "cadenza.job.duration": [(beside, 42.0)],
-        "cadenza.job.lateness": [(beside, 2.0)],
-        "cadenza.queue.depth": [({"scheduler": "daily"}, 7.0)],
+        "cadenza.tick.duration": [(daily, 9.0)],
+        "cadenza.tick.work": [({**daily, "kind": "enqueued"}, 3)],
+        "cadenza.eligible_in_window": [(daily, 5)],
+        "cadenza.job.duration": [({**daily, "result": "error"}, 42.0)],
+        "cadenza.job.lateness": [(daily, 2.0)],
+        "cadenza.job.errors": [({**daily, "error_class": "req"}, 2)],
+        "cadenza.queue.depth": [(daily, 7.0)],
         "cadenza.finalized": [({"status": "success", "late": "False"}, 1)],
     }
     assert b"ada" not in request.SerializeToString()

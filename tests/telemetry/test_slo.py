@@ -1,6 +1,7 @@
 """Every promise broken and kept again, with the words that say so."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from cadenza.domain.checks import iso
 from cadenza.domain.slo import Slo, SloSettings
 from cadenza.engine.slo_watcher import SloWatcher
 from cadenza.ports.watch import SloStanding
+from cadenza.roots.settings import Settings
+from cadenza.roots.watching import by_a_fast_clock, slo_settings
 from cadenza.testing import FakeClock, FakeIds, FakeLog, FakeTelemetry
 from cadenza.testing.telemetry import Line
 
@@ -223,6 +226,13 @@ def test_ticks_that_stop_coming_are_missed_at_once_and_so_is_their_return() -> N
     assert over.event == KEPT
 
 
+@pytest.mark.parametrize(
+    ("tick_ms", "patience_ms"), [(60_000, 180_000), (500, 180_000), (600_000, 1_800_000)]
+)
+def test_ticks_that_come_seldom_are_not_missed_sooner(tick_ms: int, patience_ms: int) -> None:
+    assert slo_settings(Settings(tick_ms=tick_ms)).dead_man_ms == patience_ms
+
+
 def test_schedulers_are_judged_each_by_itself() -> None:
     house = House()
 
@@ -259,3 +269,9 @@ def test_the_state_tells_measure_and_threshold() -> None:
     state = house.standing(Slo.TICK_BUDGET).state
     assert state.measured is not None
     assert (state.measured.value, state.measured.threshold, state.measured.judgement) == (250, 300, "fair")
+
+
+def test_what_measures_itself_by_a_fast_clock_has_as_much_more_time() -> None:
+    levels = by_a_fast_clock(SloSettings(), 30)
+    assert (levels.tick_budget_ms, levels.job_p95_max_ms) == (9_000, 900_000)
+    assert replace(levels, tick_budget_ms=300, job_p95_max_ms=30_000) == SloSettings()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import pytest
 
@@ -106,6 +107,20 @@ async def test_a_part_that_keeps_crashing_ends_everything_and_says_why() -> None
         with pytest.raises(PartGivenUp, match=r"crashing crashed 4 times within 60 s.*ValueError: a bug"):
             await task
     assert ended == ["first", "second"]
+
+
+async def test_a_part_that_is_not_vital_starts_again_however_often_it_crashes() -> None:
+    house = House()
+    crashing, counting = Crashing(house.clock, times=99), Counting(house.clock)
+    async with house.running(Part("crashing", crashing.run, vital=False), counting.part) as task:
+        for _ in range(10):
+            await house.clock.advance(MINUTE_MS)
+        assert not task.done()
+        assert set(house.log.events("warning")) == {AGAIN}
+        pauses = [later - earlier for earlier, later in pairwise(crashing.starts)]
+        assert pauses[:6] == [500, 1_000, 2_000, 4_000, 8_000, 16_000]
+        assert max(pauses) < MINUTE_MS
+        assert counting.starts == 1
 
 
 async def test_crashes_that_are_far_apart_are_forgiven() -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.rest.program import Program, running
+from tests.rest.program import Caller, Program, running
 
 CRASHING = """
 import sys
@@ -31,6 +31,8 @@ supervision.Supervisor.__init__.__kwdefaults__["patience"] = supervision.Patienc
 sys.exit(main(["up"]))
 """
 
+TWICE = 'cadenza_part_crashes_total{part="upkeep"} 2.0'
+
 
 def program(crashes: int) -> list[str]:
     return [sys.executable, "-c", CRASHING.format(crashes=crashes)]
@@ -40,10 +42,18 @@ def lines(program: Program) -> list[dict[str, Any]]:
     return [json.loads(line) for line in program.lines if line.startswith("{")]
 
 
+async def crashed_twice(caller: Caller) -> None:
+    async with asyncio.timeout(90):
+        told = await caller.ask("GET /metrics")
+        while TWICE not in told.body.decode():
+            await asyncio.sleep(0.05)
+            told = await caller.ask("GET /metrics")
+
+
 async def test_a_crash_of_one_part_is_not_noticed_at_the_api(tmp_path: Path) -> None:
     with running(tmp_path, program(2)) as up:
-        await asyncio.sleep(0.5)
         async with up.caller() as caller:
+            await crashed_twice(caller)
             assert (await caller.ask("GET /healthz")).status == 200
             assert (await caller.ask("GET /v1/jobs")).status == 200
         assert up.end() == 0
@@ -60,7 +70,7 @@ def test_a_part_that_keeps_crashing_takes_the_process_down(tmp_path: Path) -> No
         env={"CADENZA_PORT": "0"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     assert ended.returncode == 6
     assert "cadenza: The part upkeep crashed 3 times within 60 s and was given up" in ended.stderr

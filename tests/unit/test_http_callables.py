@@ -5,13 +5,14 @@ import contextvars
 import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from cadenza.adapters.callables import CallableDispatcher
-from cadenza.adapters.dispatch import DispatcherByTarget
+from cadenza.adapters.dispatch import DispatcherByTarget, DispatcherOnDemand
 from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.plan import Source
 from cadenza.domain.run import Claim, Outcome, RunStatus
@@ -204,3 +205,24 @@ async def test_each_target_goes_to_its_dispatcher() -> None:
 async def test_a_target_that_nobody_runs_here_is_a_failure() -> None:
     outcome = await DispatcherByTarget().execute(a_claim(PromptTarget("agent", "user", "hello")))
     assert outcome == Outcome(RunStatus.FAILURE, error="this worker does not run prompt targets")
+
+
+async def test_a_dispatcher_on_demand_is_opened_by_the_first_claim_and_closed_in_the_end() -> None:
+    happened: list[str] = []
+    runs = FakeDispatcher()
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[FakeDispatcher]:
+        happened.append("opened")
+        await asyncio.sleep(0)
+        yield runs
+        happened.append("closed")
+
+    async with DispatcherOnDemand(opening):
+        pass
+    assert happened == []
+    async with DispatcherOnDemand(opening) as dispatcher:
+        await asyncio.gather(*(dispatcher.execute(a_claim(name=name)) for name in "abc"))
+        assert happened == ["opened"]
+    assert happened == ["opened", "closed"]
+    assert runs.names() == ["a", "b", "c"]

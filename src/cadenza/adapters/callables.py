@@ -149,7 +149,7 @@ class Threads:
                 call.ended.set_result(result)
 
         def body() -> None:
-            result = context.run(_caught, function)
+            result = context.run(caught, function)
             with suppress(RuntimeError):  # The loop may be closed by now, and nobody waits any more.
                 loop.call_soon_threadsafe(ended, result)
 
@@ -158,7 +158,8 @@ class Threads:
         return call
 
 
-def _caught(function: Callable[[], object]) -> tuple[object, Exception | None]:
+def caught(function: Callable[[], object]) -> tuple[object, Exception | None]:
+    """What a function answers, or what it raises, whatever that is."""
     try:
         return function(), None
     except Exception as problem:  # noqa: BLE001 - it is raised again where it is waited for

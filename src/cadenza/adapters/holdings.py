@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.endpoint import Endpoint, evolve
 from cadenza.domain.errors import Conflict, NotAllowed, NotFound
 from cadenza.domain.job import Job
 from cadenza.domain.labels import carries
@@ -70,34 +70,15 @@ def same_rule(before: Rule, after: Rule) -> Rule:
     return after
 
 
-def no_job(job_id: str) -> NotFound:
+def missing(kind: str, id_: str) -> NotFound:
     """There is none, or it belongs to somebody else."""
-    return NotFound(f"There is no job {job_id}.")
+    return NotFound(f"There is no {kind} {id_}.")
 
 
-def no_endpoint(key: EndpointKey) -> NotFound:
-    """There is none, or it belongs to somebody else."""
-    return NotFound(f"There is no endpoint {key.id}.")
-
-
-def job_taken(job_id: str) -> Conflict:
-    """The id of a job is in use."""
-    return Conflict(f"There is a job {job_id} already.")
-
-
-def endpoint_taken(key: EndpointKey) -> Conflict:
-    """The id of an endpoint is in use."""
-    return Conflict(f"There is an endpoint {key.id} already.")
-
-
-def no_rule(rule_id: str) -> NotFound:
-    """There is none, or it belongs to somebody else."""
-    return NotFound(f"There is no rule {rule_id}.")
-
-
-def rule_taken(rule_id: str) -> Conflict:
-    """The id of a rule is in use."""
-    return Conflict(f"There is a rule {rule_id} already.")
+def taken(kind: str, id_: str) -> Conflict:
+    """Somebody has this id already."""
+    article = "an" if kind[0] in "aeiou" else "a"
+    return Conflict(f"There is {article} {kind} {id_} already.")
 
 
 def too_many_rules(most: int) -> NotAllowed:
@@ -108,8 +89,3 @@ def too_many_rules(most: int) -> NotAllowed:
 def too_many(most: int) -> NotAllowed:
     """The tenant has its number of endpoints."""
     return NotAllowed(f"There may be at most {most} endpoints: delete one, or ask for a higher limit.")
-
-
-def no_daily_user(user_id: str) -> NotFound:
-    """A refusal: nobody is served daily under this id."""
-    return NotFound(f"There is no daily user {user_id}.")

@@ -4,18 +4,20 @@ import asyncio
 import inspect
 import json
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
 from datetime import date
 from functools import partial
 from typing import Any
 
-from cadenza.adapters.callables import described
+from cadenza.adapters.callables import caught, described
 from cadenza.domain.daily import DONE, ErrorClass, JobFailed, JobResult
 
 Function = Callable[[str, date], Any]
 """Takes a user's id and a service date. What it raises is a failure; a JobResult says more than nothing."""
+Ended = tuple[object, Exception | None]
+"""What a function came to: its answer, or what it raised."""
 KINDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], ErrorClass], ...] = (
     ((json.JSONDecodeError, UnicodeError), ErrorClass.PARSE),
     ((OSError, TimeoutError), ErrorClass.REQ),
@@ -31,6 +33,7 @@ class CallableJobs:
 
     def __init__(self, function: Function) -> None:
         self._function = function
+        self._open: set[asyncio.Future[Ended]] = set()
         self._awaits = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             getattr(function, "__call__", None)  # noqa: B004 - an object may have an async one
         )
@@ -39,10 +42,25 @@ class CallableJobs:
         """Call it once."""
         call = partial(self._function, user_id, service_date)
         try:
-            answer = await (call() if self._awaits else _in_a_thread(call))
+            answer = call() if self._awaits else await self._in_a_thread(call)
+            if inspect.isawaitable(answer):  # A plain function around an async one answers with this, too.
+                answer = await answer
         except Exception as problem:  # noqa: BLE001 - whatever a function does is its own failure
             return JobResult(described(problem), error_class_of(problem))
         return answer if isinstance(answer, JobResult) else DONE
+
+    def close(self) -> None:
+        """Wait for no thread any more: one that does not end must not keep the program from ending."""
+        for ended in self._open:
+            _tell(ended, (None, RuntimeError("it had not ended when the program did")))
+
+    async def _in_a_thread(self, call: Callable[[], object]) -> object:
+        ended = _started(call)
+        self._open.add(ended)
+        try:
+            return await _until_ended(ended)
+        finally:
+            self._open.discard(ended)
 
 
 def error_class_of(problem: BaseException) -> ErrorClass:
@@ -52,21 +70,25 @@ def error_class_of(problem: BaseException) -> ErrorClass:
     return next((word for kinds, word in KINDS if isinstance(problem, kinds)), ErrorClass.UNKNOWN)
 
 
-def _in_a_thread(call: Callable[[], Any]) -> Awaitable[Any]:
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[tuple[Any, Exception | None]] = loop.create_future()
-    context = copy_context()
+def _started(call: Callable[[], object]) -> "asyncio.Future[Ended]":
+    loop, context = asyncio.get_running_loop(), copy_context()
+    ended: asyncio.Future[Ended] = loop.create_future()
 
     def body() -> None:
-        answer = context.run(_caught, call)
+        answer = context.run(caught, call)
         with suppress(RuntimeError):  # The loop may be closed by now, and nobody waits any more.
-            loop.call_soon_threadsafe(ended.set_result, answer)
+            loop.call_soon_threadsafe(_tell, ended, answer)
 
     threading.Thread(target=body, name="daily job", daemon=True).start()
-    return _until_ended(ended)
+    return ended
 
 
-async def _until_ended(ended: "asyncio.Future[tuple[Any, Exception | None]]") -> Any:
+def _tell(ended: "asyncio.Future[Ended]", answer: Ended) -> None:
+    if not ended.done():
+        ended.set_result(answer)
+
+
+async def _until_ended(ended: "asyncio.Future[Ended]") -> object:
     while not ended.done():
         with suppress(asyncio.CancelledError):
             await asyncio.shield(ended)
@@ -74,12 +96,3 @@ async def _until_ended(ended: "asyncio.Future[tuple[Any, Exception | None]]") ->
     if problem is not None:
         raise problem
     return answer
-
-
-def _caught(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
-    try:
-        return call(), None
-    except Exception as problem:  # noqa: BLE001 - it is raised again where it is waited for
-        return None, problem
-    except BaseException as problem:  # noqa: BLE001 - a function that would end its thread has failed
-        return None, RuntimeError(f"{type(problem).__name__}: {problem}")

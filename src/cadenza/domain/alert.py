@@ -42,6 +42,11 @@ class Alert:
 Facts = Mapping[str, Any]
 
 
+def about_endpoint(tenant_id: str, endpoint_id: str) -> str:
+    """What the keys of all alerts about an endpoint begin with."""
+    return f"{AlertKind.ENDPOINT}:{tenant_id}:{endpoint_id}:"
+
+
 def of_slo(facts: Facts, now: datetime) -> Alert:
     """A promise that is broken, or kept again; its key is when the breach began."""
     state = AlertState(facts["change"])
@@ -63,7 +68,7 @@ def of_failures(facts: Facts, now: datetime, *, most: int) -> Alert | None:
     if facts["failures"] != most:
         return None
     return Alert(
-        key=f"endpoint:{facts['tenant_id']}:{facts['endpoint_id']}:{facts['run_id']}:begun",
+        key=f"{about_endpoint(facts['tenant_id'], facts['endpoint_id'])}{facts['run_id']}:begun",
         kind=AlertKind.ENDPOINT,
         state=AlertState.BEGUN,
         text=f"Endpoint {facts['endpoint_id']} has failed {most} times in a row: {facts['error']}",
@@ -78,7 +83,7 @@ def of_recovery(facts: Facts, now: datetime, *, most: int) -> Alert | None:
         return None
     failures = int(facts["failures"])
     return Alert(
-        key=f"endpoint:{facts['tenant_id']}:{facts['endpoint_id']}:{facts['run_id']}:over",
+        key=f"{about_endpoint(facts['tenant_id'], facts['endpoint_id'])}{facts['run_id']}:over",
         kind=AlertKind.ENDPOINT,
         state=AlertState.OVER,
         text=f"Endpoint {facts['endpoint_id']} is well again after {failures} failures in a row.",

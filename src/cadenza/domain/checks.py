@@ -24,6 +24,11 @@ def a_count(field: str, value: Any, *, least: int, most: int) -> int:
     return value
 
 
+def without_point(value: Any) -> Any:
+    """A number as JSON has it: 60.0 is the whole number 60. Anything else is left as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def a_moment(field: str, value: Any) -> datetime:
     """A moment with a time zone, given back in UTC."""
     if not isinstance(value, datetime):

@@ -1,5 +1,6 @@
 """Users with a daily job: where each one stands, and the verdicts of their days."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -12,6 +13,8 @@ from cadenza.domain.people import UserKey
 from cadenza.domain.window import cutoff, minute_of_day
 
 LONGEST_USER_ID = 200
+A_DUE_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
+DUE_TIME_FORM = "HH:MM in UTC, such as 07:30"
 
 
 class DayStatus(StrEnum):
@@ -210,5 +213,5 @@ def enrollment(tenant_id: str, user_id: str, due: time) -> Enrollment:
     if not a_text("user_id", user_id, longest=LONGEST_USER_ID).strip():
         raise InvalidRequest("user_id must say who.", "user_id")
     if due.second or due.microsecond or due.tzinfo not in (None, UTC):
-        raise InvalidRequest("due_time must be HH:MM, in UTC.", "due_time")
+        raise InvalidRequest(f"due_time must be {DUE_TIME_FORM}.", "due_time")
     return Enrollment(UserKey(tenant_id, user_id), due.replace(tzinfo=None))

@@ -47,13 +47,16 @@ class Explanation(NamedTuple):
     sentences: tuple[str, ...]
 
 
-def explain(endpoint: Endpoint, *, now: datetime, cron: CronClock) -> Explanation:
+def explain(
+    endpoint: Endpoint, *, now: datetime, cron: CronClock, shadow_ms: int | None = None
+) -> Explanation:
     """Why this endpoint runs next when it does.
 
     1. The answer: when, and which rule set that moment.
     2. What keeps it from running, if anything does.
     3. What was weighed: baseline, hints, guard, failures.
     4. What the governor would choose now, where that differs.
+    5. How often a planner in the shadow would let it run, if one has thought about it.
     """
     plan = plan_next_run(now, endpoint, cron)
     gate = closed_gate(endpoint, now)
@@ -65,6 +68,7 @@ def explain(endpoint: Endpoint, *, now: datetime, cron: CronClock) -> Explanatio
         *_guard(endpoint.effective_guard),
         *_failures(endpoint),
         *_now(endpoint, plan, now),
+        *_shadow(shadow_ms),
     )
     return Explanation(
         now, endpoint.next_run_at, endpoint.next_source, opens_at(endpoint), gate, plan, sentences
@@ -165,3 +169,9 @@ def _now(endpoint: Endpoint, plan: Plan, now: datetime) -> list[str]:
         return []  # What never ran is planned from now on, so that its plan moves with the clock.
     when = "now" if plan.next_run_at <= now else iso(plan.next_run_at)
     return [f"Planned anew at this moment, it would be {when} ({plan.source})."]
+
+
+def _shadow(interval_ms: int | None) -> list[str]:
+    if interval_ms is None:
+        return []
+    return [f"The learning planner, in the shadow, would let it run every {_pace(interval_ms)}."]

@@ -1,14 +1,17 @@
 """Who talks: users, and the agents they talk to."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from cadenza.domain.checks import a_text, in_utc
+from cadenza.domain.checks import a_text, in_utc, quoted
 from cadenza.domain.errors import InvalidRequest
 
 LONGEST_NAME = 200
 LONGEST_INSTRUCTIONS = 50_000
+OFFLINE = "offline"
+"""The name of no model: the offline agent, also where a model is set for all others."""
 
 
 class UserKey(NamedTuple):
@@ -68,6 +71,15 @@ class Agent:
     def key(self) -> AgentKey:
         """Its identity."""
         return AgentKey(self.tenant_id, self.id)
+
+
+def refused_model(model: str | None, allowed: Collection[str]) -> str | None:
+    """Why an agent may not have a model; None if it may. To have none costs nobody anything."""
+    if model is None or model == OFFLINE or model in allowed:
+        return None
+    these = ", ".join(sorted(allowed)) or "there are none"
+    refused = f"{quoted(model)} is not among the models that agents may have here ({these})"
+    return f"{refused}: CADENZA_LLM_MODELS names them."
 
 
 def one_line(field: str, value: object) -> str:

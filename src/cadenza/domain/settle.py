@@ -5,12 +5,15 @@ from typing import NamedTuple
 
 from cadenza.domain.baseline import Every
 from cadenza.domain.checks import milliseconds
+from cadenza.domain.conversation import Turn
 from cadenza.domain.endpoint import Endpoint, OpenSlot, evolve
+from cadenza.domain.fired import given_up
 from cadenza.domain.governor import BASELINE_INTERVAL, CronClock, guarded, plan_next_run
 from cadenza.domain.plan import Candidate, Source
 from cadenza.domain.run import Claim, Completion, Run, RunStatus, SkippedSlot
 from cadenza.domain.slots import cadence_ms, slots_between, slots_missed
 from cadenza.domain.steer import held_by_quota, soonest, without_one_shot_of, without_stale_hints
+from cadenza.domain.target import PromptTarget
 
 SUCCESS, ABANDONED, SKIPPED = RunStatus.SUCCESS, RunStatus.ABANDONED, RunStatus.SKIPPED
 FAILED = (RunStatus.FAILURE, RunStatus.TIMEOUT, ABANDONED)
@@ -25,6 +28,8 @@ class Settled(NamedTuple):
     endpoint: Endpoint
     run: Run
     skipped: tuple[SkippedSlot, ...] = ()
+    turn: Turn | None = None
+    """What it leaves in a conversation; it is kept, and owed, in the commit that closes the run."""
 
 
 class _Next(NamedTuple):
@@ -41,6 +46,7 @@ def settle(endpoint: Endpoint, completion: Completion, *, now: datetime, cron: C
     3. Hints that expired or were served are cleared.
     4. A slot that is not over stays open: for a retry, for its quota, for another worker.
     5. Any other has its verdict, and the governor plans the next.
+    6. A schedule that failed, and is tried no more, tells its user so.
     """
     if _is_ordinary(endpoint, completion) and now.tzinfo is UTC:
         return _settle_at_once(endpoint, completion, now)
@@ -55,7 +61,7 @@ def settle_step_by_step(
     tidy, passed = without_stale_hints(counted, now)
     after, verdict = _next(tidy, completion, now, cron)
     run = _closed(completion, verdict=verdict, coalesced=_coalesced(endpoint, completion, cron))
-    return Settled(after, run, passed)
+    return Settled(after, run, passed, _turn_of(completion, verdict=verdict))
 
 
 def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
@@ -94,13 +100,15 @@ def _settle_at_once(endpoint: Endpoint, completion: Completion, now: datetime) -
         next_source=source,
         missed_slots=passed - 1 if passed else 0,
     )
-    return Settled(after, _closed(completion, verdict=True, coalesced=endpoint.missed_slots + late))
+    run = _closed(completion, verdict=True, coalesced=endpoint.missed_slots + late)
+    return Settled(after, run, (), completion.outcome.turn)
 
 
 def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> Settled:
     """The last resort where no plan can be made: the run is closed, and the endpoint waits for a person."""
     paused = _paused_for_good(evolve(endpoint, lease=None), reason)
-    return Settled(paused, _closed(completion, verdict=True, coalesced=0))
+    run = _closed(completion, verdict=True, coalesced=0)
+    return Settled(paused, run, (), _turn_of(completion, verdict=True))
 
 
 def _counted(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
@@ -223,6 +231,14 @@ def _paused_for_good(endpoint: Endpoint, reason: str) -> Endpoint:
         next_source=Source.PAUSED,
         abandoned_count=0,
     )
+
+
+def _turn_of(completion: Completion, *, verdict: bool) -> Turn | None:
+    """What a run leaves in a conversation: its turn, or that a schedule has failed and is tried no more."""
+    failed = verdict and completion.outcome.status in FAILED
+    if failed and isinstance(completion.claim.endpoint.target, PromptTarget):
+        return given_up(completion)
+    return completion.outcome.turn
 
 
 def _closed(completion: Completion, *, verdict: bool, coalesced: int) -> Run:

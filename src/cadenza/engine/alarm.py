@@ -41,15 +41,16 @@ Make = Callable[[Mapping[str, Any], datetime], Alert | None]
 class Alarm:
     """Turns events into alerts, writes each down once, and has them sent.
 
-    What is written down survives a restart, and is sent by any process that has an
-    alarm. What nobody can write down waits in a bounded queue.
+    What is written down survives a restart, and is sent by any process that has a
+    sender; one without only writes down, for whoever looks. What nobody can write
+    down waits in a bounded queue.
     """
 
     def __init__(
         self,
         *,
         store: AlertStore,
-        sender: AlertSender,
+        sender: AlertSender | None,
         clock: Clock,
         log: Logger,
         telemetry: Telemetry,
@@ -88,8 +89,8 @@ class Alarm:
         """Write down and send until cancelled."""
         while True:
             self._news.clear()
-            if await survived(self._write_down(), self._log):
-                await survived(self._send_owed(), self._log)
+            if await survived(self._write_down(), self._log) and self._sender is not None:
+                await survived(self._send_owed(self._sender), self._log)
             await first_of(self._clock.sleep(POLL_MS), self._news.wait())
 
     async def _write_down(self) -> None:
@@ -97,20 +98,22 @@ class Alarm:
             self._log.warning("alerts were lost: too many came at once", alerts=self._lost)
             self._lost = 0
         while self._waiting:
-            await self._store.raise_alert(self._waiting[0])
+            alert = self._waiting[0]
+            if await self._store.raise_alert(alert) and self._sender is None:
+                await self._store.settle_alert(alert.key, None)
             self._waiting.popleft()
 
-    async def _send_owed(self) -> None:
+    async def _send_owed(self, sender: AlertSender) -> None:
         while True:
             now = self._clock.now()
             owed = await self._store.take_alerts(now=now, until=now + TAKEN_FOR, limit=AT_ONCE)
-            await asyncio.gather(*map(self._send, owed))
+            await asyncio.gather(*(self._send(one, sender) for one in owed))
             if len(owed) < AT_ONCE:
                 return
 
-    async def _send(self, owed: OwedAlert) -> None:
+    async def _send(self, owed: OwedAlert, sender: AlertSender) -> None:
         alert, attempt = owed
-        problem = await self._sender.send(alert, attempt)
+        problem = await sender.send(alert, attempt)
         again_ms = None if problem is None else pause_ms(attempt)
         again_at = None if again_ms is None else self._clock.now() + milliseconds(again_ms)
         await self._store.settle_alert(alert.key, again_at)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol, Self, TypedDict
 
-from cadenza.domain.checks import a_moment, a_span, a_text, iso, milliseconds, quoted
+from cadenza.domain.checks import a_moment, a_span, a_text, iso, milliseconds, quoted, without_point
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.governor import CronClock
@@ -79,7 +79,7 @@ class ProposeInterval:
         """Read `intervalMs`, `ttlMinutes` and `reason`."""
         _only(arguments, ProposeIntervalArguments)
         return cls(
-            interval_ms=a_span("intervalMs", _required(arguments, "intervalMs")),
+            interval_ms=a_span("intervalMs", without_point(_required(arguments, "intervalMs"))),
             ttl=_ttl(arguments, 60),
             reason=_reason(arguments),
         )
@@ -108,7 +108,7 @@ class ProposeNextTime:
             raise InvalidRequest("Give exactly one of nextRunInMs and nextRunAtIso.", "nextRunInMs")
         return cls(
             at=None if at is None else _moment("nextRunAtIso", at),
-            in_ms=None if in_ms is None else a_span("nextRunInMs", in_ms, least=0),
+            in_ms=None if in_ms is None else a_span("nextRunInMs", without_point(in_ms), least=0),
             ttl=_ttl(arguments, DEFAULT_ONE_SHOT_TTL) if arguments.get("ttlMinutes") is not None else None,
             reason=_reason(arguments),
         )

@@ -4,28 +4,34 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import NamedTuple, Protocol
 
 from cadenza.domain.access import Caller, Scope, Speaker
 from cadenza.domain.conversation import FROM_USER, ConversationKey, Message, Origin, OriginKind, Role, Turn
 from cadenza.domain.delivery import Delivery, SocketMessage, Subtitle
-from cadenza.domain.errors import Conflict, NotAllowed, Unavailable
+from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, Unavailable
+from cadenza.domain.people import UserKey
 from cadenza.domain.scheduling import spent_today
 from cadenza.engine.hands import Hands
 from cadenza.engine.turn_taking import TurnTaking
 from cadenza.ports.agents import AgentRuntime, Prompt, Reply, Tools
+from cadenza.ports.catalog import Page
 from cadenza.ports.clock import Clock
 from cadenza.ports.conversations import ConversationStore
+from cadenza.ports.deliveries import DeliveryStore
 from cadenza.ports.ids import Ids
 from cadenza.ports.people import PeopleStore
 from cadenza.ports.tenants import TenantStore
 
 REMEMBERED = 40
 """So many messages of a conversation does an agent see."""
+LOOKED_BACK = 200
+"""Among so many messages is looked for one that comes again, and for what was owed for it."""
 SCOPES = frozenset({Scope.WRITE})
 
 
-class ConversingStore(ConversationStore, PeopleStore, TenantStore, Protocol):
+class ConversingStore(ConversationStore, DeliveryStore, PeopleStore, TenantStore, Protocol):
     """Where conversations are kept."""
 
 
@@ -39,6 +45,8 @@ class Cue(NamedTuple):
     """Without the mark of a schedule."""
     origin: Origin = FROM_USER
     may_schedule: bool = True
+    once: bool = False
+    """Its turn has a name of its own, and is not answered again if it was."""
 
 
 class Answered(NamedTuple):
@@ -46,6 +54,10 @@ class Answered(NamedTuple):
 
     reply: Reply
     turn: Turn
+
+
+class _AnsweredBefore(Exception):
+    """The same words came before, and were answered."""
 
 
 class Conversing:
@@ -69,15 +81,27 @@ class Conversing:
         self._ids = ids
 
     async def converse(
-        self, key: ConversationKey, text: str, *, handed_over: bool = False
+        self,
+        key: ConversationKey,
+        text: str,
+        *,
+        handed_over: bool = False,
+        idempotency_key: str | None = None,
     ) -> Sequence[Delivery]:
         """Answer what a user says; what is owed to them for it, committed.
 
         With `handed_over` the answer reaches the user with the response to their own
-        request. Unavailable if the agent could not answer: then nothing was said.
+        request. What comes again under an idempotency key is answered once, and what was
+        owed for it is told again. Unavailable if the agent could not answer: then nothing
+        was said.
         """
-        async with self.answered(key, Cue(self._ids.new(), text, text)) as (reply, turn):
-            owed = await self._store.commit_turn(replace(turn, handed_over=handed_over))
+        turn_id = self._ids.new() if idempotency_key is None else _turn_id(key, idempotency_key)
+        cue = Cue(turn_id, text, text, once=idempotency_key is not None)
+        try:
+            async with self.answered(key, cue) as (reply, turn):
+                owed = await self._store.commit_turn(replace(turn, handed_over=handed_over))
+        except _AnsweredBefore:
+            return await self._owed_for(key.user, turn_id)
         if reply.error is not None:
             raise Unavailable(f"The agent could not answer: {reply.error}")
         if owed is None:
@@ -92,7 +116,25 @@ class Conversing:
         """
         fired = cue.origin.kind is not OriginKind.USER
         async with self._turns.turn(key, cue.turn_id if fired else None) as token:
+            if cue.once:
+                await self._must_be_new(key, cue)
             yield await self._answer(key, cue, token)
+
+    async def _must_be_new(self, key: ConversationKey, cue: Cue) -> None:
+        """Look, while nobody else can speak, whether this was said before."""
+        for said in await self._store.messages(key, Page(LOOKED_BACK)):
+            if said.id == f"{cue.turn_id}.0":
+                if said.text != cue.text:
+                    message = "This idempotency_key was used for other words; take a new one."
+                    raise InvalidRequest(message, "idempotency_key")
+                raise _AnsweredBefore
+
+    async def _owed_for(self, user: UserKey, turn_id: str) -> list[Delivery]:
+        """What a turn has left, as far as it is among the last that the user was owed."""
+        last = (await self._store.last_seqs([user])).get(user, 0)
+        after = max(0, last - LOOKED_BACK)
+        found = await self._store.deliveries(user, after=after, limit=LOOKED_BACK, now=self._clock.now())
+        return [one for one in found if one.id.rpartition(".")[0] == turn_id]
 
     async def _answer(self, key: ConversationKey, cue: Cue, token: str) -> Answered:
         began = self._clock.now()
@@ -130,6 +172,11 @@ class Conversing:
             raise NotAllowed(f"{reason[:1].upper()}{reason[1:]}, and may not spend more: go on tomorrow.")
         most = limits.schedule_tokens_per_day
         return None if most is None else most - spent.tokens
+
+
+def _turn_id(key: ConversationKey, idempotency_key: str) -> str:
+    """The same for the same key in the same conversation, and like no other."""
+    return sha256("\n".join((*key, idempotency_key)).encode()).hexdigest()[:32]
 
 
 def _caller(key: ConversationKey, cue: Cue) -> Caller:

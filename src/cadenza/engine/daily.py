@@ -100,16 +100,16 @@ class DailyRunner:
         """Serve the users of these lanes alone, with the share of slots that belongs to them.
 
         Who waits in a lane that is lost is let go; who runs there is cut off, unless
-        the lane is only being left.
+        the lane is only being left: its cutoffs are seen until it is given away.
         """
         if self._ends:
             return
         if not self._held.issuperset(held):
             self._gained.set()
         self._held = frozenset(held)
-        shards = self._shards(held)
-        self.planner.serve(shards)
-        self.executor.keep(shards, self._shards(leaving))
+        shards, left = self._shards(held), self._shards(leaving)
+        self.planner.serve(shards | left)
+        self.executor.keep(shards, left)
         self.executor.limit(share(held, self._settings.max_concurrency))
 
     def done_with(self, leaving: Collection[int]) -> list[int]:

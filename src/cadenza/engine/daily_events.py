@@ -7,13 +7,8 @@ from cadenza.domain.daily import DayStatus, ErrorClass, Verdict
 from cadenza.engine.daily_queue import Offered
 from cadenza.ports.daily import Owed
 from cadenza.ports.log import Logger
-from cadenza.ports.telemetry import Metadata, Telemetry
+from cadenza.ports.telemetry import DEPTH, FINALIZE, IN_FLIGHT, JOB, TICK, Metadata, Telemetry
 
-TICK = "sched.tick.stop"
-DEPTH = "sched.queue.depth"
-IN_FLIGHT = "sched.executor.in_flight"
-JOB = "sched.job.stop"
-FINALIZE = "sched.finalize"
 SCHEDULER = "daily"
 """By this, listeners tell these events from those about endpoints."""
 

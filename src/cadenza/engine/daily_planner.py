@@ -91,9 +91,9 @@ class DailyPlanner:
                 self._finalizer.cut_off([owed.key for owed in page[:past]], now, service)
                 wanted += self._wanted(page[past:], reading.steady_ms)
                 scanned, cut_off = scanned + len(page), cut_off + past
-        await self._enqueue(sorted(wanted), reading.steady_ms)
+        enqueued = await self._enqueue(sorted(wanted), reading.steady_ms)
         self._served_ms, self._broken = reading.steady_ms, None
-        return Ticked(scanned, scanned - cut_off, len(wanted), cut_off)
+        return Ticked(scanned, scanned - cut_off, enqueued, cut_off)
 
     def _wanted(self, in_window: list[Owed], steady_ms: float) -> list[Owed]:
         """Those who are neither held nor tried a moment ago: in a window that is full, few."""
@@ -126,8 +126,11 @@ class DailyPlanner:
                 return
             after = page[-1]
 
-    async def _enqueue(self, wanted: list[Owed], steady_ms: float) -> None:
+    async def _enqueue(self, wanted: list[Owed], steady_ms: float) -> int:
+        """How many it was: a shard may have been lost since, or is being left."""
+        enqueued = 0
         for place, owed in enumerate(wanted, 1):
-            self._queue.offer(owed, steady_ms)
+            enqueued += self._queue.offer(owed, steady_ms) is Offered.ENQUEUED
             if place % OFFERED_AT_ONCE == 0:
                 await asyncio.sleep(0)
+        return enqueued

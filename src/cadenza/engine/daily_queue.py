@@ -5,10 +5,10 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from enum import StrEnum
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
-from cadenza.domain.daily_shards import shard_of
+from cadenza.domain.daily_shards import SHARDS, shard_of
 from cadenza.domain.people import UserKey
 from cadenza.domain.window import RETRY_DELAY, has_opened, is_over
 from cadenza.ports.daily import Owed
@@ -22,6 +22,7 @@ class Offered(StrEnum):
     ENQUEUED = "enqueued"
     HELD = "queued or running"
     THROTTLED = "tried a moment ago"
+    ELSEWHERE = "no more served here"
 
 
 class _Tried(NamedTuple):
@@ -43,6 +44,7 @@ class DailyQueue:
         self._held: set[UserKey] = set()
         self._tried: dict[UserKey, _Tried] = {}
         self._by_age: deque[tuple[UserKey, _Tried]] = deque()
+        self._shards = frozenset(range(SHARDS))
         self.filled = asyncio.Event()
 
     def __len__(self) -> int:
@@ -64,13 +66,16 @@ class DailyQueue:
         return Offered.ENQUEUED
 
     def offer(self, owed: Owed, steady_ms: float) -> Offered:
-        """Enqueue a day, if it is wanted."""
+        """Enqueue a day, if it is wanted, and its shard is still served here."""
         judged = self.judge(owed, steady_ms)
-        if judged is Offered.ENQUEUED:
-            self._held.add(owed.key)
-            self._throttle(owed, steady_ms)
-            heappush(self._waiting, owed)
-            self.filled.set()
+        if judged is not Offered.ENQUEUED:
+            return judged
+        if shard_of(owed.key) not in self._shards:
+            return Offered.ELSEWHERE
+        self._held.add(owed.key)
+        self._throttle(owed, steady_ms)
+        heappush(self._waiting, owed)
+        self.filled.set()
         return judged
 
     def take(self, now: datetime) -> Owed | None:
@@ -79,8 +84,7 @@ class DailyQueue:
             owed = heappop(self._waiting)
             if has_opened(owed.cutoff, now) and not is_over(owed.cutoff, now):
                 return owed
-            self._tried.pop(owed.key, None)
-            self.release(owed.key)
+            self._let_go(owed)
         return None
 
     def release(self, key: UserKey) -> None:
@@ -88,13 +92,22 @@ class DailyQueue:
         self._held.discard(key)
 
     def keep(self, shards: Collection[int]) -> None:
-        """Let go of waiting users of other shards."""
+        """Hold users of these shards alone from now on; who waits in another is let go."""
+        before, self._shards = self._shards, frozenset(shards)
+        if before <= self._shards:
+            return
         waiting, self._waiting = self._waiting, []
         for owed in waiting:
-            if shard_of(owed.key) in shards:
-                heappush(self._waiting, owed)
+            if shard_of(owed.key) in self._shards:
+                self._waiting.append(owed)
             else:
-                self.release(owed.key)
+                self._let_go(owed)
+        heapify(self._waiting)
+
+    def _let_go(self, owed: Owed) -> None:
+        """Nothing was tried for it, so nothing has to be waited for when it comes again."""
+        self._tried.pop(owed.key, None)
+        self.release(owed.key)
 
     def _throttle(self, owed: Owed, steady_ms: float) -> None:
         tried = _Tried(owed.cutoff, steady_ms + RETRY_DELAY_MS)

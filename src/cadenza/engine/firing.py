@@ -4,20 +4,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from cadenza.domain.checks import milliseconds
-from cadenza.domain.conversation import (
-    ConversationKey,
-    Message,
-    Origin,
-    OriginKind,
-    Role,
-    Turn,
-    scheduled_text,
-)
-from cadenza.domain.delivery import Subtitle
+from cadenza.domain.conversation import ConversationKey
 from cadenza.domain.errors import CadenzaError
+from cadenza.domain.fired import conversation_of, said_by, target_of
 from cadenza.domain.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling import spent_today, tomorrow
-from cadenza.domain.target import Json, PromptTarget
+from cadenza.domain.target import Json
 from cadenza.engine.conversing import Conversing, ConversingStore, Cue
 from cadenza.ports.clock import Clock
 
@@ -34,27 +26,18 @@ class Firing:
         """Take the conversation's turn, tell the agent, and leave the turn to the commit of the run.
 
         Every attempt at one slot is the same turn: what an earlier one scheduled is
-        not scheduled again, and its answer is kept once. When the last has failed, the
-        user is told that much.
+        not scheduled again, and its answer is kept once.
         """
         began = self._clock.now()
         try:
             outcome = await self._fired(claim, began)
         except CadenzaError as problem:
             outcome = Outcome(RunStatus.FAILURE, error=problem.message)
-        if outcome.status is RunStatus.FAILURE and claim.attempt >= claim.endpoint.policy.max_attempts:
-            turn = outcome.turn or Turn(
-                id=claim.idempotency_key,
-                conversation=_conversation(claim),
-                began_at=began,
-                ended_at=self._clock.now(),
-            )
-            outcome = outcome._replace(turn=_given_up(claim, turn))
         took = (self._clock.now() - began) // milliseconds(1)
         return outcome._replace(duration_ms=max(0, took))
 
     async def _fired(self, claim: Claim, now: datetime) -> Outcome:
-        key = _conversation(claim)
+        key = conversation_of(claim)
         refused = await self._refused(key, now)
         if refused is not None:
             return Outcome(RunStatus.SKIPPED, reason=refused, opens_at=tomorrow(now))
@@ -72,41 +55,12 @@ class Firing:
         return spent_today(spent.fires, spent.tokens, limits=limits)
 
 
-def _target(claim: Claim) -> PromptTarget:
-    target = claim.endpoint.target
-    assert isinstance(target, PromptTarget), "nothing else speaks to an agent"
-    return target
-
-
-def _conversation(claim: Claim) -> ConversationKey:
-    target = _target(claim)
-    return ConversationKey(claim.endpoint.tenant_id, target.user_id, target.agent_id)
-
-
 def _cue(claim: Claim, now: datetime) -> Cue:
-    endpoint, target = claim.endpoint, _target(claim)
-    is_late = now - claim.slot > milliseconds(endpoint.policy.misfire_grace_ms)
+    said, target = said_by(claim, now), target_of(claim)
     return Cue(
         turn_id=claim.idempotency_key,
-        text=scheduled_text(endpoint.name, target.prompt, claim.slot if is_late else None),
+        text=said.text,
         words=target.prompt,
-        origin=Origin(OriginKind.SCHEDULE, endpoint.id, endpoint.name, claim.slot),
+        origin=said.origin,
         may_schedule=target.may_schedule,
-    )
-
-
-def _given_up(claim: Claim, turn: Turn) -> Turn:
-    """The turn in which the user is told that there is no answer; why, is for the operator to read."""
-    cue = _cue(claim, turn.began_at)
-    tried = f": {claim.attempt} attempts failed" if claim.attempt > 1 else ""
-    words = f"The scheduled task “{claim.endpoint.name}” could not be carried out{tried}."
-    return replace(
-        turn,
-        messages=(
-            Message(id=f"{turn.id}.0", role=Role.USER, text=cue.text, at=turn.began_at, origin=cue.origin),
-            Message(id=f"{turn.id}.1", role=Role.AGENT, text=words, at=turn.ended_at, origin=cue.origin),
-        ),
-        owed=(Subtitle(words),),
-        schedule_id=claim.endpoint.id,
-        firing=f"{claim.idempotency_key}:failed",
     )

@@ -198,7 +198,7 @@ class Loop:
 
     def _settled(self, settled: Sequence[Settled]) -> None:
         if not self._pace.has_come:
-            moments = (claimable_at(endpoint) for endpoint, _, _ in settled)
+            moments = (claimable_at(endpoint) for endpoint, *_ in settled)
             self._pace.learn(min((moment for moment in moments if moment is not None), default=None))
         self._look_up()
 

@@ -2,17 +2,15 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from cadenza.domain.analysis import Trigger
 from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.news import concerns_siblings
 from cadenza.engine.briefing import Briefer
 from cadenza.engine.recorder import Recorder
 from cadenza.engine.settling import RECOVERY_MS
 from cadenza.engine.sitting import Seat
-from cadenza.engine.thinking import Means, Thinking, Thought
+from cadenza.engine.thinking import Means, Thinking
 from cadenza.engine.waiting_room import Look, WaitingRoom
 from cadenza.ports.analyses import NextLook
 from cadenza.ports.planner import Briefing
@@ -120,32 +118,14 @@ class Panel:
             if briefing is None:
                 await self._recorder.keep([], [NextLook(look.key, planner) for planner in look.due])
                 return
-            thoughts = await self._thoughts(look, briefing)
+            thoughts = await self._thinking.consider(look, briefing, seats=self._seats)
             analyses = [one.analysis for one in thoughts if one.analysis is not None]
             await self._recorder.keep(analyses, [one.look for one in thoughts if one.look is not None])
-            self._tell_siblings(look, briefing, steered=any(one.sat.steered for one in thoughts))
+            for sibling in self._thinking.for_siblings(look, briefing, thoughts=thoughts):
+                self.put(sibling)
         except Unavailable as problem:
             self._means.log.warning("something is unavailable", problem=problem.message)
             await self._means.clock.sleep(RECOVERY_MS)
             self.put(look)
         finally:
             del self._busy[look.key]
-
-    async def _thoughts(self, look: Look, briefing: Briefing) -> list[Thought]:
-        """What each planner that is to look makes of it, one after the other."""
-        thoughts = []
-        for seat in self._seats:
-            if look.is_for(seat.name):
-                due = seat.name in look.due
-                told = replace(briefing, trigger=look.why(seat.name, briefing.trigger))
-                thoughts.append(await self._thinking.think(seat, told, due=due))
-        return thoughts
-
-    def _tell_siblings(self, look: Look, briefing: Briefing, *, steered: bool) -> None:
-        """What one does concerns the others, once: what they do for its sake concerns nobody."""
-        ran = look.trigger in (Trigger.RUN, Trigger.FAILURE)
-        endpoint, recent, shown = briefing.endpoint, briefing.recent, self._means.shown
-        news = ran and concerns_siblings(endpoint, recent, shown)
-        if news or (steered and look.trigger is not Trigger.SIBLING):
-            for sibling in briefing.siblings.values():
-                self.put(Look(sibling.key, Trigger.SIBLING, look.page))

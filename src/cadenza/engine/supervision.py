@@ -27,6 +27,8 @@ class Part(NamedTuple):
     """Start it anew, with nothing left of its last life; it returns only when it was asked to stop."""
     stop: Callable[[], None] | None = None
     """Ask it to end by itself; what cannot be asked is cancelled."""
+    vital: bool = True
+    """Does the process end with it if it keeps crashing? What is not vital starts again, however often."""
 
 
 class PartGivenUp(Unavailable):
@@ -56,7 +58,7 @@ class Supervisor:
     """Runs parts side by side, until it is asked to stop or gives one of them up.
 
     1. A part that raises, or returns unasked, has crashed; it starts again alone, after a pause that grows.
-    2. A part that keeps crashing is given up: the others are stopped, and the process ends with its problem.
+    2. A vital part that keeps crashing is given up: the others stop, and the process ends with its problem.
     3. Parts stop one after the other, in their order; each when the one before it has ended.
     """
 
@@ -178,7 +180,8 @@ class _Kept:
         while now - self._crashes[0] > milliseconds(patience.within_ms):
             self._crashes.popleft()
         crashes = len(self._crashes)
-        again_ms = None if crashes >= patience.crashes else patience.first_ms * 2 ** (crashes - 1)
+        hopeless = self.part.vital and crashes >= patience.crashes
+        again_ms = None if hopeless else patience.first_ms * 2 ** (crashes - 1)
         self._tell(_Crash(self.part, problem, again_ms))
         if again_ms is None:
             raise _given_up(self.part, problem, patience) from problem

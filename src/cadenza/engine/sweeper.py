@@ -63,7 +63,7 @@ class Sweeper:
         if abandoned:
             some = [settled.run.id for settled in abandoned[:NAMED]]
             self._log.warning("runs were abandoned by their worker", runs=len(abandoned), run_ids=some)
-        for endpoint, run, _ in abandoned:
+        for endpoint, run, *_ in abandoned:
             if self._telling is not None and endpoint.failure_count:
                 self._telling.fared(endpoint, run, endpoint.failure_count - 1)
             if self._log.verbose:

@@ -62,7 +62,7 @@ class Telling:
 
     def settled(self, settled: Settled, failures_before: int) -> None:
         """A run is over."""
-        endpoint, run, _ = settled
+        endpoint, run, _, _ = settled
         result = RESULTS.get(run.status)
         if result is None:
             self._emit(SKIPPED, {}, {"status": str(run.status)})

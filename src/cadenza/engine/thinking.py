@@ -2,18 +2,20 @@
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from cadenza.domain.analysis import Analysis
+from cadenza.domain.analysis import Analysis, Trigger
 from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.news import Shown, whole_response
+from cadenza.domain.news import Shown, concerns_siblings, whole_response
 from cadenza.engine.briefing import Briefer, BriefingBudget
 from cadenza.engine.settling import RECOVERY_MS
 from cadenza.engine.sitting import Sat, Seat, said, sit
 from cadenza.engine.steering import Steering
 from cadenza.engine.waiting import survived
+from cadenza.engine.waiting_room import Look
 from cadenza.ports.analyses import NextLook
 from cadenza.ports.clock import Clock
 from cadenza.ports.ids import Ids
@@ -46,6 +48,7 @@ class Means:
 class Thought(NamedTuple):
     """What a planner made of an endpoint, and what is kept of it."""
 
+    planner: str
     sat: Sat
     analysis: Analysis | None = None
     look: NextLook | None = None
@@ -62,6 +65,24 @@ class Thinking:
         self._briefer = briefer
         self._shadows: OrderedDict[tuple[EndpointKey, str], datetime] = OrderedDict()
 
+    async def consider(self, look: Look, briefing: Briefing, *, seats: Sequence[Seat]) -> list[Thought]:
+        """What each planner that is to look makes of it, one after the other."""
+        thoughts = []
+        for seat in seats:
+            if look.is_for(seat.name):
+                told = replace(briefing, trigger=look.why(seat.name, briefing.trigger))
+                thoughts.append(await self.think(seat, told, due=seat.name in look.due))
+        return thoughts
+
+    def for_siblings(self, look: Look, briefing: Briefing, *, thoughts: Sequence[Thought]) -> list[Look]:
+        """Looks at its siblings: what one does concerns them; what they do for its sake concerns nobody."""
+        ran = look.trigger in (Trigger.RUN, Trigger.FAILURE)
+        news = ran and concerns_siblings(briefing.endpoint, briefing.recent, self._means.shown)
+        steered = any(thought.sat.steered for thought in thoughts)
+        if not news and not (steered and look.trigger is not Trigger.SIBLING):
+            return []
+        return [Look(one.key, Trigger.SIBLING, look.page) for one in briefing.siblings.values()]
+
     async def think(self, seat: Seat, briefing: Briefing, *, due: bool) -> Thought:
         """What it makes of an endpoint. A sitting that had nothing to say, or nothing new, leaves no record.
 
@@ -74,10 +95,11 @@ class Thinking:
             self._tell(seat, briefing, sat, took_ms)
         if sat.is_news and not self._said_lately(seat, briefing, sat):
             analysis_id = self._means.ids.new()
-            return Thought(sat, sat.recorded(briefing, seat.name, analysis_id=analysis_id, took_ms=took_ms))
+            record = sat.recorded(briefing, seat.name, analysis_id=analysis_id, took_ms=took_ms)
+            return Thought(seat.name, sat, record)
         at = sat.look_again_at(briefing.now)
         look = NextLook(briefing.endpoint.key, seat.name, at) if due or at is not None else None
-        return Thought(sat, look=look)
+        return Thought(seat.name, sat, look=look)
 
     async def _sat(self, seat: Seat, briefing: Briefing) -> Sat:
         try:

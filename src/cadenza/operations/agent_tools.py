@@ -11,6 +11,7 @@ from cadenza.domain.target import Json
 from cadenza.operations.office import Office
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.schedules import create_schedule, delete_schedule, list_schedules
+from cadenza.operations.wire import MOST_LISTED
 from cadenza.ports.agents import Tool
 
 OFFERED: dict[str, AnyOperation] = {
@@ -18,6 +19,8 @@ OFFERED: dict[str, AnyOperation] = {
 }
 NOT_SAID = frozenset({"user_id", "limit", "cursor"})
 """Whose things they are is not for a model to say, and a user has few enough for one page."""
+ALL: dict[str, dict[str, Any]] = {list_schedules.name: {"limit": MOST_LISTED}}
+"""What is said in its place."""
 
 
 class AgentTools:
@@ -36,7 +39,8 @@ class AgentTools:
             raise NotFound(f"There is no tool {name[:60]!r}.")
         for word in NOT_SAID & arguments.keys():
             raise InvalidRequest(f"There is no argument {word}.", word)
-        view = await self._office.perform(OFFERED[name], arguments, caller)
+        given = {**arguments, **ALL.get(name, {})}
+        view = await self._office.perform(OFFERED[name], given, caller)
         answer: Json = view.model_dump(mode="json")
         return answer
 

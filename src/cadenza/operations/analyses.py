@@ -3,7 +3,7 @@
 from datetime import date, datetime, timedelta
 from typing import Annotated, Self
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from cadenza.domain.access import Scope
 from cadenza.domain.analysis import Analysis, Tokens, Trigger
@@ -12,6 +12,7 @@ from cadenza.operations.endpoints import OneEndpoint
 from cadenza.operations.farewell import live
 from cadenza.operations.listing import Listed, Paged, cut
 from cadenza.operations.operation import View, operation
+from cadenza.operations.wire import Whole
 
 
 class ListAnalyses(OneEndpoint, Paged):
@@ -88,7 +89,7 @@ class AnalysesPage(Listed[AnalysisView]):
 class GetPlannerCost(OneEndpoint):
     """How far to look back."""
 
-    days: Annotated[int, Field(strict=True, ge=1, le=90)] = 7
+    days: Annotated[int, Whole(1, 90)] = 7
     """Days in UTC, today among them."""
 
 

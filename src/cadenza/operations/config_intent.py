@@ -9,7 +9,7 @@ from cadenza.domain.job import Job
 from cadenza.domain.schedule import AGENDA
 from cadenza.domain.tenant import Limits
 from cadenza.operations.config_diff import Intent, WantedEndpoint, WantedJob
-from cadenza.operations.config_rules import WantedRule, made_rule, placed_rules
+from cadenza.operations.config_rules import WantedRule, made_rule, placed_rules, refuse
 from cadenza.operations.config_shapes import MOST_ENDPOINTS, ConfigDocument, ConfigEndpoint, ConfigJob
 from cadenza.operations.desk import Desk
 from cadenza.operations.endpoints import PARTS, admitted
@@ -29,13 +29,13 @@ def intent_of(desk: Desk, document: ConfigDocument, *, limits: Limits, prune: bo
     placed = list(_placed(document))
     made = [_made(desk, one, limits) for one in placed]
     spelt = placed_rules(document)
-    rules = [made_rule(desk, one) for one in spelt]
+    now, expressions = desk.supplies.clock.now(), desk.supplies.expressions
+    rules = [made_rule(one, tenant_id=desk.tenant_id, expressions=expressions, now=now) for one in spelt]
     faults = [*_agenda(document), *_repeated_jobs(document), *_repeated_endpoints(placed)]
     faults += _too_many(placed)
     faults += _repeated("rule", [(one.path, one.words.id) for one in spelt])
     faults += [fault for one in (*made, *rules) if isinstance(one, list) for fault in one]
-    if faults:
-        raise InvalidRequest(f"{faults[0].field}: {faults[0].message}", faults[0].field, faults)
+    refuse(faults)
     wanted = zip(placed, (one for one in made if isinstance(one, Endpoint)), strict=True)
     return Intent(
         jobs={job.id: WantedJob(_job(desk, job), job.active) for job in document.jobs},
@@ -43,7 +43,7 @@ def intent_of(desk: Desk, document: ConfigDocument, *, limits: Limits, prune: bo
         rules={one.rule.id: one for one in rules if isinstance(one, WantedRule)},
         prune=prune,
         most=limits.endpoints,
-        now=desk.supplies.clock.now(),
+        now=now,
         cron=desk.supplies.cron,
     )
 

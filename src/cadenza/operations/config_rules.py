@@ -1,7 +1,8 @@
 """What a configuration wants of rules, and what that changes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import NamedTuple
 
 from cadenza.domain.endpoint import Endpoint
@@ -9,10 +10,10 @@ from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.rules import DEFINED, MOST_RULES, Rule
 from cadenza.operations.config_rule_shapes import RuleWords
 from cadenza.operations.config_shapes import ConfigDocument
-from cadenza.operations.desk import Desk
 from cadenza.operations.rule_checks import strangers
 from cadenza.operations.rule_shapes import made_parts
 from cadenza.ports.catalog import Estate
+from cadenza.ports.rules import Expressions
 
 PARTS = ("when", "then", "relax", "cooldown_ms", "once_per_incident", "escalate")
 
@@ -42,24 +43,33 @@ def placed_rules(document: ConfigDocument) -> list[PlacedRule]:
     ]
 
 
-def made_rule(desk: Desk, placed: PlacedRule) -> WantedRule | list[Fault]:
+def made_rule(
+    placed: PlacedRule, *, tenant_id: str, expressions: Expressions, now: datetime | None = None
+) -> WantedRule | list[Fault]:
     """The rule that is spelt, or all that is wrong with it."""
     path, job_id, words = placed
     try:
         rule = Rule(
             id=words.id,
             name=words.name or words.id,
-            tenant_id=desk.tenant_id,
+            tenant_id=tenant_id,
             job_id=job_id,
             endpoint_id=words.endpoint,
             enabled=words.enabled is not False,
-            created_at=desk.supplies.clock.now(),
+            created_at=now,
             **made_parts({name: getattr(words, name) for name in PARTS}),
         )
-        desk.supplies.expressions.check(rule.when)
+        expressions.check(rule.when)
     except InvalidRequest as problem:
         return [Fault(f"{path}.{fault.field}", fault.message) for fault in problem.faults]
     return WantedRule(rule, words.enabled, path)
+
+
+def refuse(faults: Sequence[Fault]) -> None:
+    """Raise all that is wrong with a configuration, if anything is."""
+    if faults:
+        first = faults[0]
+        raise InvalidRequest(f"{first.field}: {first.message}", first.field, faults)
 
 
 def changed_rule(wanted: WantedRule, before: Rule | None) -> Rule | None:
@@ -85,8 +95,7 @@ def check_rules(
     """Refuse rules about endpoints that are not in their job, and more of them than a job may have."""
     faults = [fault for one in wanted.values() for fault in _strangers(one, present)]
     faults += _too_many([one.rule for one in wanted.values()] + [*stay.values()])
-    if faults:
-        raise InvalidRequest(f"{faults[0].field}: {faults[0].message}", faults[0].field, faults)
+    refuse(faults)
 
 
 def _strangers(wanted: WantedRule, present: list[Endpoint]) -> Iterator[Fault]:

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from datetime import date, datetime, time
 from functools import partial
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field
 
 from cadenza.domain.access import Scope
-from cadenza.domain.daily import DailyUser, DayStatus, Enrollment, enrollment
+from cadenza.domain.daily import A_DUE_TIME, DUE_TIME_FORM, DailyUser, DayStatus, enrollment
 from cadenza.domain.daily_rules import enroll
-from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.people import UserKey
 from cadenza.domain.window import opens
 from cadenza.operations.desk import Desk
@@ -19,7 +18,16 @@ from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, ope
 from cadenza.operations.wire import Flag, Id
 
 MOST_AT_ONCE = 1_000
-DueTime = Annotated[str, StringConstraints(strict=True, pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+
+
+def _due_time(value: Any) -> Any:
+    if isinstance(value, str) and A_DUE_TIME.fullmatch(value):
+        return value
+    raise ValueError(f"must be {DUE_TIME_FORM}")
+
+
+WrittenDue = Annotated[str, Field(pattern=f"^{A_DUE_TIME.pattern}$")]
+DueTime = Annotated[str, BeforeValidator(_due_time, json_schema_input_type=WrittenDue)]
 
 
 class OneDailyUser(Command):
@@ -154,16 +162,10 @@ def spelled(due: time) -> str:
 
 
 async def _enrolled(desk: Desk, wanted: Sequence[PutDailyUser]) -> list[DailyUser]:
-    enrollments = [_enrollment(desk, one) for one in wanted]
+    enrollments = [
+        enrollment(desk.tenant_id, one.user_id, time.fromisoformat(one.due_time)) for one in wanted
+    ]
     return await desk.store.enroll(enrollments, partial(enroll, now=desk.supplies.clock.now()))
-
-
-def _enrollment(desk: Desk, wanted: PutDailyUser) -> Enrollment:
-    try:
-        return enrollment(desk.tenant_id, wanted.user_id, time.fromisoformat(wanted.due_time))
-    except InvalidRequest as problem:
-        field = problem.field or "user_id"
-        raise InvalidRequest(problem.message, field, [Fault(field, problem.message)]) from None
 
 
 DAILY_USERS = (

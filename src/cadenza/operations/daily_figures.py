@@ -3,8 +3,6 @@
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
 
-from pydantic import Field
-
 from cadenza.domain.access import Scope
 from cadenza.domain.daily import DayCounts
 from cadenza.domain.daily_figures import FIRST_MISS, Missed
@@ -15,6 +13,7 @@ from cadenza.operations.daily_days import CountsView, ServiceDate, VerdictView
 from cadenza.operations.desk import Desk
 from cadenza.operations.listing import Listed, Paged
 from cadenza.operations.operation import Command, View, operation
+from cadenza.operations.wire import Whole
 
 EACH_SHARD = 1_500
 """So many users of a shard are counted as waiting, at most; what is later is not told."""
@@ -36,7 +35,7 @@ class ListMisses(OfDay, Paged):
 class GetHistory(Command):
     """How far back."""
 
-    days: Annotated[int, Field(strict=True, ge=1, le=LONGEST_HISTORY)] = 30
+    days: Annotated[int, Whole(1, LONGEST_HISTORY)] = 30
 
 
 class WindowView(CountsView):

@@ -1,5 +1,6 @@
 """What a handler has at hand while it serves one caller."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -42,6 +43,8 @@ class Supplies:
 
     conversing: Conversing | None = None
     """Lets agents answer, where there are any."""
+    models: Collection[str] = ()
+    """The models that agents may have."""
     simulations: Simulations | None = None
     """Scenarios to look at, where there are any."""
 

@@ -41,7 +41,7 @@ def _sentences(module: str) -> dict[tuple[str, str], str]:
     """All of a module's, by class and field; none where its source is not at hand."""
     try:
         tree = ast.parse(getsource(sys.modules[module]))
-    except OSError:
+    except (OSError, TypeError):
         return {}
     return {key: text for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for key, text in _of(node)}
 

@@ -1,4 +1,4 @@
-"""Deleted endpoints: out of sight at once, kept as long as their history."""
+"""Deleted endpoints: out of sight at once, and kept for whoever reads their history."""
 
 from cadenza.domain.endpoint import Endpoint, evolve
 from cadenza.domain.errors import NotFound

@@ -12,13 +12,12 @@ from cadenza.operations.desk import Desk
 from cadenza.operations.operation import View, operation
 from cadenza.operations.people import OneAgent
 from cadenza.operations.schedules import user_of
-from cadenza.operations.wire import Id
+from cadenza.operations.wire import WITHOUT_CONTROL, Id
 
 LONGEST_MESSAGE = 8_000
-SOMETHING = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
 Said = Annotated[
     str,
-    StringConstraints(strict=True, pattern=SOMETHING, min_length=1, max_length=LONGEST_MESSAGE),
+    StringConstraints(strict=True, pattern=WITHOUT_CONTROL, min_length=1, max_length=LONGEST_MESSAGE),
 ]
 
 

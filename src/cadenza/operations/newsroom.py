@@ -18,7 +18,6 @@ PAGE, MOST_PAGES = 500, 4
 """More runs than these are not read one by one: everything may have changed."""
 MOST_ENDPOINTS = 500
 REMEMBERED = 256
-LONGEST_NUMBER = 18
 
 
 class News(NamedTuple):
@@ -44,9 +43,14 @@ NOTHING, EVERYTHING = News(), News(reset=True)
 class Issue(NamedTuple):
     """News of one tenant, or of all, in the order in which they were found."""
 
-    number: int
+    place: str
+    """How a reader names it who comes back. It tells nobody how much was told to others."""
     tenant_id: str | None
     news: News
+
+    def concerns(self, tenant_id: str) -> bool:
+        """Is it for those who look at this tenant?"""
+        return self.tenant_id in (None, tenant_id)
 
 
 class Reader:
@@ -54,7 +58,8 @@ class Reader:
 
     def __init__(self, tenant_id: str, untold: News) -> None:
         self.tenant_id = tenant_id
-        self.number = 0
+        self.place = ""
+        """Where they are, for when they come back."""
         self._untold = untold
         self._woken = asyncio.Event()
         self._closed = False
@@ -63,8 +68,8 @@ class Reader:
 
     def hand(self, issue: Issue) -> None:
         """Put news to those that wait, if they are for this reader."""
-        if issue.tenant_id in (None, self.tenant_id):
-            self.number = issue.number
+        if issue.concerns(self.tenant_id):
+            self.place = issue.place
             self._untold = self._untold.with_(issue.news)
             self._woken.set()
 
@@ -92,8 +97,6 @@ class Newsroom:
         self._readers: set[Reader] = set()
         self._following: asyncio.Task[None] | None = None
         self._told: deque[Issue] = deque(maxlen=REMEMBERED)
-        self._number = 0
-        self._edition = ""
         self._mark: str | None = None
 
     @property
@@ -111,7 +114,6 @@ class Newsroom:
         if self._following is None:
             self._begin()
         reader = Reader(tenant_id, self._missed(tenant_id, last_seen))
-        reader.number = self._number
         self._readers.add(reader)
         try:
             yield reader
@@ -120,17 +122,13 @@ class Newsroom:
             if not self._readers:
                 await self._end()
 
-    def place_of(self, reader: Reader) -> str:
-        """Where a reader is, for when they come back."""
-        return f"{self._edition}.{reader.number}"
-
     def close(self) -> None:
         """Send everybody home: the process wants to end."""
         for reader in self._readers:
             reader.close()
 
     def _begin(self) -> None:
-        self._edition, self._mark = self._supplies.ids.new(), None
+        self._mark = None
         self._told.clear()
         self._following = asyncio.create_task(self._follow())
 
@@ -141,17 +139,14 @@ class Newsroom:
             await asyncio.gather(following, return_exceptions=True)
 
     def _missed(self, tenant_id: str, last_seen: str | None) -> News:
-        edition, _, number = (last_seen or "").partition(".")
-        oldest = self._told[0].number if self._told else self._number + 1
-        if edition != self._edition or not number.isdecimal() or len(number) > LONGEST_NUMBER:
-            return EVERYTHING
-        if int(number) + 1 < oldest:
-            return EVERYTHING
+        """What came after the issue that was last seen; anything, if that is forgotten."""
         missed = NOTHING
-        for issue in self._told:
-            if issue.number > int(number) and issue.tenant_id in (None, tenant_id):
+        for issue in reversed(self._told):
+            if issue.place == last_seen:
+                return missed
+            if issue.concerns(tenant_id):
                 missed = missed.with_(issue.news)
-        return missed
+        return EVERYTHING
 
     async def _follow(self) -> None:
         bell = self._supplies.store.listen()
@@ -194,8 +189,7 @@ class Newsroom:
             self._tell(tenant_id, NOTHING.with_(News(frozenset(endpoints), len(endpoints))))
 
     def _tell(self, tenant_id: str | None, news: News) -> None:
-        self._number += 1
-        issue = Issue(self._number, tenant_id, news)
+        issue = Issue(self._supplies.ids.new(), tenant_id, news)
         self._told.append(issue)
         for reader in self._readers:
             reader.hand(issue)

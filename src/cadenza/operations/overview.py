@@ -4,8 +4,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import Field
-
 from cadenza.domain.access import Scope
 from cadenza.domain.forecast import Course, Forecast, Forecaster
 from cadenza.domain.health import Ended
@@ -14,19 +12,20 @@ from cadenza.domain.run import RunStatus
 from cadenza.domain.tenant import month_of, next_month
 from cadenza.operations.desk import Desk
 from cadenza.operations.operation import Command, View, operation
-from cadenza.ports.figures import Sat
+from cadenza.operations.wire import Whole
+from cadenza.ports.figures import Together
 
 MOST_AHEAD, MOST_ENDED, MOST_SITTINGS, MOST_COUNTED = 5_000, 10_000, 5_000, 100_000
-AHEAD_SPANS = 30
+AHEAD_SPANS, MOST_PLANNERS = 30, 100
 NEAR, NEARER = 0.8, 0.95
 
 
 class GetOverview(Command):
     """How far to look back and ahead."""
 
-    minutes: Annotated[int, Field(strict=True, ge=1, le=300)] = 60
+    minutes: Annotated[int, Whole(1, 300)] = 60
     """How far back."""
-    ahead_minutes: Annotated[int, Field(strict=True, ge=1, le=60)] = 15
+    ahead_minutes: Annotated[int, Whole(1, 60)] = 15
 
 
 class ForecastView(View):
@@ -154,7 +153,7 @@ async def get_overview(desk: Desk, command: GetOverview) -> OverviewView:
         pulse=await _behind(desk, now, since),
         quotas=await _quotas(desk, now, endpoints),
         quota_resets_at=next_month(now),
-        planners=_planners(await desk.store.sat(desk.tenant_id, since=since, limit=MOST_SITTINGS)),
+        planners=await _planners(desk, since),
     )
 
 
@@ -189,20 +188,20 @@ def _level(share: float | None) -> Level:
     return Level.NEAR if share < NEARER else Level.NEARER if share < 1 else Level.SPENT
 
 
-def _planners(sat: list[Sat]) -> list[PlannerView]:
-    by_name: dict[str, list[Sat]] = {}
-    for one in sat:
-        by_name.setdefault(one.planner, []).append(one)
+async def _planners(desk: Desk, since: datetime) -> list[PlannerView]:
+    sat = await desk.store.sat(
+        desk.tenant_id, together=Together.ALL, since=since, limit=MOST_SITTINGS, most=MOST_PLANNERS
+    )
     views = [
         PlannerView(
-            planner=planner,
-            sittings=len(sittings),
-            failed=sum(one.failed for one in sittings),
-            shadow=sum(one.shadow for one in sittings),
-            tokens=sum(one.tokens.total for one in sittings),
-            last_at=max(one.began_at for one in sittings),
+            planner=one.planner,
+            sittings=one.sittings,
+            failed=one.failed,
+            shadow=one.shadow,
+            tokens=one.tokens.total,
+            last_at=one.last_at,
         )
-        for planner, sittings in by_name.items()
+        for one in sat
     ]
     return sorted(views, key=lambda view: (-view.sittings, view.planner))
 

@@ -3,19 +3,20 @@
 from datetime import datetime, timedelta
 from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import StringConstraints
 
 from cadenza.domain.access import Scope
-from cadenza.domain.people import LONGEST_INSTRUCTIONS, Agent, AgentKey, User
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.people import LONGEST_INSTRUCTIONS, Agent, AgentKey, User, refused_model
+from cadenza.engine.agenda import EVERY_MINUTE
 from cadenza.operations.desk import Desk
 from cadenza.operations.door import forget_user
 from cadenza.operations.keys import new_key
 from cadenza.operations.listing import Listed, Paged, cut
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.schedules import user_of
-from cadenza.operations.wire import WITHOUT_CONTROL, Id, Name
+from cadenza.operations.wire import WITHOUT_CONTROL, Id, Name, Whole
 
-EVERY_MINUTE = "* * * * *"
 LONGEST_TOKEN_S = 86_400
 Instructions = Annotated[
     str, StringConstraints(strict=True, pattern=WITHOUT_CONTROL, max_length=LONGEST_INSTRUCTIONS)
@@ -55,7 +56,7 @@ class UsersPage(Listed[UserView]):
 class CreateUserToken(OneUser):
     """For whom, and for how long."""
 
-    ttl_seconds: Annotated[int, Field(strict=True, ge=1, le=LONGEST_TOKEN_S)] = 3_600
+    ttl_seconds: Annotated[int, Whole(1, LONGEST_TOKEN_S)] = 3_600
 
 
 class UserTokenView(View):
@@ -80,7 +81,7 @@ class PutAgent(OneAgent):
     instructions: Instructions = ""
     """What it is for and how it speaks, beside what every agent is taught."""
     model: Name | None = None
-    """A `provider:model`, or `offline`; without one, that of the settings, or else the offline agent."""
+    """A `provider:model` that the settings allow, or `offline`; if left out, that of the settings, if any."""
 
 
 class AgentView(View):
@@ -157,6 +158,9 @@ async def create_user_token(desk: Desk, command: CreateUserToken) -> UserTokenVi
 @operation("PUT /v1/agents/{agent_id}", Scope.WRITE)
 async def put_agent(desk: Desk, command: PutAgent) -> AgentView:
     """Keep an agent, new or changed."""
+    refused = refused_model(command.model, desk.supplies.models)
+    if refused is not None:
+        raise InvalidRequest(refused, "model")
     agent = Agent(
         id=command.agent_id,
         tenant_id=desk.tenant_id,

@@ -1,25 +1,22 @@
 """Planners at work: all sittings, what they cost, and what learning has won or would have."""
 
-from collections import defaultdict
-from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Annotated, Self
-
-from pydantic import Field
 
 from cadenza.domain.access import Scope
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.learning.tally import Tally
-from cadenza.domain.learning.won import PLANNER, tally_of
+from cadenza.domain.learning.won import PLANNER, Lesson, lesson_of
 from cadenza.domain.planning import Learning
 from cadenza.operations.analyses import AnalysesPage, AnalysisView, DayView, TokensView
 from cadenza.operations.desk import Desk
 from cadenza.operations.listing import Listed, Paged, cut
 from cadenza.operations.operation import Command, View, operation
-from cadenza.ports.figures import Mark, Sat
+from cadenza.operations.wire import Whole
+from cadenza.ports.figures import Mark, Sat, Together
 
-MOST_SITTINGS, MOST_ENDPOINTS = 10_000, 50
+MOST_SITTINGS, MOST_ENDPOINTS, MOST_DAYS = 5_000, 50, 1_000
 THE_END = Mark(datetime.max.replace(tzinfo=UTC), "")
 BETWEEN = " "
 
@@ -31,7 +28,7 @@ class ListSittings(Paged):
 class GetSpending(Command):
     """How far to look back."""
 
-    days: Annotated[int, Field(strict=True, ge=1, le=90)] = 7
+    days: Annotated[int, Whole(1, 90)] = 7
     """Days in UTC, today among them."""
 
 
@@ -68,6 +65,8 @@ class LearnedView(View):
     endpoint_id: str
     name: str
     learning: Learning
+    interval_ms: int
+    """How often it last wanted to look."""
     changes: float
     """Changes that were seen."""
     delay_ms: int
@@ -78,12 +77,14 @@ class LearnedView(View):
     """The share of runs that it takes, where the schedule without it takes 1."""
 
     @classmethod
-    def of(cls, endpoint: Endpoint, tally: Tally) -> Self:
-        """The view of a tally."""
+    def of(cls, endpoint: Endpoint, lesson: Lesson) -> Self:
+        """The view of a lesson."""
+        tally = lesson.tally
         return cls(
             endpoint_id=endpoint.id,
             name=endpoint.name,
             learning=endpoint.planning.learning,
+            interval_ms=lesson.interval_ms,
             changes=round(tally.changes, 1),
             delay_ms=round(tally.mean_delay_s * 1_000),
             plain_delay_ms=round(tally.plain_mean_delay_s * 1_000),
@@ -109,13 +110,16 @@ async def get_spending(desk: Desk, command: GetSpending) -> SpendingView:
     """Tell how many sittings and tokens planners spent, by day and by endpoint."""
     today = desk.supplies.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=command.days - 1)
-    sat = await desk.store.sat(desk.tenant_id, since=since, limit=MOST_SITTINGS)
+    sitting = partial(desk.store.sat, desk.tenant_id, since=since, limit=MOST_SITTINGS)
+    days = await sitting(together=Together.DAY, most=MOST_DAYS)
+    endpoints = await sitting(together=Together.ENDPOINT, most=MOST_ENDPOINTS)
+    spent = [one.tokens for one in days]
     return SpendingView(
         since=since,
-        days=_by_day(sat),
-        endpoints=_by_endpoint(sat)[:MOST_ENDPOINTS],
-        tokens=_tokens(sat),
-        complete=len(sat) < MOST_SITTINGS,
+        days=sorted(map(_day, days), key=lambda view: (-view.day.toordinal(), view.planner)),
+        endpoints=[_spender(one) for one in endpoints],
+        tokens=TokensView(input=sum(one.input for one in spent), output=sum(one.output for one in spent)),
+        complete=sum(one.sittings for one in days) < MOST_SITTINGS,
     )
 
 
@@ -124,9 +128,9 @@ async def list_learning(desk: Desk, command: ListLearning) -> LearningPage:
     """Tell what the learning planner has won, by endpoint, and in the shadow what it would have won."""
     endpoints, more = cut(await desk.store.find(desk.tenant_id, page=command.page()), command.limit)
     notes = await desk.store.notes(PLANNER, [one.key for one in endpoints])
-    told = [(one, tally_of(notes.get(one.key))) for one in endpoints]
+    told = [(one, lesson_of(notes.get(one.key))) for one in endpoints]
     return LearningPage(
-        items=[LearnedView.of(one, tally) for one, tally in told if tally is not None and tally.beats],
+        items=[LearnedView.of(one, lesson) for one, lesson in told if lesson is not None],
         next_cursor=endpoints[-1].id if more else None,
     )
 
@@ -141,41 +145,23 @@ def _mark(cursor: str | None) -> Mark:
         raise InvalidRequest("cursor must be the next_cursor of a page.", "cursor") from None
 
 
-def _by_day(sat: Iterable[Sat]) -> list[DayView]:
-    days: dict[tuple[date, str], list[Sat]] = defaultdict(list)
-    for one in sat:
-        days[one.began_at.date(), one.planner].append(one)
-    views = [
-        DayView(day=day, planner=planner, sittings=len(ones), tokens=_tokens(ones))
-        for (day, planner), ones in days.items()
-    ]
-    return sorted(views, key=lambda view: (-view.day.toordinal(), view.planner))
+def _day(sat: Sat) -> DayView:
+    return DayView(
+        day=date.fromisoformat(sat.of),
+        planner=sat.planner,
+        sittings=sat.sittings,
+        tokens=TokensView.of(sat.tokens),
+    )
 
 
-def _by_endpoint(sat: Iterable[Sat]) -> list[SpenderView]:
-    endpoints: dict[tuple[str, str], list[Sat]] = defaultdict(list)
-    for one in sat:
-        endpoints[one.endpoint_id, one.planner].append(one)
-    views = [
-        SpenderView(
-            endpoint_id=endpoint_id,
-            planner=planner,
-            sittings=len(ones),
-            failed=sum(one.failed for one in ones),
-            tokens=_tokens(ones),
-        )
-        for (endpoint_id, planner), ones in endpoints.items()
-    ]
-    return sorted(views, key=_dearest)
-
-
-def _dearest(view: SpenderView) -> tuple[int, int, str, str]:
-    return -(view.tokens.input + view.tokens.output), -view.sittings, view.endpoint_id, view.planner
-
-
-def _tokens(sat: Iterable[Sat]) -> TokensView:
-    spent = [one.tokens for one in sat]
-    return TokensView(input=sum(one.input for one in spent), output=sum(one.output for one in spent))
+def _spender(sat: Sat) -> SpenderView:
+    return SpenderView(
+        endpoint_id=sat.of,
+        planner=sat.planner,
+        sittings=sat.sittings,
+        failed=sat.failed,
+        tokens=TokensView.of(sat.tokens),
+    )
 
 
 PLANNERS = (list_sittings, get_spending, list_learning)

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from cadenza.domain import steer
 from cadenza.domain.access import Scope
@@ -22,6 +22,7 @@ from cadenza.operations.farewell import live
 from cadenza.operations.operation import View, operation
 from cadenza.operations.plan_view import PlanView
 from cadenza.operations.steering import planned
+from cadenza.operations.wire import Whole
 
 USUAL, MOST = 12, 200
 
@@ -42,7 +43,7 @@ class PreviewSteering(OneEndpoint):
     tool: Way
     arguments: dict[str, JsonValue] = {}
     """What the tool takes, by the same names; `clear_hints` and `run_now` take nothing."""
-    runs: Annotated[int, Field(strict=True, ge=1, le=MOST)] = USUAL
+    runs: Annotated[int, Whole(1, MOST)] = USUAL
     """How many of the next runs to tell."""
 
 

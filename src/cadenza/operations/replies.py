@@ -7,19 +7,32 @@ from typing import NamedTuple
 
 from cadenza.domain.errors import Conflict, InvalidRequest, Unavailable
 from cadenza.operations.desk import Supplies
-from cadenza.ports.replies import Reply
+from cadenza.ports.replies import Reply, own_key
 
 LEFT_BEHIND = timedelta(minutes=2)
 """A request that has had no answer for so long was left behind by a crash."""
 FIRST_FAILURE = 500
 
 
+class About(NamedTuple):
+    """Whose request it is, and which user it is about, if it is about one."""
+
+    tenant_id: str
+    user_id: str | None = None
+
+
 class Asked(NamedTuple):
     """Whose request it is, the key that they gave it, and what it asks for."""
 
-    tenant_id: str
+    about: About
     key: str
     fingerprint: str
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where its reply is kept: if it is about a user, under a key that no other user can take."""
+        tenant_id, user_id = self.about
+        return tenant_id, self.key if user_id is None else own_key(user_id, self.key)
 
 
 class Answer(NamedTuple):
@@ -52,9 +65,7 @@ async def once(
     """
     began = supplies.clock.now()
     begun = Reply(asked.fingerprint, began)
-    there = await supplies.store.begin_reply(
-        asked.tenant_id, asked.key, begun, stale_before=began - LEFT_BEHIND
-    )
+    there = await supplies.store.begin_reply(*asked.place, begun, stale_before=began - LEFT_BEHIND)
     if there is not None:
         return _repeated(there, asked)
     try:
@@ -82,9 +93,9 @@ async def _keep(supplies: Supplies, asked: Asked, begun: Reply, given: Answer) -
     """What was done is done, also if the store cannot note it: the caller hears of it all the same."""
     reply = begun._replace(status=given.status, body=given.body)
     with suppress(Unavailable):
-        await supplies.store.end_reply(asked.tenant_id, asked.key, reply)
+        await supplies.store.end_reply(*asked.place, reply)
 
 
 async def _drop(supplies: Supplies, asked: Asked) -> None:
     with suppress(Unavailable):
-        await supplies.store.drop_reply(asked.tenant_id, asked.key)
+        await supplies.store.drop_reply(*asked.place)

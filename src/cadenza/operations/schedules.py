@@ -17,7 +17,7 @@ from cadenza.engine.agenda import Agenda, Made
 from cadenza.operations.desk import Desk
 from cadenza.operations.listing import Listed, Paged, cut
 from cadenza.operations.operation import CREATED, Command, View, operation
-from cadenza.operations.wire import WITHOUT_CONTROL, Flag, Id, Name
+from cadenza.operations.wire import WITHOUT_CONTROL, Flag, Id, Name, Whole
 from cadenza.ports.catalog import EndpointFilter
 
 LONGEST_DELAY_S = 315_360_000
@@ -46,7 +46,7 @@ class CreateSchedule(Command):
     """Who answers when it fires; the agent that asks, if left out."""
     timezone: Name | None = None
     """An IANA time zone; the user's, if left out."""
-    delay_seconds: Annotated[int, Field(strict=True, ge=1, le=LONGEST_DELAY_S)] | None = None
+    delay_seconds: Annotated[int, Whole(1, LONGEST_DELAY_S)] | None = None
     """Instead of `run_at`: so many seconds from now."""
     may_schedule: Flag = False
     """Whether the agent may make schedules when it fires; those may make none."""

@@ -25,7 +25,7 @@ from cadenza.domain.target import (
 )
 from cadenza.operations.documented import Documented
 from cadenza.operations.trust import trusted
-from cadenza.operations.wire import Flag, Id, Moment, Name, Span, SpanOrNone, Text
+from cadenza.operations.wire import Flag, Id, Moment, Name, Span, SpanOrNone, Text, Whole
 
 Made = TypeVar("Made")
 
@@ -88,9 +88,9 @@ class HttpShape(Shape):
     """A JSON path that must lead somewhere in the response, such as `$.jobs[0].state`."""
     success_values: Annotated[list[JsonValue], Field(max_length=MOST_LISTED)] = []
     """What may be found there; if empty, anything."""
-    capture_bytes: Annotated[int, Field(strict=True, ge=0, le=MOST_CAPTURED_BYTES)] = 16_384
+    capture_bytes: Annotated[int, Whole(0, MOST_CAPTURED_BYTES)] = 16_384
     capture_headers: Annotated[list[str], Field(max_length=MOST_LISTED)] = list(CAPTURED_HEADERS)
-    max_redirects: Annotated[int, Field(strict=True, ge=0, le=MOST_REDIRECTS)] = 0
+    max_redirects: Annotated[int, Whole(0, MOST_REDIRECTS)] = 0
     signing: Annotated[list[str], Field(max_length=MOST_KEYS)] = []
     """References to signing keys, the current one first; each signs, so that keys can overlap."""
 
@@ -142,7 +142,7 @@ class PolicyShape(Shape):
 
     timeout_ms: Span = 30_000
     """Over the whole exchange."""
-    max_attempts: Annotated[int, Field(strict=True, ge=1, le=100)] = 1
+    max_attempts: Annotated[int, Whole(1, 100)] = 1
     retry_delay_ms: SpanOrNone = 10_000
     misfire: Misfire = Misfire.RUN
     """What becomes of a slot that is served too late."""

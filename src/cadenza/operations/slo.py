@@ -66,7 +66,7 @@ class SlosView(View):
 @operation("GET /v1/slo", Scope.READ)
 async def get_slo(desk: Desk, command: GetSlo) -> SlosView:  # noqa: ARG001 - every handler takes a command
     """Tell where the service levels stand: measured value, threshold, and since when one is breached."""
-    standings = await desk.store.slos(desk.supplies.clock.now() - FRESH)
+    standings = await desk.store.slos(desk.supplies.wall_now() - FRESH)
     items = [SloView.of(standing) for standing in standings]
     return SlosView(breached=sum(item.breached for item in items), items=items)
 

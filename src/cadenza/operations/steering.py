@@ -7,6 +7,8 @@ from cadenza.domain.access import Scope
 from cadenza.domain.endpoint import Endpoint, evolve
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.explain import explain
+from cadenza.domain.learning.won import PLANNER, lesson_of
+from cadenza.domain.planning import Learning
 from cadenza.domain.steer import Amended, Change, HintKind
 from cadenza.operations.desk import Desk
 from cadenza.operations.endpoint_view import EndpointView
@@ -40,16 +42,27 @@ class HintsPage(Listed[HintView]):
     """A page of the hint history, newest first."""
 
 
-def planned(desk: Desk, endpoint: Endpoint) -> PlanView:
+def planned(desk: Desk, endpoint: Endpoint, shadow_ms: int | None = None) -> PlanView:
     """Why the next run of this endpoint is when it is."""
-    why = explain(endpoint, now=desk.supplies.clock.now(), cron=desk.supplies.cron)
+    now, cron = desk.supplies.clock.now(), desk.supplies.cron
+    why = explain(endpoint, now=now, cron=cron, shadow_ms=shadow_ms)
     return PlanView.of(endpoint.id, why)
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/plan", Scope.READ)
 async def explain_endpoint(desk: Desk, command: OneEndpoint) -> PlanView:
     """Tell why the next run is when it is: candidates, hints with their reasons, guard, pause, winner."""
-    return planned(desk, live(await desk.store.get(desk.key(command.endpoint_id))))
+    endpoint = live(await desk.store.get(desk.key(command.endpoint_id)))
+    return planned(desk, endpoint, await _shadow_ms(desk, endpoint))
+
+
+async def _shadow_ms(desk: Desk, endpoint: Endpoint) -> int | None:
+    """How often the learning planner would let it run, where it only thinks."""
+    if endpoint.planning.learning is not Learning.SHADOW:
+        return None
+    notes = await desk.store.notes(PLANNER, [endpoint.key])
+    lesson = lesson_of(notes.get(endpoint.key))
+    return None if lesson is None else lesson.interval_ms
 
 
 @operation("DELETE /v1/endpoints/{endpoint_id}/hints", Scope.STEER)

@@ -3,8 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Self
 
-from pydantic import Field
-
 from cadenza.domain.access import Scope
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.plan import Source
@@ -16,7 +14,7 @@ from cadenza.operations.endpoints import OneEndpoint
 from cadenza.operations.farewell import live
 from cadenza.operations.operation import View, operation
 from cadenza.operations.trust import trusted
-from cadenza.operations.wire import Moment
+from cadenza.operations.wire import Moment, Whole
 from cadenza.ports.catalog import Page
 
 USUALLY = timedelta(hours=1)
@@ -31,7 +29,7 @@ class GetTimeline(OneEndpoint):
     """An hour before its end, if left out."""
     until: Moment | None = None
     """Now, if left out."""
-    limit: Annotated[int, Field(strict=True, ge=1, le=5_000)] = 2_000
+    limit: Annotated[int, Whole(1, 5_000)] = 2_000
     """How many runs, at most; the newest of the span."""
 
 

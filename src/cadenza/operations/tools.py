@@ -5,7 +5,6 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from cadenza.domain.access import Scope
-from cadenza.domain.checks import LONGEST_SPAN_MS
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.hint import LONGEST_TTL_MINUTES
@@ -18,7 +17,7 @@ from cadenza.operations.farewell import live
 from cadenza.operations.operation import View, operation
 from cadenza.operations.plan_view import PlanView
 from cadenza.operations.steering import planned
-from cadenza.operations.wire import Text
+from cadenza.operations.wire import Span, SpanOrNone, Text
 from cadenza.ports.catalog import Page
 
 Ttl = Annotated[float, Field(gt=0, le=LONGEST_TTL_MINUTES)]
@@ -31,7 +30,7 @@ IN_ONE_COMMIT = 500
 class ProposeIntervalCommand(OneEndpoint):
     """Run every so often for a while, then fall back to the baseline."""
 
-    intervalMs: Annotated[int, Field(strict=True, ge=1, le=LONGEST_SPAN_MS)]
+    intervalMs: Span
     ttlMinutes: Ttl = 60
     reason: Text | None = None
 
@@ -39,7 +38,7 @@ class ProposeIntervalCommand(OneEndpoint):
 class ProposeNextTimeCommand(OneEndpoint):
     """Run once, at a moment or after a while; give exactly one of the two."""
 
-    nextRunInMs: Annotated[int, Field(strict=True, ge=0, le=LONGEST_SPAN_MS)] | None = None
+    nextRunInMs: SpanOrNone | None = None
     nextRunAtIso: Iso | None = None
     ttlMinutes: Ttl | None = None
     """Half an hour after the moment, if left out."""

@@ -3,17 +3,15 @@
 from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import Field
-
 from cadenza.domain.access import Scope
 from cadenza.domain.tenant import NO_LIMITS, Limits, Tenant, month_of, next_month
 from cadenza.operations.desk import Desk
 from cadenza.operations.operation import Command, View, operation
-from cadenza.operations.wire import Id, Name, Span
+from cadenza.operations.wire import Id, Name, Span, Whole
 
 COUNTED_ENDPOINTS = 100_000
 MOST = 2**53
-Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
+Count = Annotated[int, Whole(0, MOST)]
 
 
 class LimitsView(View):
@@ -37,7 +35,7 @@ class LimitsView(View):
 class GetUsage(Command):
     """How far to look back."""
 
-    months: Annotated[int, Field(strict=True, ge=1, le=24)] = 12
+    months: Annotated[int, Whole(1, 24)] = 12
 
 
 class MonthView(View):

@@ -1,19 +1,22 @@
 """Users at their sockets: who comes in, what they are handed, and what they say."""
 
+from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import NamedTuple
 
-from cadenza.domain.access import ApiKey, Caller
+from cadenza.domain.access import Caller
 from cadenza.domain.conversation import ConversationKey
-from cadenza.domain.errors import InvalidRequest, NotFound, Unavailable
+from cadenza.domain.errors import Unavailable
 from cadenza.domain.people import UserKey
-from cadenza.engine.postman import Postman
+from cadenza.engine.postman import AT_ONCE, Postman
 from cadenza.engine.visit import Visit as Visit  # noqa: PLC0414 - Whoever serves a socket holds one.
+from cadenza.operations.desk import Desk
 from cadenza.operations.door import caller_of
 from cadenza.operations.keys import opening
 from cadenza.operations.messages import send_message
 from cadenza.operations.office import Office
+from cadenza.operations.schedules import user_of
 
 SPEAKING = send_message.scope
 """What a key must allow that speaks for a user."""
@@ -45,31 +48,31 @@ class Visiting:
             return None
         caller = caller_of(key)
         caller.must(SPEAKING)
-        return Guest(caller, UserKey(key.tenant_id, _user_of(key, user_id)), key.id, key.expires_at)
+        return Guest(caller, user_of(Desk(supplies, caller), user_id), key.id, key.expires_at)
 
     def visit(self, guest: Guest, last_seq: int | None) -> AbstractAsyncContextManager[Visit]:
         """A visit of the guest's user; NotFound if there is no such user."""
         return self.postman.visit(guest.user, last_seq=last_seq or 0)
 
-    async def say(self, guest: Guest, *, agent_id: str, text: str) -> None:
-        """Let an agent answer; what it says is owed to the user, at all their sockets."""
+    async def say(
+        self, guest: Guest, *, agent_id: str, text: str, idempotency_key: str | None = None
+    ) -> int | None:
+        """Let an agent answer, once if there is a key; its answer is owed to the user, at all their sockets.
+
+        The number of the last message of the answer, if there is any.
+        """
         conversing = self.office.supplies.conversing
         if conversing is None:
             raise Unavailable("There are no agents here.")
-        await conversing.converse(ConversationKey(*guest.user, agent_id), text)
+        talk = ConversationKey(*guest.user, agent_id)
+        owed = await conversing.converse(talk, text, idempotency_key=idempotency_key)
+        return owed[-1].seq if owed else None
 
-    async def is_good(self, key_id: str) -> bool:
-        """Does a key still open the door?"""
-        supplies = self.office.supplies
-        kept = await supplies.store.kept_key(key_id)
-        return kept is not None and kept.key.valid(supplies.clock.now())
-
-
-def _user_of(key: ApiKey, user_id: str | None) -> str:
-    if key.user_id is None:
-        if user_id is None:
-            raise InvalidRequest("user_id must say for which user this key speaks.", "user_id")
-        return user_id
-    if user_id not in (None, key.user_id):
-        raise NotFound(f"There is no user {user_id}.")
-    return key.user_id
+    async def still_good(self, key_ids: Collection[str]) -> set[str]:
+        """Those of these keys that still open the door; a thousand with one question."""
+        asked, good = list(key_ids), set()
+        for start in range(0, len(asked), AT_ONCE):
+            kept = await self.office.supplies.store.still_kept(asked[start : start + AT_ONCE])
+            now = self.office.supplies.clock.now()
+            good |= {key.id for key in kept if key.valid(now)}
+        return good

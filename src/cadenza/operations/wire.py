@@ -1,18 +1,40 @@
 """The words of the wire: texts, ids, counts, spans and moments as commands take them."""
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    StringConstraints,
+)
+from pydantic_core import CoreSchema, core_schema
 
-from cadenza.domain.checks import LONGEST_SPAN_MS, LONGEST_TEXT
+from cadenza.domain.checks import LONGEST_SPAN_MS, LONGEST_TEXT, without_point
 
 WITHOUT_CONTROL = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
 ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
 AN_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 A_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 MOST_LISTED = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number from one to another, as JSON has it: 60.0 is one, and neither true nor "60" is."""
+
+    least: int
+    most: int
+
+    def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        """The schema of the number, behind one that takes its point away."""
+        number = core_schema.int_schema(strict=True, ge=self.least, le=self.most)
+        return core_schema.no_info_before_validator_function(without_point, number)
 
 
 def _in_words(value: Any) -> Any:
@@ -32,13 +54,13 @@ def _in_utc(moment: datetime) -> datetime:
 Id = Annotated[str, StringConstraints(strict=True, pattern=AN_ID)]
 Name = Annotated[str, StringConstraints(strict=True, pattern=ONE_LINE, max_length=200)]
 Text = Annotated[str, StringConstraints(strict=True, pattern=WITHOUT_CONTROL, max_length=LONGEST_TEXT)]
-Span = Annotated[int, Field(strict=True, ge=1, le=LONGEST_SPAN_MS)]
-SpanOrNone = Annotated[int, Field(strict=True, ge=0, le=LONGEST_SPAN_MS)]
+Span = Annotated[int, Whole(1, LONGEST_SPAN_MS)]
+SpanOrNone = Annotated[int, Whole(0, LONGEST_SPAN_MS)]
 Flag = Annotated[bool, Field(strict=True)]
 IsoText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Moment = Annotated[
     AwareDatetime, BeforeValidator(_in_words, json_schema_input_type=IsoText), AfterValidator(_in_utc)
 ]
 Labels = Annotated[dict[str, str], Field(max_length=32)]
-Limit = Annotated[int, Field(strict=True, ge=1, le=MOST_LISTED)]
+Limit = Annotated[int, Whole(1, MOST_LISTED)]
 Cursor = Annotated[str, StringConstraints(strict=True, pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]

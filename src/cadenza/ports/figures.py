@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from cadenza.domain.analysis import Analysis, Tokens
@@ -20,15 +21,26 @@ class Ahead(NamedTuple):
     interval_hint: IntervalHint | None
 
 
-class Sat(NamedTuple):
-    """A sitting of a planner, in short."""
+class Together(StrEnum):
+    """How sittings of a planner are taken together."""
 
+    ALL = "all"
+    DAY = "day"
+    ENDPOINT = "endpoint"
+
+
+class Sat(NamedTuple):
+    """Sittings of one planner, taken together."""
+
+    of: str
+    """The day in UTC, as `2025-01-31`, or the endpoint's id; nothing, if they are all together."""
     planner: str
-    began_at: datetime
+    sittings: int
+    failed: int
+    shadow: int
+    """Those that only thought."""
     tokens: Tokens
-    shadow: bool
-    failed: bool
-    endpoint_id: str
+    last_at: datetime
 
 
 class Mark(NamedTuple):
@@ -68,8 +80,13 @@ class FigureStore(Protocol):
         """An endpoint's newest runs that ended in a span, newest first, without their responses."""
         ...
 
-    async def sat(self, tenant_id: str, *, since: datetime, limit: int) -> list[Sat]:
-        """A tenant's newest sittings since a moment, newest first."""
+    async def sat(
+        self, tenant_id: str, *, together: Together, since: datetime, limit: int, most: int
+    ) -> list[Sat]:
+        """So many of a tenant's newest sittings since a moment, taken together.
+
+        What cost most tokens, then most sittings, is first; of that, so many at most.
+        """
         ...
 
     async def sittings(self, tenant_id: str, *, before: Mark, limit: int) -> list[Analysis]:

@@ -1,5 +1,6 @@
 """Keys that let callers in."""
 
+from collections.abc import Collection
 from typing import NamedTuple, Protocol
 
 from cadenza.domain.access import ApiKey
@@ -25,6 +26,10 @@ class KeyStore(Protocol):
 
     async def kept_key(self, key_id: str) -> KeptKey | None:
         """A key of any tenant: who knocks has not said yet who they are."""
+        ...
+
+    async def still_kept(self, key_ids: Collection[str]) -> list[ApiKey]:
+        """Those of these keys, of any tenant, that nobody has taken back; asked for with one question."""
         ...
 
     async def keys(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[ApiKey]:

@@ -32,8 +32,9 @@ class UserStore(Protocol):
     async def remove_user(self, key: UserKey) -> None:
         """Forget a user with everything that is theirs, in one commit; NotFound if there is none.
 
-        Their schedules with runs and hints, conversations, owed messages, counters and
-        tokens go. A turn that is under way leaves nothing: there is nobody to whom it could.
+        Their schedules with runs, hints and alerts, conversations, owed messages, counters,
+        tokens and the replies to requests about them go. A turn that is under way leaves
+        nothing: there is nobody to whom it could.
         """
         ...
 

@@ -14,8 +14,18 @@ class Reply(NamedTuple):
     body: bytes = b""
 
 
+def own_key(user_id: str, key: str) -> str:
+    """The key of a request that is about one user: nobody else's is like it, and its reply goes with them."""
+    return f"{own_keys(user_id)}{key}"
+
+
+def own_keys(user_id: str) -> str:
+    """What the keys of a user's own begin with; no key that is sent has a space in it."""
+    return f"user {user_id} "
+
+
 class ReplyStore(Protocol):
-    """Replies by tenant and idempotency key."""
+    """Replies by tenant and idempotency key; those of a user's own are forgotten with the user."""
 
     async def begin_reply(
         self, tenant_id: str, key: str, reply: Reply, *, stale_before: datetime

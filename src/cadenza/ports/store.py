@@ -95,8 +95,8 @@ class EndpointStore(Protocol):
     async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
         """Settle fresh rows, close their runs and end their leases, all in one commit.
 
-        Hints written during a run are seen. What an agent's turn leaves is kept and
-        owed in the same commit, as by `commit_turn`, also if the turn is somebody
+        Hints written during a run are seen. The turn that an endpoint is settled with
+        is kept and owed in the same commit, as by `commit_turn`, also if it is somebody
         else's by now: the lease speaks for the firing. A lost lease changes nothing
         and answers None. The answers come in the order of the completions.
         """
@@ -105,7 +105,7 @@ class EndpointStore(Protocol):
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
         """Abandon runs whose lease ran out and tidy one-shot hints that expired unserved, in one commit.
 
-        What was abandoned is answered.
+        What was abandoned is answered; a turn that it leaves is kept as by `finalize`.
         """
         ...
 

@@ -45,8 +45,17 @@ def firing(agents: Conversing, supplies: Supplies) -> Firing:
 def runtime(settings: Settings) -> AgentRuntime:
     """Every agent with its own model, with that of the settings, or with none."""
     return RuntimeByModel(
-        offline=OfflineAgent(), open_llm=partial(llm_agent, settings), usual=settings.llm_model
+        offline=OfflineAgent(),
+        open_llm=partial(llm_agent, settings),
+        usual=settings.llm_model,
+        allowed=models(settings),
     )
+
+
+def models(settings: Settings) -> frozenset[str]:
+    """The models that agents may have."""
+    usual = [] if settings.llm_model is None else [settings.llm_model]
+    return frozenset([*usual, *settings.llm_models])
 
 
 def llm_agent(settings: Settings) -> AgentRuntime:

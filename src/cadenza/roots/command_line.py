@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from cadenza.surfaces.cli.app import run
+from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.launchers import (
     Backup,
     Figures,
@@ -26,6 +26,10 @@ if TYPE_CHECKING:  # A command that is not given costs no imports.
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command line; the exit code."""
+    try:
+        from cadenza.surfaces.cli.app import run
+    except KeyboardInterrupt:  # Loading takes a moment, and has nothing to tell.
+        return Exit.INTERRUPTED
     launchers = Launchers(
         sim=launch_sim,
         replay=launch_replay,

@@ -1,46 +1,45 @@
 """`cadenza daily`: the daily runner as a role of its own, of which any number may run on PostgreSQL."""
 
 from contextlib import AsyncExitStack
-from datetime import timedelta
 
 from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.daily_events import SCHEDULER
+from cadenza.engine.daily_planner import STALLED_TICKS
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.jobs import JobRunner
+from cadenza.ports.stopwatch import Stopwatch
 from cadenza.ports.telemetry import TICK, Measurements, Metadata
 from cadenza.roots.api import a_log, on_signals
 from cadenza.roots.daily_service import REAL, Times, daily_parts
 from cadenza.roots.daily_target import daily_target, open_jobs
+from cadenza.roots.health import Health, tell_health
 from cadenza.roots.loops import run_to_end
-from cadenza.roots.planner_health import PlannerHealth
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.stores import open_store
 from cadenza.roots.up import upkeep
 from cadenza.roots.watching import Watch
 from cadenza.roots.worker import Workshop, tune_memory
 
-MISSED_TICKS = 3
-
 
 class Pulse:
     """Hears ticks, and says whether they come."""
 
-    def __init__(self, tick_ms: int) -> None:
-        self._clock = SystemClock()
-        self._patience = MISSED_TICKS * timedelta(milliseconds=tick_ms)
-        self._heard_at = self._clock.now()
+    def __init__(self, stopwatch: Stopwatch, *, tick_ms: int) -> None:
+        self._stopwatch = stopwatch
+        self._patience_ms = STALLED_TICKS * tick_ms
+        self._heard_ms = stopwatch.elapsed_ms()
 
     def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:  # noqa: ARG002 - It takes all that its port hands over.
         """Hear one."""
-        self._heard_at = self._clock.now()
+        self._heard_ms = self._stopwatch.elapsed_ms()
 
     @property
     def lives(self) -> bool:
         """Has one come lately?"""
-        return self._clock.now() - self._heard_at <= self._patience
+        return self._stopwatch.elapsed_ms() - self._heard_ms <= self._patience_ms
 
 
 def launch() -> int:
@@ -69,20 +68,13 @@ async def serve(settings: Settings, *, times: Times = REAL, jobs: JobRunner | No
             assert target is not None, "launch has looked"
             jobs = await open_jobs(stack, settings, shop, target)
         parts = daily_parts(settings, shop, jobs, times)
-        await _tell_health(stack, settings, shop=shop, watch=watch)
+        pulse = Pulse(times.stopwatch, tick_ms=settings.tick_ms)
+        watch.events.attach("pulse", pulse, {TICK})
+        health = Health(lives=lambda: pulse.lives, store=store, registry=watch.registry)
+        await tell_health(stack, settings, health=health, log=log)
         on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="daily")
         await supervisor.run(
             *parts, Part("upkeep", upkeep(settings, shop).run), *await watch.open(stack, SCHEDULER)
         )
         log.info("cadenza has stopped; every verdict is written")
-
-
-async def _tell_health(stack: AsyncExitStack, settings: Settings, *, shop: Workshop, watch: Watch) -> None:
-    if settings.health_port is None:
-        return
-    pulse = Pulse(settings.tick_ms)
-    watch.events.attach("pulse", pulse, {TICK})
-    health = PlannerHealth(lives=lambda: pulse.lives, store=shop.store, registry=watch.registry)
-    port = await stack.enter_async_context(health.serve(settings.host, settings.health_port))
-    shop.log.info("health is told", address=f"{settings.host}:{port}")

@@ -13,7 +13,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 from cadenza.adapters.dispatch import DispatcherByTarget
 from cadenza.adapters.http.dispatcher import HttpDispatcher
 from cadenza.adapters.http.jobs import HttpJobs
-from cadenza.adapters.http.settings import HttpSettings
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.jobs import CallableJobs
 from cadenza.domain.errors import InvalidRequest
@@ -23,7 +22,8 @@ from cadenza.operations.wire import Id, Name, Text
 from cadenza.ports.jobs import JobRunner
 from cadenza.roots.agents import conversing
 from cadenza.roots.office import supplies
-from cadenza.roots.secrets import for_targets, open_secrets
+from cadenza.roots.requests import http_dispatcher
+from cadenza.roots.secrets import open_secrets
 from cadenza.roots.settings import Settings
 from cadenza.roots.worker import Workshop
 
@@ -76,7 +76,9 @@ async def open_jobs(
     stored = await stack.enter_async_context(open_secrets(settings))
     match target:
         case DailyCallable():
-            return CallableJobs(_function(target.function))
+            functions = CallableJobs(_function(target.function))
+            stack.callback(functions.close)
+            return functions
         case DailyPrompt():
             trials = DispatcherByTarget(callables=shop.callables)
             given = supplies(
@@ -87,9 +89,7 @@ async def open_jobs(
                 conversing=agents, store=shop.store, agent_id=target.agent_id, prompt=target.prompt
             )
         case DailyHttp():
-            reach = HttpSettings(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
-            secrets = for_targets(settings, stored)
-            http = HttpDispatcher(secrets=secrets, clock=shop.clock, settings=reach)
+            http = http_dispatcher(settings, stored, clock=shop.clock)
             jobs = _http(target, http, settings, shop)
             await stack.enter_async_context(http)
             return jobs

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 
 from aiohttp import web
@@ -9,7 +10,7 @@ from aiohttp import web
 from cadenza.adapters.cron import CronsimCron
 from cadenza.domain.creation import created
 from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
-from cadenza.domain.errors import Conflict, Unavailable
+from cadenza.domain.errors import Conflict, NotFound, Unavailable
 from cadenza.domain.job import Job
 from cadenza.domain.rules import MOST_RULES
 from cadenza.domain.steer import Amended
@@ -59,16 +60,24 @@ class FlashSale:
             yield address
         finally:
             await runner.cleanup()
+            await self._move_out()
 
     async def _move_in(self, address: str) -> None:
-        with suppress(Conflict):  # It was here before.
+        try:
             await self._store.add_job(Job(id=JOB, name=NAME, tenant_id=TENANT))
+        except Conflict:  # It was here before.
+            await self._store.amend_job(TENANT, JOB, lambda job: replace(job, active=True))
         for endpoint in self._scenario.endpoints:
             target = HttpTarget(f"http://{address}/{endpoint.name}")
             await self._settle_in(evolve(new_endpoint(endpoint), target=target))
         for rule in sale_rules():
             with suppress(Conflict):  # Whoever has changed a rule may keep it so.
                 await self._store.add_rule(rule, most=MOST_RULES)
+
+    async def _move_out(self) -> None:
+        """Nobody answers any more, so nothing of the sale is due until it is opened again."""
+        with suppress(NotFound, Unavailable):
+            await self._store.amend_job(TENANT, JOB, lambda job: replace(job, active=False))
 
     async def _settle_in(self, endpoint: Endpoint) -> None:
         planned = created(endpoint, now=self._clock.now(), cron=self._cron, start_now=True)

@@ -158,6 +158,7 @@ class Cadenza:
             shop = Workshop(store=store, clock=self._clock, log=self._log, callables=self._callables)
             loop = await stack.enter_async_context(worker(self._settings, shop))
             if self._daily is not None:
+                stack.callback(self._daily.close)
                 await stack.enter_async_context(daily_inside(self._settings, shop, self._daily))
             steering = Steering(store=store, clock=self._clock, cron=self._cron, log=self._log)
             self._live = _Live(stack.pop_all(), store, steering, loop)

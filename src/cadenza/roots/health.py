@@ -1,8 +1,9 @@
-"""Whether a worker lives, and whether it can work, for whoever watches it over HTTP."""
+"""Whether a process lives, and whether it can work, for whoever watches it over HTTP."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import timedelta
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
@@ -10,24 +11,53 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from cadenza.domain.checks import iso
 from cadenza.domain.errors import Unavailable
-from cadenza.engine.loop import Loop
 from cadenza.ports.clock import Clock
+from cadenza.ports.log import Logger
 from cadenza.ports.store import Store
-from cadenza.roots.worker import Worker
+from cadenza.roots.settings import Settings
 
 HANGS_AFTER = timedelta(seconds=60)
+
+
+class GoesRound(Protocol):
+    """A worker, or its loop."""
+
+    @property
+    def alive_at(self) -> datetime:
+        """When it last went round."""
+        ...
+
+    @property
+    def in_flight(self) -> int:
+        """How many claims it holds."""
+        ...
 
 
 class Health:
     """Answers `GET /healthz` (does it go round?), `/readyz` (does its store answer, too?) and `/metrics`."""
 
     def __init__(
-        self, *, loop: Loop | Worker, store: Store, clock: Clock, registry: CollectorRegistry | None = None
+        self,
+        *,
+        lives: Callable[[], bool],
+        store: Store,
+        registry: CollectorRegistry,
+        facts: Callable[[], dict[str, Any]] = dict,
     ) -> None:
-        self._loop = loop
+        self._lives = lives
         self._store = store
-        self._clock = clock
-        self._registry = registry or CollectorRegistry()
+        self._registry = registry
+        self._facts = facts
+
+    @classmethod
+    def of(cls, worker: GoesRound, *, store: Store, clock: Clock, registry: CollectorRegistry) -> "Health":
+        """That of a worker, with what it is doing."""
+        return cls(
+            lives=lambda: goes_round(worker, clock),
+            store=store,
+            registry=registry,
+            facts=lambda: {"in_flight": worker.in_flight, "alive_at": iso(worker.alive_at)},
+        )
 
     @asynccontextmanager
     async def serve(self, host: str, port: int) -> AsyncIterator[int]:
@@ -48,7 +78,7 @@ class Health:
             await runner.cleanup()
 
     async def _healthz(self, _: web.Request) -> web.Response:
-        lives = self._clock.now() - self._loop.alive_at < HANGS_AFTER
+        lives = self._lives()
         return self._answer("ok" if lives else "hangs", ok=lives)
 
     async def _readyz(self, request: web.Request) -> web.Response:
@@ -63,5 +93,17 @@ class Health:
         return web.Response(body=figures, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
     def _answer(self, status: str, *, ok: bool) -> web.Response:
-        facts = {"status": status, "in_flight": self._loop.in_flight, "alive_at": iso(self._loop.alive_at)}
-        return web.json_response(facts, status=200 if ok else 503)
+        return web.json_response({"status": status, **self._facts()}, status=200 if ok else 503)
+
+
+def goes_round(worker: GoesRound, clock: Clock) -> bool:
+    """Has it gone round lately?"""
+    return clock.now() - worker.alive_at < HANGS_AFTER
+
+
+async def tell_health(stack: AsyncExitStack, settings: Settings, *, health: Health, log: Logger) -> None:
+    """Let it answer until the stack closes, if the settings say where."""
+    if settings.health_port is None:
+        return
+    port = await stack.enter_async_context(health.serve(settings.host, settings.health_port))
+    log.info("health is told", address=f"{settings.host}:{port}")

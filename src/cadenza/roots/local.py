@@ -10,7 +10,7 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.quiet import NoLog
 from cadenza.domain.access import Caller, Scope
 from cadenza.operations.office import Office
-from cadenza.roots.office import open_office
+from cadenza.roots.office import on_demand, open_office
 from cadenza.roots.settings import Settings
 from cadenza.roots.stores import open_store
 
@@ -41,5 +41,14 @@ async def local_office(settings: Settings, caller: Caller) -> AsyncIterator[Loca
     clock, log = SystemClock(), NoLog()
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
-        opening = open_office(settings, store=store, clock=clock, log=log, callables=CallableDispatcher())
-        yield LocalOffice(await stack.enter_async_context(opening), caller)
+        office = await stack.enter_async_context(
+            open_office(
+                settings,
+                store=store,
+                clock=clock,
+                log=log,
+                callables=CallableDispatcher(),
+                opened=on_demand,
+            )
+        )
+        yield LocalOffice(office, caller)

@@ -1,16 +1,16 @@
 """An office: what operations need, from settings to something that can be asked."""
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.dispatch import DispatcherByTarget
+from cadenza.adapters.dispatch import DispatcherByTarget, DispatcherOnDemand
 from cadenza.adapters.expressions import CelExpressions
-from cadenza.adapters.http.dispatcher import HttpDispatcher
-from cadenza.adapters.http.settings import HttpSettings
+from cadenza.adapters.http.stored_secrets import StoredSecrets
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.mint import RandomMint
 from cadenza.adapters.quiet import NoQuota
@@ -23,26 +23,49 @@ from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.log import Logger
 from cadenza.ports.secrets import SecretStore
 from cadenza.ports.store import Store
-from cadenza.roots.agents import conversing
-from cadenza.roots.secrets import for_targets, open_secrets
+from cadenza.roots.agents import conversing, models
+from cadenza.roots.secrets import open_secrets
 from cadenza.roots.settings import Settings
 from cadenza.sim.playback import Playback
+
+Opening = Callable[[], AbstractAsyncContextManager[Dispatcher]]
+
+
+def at_once(opening: Opening) -> AbstractAsyncContextManager[Dispatcher]:
+    """For who serves: what is wrong with the settings is told before anybody asks."""
+    return opening()
+
+
+def on_demand(opening: Opening) -> AbstractAsyncContextManager[Dispatcher]:
+    """For a single command: hardly one tries a target, and the library for it is a large one."""
+    return DispatcherOnDemand(opening)
 
 
 @asynccontextmanager
 async def open_office(
-    settings: Settings, *, store: Store, clock: Clock, log: Logger, callables: CallableDispatcher
+    settings: Settings,
+    *,
+    store: Store,
+    clock: Clock,
+    log: Logger,
+    callables: CallableDispatcher,
+    opened: Callable[[Opening], AbstractAsyncContextManager[Dispatcher]] = at_once,
 ) -> AsyncIterator[Office]:
     """An office on a store; trials are dispatched as a worker would, and no quota counts them."""
     async with AsyncExitStack() as stack:
         stored = await stack.enter_async_context(open_secrets(settings))
-        reach = HttpSettings(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
-        http = await stack.enter_async_context(
-            HttpDispatcher(secrets=for_targets(settings, stored), clock=clock, settings=reach)
-        )
+        http = await stack.enter_async_context(opened(partial(_requests, settings, stored, clock=clock)))
         dispatcher = DispatcherByTarget(http=http, callables=callables)
         given = supplies(store=store, clock=clock, log=log, dispatcher=dispatcher, secrets=stored)
-        yield Office(replace(given, conversing=conversing(settings, given)))
+        yield Office(replace(given, conversing=conversing(settings, given), models=models(settings)))
+
+
+def _requests(
+    settings: Settings, stored: StoredSecrets, *, clock: Clock
+) -> AbstractAsyncContextManager[Dispatcher]:
+    from cadenza.roots.requests import http_dispatcher
+
+    return http_dispatcher(settings, stored, clock=clock)
 
 
 def supplies(

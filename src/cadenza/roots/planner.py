@@ -1,9 +1,7 @@
 """Planners: from settings to an analyst that follows the runs; beside a worker, or as a role of its own."""
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,20 +28,17 @@ from cadenza.ports.planner import Planner
 from cadenza.ports.store import Bell, Store
 from cadenza.ports.telemetry import Telemetry
 from cadenza.roots.api import a_log, on_signals
+from cadenza.roots.health import HANGS_AFTER, Health, tell_health
 from cadenza.roots.llm import llm_planner
 from cadenza.roots.loops import run_to_end
-from cadenza.roots.planner_health import PlannerHealth
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.stores import SQLITE, open_pool, open_store
 from cadenza.roots.watching import Watch
 from cadenza.roots.worker import tune_memory
 
-AGAIN_S = 1.0
-SLOWEST_AGAIN_S = 60.0
 SLOW = frozenset({"llm"})
 """Planners that take long, and spend tokens."""
 LONG_MS = 180_000
-HANGS_AFTER = timedelta(seconds=60)
 
 
 class Study(NamedTuple):
@@ -96,9 +91,11 @@ def analyst(found: Sequence[Planner], study: Study) -> Analyst:
 
 
 class Thinker:
-    """Lets planners think whenever this process has their chair; a crash of theirs costs nobody else."""
+    """Lets planners think whenever this process has their chair."""
 
     def __init__(self, settings: Settings, study: Study) -> None:
+        # A model that cannot be used is refused here, and not whenever it is this process's turn.
+        planners(settings, study.store)
         self._settings = settings
         self._study = study
         self._analyst: Analyst | None = None
@@ -110,18 +107,8 @@ class Thinker:
         return at_work is None or self._study.clock.now() - at_work.alive_at < HANGS_AFTER
 
     async def run(self) -> None:
-        """Think until cancelled; what crashes starts again, after a while that grows."""
-        chair = _chair(self._settings, self._study.log)
-        time, pause_s = asyncio.get_running_loop().time, AGAIN_S
-        while True:
-            began = time()
-            try:
-                await chair.hold(self._think)
-            except Exception as problem:  # noqa: BLE001 - planners may fail in any way: scheduling goes on
-                event = "planners have crashed and start again; scheduling goes on"
-                self._study.log.warning(event, problem=f"{type(problem).__name__}: {problem}")
-            pause_s = AGAIN_S if time() - began > SLOWEST_AGAIN_S else min(pause_s * 2, SLOWEST_AGAIN_S)
-            await asyncio.sleep(pause_s)
+        """Think until cancelled; a bug ends it with its exception."""
+        await _chair(self._settings, self._study.log).hold(self._think)
 
     async def _think(self) -> None:
         # Made anew, since whoever had the chair meanwhile may have learned more.
@@ -148,10 +135,8 @@ async def plan(settings: Settings) -> None:
         watch.events.attach("planner-metrics", PlannerMetrics(watch.registry))
         supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=watch.events)
         thinker = Thinker(settings, Study(store, SystemClock(), log, watch.events))
-        if settings.health_port is not None:
-            health = PlannerHealth(lives=lambda: thinker.lives, store=store, registry=watch.registry)
-            port = await stack.enter_async_context(health.serve(settings.host, settings.health_port))
-            log.info("health is told", address=f"{settings.host}:{port}")
+        health = Health(lives=lambda: thinker.lives, store=store, registry=watch.registry)
+        await tell_health(stack, settings, health=health, log=log)
         on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="planner")
         await supervisor.run(Part("planner", thinker.run), *await watch.open(stack))

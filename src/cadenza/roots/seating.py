@@ -15,7 +15,6 @@ from cadenza.sim.stepwise import Seating
 
 if TYPE_CHECKING:  # Each kind of planner costs its own imports.
     from cadenza.domain.rules import Rule
-    from cadenza.operations.config_rules import PlacedRule
     from cadenza.sim.catalogue import Planners
 
 LONGEST_FILE = 8 * 1024 * 1024
@@ -86,37 +85,19 @@ def rules_of(text: str, tenant_id: str = TENANT) -> "list[Rule]":
     from cadenza.adapters.expressions import CelExpressions
     from cadenza.operations.config import apply_config
     from cadenza.operations.config_file import ConfigFile
-    from cadenza.operations.config_rules import placed_rules
+    from cadenza.operations.config_rules import WantedRule, made_rule, placed_rules, refuse
     from cadenza.operations.office import understood
 
     file, expressions = ConfigFile(text), CelExpressions()
     try:
         placed = placed_rules(understood(apply_config, file.document))
-        found = [_rule(one, tenant_id) for one in placed]
-        for rule in found:
-            expressions.check(rule.when)
+        made = [made_rule(one, tenant_id=tenant_id, expressions=expressions) for one in placed]
+        refuse([fault for one in made if not isinstance(one, WantedRule) for fault in one])
     except InvalidRequest as problem:
         raise file.located(problem) from None
-    if not found:
+    if not made:
         raise InvalidRequest("The file has no rules.", "planner")
-    return found
-
-
-def _rule(placed: "PlacedRule", tenant_id: str) -> "Rule":
-    from cadenza.domain.rules import Rule
-    from cadenza.operations.config_rules import PARTS
-    from cadenza.operations.rule_shapes import made_parts
-
-    words = placed.words
-    return Rule(
-        id=words.id,
-        name=words.name or words.id,
-        tenant_id=tenant_id,
-        job_id=placed.job_id,
-        endpoint_id=words.endpoint,
-        enabled=words.enabled is not False,
-        **made_parts({name: getattr(words, name) for name in PARTS}),
-    )
+    return [one.rule for one in made if isinstance(one, WantedRule)]
 
 
 def _of_simulation(rules: "Sequence[Rule]") -> "list[Rule]":

@@ -18,7 +18,9 @@ LIKE_A_KEY = "CADENZA_SECRET_KEY"
 NOT_TOLD = frozenset({"alert_url", "daily_target", "database_url", "key", "secret_key", "secret_key_old"})
 NOTHING = "none"
 A_REFERENCE = r"^(env|secret):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
-LISTS = ("allow_targets", "secret_env", "cors_origins", "trusted_proxies", "mcp_scopes")
+AN_ADDRESS = r"^https?://[^\s/?#]+"
+IN_WORDS = {A_REFERENCE: "env:NAME or secret:NAME", AN_ADDRESS: "an address such as http://127.0.0.1:4318"}
+LISTS = ("allow_targets", "secret_env", "cors_origins", "trusted_proxies", "mcp_scopes", "llm_models")
 
 
 class Settings(BaseSettings):
@@ -82,13 +84,14 @@ class Settings(BaseSettings):
     alert_format: Literal["json", "slack"] = "json"
     alert_secret: str | None = Field(default=None, pattern=A_REFERENCE)
     alert_failures: int = Field(default=3, ge=1, le=1_000)
-    otel_endpoint: str | None = Field(default=None, min_length=1)
+    otel_endpoint: str | None = Field(default=None, pattern=AN_ADDRESS)
     otel_every_ms: int = Field(default=60_000, ge=100, le=3_600_000)
     server: str | None = None
     key: SecretStr | None = None
     mcp_scopes: Annotated[tuple[str, ...], NoDecode] = ("read",)
     llm_model: str | None = Field(default=None, min_length=1)
-    llm_base_url: str | None = Field(default=None, min_length=1)
+    llm_models: Annotated[tuple[str, ...], NoDecode] = ()
+    llm_base_url: str | None = Field(default=None, pattern=AN_ADDRESS)
     llm_pause_ms: int = Field(default=300_000, ge=0, le=86_400_000)
     llm_timeout_ms: int = Field(default=60_000, ge=1_000, le=150_000)
     llm_steps: int = Field(default=8, ge=2, le=50)
@@ -142,8 +145,9 @@ def _expected(field: FieldInfo) -> str:
         return "true or false"
     if float in kinds:
         return "a number above 0 and at most 1"
-    if any(getattr(bound, "pattern", None) == A_REFERENCE for bound in field.metadata):
-        return "env:NAME or secret:NAME"
+    patterns = [bound.pattern for bound in field.metadata if hasattr(bound, "pattern")]
+    if patterns:
+        return IN_WORDS[patterns[0]]
     taken = _number(field.metadata) if int in kinds else "a text with something in it"
     return f"{taken}, nor {NOTHING}" if NoneType in kinds else taken
 

@@ -21,7 +21,7 @@ from cadenza.roots.api import Server, Serving, a_log, address_of, api, bound, on
 from cadenza.roots.bootstrap import first_key, show, show_link
 from cadenza.roots.daily_service import daily_beside, times_of
 from cadenza.roots.demo import FlashSale
-from cadenza.roots.health import HANGS_AFTER, Health
+from cadenza.roots.health import Health, goes_round, tell_health
 from cadenza.roots.loops import run_to_end
 from cadenza.roots.office import open_office
 from cadenza.roots.planner import Study, Thinker
@@ -73,7 +73,7 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
         listening = stack.enter_context(bound(settings.host, settings.port))
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
         clock: Clock = SystemClock() if speed == 1 else FastClock(speed, await reached(store))
-        watch = Watch(settings, store=store, log=log, role="up")
+        watch = Watch(settings, store=store, log=log, role="up", speed=speed)
         events, metrics = watch.events, Metrics(watch.registry)
         shop = Workshop(store=store, clock=clock, log=log, callables=CallableDispatcher(), telemetry=events)
         supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=events)
@@ -121,14 +121,14 @@ async def work(settings: Settings) -> None:
 
 
 def planning(settings: Settings, shop: Workshop, events: Events, metrics: Metrics) -> list[Part]:
-    """The planners, if they are wanted; they hear when a run has ended."""
+    """The planners, if they are wanted; they hear when a run has ended. Without them, scheduling goes on."""
     if not settings.planner:
         return []
     bell = RunBell()
     events.attach("planner-bell", bell, {JOB})
     events.attach("planner-metrics", PlannerMetrics(metrics.registry))
     thinker = Thinker(settings, Study(shop.store, shop.clock, shop.log, events, bell))
-    return [Part("planner", thinker.run)]
+    return [Part("planner", thinker.run, vital=False)]
 
 
 def upkeep(settings: Settings, shop: Workshop) -> Upkeep:
@@ -146,10 +146,8 @@ def upkeep(settings: Settings, shop: Workshop) -> Upkeep:
 
 async def _open_worker(stack: AsyncExitStack, settings: Settings, shop: Workshop, watch: Watch) -> Worker:
     worker = Worker(await stack.enter_async_context(looping(settings, shop)))
-    if settings.health_port is not None:
-        health = Health(loop=worker, store=shop.store, clock=shop.clock, registry=watch.registry)
-        port = await stack.enter_async_context(health.serve(settings.host, settings.health_port))
-        shop.log.info("health is told", address=f"{settings.host}:{port}")
+    health = Health.of(worker, store=shop.store, clock=shop.clock, registry=watch.registry)
+    await tell_health(stack, settings, health=health, log=shop.log)
     return worker
 
 
@@ -173,6 +171,6 @@ async def _open_api(
     await show_link(address_of(listening), office)
 
     def lives() -> bool:
-        return shop.clock.now() - worker.alive_at < HANGS_AFTER
+        return goes_round(worker, shop.clock)
 
     return Serving(lambda: Server(settings, api(settings, office, lives, metrics=metrics)), listening)

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.http.reach import Reach
 from cadenza.adapters.http.secret_keys import KeyFile
 from cadenza.adapters.http.stored_secrets import Survey
 from cadenza.adapters.ids import TimeOrderedIds
@@ -19,6 +18,7 @@ from cadenza.adapters.sql.migrations import HEAD
 from cadenza.domain.checks import quoted
 from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotFound
+from cadenza.roots.requests import reach_of
 from cadenza.roots.secrets import environment_secrets, open_secrets, secret_keys
 from cadenza.roots.settings import Settings, misspelt, read_settings
 from cadenza.roots.stores import check_url, open_pool, open_store
@@ -184,10 +184,11 @@ def _listen_on(host: str) -> None:
 
 async def _targets(settings: Settings) -> Finding:
     try:
-        Reach(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
+        reach_of(settings)
     except InvalidRequest as problem:
-        detail = f"CADENZA_ALLOW_TARGETS is wrong: {problem.message}"
-        return Finding("targets", passed=False, detail=detail, advice="Write 10.0.0.0/8, host or host:port.")
+        return Finding(
+            "targets", passed=False, detail=problem.message, advice="Write 10.0.0.0/8, host or host:port."
+        )
     open_to = "any address" if settings.allow_private_targets else "public addresses"
     allowed = f" and {', '.join(settings.allow_targets)}" if settings.allow_targets else ""
     return Finding("targets", passed=True, detail=f"HTTP targets may reach {open_to}{allowed}.")

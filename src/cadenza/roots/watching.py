@@ -1,33 +1,35 @@
 """What watches over a process: figures, service levels, alerts, and traces of them elsewhere."""
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from socket import gethostname
 
 from prometheus_client import CollectorRegistry
 
 from cadenza.adapters.alerting import WebhookSender
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.http.dispatcher import HttpDispatcher
-from cadenza.adapters.http.settings import HttpSettings
 from cadenza.adapters.metrics import SchedulerMetrics
 from cadenza.adapters.telemetry import Events
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.slo import SloSettings
 from cadenza.engine import alarm, slo_watcher
 from cadenza.engine.alarm import Alarm
+from cadenza.engine.daily_planner import STALLED_TICKS
 from cadenza.engine.slo_watcher import SloWatcher
 from cadenza.engine.supervision import Part
 from cadenza.ports.log import Logger
 from cadenza.ports.store import Store
-from cadenza.roots.secrets import for_targets, open_secrets
+from cadenza.roots.requests import http_dispatcher
+from cadenza.roots.secrets import open_secrets
 from cadenza.roots.settings import Settings
 
 
 class Watch:
     """Attaches listeners to the events of a process, all of them by the clock on the wall."""
 
-    def __init__(self, settings: Settings, *, store: Store, log: Logger, role: str) -> None:
+    def __init__(self, settings: Settings, *, store: Store, log: Logger, role: str, speed: float = 1) -> None:
         self._settings = settings
+        self._speed = speed
         self._store = store
         self._log = log
         self._clock = SystemClock()
@@ -42,12 +44,9 @@ class Watch:
             await self._open_otel(stack, self._settings.otel_endpoint)
         watcher = self._watcher(expected)
         self.events.attach("slo-watcher", watcher, slo_watcher.HEARD)
-        parts = [Part("slo-watcher", watcher.run)]
-        if self._settings.alert_url is not None:
-            alerts = await self._open_alarm(stack, self._settings.alert_url.get_secret_value())
-            self.events.attach("alerts", alerts, alarm.HEARD)
-            parts.append(Part("alerts", alerts.run))
-        return parts
+        alerts = self._alarm(await self._open_sender(stack))
+        self.events.attach("alerts", alerts, alarm.HEARD)
+        return [Part("slo-watcher", watcher.run), Part("alerts", alerts.run)]
 
     def _watcher(self, expected: tuple[str, ...]) -> SloWatcher:
         return SloWatcher(
@@ -56,29 +55,34 @@ class Watch:
             telemetry=self.events,
             store=self._store,
             process=self.process,
-            settings=slo_settings(self._settings),
+            settings=by_a_fast_clock(slo_settings(self._settings), self._speed),
             eval_ms=self._settings.slo_eval_ms,
             expected=expected,
         )
 
-    async def _open_alarm(self, stack: AsyncExitStack, url: str) -> Alarm:
+    async def _open_sender(self, stack: AsyncExitStack) -> WebhookSender | None:
         settings = self._settings
-        reach = HttpSettings(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
-        secrets = for_targets(settings, await stack.enter_async_context(open_secrets(settings)))
-        http = HttpDispatcher(secrets=secrets, clock=self._clock, settings=reach)
+        if settings.alert_url is None:
+            return None
+        url = settings.alert_url.get_secret_value()
+        stored = await stack.enter_async_context(open_secrets(settings))
+        http = http_dispatcher(settings, stored, clock=self._clock)
         signing = (f"${{{settings.alert_secret}}}",) if settings.alert_secret is not None else ()
         try:
             sender = WebhookSender(http, self._clock, url=url, form=settings.alert_format, signing=signing)
         except InvalidRequest as problem:
             raise InvalidRequest(f"CADENZA_ALERT_URL is wrong: {problem.message}", "alert_url") from None
         await stack.enter_async_context(http)
+        return sender
+
+    def _alarm(self, sender: WebhookSender | None) -> Alarm:
         return Alarm(
             store=self._store,
             sender=sender,
             clock=self._clock,
             log=self._log,
             telemetry=self.events,
-            failures=settings.alert_failures,
+            failures=self._settings.alert_failures,
         )
 
     async def _open_otel(self, stack: AsyncExitStack, endpoint: str) -> None:
@@ -89,5 +93,15 @@ class Watch:
 
 
 def slo_settings(settings: Settings) -> SloSettings:
-    """The service levels that the settings ask for."""
-    return SloSettings(**{name: getattr(settings, name) for name in SloSettings.__dataclass_fields__})
+    """The service levels that the settings ask for; nobody is dead before a few ticks were missed."""
+    asked = {name: getattr(settings, name) for name in SloSettings.__dataclass_fields__}
+    return SloSettings(**asked | {"dead_man_ms": max(settings.dead_man_ms, STALLED_TICKS * settings.tick_ms)})
+
+
+def by_a_fast_clock(levels: SloSettings, speed: float) -> SloSettings:
+    """Service levels for what measures its own durations by a clock that runs so many times as fast."""
+    return replace(
+        levels,
+        tick_budget_ms=levels.tick_budget_ms * speed,
+        job_p95_max_ms=levels.job_p95_max_ms * speed,
+    )

@@ -12,8 +12,6 @@ from functools import partial
 from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch import DispatcherByTarget
-from cadenza.adapters.http.dispatcher import HttpDispatcher
-from cadenza.adapters.http.settings import HttpSettings
 from cadenza.adapters.quiet import NoTelemetry
 from cadenza.adapters.quota import CountedQuota
 from cadenza.engine.execution import Executor
@@ -29,7 +27,8 @@ from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Telemetry
 from cadenza.roots.agents import conversing, firing
 from cadenza.roots.office import supplies
-from cadenza.roots.secrets import for_targets, open_secrets
+from cadenza.roots.requests import http_dispatcher
+from cadenza.roots.secrets import open_secrets
 from cadenza.roots.settings import Settings
 
 
@@ -82,12 +81,8 @@ async def worker(settings: Settings, shop: Workshop) -> AsyncIterator[Loop]:
 async def looping(settings: Settings, shop: Workshop) -> AsyncIterator[Callable[[], Loop]]:
     """What makes loops, each ready to run, one at a time."""
     async with AsyncExitStack() as stack:
-        reach = HttpSettings(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
         stored = await stack.enter_async_context(open_secrets(settings))
-        secrets = for_targets(settings, stored)
-        http = await stack.enter_async_context(
-            HttpDispatcher(secrets=secrets, clock=shop.clock, settings=reach)
-        )
+        http = await stack.enter_async_context(http_dispatcher(settings, stored, clock=shop.clock))
         executor = Executor(
             dispatcher=DispatcherByTarget(
                 http=http, callables=shop.callables, prompts=_prompts(settings, shop, stored)

@@ -173,7 +173,7 @@ class EngineStage(Generic[Sample]):
         await self._note_due()
         settled = await self._scheduler.tick()
         await self._sweeper.sweep()
-        for endpoint, run, _ in settled:
+        for endpoint, run, *_ in settled:
             if run.started_at is not None:
                 self.runs.append(
                     Played(

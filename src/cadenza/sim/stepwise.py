@@ -1,13 +1,11 @@
 """The analyst's own parts, one step at a time: the clock stands still while planners think."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from cadenza.domain.analysis import Analysis, Trigger
 from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.health import COUNTED
-from cadenza.domain.news import concerns_siblings
 from cadenza.engine.briefing import Briefer
 from cadenza.engine.sitting import Seat
 from cadenza.engine.thinking import Means, Thinking, Thought
@@ -77,27 +75,17 @@ class StepwiseAnalyst:
         briefing = (await self._briefer.brief([look])).get(look.key)
         if briefing is None:
             return
-        thoughts = []
-        for seat in self._seats:
-            if look.is_for(seat.name):
-                told = replace(briefing, trigger=look.why(seat.name, briefing.trigger))
-                thought = await self._thinking.think(seat, told, due=seat.name in look.due)
-                self._keep(thought, seat, briefing)
-                thoughts.append(thought)
-        self._tell_siblings(look, briefing, steered=any(one.sat.steered for one in thoughts))
+        thoughts = await self._thinking.consider(look, briefing, seats=self._seats)
+        for thought in thoughts:
+            self._keep(thought, briefing)
+        for sibling in self._thinking.for_siblings(look, briefing, thoughts=thoughts):
+            self._room.put(sibling)
 
-    def _keep(self, thought: Thought, seat: Seat, briefing: Briefing) -> None:
-        place = (briefing.endpoint.key, seat.name)
+    def _keep(self, thought: Thought, briefing: Briefing) -> None:
+        place = (briefing.endpoint.key, thought.planner)
         if thought.analysis is not None:
             self.analyses.append(thought.analysis)
             self._looks.pop(place, None)
         at = thought.sat.look_again_at(briefing.now)
         if at is not None:
             self._looks[place] = at
-
-    def _tell_siblings(self, look: Look, briefing: Briefing, *, steered: bool) -> None:
-        ran = look.trigger in (Trigger.RUN, Trigger.FAILURE)
-        news = ran and concerns_siblings(briefing.endpoint, briefing.recent, self._means.shown)
-        if news or (steered and look.trigger is not Trigger.SIBLING):
-            for sibling in briefing.siblings.values():
-                self._room.put(Look(sibling.key, Trigger.SIBLING))

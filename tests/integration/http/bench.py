@@ -10,7 +10,8 @@ from typing import Any
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.http import HttpDispatcher, HttpSettings
+from cadenza.adapters.http.dispatcher import HttpDispatcher
+from cadenza.adapters.http.settings import HttpSettings
 from cadenza.domain.errors import NotFound
 from cadenza.domain.plan import Source
 from cadenza.domain.policy import Policy

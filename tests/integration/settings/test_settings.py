@@ -47,6 +47,9 @@ def test_a_file_is_read_and_the_environment_wins(folder: Path, monkeypatch: pyte
         ("HOST", "none", "'None' is not a text with something in it."),
         ("HOST", "", "'' is not a text with something in it."),
         ("DATABASE_URL", "none", "its value is not a text with something in it."),
+        ("OTEL_ENDPOINT", "nope", "'nope' is not an address such as http://127.0.0.1:4318."),
+        ("LLM_BASE_URL", "", "'' is not an address such as http://127.0.0.1:4318."),
+        ("ALERT_SECRET", "hunter2", "'hunter2' is not env:NAME or secret:NAME."),
     ],
 )
 def test_a_wrong_value_is_refused_with_its_name_and_what_is_expected(
@@ -56,6 +59,14 @@ def test_a_wrong_value_is_refused_with_its_name_and_what_is_expected(
     with pytest.raises(InvalidRequest) as refused:
         read_settings()
     assert refused.value.message == f"CADENZA_{name} is wrong: {expected}"
+
+
+def test_targets_that_make_no_sense_are_refused_by_the_name_of_their_setting(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CADENZA_ALLOW_TARGETS", "intranet/99")
+    assert main(["worker"]) == 2
+    assert capsys.readouterr().err.startswith("cadenza: CADENZA_ALLOW_TARGETS is wrong: ")
 
 
 def test_a_setting_that_may_be_none_can_be_set_to_none(monkeypatch: pytest.MonkeyPatch) -> None:

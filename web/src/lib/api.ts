@@ -1,8 +1,9 @@
 /** The one way to the server: same origin, session cookie, CSRF token, problems as errors. */
 
 import { signal } from "@preact/signals";
+import type { Clocks } from "./clock";
 
-export interface Session {
+export interface Session extends Clocks {
   tenant_id: string;
   scopes: string[];
   csrf: string;
@@ -11,6 +12,8 @@ export interface Session {
 
 /** null: nobody is logged in; undefined: not asked yet. */
 export const session = signal<Session | null | undefined>(undefined);
+/** Whether somebody was logged in, and is no longer without having gone out. */
+export const lapsed = signal(false);
 
 export interface FieldFault {
   field: string;
@@ -35,6 +38,17 @@ export class Problem extends Error {
   }
 }
 
+/** What went wrong, in the one form that pages show. */
+export function asProblem(error: unknown): Problem {
+  return error instanceof Problem ? error : new Problem(0, "", error instanceof Error ? error.message : String(error));
+}
+
+/** A page of a list. */
+export interface Listed<Item> {
+  items: Item[];
+  next_cursor: string | null;
+}
+
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 type Words = Record<string, unknown>;
 
@@ -55,7 +69,10 @@ export async function ask<Answer>(method: Method, path: string, options: Options
   const response = await reached(fetch(path + asQuery(options.query), init));
   if (response.ok) return (response.status === 204 ? undefined : await response.json()) as Answer;
   const problem = await refusal(response);
-  if (problem.status === 401 && path !== "/v1/session") session.value = null;
+  if (problem.status === 401 && session.value) {
+    lapsed.value = true;
+    session.value = null;
+  }
   throw problem;
 }
 

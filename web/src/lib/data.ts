@@ -2,7 +2,7 @@
 
 import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { Problem, ask } from "./api";
+import { asProblem, ask, type Problem } from "./api";
 import { onChange, type Change } from "./live";
 
 export interface Data<Answer> {
@@ -41,6 +41,8 @@ class Fetcher<Answer> implements Data<Answer> {
   private asking: AbortController | undefined;
   private waiting = 0;
   private lastAsked = -Infinity;
+  /** Something has changed since it was asked, and no answer has come yet. */
+  private late = false;
 
   constructor(
     readonly path: string | null,
@@ -74,7 +76,9 @@ class Fetcher<Answer> implements Data<Answer> {
     const wait = Math.max(0, this.lastAsked + (this.how.atMost ?? 1_000) - performance.now());
     this.waiting = window.setTimeout(() => {
       this.waiting = 0;
-      this.refresh();
+      // An answer that takes long is waited for: asked anew at every change, it would never come.
+      if (this.asking) this.late = true;
+      else this.refresh();
     }, wait);
   }
 
@@ -82,6 +86,7 @@ class Fetcher<Answer> implements Data<Answer> {
     if (this.path === null) return;
     this.asking?.abort();
     const asking = (this.asking = new AbortController());
+    this.late = false;
     this.lastAsked = performance.now();
     try {
       const options = { signal: asking.signal, query: this.how.query ?? {} };
@@ -89,7 +94,10 @@ class Fetcher<Answer> implements Data<Answer> {
       this.problem.value = undefined;
     } catch (error) {
       if (asking.signal.aborted) return;
-      this.problem.value = error instanceof Problem ? error : new Problem(0, "", String(error));
+      this.problem.value = asProblem(error);
     }
+    if (this.asking !== asking) return;
+    this.asking = undefined;
+    if (this.late) this.soon();
   }
 }

@@ -35,7 +35,8 @@ export function distance(iso: string, now: number): string {
 }
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
-const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long", hourCycle: "h23" });
+const A_DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
 export function clockTime(moment: string | number): string {
   return CLOCK.format(new Date(moment));
@@ -45,6 +46,11 @@ export function fullTime(moment: string | number): string {
   return FULL.format(new Date(moment));
 }
 
+/** The time alone where it is of the day of another moment, else with its date. */
+export function shortTime(moment: string | number, now: number): string {
+  return A_DAY.format(new Date(moment)) === A_DAY.format(now) ? clockTime(moment) : fullTime(moment);
+}
+
 const COMPACT = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
 const WHOLE = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 
@@ -52,6 +58,11 @@ const WHOLE = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 export function compact(count: number): string {
   if (Math.abs(count) < 10 && !Number.isInteger(count)) return count.toFixed(1);
   return Math.abs(count) < 10_000 ? WHOLE.format(count) : COMPACT.format(count);
+}
+
+/** A count and what is counted: `1 run`, `1,204 runs`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${compact(count)} ${count === 1 ? one : many}`;
 }
 
 export function percent(part: number, digits = 1): string {

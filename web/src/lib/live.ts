@@ -2,7 +2,8 @@
 
 import { effect, signal } from "@preact/signals";
 import { session } from "./api";
-import { toldNow } from "./clock";
+import { toldClocks, type Clocks } from "./clock";
+import { recall } from "./session";
 
 /** `reset`: anything may have changed, look again at everything. */
 export interface Change {
@@ -25,11 +26,17 @@ export function onChange(listener: Listener): () => void {
   return () => listeners.delete(listener);
 }
 
+const EVERYTHING: Change = { reset: true, endpoints: new Set(), runs: 0, steered: true };
+let missed = false;
+
+/** Nobody looks at a page that is hidden; it looks at everything when it is seen again. */
 function tell(change: Change): void {
-  for (const listener of listeners) listener(change);
+  missed = document.hidden;
+  if (!missed) for (const listener of listeners) listener(change);
 }
 
-const EVERYTHING: Change = { reset: true, endpoints: new Set(), runs: 0, steered: true };
+document.addEventListener("visibilitychange", () => !document.hidden && missed && tell(EVERYTHING));
+
 const SILENCE_MS = 20_000;
 const AGAIN_MS = 2_000;
 
@@ -47,11 +54,12 @@ function connect(): void {
   });
   source.addEventListener("now", (event) => {
     heard();
-    toldNow((JSON.parse(event.data) as { now: string }).now);
+    toldClocks(JSON.parse(event.data) as Clocks);
   });
   source.addEventListener("change", (event) => {
     heard();
-    const told = JSON.parse(event.data) as { endpoints: string[]; runs: number; steered: boolean };
+    const told = JSON.parse(event.data) as { endpoints: string[]; runs: number; steered: boolean } & Clocks;
+    toldClocks(told);
     tell({ reset: false, endpoints: new Set(told.endpoints), runs: told.runs, steered: told.steered });
   });
   // The browser comes back by itself after a broken connection, but not after a refusal.
@@ -73,7 +81,17 @@ function heard(): void {
 
 function retry(): void {
   clearTimeout(again);
-  again = window.setTimeout(() => session.value && connect(), AGAIN_MS);
+  again = window.setTimeout(() => void comeBack(), AGAIN_MS);
+}
+
+/** After a refusal: the session may be over, or the server only busy. */
+async function comeBack(): Promise<void> {
+  try {
+    await recall();
+    if (session.value) connect();
+  } catch {
+    retry();
+  }
 }
 
 function hangUp(): void {

@@ -1,19 +1,26 @@
 /** Coming in and going out. */
 
-import { Problem, ask, session, type Session } from "./api";
+import { Problem, ask, lapsed, session, type Session } from "./api";
+import { toldClocks } from "./clock";
 
-/** Ask who is logged in; a one-time code behind the address is used up first. */
+/** Ask who is logged in. */
 export async function recall(): Promise<void> {
   try {
-    session.value = await ask<Session>("GET", "/v1/session");
+    admitted(await ask<Session>("GET", "/v1/session"));
   } catch (error) {
     if (error instanceof Problem && error.status !== 401) throw error;
     session.value = null;
   }
 }
 
+function admitted(who: Session): void {
+  toldClocks(who);
+  lapsed.value = false;
+  session.value = who;
+}
+
 export async function enter(credentials: { code: string } | { key: string }): Promise<void> {
-  session.value = await ask<Session>("POST", "/v1/session", { body: credentials });
+  admitted(await ask<Session>("POST", "/v1/session", { body: credentials }));
 }
 
 export async function leave(): Promise<void> {

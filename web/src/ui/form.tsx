@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useId } from "preact/hooks";
-import { Problem } from "../lib/api";
+import { asProblem, type Problem } from "../lib/api";
 import { ProblemNotice } from "./parts";
 
 interface FieldProps {
@@ -52,7 +52,7 @@ export function Form({ send, fields, children, submit, busy = "Sending…" }: Fo
       await send(new FormData(event.target as HTMLFormElement));
       problem.value = undefined;
     } catch (error) {
-      problem.value = error instanceof Problem ? error : new Problem(0, "", String(error));
+      problem.value = asProblem(error);
     } finally {
       sending.value = false;
     }

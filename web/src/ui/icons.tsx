@@ -9,7 +9,6 @@ const DRAWINGS = {
   planners: "M12 3v3M12 18v3M3 12h3M18 12h3M7 7l2 2M15 15l2 2M17 7l-2 2M9 15l-2 2",
   agents: "M4 5h16v11H9l-5 4V5z",
   daily: "M4 6h16v14H4zM4 10h16M8 3v4M16 3v4",
-  runs: "M4 12h4l3-7 3 14 3-7h4",
   moon: "M20 14a8 8 0 1 1-9-11 6.500 6.500 0 0 0 9 11z",
   sun: "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.500 1.500M17.500 17.500L19 19M19 5l-1.500 1.500M6.500 17.500L5 19",
   help: "M9 9a3 3 0 1 1 4.500 2.600c-1 .6-1.500 1.200-1.500 2.400M12 17.500v.01",
@@ -19,7 +18,6 @@ const DRAWINGS = {
   down: "M6 9l6 6 6-6",
   pause: "M8 5v14M16 5v14",
   play: "M7 5l12 7-12 7V5z",
-  search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM16 16l4.500 4.500",
 } as const;
 
 export type IconName = keyof typeof DRAWINGS;

@@ -2,8 +2,8 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import type { Problem } from "../lib/api";
-import { serverNow, tick } from "../lib/clock";
-import { distance, fullTime } from "../lib/format";
+import { serverNow, tick, wallNow } from "../lib/clock";
+import { distance, fullTime, shortTime } from "../lib/format";
 
 export function Card(props: { title: string; aside?: ComponentChildren; children: ComponentChildren; class?: string }): JSX.Element {
   return (
@@ -31,13 +31,36 @@ export function Empty(props: { title: string; children?: ComponentChildren }): J
 export function ProblemNotice({ problem, retry }: { problem: Problem; retry?: () => void }): JSX.Element {
   return (
     <div class="notice bad" role="alert">
-      <span>{problem.message}</span>
+      <span>
+        {problem.message}
+        {problem.status >= 500 && problem.requestId && <span class="quiet"> Request {problem.requestId}</span>}
+      </span>
       {retry && (
         <button class="button plain" type="button" onClick={retry}>
           Try again
         </button>
       )}
     </div>
+  );
+}
+
+export interface FigureProps {
+  name: string;
+  value: string;
+  tone?: string;
+}
+
+/** Numbers that are read first. */
+export function Figures({ items }: { items: FigureProps[] }): JSX.Element {
+  return (
+    <dl class="figures">
+      {items.map(({ name, value, tone = "" }) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd class={`number ${tone}`}>{value}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 
@@ -49,14 +72,45 @@ export function Loading({ what }: { what: string }): JSX.Element {
   );
 }
 
+interface WhenProps {
+  at: string | null | undefined;
+  none?: string;
+  /** `past`: it has been, also if an answer was long on its way. `next`: it is due from its moment on. */
+  tense?: "past" | "next";
+  /** By the clock on the wall, not by the scheduler's. */
+  wall?: boolean;
+}
+
 /** A moment as its distance from now, counting, with the full moment behind it. */
-export function When({ at, none = "never" }: { at: string | null | undefined; none?: string }): JSX.Element {
+export function When({ at, none = "never", tense, wall = false }: WhenProps): JSX.Element {
   void tick.value;
   if (!at) return <span class="muted">{none}</span>;
+  const now = wall ? wallNow() : serverNow();
+  const away = Date.parse(at) - now;
   return (
     <time class="number" dateTime={at} title={fullTime(at)}>
-      {distance(at, serverNow())}
+      {tense === "next" && away <= 0 ? "due" : distance(at, tense === "past" && away > 0 ? now + away : now)}
     </time>
+  );
+}
+
+const A_MOMENT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+
+/** Words of the server, its moments as this place writes them. */
+export function Told({ words }: { words: string }): JSX.Element {
+  const now = serverNow();
+  return (
+    <>
+      {words.split(A_MOMENT).map((part, place) =>
+        place % 2 ? (
+          <time key={place} dateTime={part} title={fullTime(part)}>
+            {shortTime(part, now)}
+          </time>
+        ) : (
+          part
+        ),
+      )}
+    </>
   );
 }
 

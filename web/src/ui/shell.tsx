@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { ComponentType, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import icon from "../icon.svg";
-import { Problem } from "../lib/api";
+import { asProblem } from "../lib/api";
 import { listenToKeys, shortcuts, useShortcut } from "../lib/keys";
 import { connection } from "../lib/live";
 import { go, matched, path } from "../lib/router";
@@ -125,7 +125,7 @@ async function logOut(): Promise<void> {
     await leave();
     go("/login");
   } catch (error) {
-    toast(error instanceof Problem ? error.message : String(error), { bad: true });
+    toast(asProblem(error).message, { bad: true });
   }
 }
 

@@ -14,8 +14,8 @@ export interface Column<Row> {
   width?: string;
   /** What it is sorted by; without it, the column cannot be sorted. */
   by?: (row: Row) => string | number;
-  /** Shown on phones, too. */
-  phone?: boolean;
+  /** Shown on phones, too, as wide as this. */
+  phone?: string;
 }
 
 export interface Order {
@@ -84,7 +84,7 @@ export function Table<Row>(props: Props<Row>): JSX.Element {
   const seen = shown.map(props.id).join("\n");
   useEffect(() => props.onSight?.(shown), [seen]);
 
-  const template = { "--columns": columns.map((column) => column.width ?? "1fr").join(" "), "--phone-columns": columns.filter((column) => column.phone).map((column) => column.width ?? "1fr").join(" ") };
+  const template = { "--columns": columns.map((column) => column.width ?? "1fr").join(" "), "--phone-columns": columns.flatMap((column) => column.phone ?? []).join(" ") };
   return (
     <div class="table" role="table" aria-label={props.label} aria-rowcount={rows.length + 1} style={template}>
       <div class="table-head" role="rowgroup">

@@ -1,24 +1,31 @@
 """Lets each agent answer in its own way: with a model, or without one."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.people import OFFLINE, refused_model
 from cadenza.ports.agents import AgentRuntime, CallTool, Prompt, Reply
-
-OFFLINE = "offline"
-"""The name of no model: the offline agent, also where a model is set for all others."""
 
 
 class RuntimeByModel:
-    """An agent that names a model is answered by it; others by the usual one, if there is one."""
+    """An agent that names a model is answered by it; others by the usual one, if there is one.
+
+    Whether it may have it is looked at here, where it costs: what was allowed once may not be by now.
+    """
 
     def __init__(
-        self, *, offline: AgentRuntime, open_llm: Callable[[], AgentRuntime], usual: str | None
+        self,
+        *,
+        offline: AgentRuntime,
+        open_llm: Callable[[], AgentRuntime],
+        usual: str | None,
+        allowed: Collection[str],
     ) -> None:
         self._offline = offline
         self._open_llm = open_llm
         self._usual = usual
+        self._allowed = allowed
         self._llm: AgentRuntime | None = None
 
     async def process_prompt(self, prompt: Prompt, call: CallTool) -> Reply:
@@ -26,6 +33,9 @@ class RuntimeByModel:
         model = prompt.agent.model or self._usual
         if model is None or model == OFFLINE:
             return await self._offline.process_prompt(prompt, call)
+        refused = refused_model(prompt.agent.model, self._allowed)
+        if refused is not None:
+            return Reply(error=refused)
         if self._llm is None:
             try:
                 self._llm = await asyncio.to_thread(self._open_llm)  # It takes seconds to import.

@@ -6,8 +6,9 @@ from datetime import datetime
 from time import monotonic
 from typing import NamedTuple
 
+from cadenza.adapters.holdings import missing
 from cadenza.adapters.http.secret_keys import Keys
-from cadenza.domain.errors import InvalidRequest, NotFound, Unavailable
+from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.domain.target import REFERENCE
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.secrets import SealedStore, SecretEntry, SecretKey
@@ -57,7 +58,7 @@ class StoredSecrets:
         """Forget a secret."""
         self._lookup.forget(key)
         if not await self._sealed.delete(key):
-            raise NotFound(f"There is no secret {key.name}.")
+            raise missing("secret", key.name)
 
     async def names(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[SecretEntry]:
         """A tenant's secrets without their values."""
@@ -69,7 +70,7 @@ class StoredSecrets:
         key = SecretKey(tenant_id, name)
         sealed = await self._lookup.get(key) if kind == "secret" else None
         if sealed is None:
-            raise NotFound(f"There is no secret {reference}.")
+            raise missing("secret", reference)
         return self._keys.to_open().open(sealed, place=key)
 
     async def reseal(self) -> int:

@@ -4,7 +4,7 @@ from collections import ChainMap
 from datetime import datetime
 from itertools import islice
 
-from cadenza.adapters.holdings import arranged, endpoint_taken, matches, run_matches, too_many
+from cadenza.adapters.holdings import arranged, matches, run_matches, taken, too_many
 from cadenza.adapters.memory.jobs import MemoryJobs
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.health import Ended
@@ -82,7 +82,7 @@ class MemoryCatalog(MemoryJobs):
         if admission.known_job:
             self._get_job(endpoint.tenant_id, endpoint.job_id)
         if endpoint.key in self._endpoints:
-            raise endpoint_taken(endpoint.key)
+            raise taken("endpoint", endpoint.id)
         if admission.most is None or endpoint.archived:
             return
         others = (one for one in self._endpoints.values() if one.tenant_id == endpoint.tenant_id)
@@ -119,7 +119,7 @@ class MemoryCatalog(MemoryJobs):
         """A new endpoint is one that is not in the estate; elsewhere its id may be taken."""
         for one in decided.endpoints:
             if one.endpoint.id not in estate.endpoints and one.endpoint.key in self._endpoints:
-                raise endpoint_taken(one.endpoint.key)
+                raise taken("endpoint", one.endpoint.id)
 
     def _arrange(self, tenant_id: str, decided: Arrangement) -> None:
         for job_id in decided.jobs_gone:

@@ -7,8 +7,8 @@ from itertools import islice
 from threading import RLock
 from typing import NamedTuple
 
+from cadenza.adapters.holdings import missing
 from cadenza.adapters.memory.doorbells import Doorbells, Ring
-from cadenza.adapters.spoken import no_agent, no_user
 from cadenza.domain.conversation import ConversationKey, Message, Turn, owed_by
 from cadenza.domain.delivery import Delivery, firings, is_owed
 from cadenza.domain.people import Agent, AgentKey, User, UserKey
@@ -46,9 +46,9 @@ class MemoryConversations:
     async def begin_turn(self, key: ConversationKey, *, token: str, now: datetime, until: datetime) -> bool:
         with self._lock:
             if key.user not in self._users:
-                raise no_user(key.user)
+                raise missing("user", key.user.id)
             if key.agent not in self._agents:
-                raise no_agent(key.agent)
+                raise missing("agent", key.agent.id)
             speaking = self._speaking.get(key)
             if speaking is not None and speaking.token != token and speaking.until > now:
                 return False

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from itertools import islice
 from threading import RLock
 
-from cadenza.adapters.holdings import no_daily_user
+from cadenza.adapters.holdings import missing
 from cadenza.domain.daily import DailyUser, Enrollment, Gap, Ruling, Verdict
 from cadenza.domain.daily_shards import SHARDS, shard_of
 from cadenza.domain.people import UserKey
@@ -38,7 +38,7 @@ class MemoryDaily:
     async def daily_user(self, key: UserKey) -> DailyUser:
         with self._lock:
             if key not in self._daily:
-                raise no_daily_user(key.id)
+                raise missing("daily user", key.id)
             return self._daily[key]
 
     async def daily_users(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[DailyUser]:
@@ -50,7 +50,7 @@ class MemoryDaily:
     async def remove_daily_user(self, key: UserKey, *, with_days: bool = False) -> None:
         with self._lock:
             if key not in self._daily:
-                raise no_daily_user(key.id)
+                raise missing("daily user", key.id)
             if with_days:
                 self._forget_daily(key)
             else:

@@ -1,16 +1,23 @@
 """Figures from dictionaries."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from itertools import islice
+from operator import attrgetter
 
 from cadenza.adapters.memory.analyses import MemoryAnalyses
-from cadenza.domain.analysis import Analysis
+from cadenza.domain.analysis import Analysis, Tokens
 from cadenza.domain.due import claimable_at
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.health import Ended
 from cadenza.domain.run import Run
-from cadenza.ports.figures import Ahead, Mark, Sat
+from cadenza.ports.figures import Ahead, Mark, Sat, Together
+
+KEY_OF: Mapping[Together, Callable[[Analysis], str]] = {
+    Together.ALL: lambda _: "",
+    Together.DAY: lambda one: one.began_at.date().isoformat(),
+    Together.ENDPOINT: attrgetter("endpoint_id"),
+}
 
 
 class MemoryFigures(MemoryAnalyses):
@@ -55,15 +62,16 @@ class MemoryFigures(MemoryAnalyses):
         inside = [run for run in closed if run.finished_at is not None and since <= run.finished_at < until]
         return [run._replace(response=None) for run in inside[: -limit - 1 : -1]]
 
-    async def sat(self, tenant_id: str, *, since: datetime, limit: int) -> list[Sat]:
+    async def sat(
+        self, tenant_id: str, *, together: Together, since: datetime, limit: int, most: int
+    ) -> list[Sat]:
         with self._lock:
             every = [one for of_endpoint in self._analyses.values() for one in of_endpoint.values()]
         lately = [one for one in every if one.tenant_id == tenant_id and one.began_at >= since]
-        newest = sorted(lately, key=lambda one: one.began_at, reverse=True)
-        return [
-            Sat(one.planner, one.began_at, one.tokens, one.shadow, one.error is not None, one.endpoint_id)
-            for one in newest[:limit]
-        ]
+        groups: dict[tuple[str, str], list[Analysis]] = {}
+        for one in sorted(lately, key=lambda one: one.began_at, reverse=True)[:limit]:
+            groups.setdefault((KEY_OF[together](one), one.planner), []).append(one)
+        return sorted((_sat(*key, ones) for key, ones in groups.items()), key=_dearest)[:most]
 
     async def sittings(self, tenant_id: str, *, before: Mark, limit: int) -> list[Analysis]:
         with self._lock:
@@ -74,6 +82,22 @@ class MemoryFigures(MemoryAnalyses):
 
 def _closed(runs: Iterable[Run]) -> list[Run]:
     return sorted((run for run in runs if run.status is not None), key=lambda run: run.id)
+
+
+def _sat(of: str, planner: str, ones: list[Analysis]) -> Sat:
+    return Sat(
+        of,
+        planner,
+        sittings=len(ones),
+        failed=sum(one.error is not None for one in ones),
+        shadow=sum(one.shadow for one in ones),
+        tokens=Tokens(sum(one.tokens.input for one in ones), sum(one.tokens.output for one in ones)),
+        last_at=max(one.began_at for one in ones),
+    )
+
+
+def _dearest(sat: Sat) -> tuple[int, int, str, str]:
+    return -sat.tokens.total, -sat.sittings, sat.of, sat.planner
 
 
 def _ended(run: Run) -> Ended:

@@ -1,6 +1,6 @@
 """Jobs in a dictionary, and the endpoints that follow them."""
 
-from cadenza.adapters.holdings import following, job_taken, no_job, same
+from cadenza.adapters.holdings import following, missing, same, taken
 from cadenza.adapters.memory.shelves import Shelves
 from cadenza.domain.job import Job
 from cadenza.domain.steer import Change
@@ -13,7 +13,7 @@ class MemoryJobs(Shelves):
     async def add_job(self, job: Job) -> None:
         with self._lock:
             if (job.tenant_id, job.id) in self._jobs:
-                raise job_taken(job.id)
+                raise taken("job", job.id)
             self._put_job(job)
 
     async def job(self, tenant_id: str, job_id: str) -> Job:
@@ -51,7 +51,7 @@ class MemoryJobs(Shelves):
         try:
             return self._jobs[tenant_id, job_id]
         except KeyError:
-            raise no_job(job_id) from None
+            raise missing("job", job_id) from None
 
     def _put_job(self, job: Job) -> None:
         self._jobs[job.tenant_id, job.id] = job

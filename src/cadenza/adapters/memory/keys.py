@@ -1,9 +1,10 @@
 """Keys in a dictionary."""
 
+from collections.abc import Collection
 from threading import RLock
 
+from cadenza.adapters.holdings import missing, taken
 from cadenza.domain.access import ApiKey
-from cadenza.domain.errors import Conflict, NotFound
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.keys import KeptKey
 
@@ -20,7 +21,7 @@ class MemoryKeys:
     async def add_key(self, kept: KeptKey) -> None:
         with self._lock:
             if kept.key.id in self._keys:
-                raise Conflict(f"There is a key {kept.key.id} already.")
+                raise taken("key", kept.key.id)
             if kept.key.user_id is not None:
                 self._forget_expired(kept.key)
             self._keys[kept.key.id] = kept
@@ -28,6 +29,10 @@ class MemoryKeys:
     async def kept_key(self, key_id: str) -> KeptKey | None:
         with self._lock:
             return self._keys.get(key_id)
+
+    async def still_kept(self, key_ids: Collection[str]) -> list[ApiKey]:
+        with self._lock:
+            return [self._keys[key_id].key for key_id in set(key_ids) if key_id in self._keys]
 
     async def keys(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[ApiKey]:
         with self._lock:
@@ -44,7 +49,7 @@ class MemoryKeys:
         with self._lock:
             kept = self._keys.get(key_id)
             if kept is None or kept.key.tenant_id != tenant_id:
-                raise NotFound(f"There is no key {key_id}.")
+                raise missing("key", key_id)
             del self._keys[key_id]
 
     def _forget_expired(self, new: ApiKey) -> None:

@@ -3,10 +3,10 @@
 from datetime import date
 from itertools import islice
 
-from cadenza.adapters.holdings import endpoint_taken
+from cadenza.adapters.holdings import missing, taken
 from cadenza.adapters.memory.conversations import MemoryConversations
 from cadenza.adapters.memory.shelves import Shelves
-from cadenza.adapters.spoken import no_agent, no_user, still_as_old, still_the_agent
+from cadenza.adapters.spoken import still_as_old, still_the_agent
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.people import Agent, AgentKey, User, UserKey
 from cadenza.domain.schedule import is_active, is_of
@@ -94,7 +94,7 @@ class MemoryPeople(MemoryConversations, Shelves):
             if decided.key in active:
                 return active[decided.key]
             if decided.key in self._endpoints:
-                raise endpoint_taken(decided.key)
+                raise taken("endpoint", decided.id)
             self._keep(decided)
             return self._endpoints[decided.key]
 
@@ -122,10 +122,10 @@ class MemoryPeople(MemoryConversations, Shelves):
         try:
             return self._users[key]
         except KeyError:
-            raise no_user(key) from None
+            raise missing("user", key.id) from None
 
     def _get_agent(self, key: AgentKey) -> Agent:
         try:
             return self._agents[key]
         except KeyError:
-            raise no_agent(key) from None
+            raise missing("agent", key.id) from None

@@ -5,7 +5,8 @@ from datetime import datetime
 from threading import RLock
 
 from cadenza.adapters.windows import oldest_kept
-from cadenza.ports.replies import Reply
+from cadenza.domain.people import UserKey
+from cadenza.ports.replies import Reply, own_keys
 
 
 class MemoryReplies:
@@ -42,6 +43,12 @@ class MemoryReplies:
             for place in old:
                 del self._replies[place]
             return len(old)
+
+    def _forget_replies_of(self, user: UserKey) -> None:
+        theirs = own_keys(user.id)
+        for place in list(self._replies):
+            if place[0] == user.tenant_id and place[1].startswith(theirs):
+                del self._replies[place]
 
     async def draw(self, subject: str, *, window: int, amount: int) -> int:
         with self._lock:

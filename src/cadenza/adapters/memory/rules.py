@@ -1,6 +1,6 @@
 """Rules in a dictionary."""
 
-from cadenza.adapters.holdings import no_rule, rule_taken, same_rule, too_many_rules
+from cadenza.adapters.holdings import missing, same_rule, taken, too_many_rules
 from cadenza.adapters.memory.jobs import MemoryJobs
 from cadenza.domain.rules import Rule
 from cadenza.ports.catalog import FIRST_PAGE, Page
@@ -14,7 +14,7 @@ class MemoryRules(MemoryJobs):
         with self._lock:
             self._get_job(rule.tenant_id, rule.job_id)
             if (rule.tenant_id, rule.id) in self._rules:
-                raise rule_taken(rule.id)
+                raise taken("rule", rule.id)
             if len(self._of(rule.tenant_id, RuleFilter(rule.job_id))) >= most:
                 raise too_many_rules(most)
             self._rules[rule.tenant_id, rule.id] = rule
@@ -50,7 +50,7 @@ class MemoryRules(MemoryJobs):
         try:
             return self._rules[tenant_id, rule_id]
         except KeyError:
-            raise no_rule(rule_id) from None
+            raise missing("rule", rule_id) from None
 
     def _of(self, tenant_id: str, wanted: RuleFilter) -> list[Rule]:
         mine = [rule for (owner, _), rule in sorted(self._rules.items()) if owner == tenant_id]

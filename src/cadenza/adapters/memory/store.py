@@ -1,10 +1,11 @@
 """Endpoints, runs and hints in dictionaries, behind the same promises as any database."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from threading import RLock
 
+from cadenza.adapters.holdings import missing
 from cadenza.adapters.memory.agenda import Agenda
 from cadenza.adapters.memory.bell import Belfry, MemoryBell
 from cadenza.adapters.memory.catalog import MemoryCatalog
@@ -19,9 +20,9 @@ from cadenza.adapters.memory.rules import MemoryRules
 from cadenza.adapters.memory.sessions import MemorySessions
 from cadenza.adapters.memory.tenants import MemoryTenants
 from cadenza.adapters.memory.watch import MemoryWatch
+from cadenza.adapters.spoken import turns_in
 from cadenza.domain.due import Cancel, Recheck, claim, claimable_at
 from cadenza.domain.endpoint import Endpoint, EndpointKey, Lease, evolve
-from cadenza.domain.errors import NotFound
 from cadenza.domain.job import Job
 from cadenza.domain.people import UserKey
 from cadenza.domain.rules import Rule
@@ -115,9 +116,7 @@ class MemoryStore(
                 if one is not None:
                     self._close(one)
             self._count_runs(one for one in settled if one is not None)
-            for completion, one in zip(completions, settled, strict=True):
-                if completion.outcome.turn is not None and one is not None:
-                    self._speak(completion.outcome.turn)
+            self._speak_all(settled)
             return settled
 
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
@@ -134,6 +133,7 @@ class MemoryStore(
                     tidied = sweeping.tidy(endpoint)
                     self._put(tidied.endpoint, tidied.skipped)
             self._count_runs(abandoned)
+            self._speak_all(abandoned)
             if abandoned:
                 self._belfry.ring()
         return abandoned
@@ -150,7 +150,7 @@ class MemoryStore(
             for key, runs in self._runs.items():
                 if key.tenant_id == tenant_id and run_id in runs:
                     return runs[run_id]
-        raise NotFound(f"There is no run {run_id}.")
+        raise missing("run", run_id)
 
     async def runs(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Run]:
         with self._lock:
@@ -186,16 +186,18 @@ class MemoryStore(
     def _forget_user(self, user: UserKey) -> None:
         super()._forget_user(user)
         self._forget_daily(user)
+        self._forget_replies_of(user)
 
     def _drop(self, key: EndpointKey) -> None:
         super()._drop(key)
         self._forget_thoughts(key)
+        self._forget_alerts_of(key)
 
     def _get(self, key: EndpointKey) -> Endpoint:
         try:
             return self._endpoints[key]
         except KeyError:
-            raise NotFound(f"There is no endpoint {key.id}.") from None
+            raise missing("endpoint", key.id) from None
 
     def _put(self, endpoint: Endpoint, passed: Sequence[SkippedSlot] = ()) -> None:
         key = endpoint.key
@@ -227,6 +229,10 @@ class MemoryStore(
         endpoint = self._endpoints.get(held.key)
         lease = endpoint.lease if endpoint is not None else None
         return lease is not None and (lease.token, lease.run_id) == (held.token, held.run_id)
+
+    def _speak_all(self, settled: Iterable[Settled | None]) -> None:
+        for turn in turns_in(settled):
+            self._speak(turn)
 
     def _close(self, settled: Settled) -> None:
         self._put(settled.endpoint, settled.skipped)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import RLock
 
-from cadenza.domain.alert import Alert
+from cadenza.domain.alert import Alert, about_endpoint
+from cadenza.domain.endpoint import EndpointKey
 from cadenza.ports.watch import OwedAlert, SloStanding
 
 
@@ -66,6 +67,12 @@ class MemoryWatch:
     async def forget_alerts(self, before: datetime) -> None:
         with self._lock:
             self._alerts = {key: one for key, one in self._alerts.items() if one.alert.raised_at >= before}
+
+    def _forget_alerts_of(self, key: EndpointKey) -> None:
+        begin = about_endpoint(*key)
+        for name, one in list(self._alerts.items()):
+            if name.startswith(begin) and one.alert.facts.get("endpoint_id") == key.id:
+                del self._alerts[name]
 
 
 def _place(standing: SloStanding) -> tuple[str, str, str]:

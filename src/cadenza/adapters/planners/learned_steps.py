@@ -8,7 +8,7 @@ from cadenza.adapters.planners.learned_memory import Hand, Memory
 from cadenza.adapters.planners.learned_mind import Thought
 from cadenza.domain.checks import iso, milliseconds
 from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.hint import IntervalHint
+from cadenza.domain.hint import LONGEST_TTL_MINUTES, IntervalHint
 from cadenza.domain.learning.telling import reason
 from cadenza.ports.planner import Briefing
 
@@ -42,7 +42,7 @@ def step(briefing: Briefing, thought: Thought) -> Step | None:
     wanted_ms = thought.interval_ms
     if _holds(endpoint.interval_hint, wanted_ms, now):
         return None
-    ttl = LASTS * wanted_ms / MINUTE_MS + 1
+    ttl = min(LASTS * wanted_ms / MINUTE_MS + 1, LONGEST_TTL_MINUTES)
     why = reason(thought.proposal, thought.beat)
     return Step("propose_interval", {"intervalMs": wanted_ms, "ttlMinutes": ttl, "reason": why})
 

@@ -24,45 +24,46 @@ MOST_LOOK_AGAIN_MINUTES = 7 * 24 * 60
 
 
 class _Asked(BaseModel):
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid")
 
 
 Kind = TypeVar("Kind", bound=_Asked)
+Named = Annotated[str | None, Field(description=WHICH)]
 
 
 class ListRuns(_Asked):
     """List runs further back than those you were shown, newest first."""
 
-    endpoint: str | None = None
-    """The name of this endpoint or of one of its siblings; this one, if left out."""
-    beforeIso: AwareDatetime | None = None  # noqa: N815 - as the steering tools spell theirs
-    """Only runs that finished before this moment."""
+    endpoint: Named = None
+    beforeIso: Annotated[  # noqa: N815 - as the steering tools spell theirs
+        AwareDatetime | None, Field(description="Only runs that finished before this moment.")
+    ] = None
     limit: Annotated[int, Field(strict=True, ge=1, le=20)] = 10
 
 
 class LatestResponse(_Asked):
     """Show what an endpoint last answered."""
 
-    endpoint: str
-    """The name of this endpoint or of one of its siblings."""
+    endpoint: Annotated[str, Field(description="The name of this endpoint or of one of its siblings.")]
 
 
 class GetHealth(_Asked):
     """Sum up an endpoint's runs over the last 1, 4 and 24 hours."""
 
-    endpoint: str | None = None
-    """The name of this endpoint or of one of its siblings; this one, if left out."""
+    endpoint: Named = None
 
 
 class SubmitAnalysis(_Asked):
     """End the sitting with your analysis."""
 
-    reasoning: Annotated[str, Field(min_length=1)]
-    """What you saw, what you did and why, in a few sentences."""
-    confidence: Annotated[float, Field(ge=0, le=1)]
-    """How sure you are, from 0 to 1."""
-    look_again_minutes: Annotated[float, Field(gt=0, le=MOST_LOOK_AGAIN_MINUTES)] | None = None
-    """After how many minutes to look again, if nothing happens before; null for never."""
+    reasoning: Annotated[
+        str, Field(min_length=1, description="What you saw, what you did and why, in a few sentences.")
+    ]
+    confidence: Annotated[float, Field(ge=0, le=1, description="How sure you are, from 0 to 1.")]
+    look_again_minutes: Annotated[
+        Annotated[float, Field(gt=0, le=MOST_LOOK_AGAIN_MINUTES)] | None,
+        Field(description="After how many minutes to look again, if nothing happens before; null for never."),
+    ] = None
 
 
 QUERIES: Mapping[str, type[_Asked]] = {

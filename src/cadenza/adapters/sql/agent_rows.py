@@ -6,9 +6,11 @@ from typing import Any
 import orjson
 
 from cadenza.adapters.sql.rows import Read, Row, document, storable
+from cadenza.domain.alert import about_endpoint
 from cadenza.domain.conversation import Message, Origin, OriginKind, Role, Turn
 from cadenza.domain.delivery import Delivery, read_message, write_message
-from cadenza.domain.people import Agent, User
+from cadenza.domain.people import Agent, User, UserKey
+from cadenza.ports.replies import own_keys
 
 USER = ("tenant_id", "id", "timezone", "created_at")
 AGENT = ("tenant_id", "id", "name", "instructions", "model", "created_at")
@@ -101,6 +103,21 @@ def read_delivery(row: Row, read: Read) -> Delivery:
 def day_of(moment: datetime) -> str:
     """The UTC day that a moment is counted on: 2030-01-31."""
     return moment.astimezone(UTC).date().isoformat()
+
+
+def beginning_with(start: str) -> tuple[str, str]:
+    """Between these two, without the second, is all that begins so."""
+    return start, start[:-1] + chr(ord(start[-1]) + 1)
+
+
+def replies_of(user: UserKey) -> tuple[str, str, str]:
+    """What `forget_replies_of` takes."""
+    return (user.tenant_id, *beginning_with(own_keys(user.id)))
+
+
+def alerts_of(tenant_id: str, endpoint_id: str) -> tuple[str, str, str]:
+    """What `forget_alerts_of` takes."""
+    return (*beginning_with(about_endpoint(tenant_id, endpoint_id)), endpoint_id)
 
 
 def _said(message: Message) -> tuple[Any, ...]:

@@ -17,10 +17,14 @@ class Dialect(NamedTuple):
     user_of: str
     """The user of an endpoint `e` with a prompt target."""
     agent_of: str
+    alerted: str
+    """The endpoint that an alert is about."""
     locked: str
     """Keeps what was read as it is, until the commit."""
     kept: str
     """Keeps what was read from being deleted, until the commit."""
+    some: str
+    """Some rows of a table, so many of those."""
 
 
 class AgentStatements(NamedTuple):
@@ -60,10 +64,12 @@ class AgentStatements(NamedTuple):
     spend: str
     spent_by_user: str
     spent_by_tenant: str
+    forget_replies_of: str
+    forget_alerts_of: str
 
 
 def _statements(dialect: Dialect) -> AgentStatements:
-    place, moment, user_of, agent_of, locked, kept = dialect
+    place, moment, user_of, agent_of, alerted, locked, kept, some = dialect
     one = f"tenant_id = {place(1)} AND id = {place(2)}"
     of_user = f"tenant_id = {place(1)} AND user_id = {place(2)}"
     of_conversation = f"{of_user} AND agent_id = {place(3)}"
@@ -80,6 +86,9 @@ def _statements(dialect: Dialect) -> AgentStatements:
 
     def values(columns: tuple[str, ...]) -> str:
         return f"({', '.join(columns)}) VALUES ({', '.join(place(n + 1) for n in range(len(columns)))})"
+
+    def delete_some(table: str, those: str) -> str:
+        return f"DELETE FROM {table} WHERE {some.format(table=table, those=those, most=place(2))}"
 
     return AgentStatements(
         put_user=(
@@ -147,7 +156,7 @@ def _statements(dialect: Dialect) -> AgentStatements:
             f"UPDATE users SET context_reset_at = {moment(3)} WHERE {one}"
             f" AND (context_reset_at IS NULL OR context_reset_at < {moment(3)})"
         ),
-        forget_said=f"DELETE FROM conversation_messages WHERE at < {moment(1)}",
+        forget_said=delete_some("conversation_messages", f"at < {moment(1)}"),
         forget_usage=f"DELETE FROM agent_usage WHERE day < {place(1)}",
         number_owed=f"UPDATE users SET last_seq = last_seq + {place(3)} WHERE {one} RETURNING last_seq",
         add_owed=f"INSERT INTO pending_messages {values(DELIVERY)}",
@@ -166,8 +175,8 @@ def _statements(dialect: Dialect) -> AgentStatements:
             " AND NOT delivered RETURNING seq"
         ),
         last_seq=f"SELECT last_seq FROM users WHERE {one}",
-        forget_expired=f"DELETE FROM pending_messages WHERE expires_at <= {moment(1)}",
-        forget_delivered=f"DELETE FROM pending_messages WHERE delivered AND created_at < {moment(1)}",
+        forget_expired=delete_some("pending_messages", f"expires_at <= {moment(1)}"),
+        forget_delivered=delete_some("pending_messages", f"delivered AND created_at < {moment(1)}"),
         spend=(
             "INSERT INTO agent_usage AS u (tenant_id, day, user_id, fires, tokens)"
             f" VALUES ({', '.join(place(n) for n in range(1, 6))})"
@@ -182,6 +191,12 @@ def _statements(dialect: Dialect) -> AgentStatements:
             "SELECT CAST(coalesce(sum(fires), 0) AS bigint), CAST(coalesce(sum(tokens), 0) AS bigint)"
             f" FROM agent_usage WHERE tenant_id = {place(1)} AND day = {place(2)}"
         ),
+        forget_replies_of=(
+            f"DELETE FROM replies WHERE tenant_id = {place(1)} AND key >= {place(2)} AND key < {place(3)}"
+        ),
+        forget_alerts_of=(
+            f"DELETE FROM alerts WHERE key >= {place(1)} AND key < {place(2)} AND {alerted} = {place(3)}"
+        ),
     )
 
 
@@ -191,8 +206,10 @@ SQLITE = _statements(
         moment="?{}".format,
         user_of="json_extract(e.definition, '$.target.user_id')",
         agent_of="json_extract(e.definition, '$.target.agent_id')",
+        alerted="json_extract(facts, '$.endpoint_id')",
         locked="",
         kept="",
+        some="rowid IN (SELECT rowid FROM {table} WHERE {those} LIMIT {most})",
     )
 )
 POSTGRES = _statements(
@@ -201,8 +218,10 @@ POSTGRES = _statements(
         moment="${}::timestamptz".format,
         user_of="(e.definition #>> '{target,user_id}')",
         agent_of="(e.definition #>> '{target,agent_id}')",
+        alerted="(facts ->> 'endpoint_id')",
         locked="FOR NO KEY UPDATE",
         kept="FOR KEY SHARE",
+        some="ctid = ANY (ARRAY(SELECT ctid FROM {table} WHERE {those} LIMIT {most}))",
     )
 )
 

@@ -25,6 +25,8 @@ CHANGED = USER[2:7]
 """What a verdict or another due time changes."""
 VERDICT = ("tenant_id", "user_id", "service_date", "status", "due", "decided_at", "late", "cause")
 GAP = ("tenant_id", "user_id", "from_date", "to_date", "noticed_at", "cause")
+AFTER_ALL_DATES = "A"
+"""Sorts behind every date."""
 STATUSES = {status.value: status for status in DayStatus}
 
 

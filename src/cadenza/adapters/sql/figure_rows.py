@@ -7,7 +7,6 @@ from cadenza.domain.hint import IntervalHint
 from cadenza.ports.figures import Ahead, Sat
 
 AHEAD = ("s.next_run_at", "e.definition", "s.interval_hint_ms", "s.interval_hint_expires_at")
-SAT = ("planner", "began_at", "input_tokens", "output_tokens", "shadow", "error IS NOT NULL", "endpoint_id")
 
 
 def read_ahead(row: Row, read: Read) -> Ahead:
@@ -18,7 +17,7 @@ def read_ahead(row: Row, read: Read) -> Ahead:
 
 
 def read_sat(row: Row, read: Read) -> Sat:
-    """A sitting in a row selected as `SAT`."""
-    planner, began_at, read_tokens, written_tokens, shadow, failed, endpoint_id = row
-    tokens = Tokens(read_tokens, written_tokens)
-    return Sat(planner, read(began_at), tokens, bool(shadow), bool(failed), endpoint_id)
+    """Sittings in a row selected by `sat_together`."""
+    of, planner, sittings, failed, shadow, read_tokens, written_tokens, last_at = row
+    tokens = Tokens(int(read_tokens), int(written_tokens))
+    return Sat(of, planner, sittings, failed, shadow, tokens, read(last_at))

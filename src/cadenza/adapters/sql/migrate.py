@@ -76,7 +76,7 @@ def _upgradable(before: str | None, url: str) -> bool:
     return before != HEAD
 
 
-def _statements(dialect: str, before: str | None) -> list[str]:
+def _statements(dialect: str, before: str | None) -> tuple[str, ...]:
     from cadenza.adapters.sql.migrations.script import statements  # noqa: PLC0415 - Mostly there is nothing to do.
 
     return statements(dialect, before)

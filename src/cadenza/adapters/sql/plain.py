@@ -1,4 +1,4 @@
-"""Ordinary runs of ordinary endpoints: nearly all of them, so that a narrow statement is worth its while."""
+"""Runs that changed next to nothing: nearly all of them, so that a narrow statement is worth its while."""
 
 from cadenza.domain.due import claimable_at
 from cadenza.domain.endpoint import Endpoint

@@ -38,13 +38,13 @@ async def retain(
         return await drop_runs(database, now=now, max_age=max_age, max_count=max_count)
     gone = 0
     if max_age is not None:
-        gone += await _delete(database, DELETE_OLD, BATCH, to_micros(now - max_age))
+        gone += await delete_in_steps(database, DELETE_OLD, BATCH, to_micros(now - max_age))
     if max_count is not None:
-        gone += await _delete(database, DELETE_SURPLUS, max_count, BATCH)
+        gone += await delete_in_steps(database, DELETE_SURPLUS, max_count, BATCH)
     return gone
 
 
-async def _delete(file: SqliteFile, statement: str, *arguments: int | None) -> int:
+async def delete_in_steps(file: SqliteFile, statement: str, *arguments: int | None) -> int:
     """Delete in steps, each a commit of its own, until a step finds nothing."""
 
     def step(connection: sqlite3.Connection) -> int:

@@ -1,6 +1,6 @@
-"""What learning has won for an endpoint, read from the planner's own note."""
+"""What learning has won for an endpoint, and what it proposes, read from the planner's own note."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from cadenza.domain.learning.notes import known_of
 from cadenza.domain.learning.tally import Tally
@@ -9,10 +9,20 @@ PLANNER = "learned"
 """Whose notes they are."""
 
 
-def tally_of(note: Any) -> Tally | None:
-    """The tally of an endpoint; None if there is no note, or one of another shape."""
+class Lesson(NamedTuple):
+    """What the planner has come to about an endpoint."""
+
+    tally: Tally
+    interval_ms: int
+    """What it last proposed or, in the shadow, would have."""
+
+
+def lesson_of(note: Any) -> Lesson | None:
+    """The lesson about an endpoint; None if nothing was learned, or the note is of another shape."""
     try:
-        _, known, *_ = note
-        return known_of(known).tally
+        _, known, beat_s, *_ = note
+        learned = known_of(known)
+        lesson = Lesson(learned.tally, round(learned.proposed * beat_s * 1_000))
     except (TypeError, ValueError, KeyError, IndexError, AttributeError):
         return None
+    return lesson if lesson.tally.beats else None

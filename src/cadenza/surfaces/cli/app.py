@@ -29,6 +29,7 @@ BackupFile = Annotated[str, Parameter(help="The file of the backup.")]
 Overwrite = Annotated[bool, Parameter(help="Write over a file that is there.")]
 Seconds = Annotated[float, Parameter(help="How long to measure.")]
 Speed = Annotated[float, Parameter(help="How many times as fast as real time the demo's world moves.")]
+LONGEST_SENTENCE = 10_000
 
 
 def build(launchers: Launchers, words: Sequence[str] | None = None) -> App:
@@ -168,6 +169,8 @@ def _spoken(error: CadenzaError) -> str:
 
 def _refused(sentence: str, code: Exit) -> int:
     line = " ".join(sentence.split()).removesuffix(".")
+    if len(line) > LONGEST_SENTENCE:  # It repeats what it was given.
+        line = f"{line[:LONGEST_SENTENCE]}…"
     sys.stderr.write(f"cadenza: {line}.\n")
     return code
 

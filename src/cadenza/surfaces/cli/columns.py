@@ -68,6 +68,7 @@ SPENDING = (Column("endpoint", lambda one: one["endpoint_id"]), *COSTS[1:])
 LEARNED = (
     Column("endpoint", lambda one: one["endpoint_id"]),
     Column("learning", lambda one: one["learning"]),
+    Column("every", lambda one: span(one["interval_ms"]), right=True),
     Column("changes", lambda one: one["changes"], right=True),
     Column("seen after, without", lambda one: span(one["plain_delay_ms"]), right=True),
     Column("with", lambda one: span(one["delay_ms"]), right=True),

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 import shutil
 import sys
 import tempfile
@@ -11,7 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from cadenza.domain.daily import A_DUE_TIME, DUE_TIME_FORM
 from cadenza.domain.errors import Fault, InvalidRequest
+from cadenza.surfaces.cli.names import AN_ID
 from cadenza.surfaces.cli.progress import counting
 from cadenza.surfaces.cli.way import Asker
 
@@ -19,8 +20,6 @@ FIELDS = ("user_id", "due_time")
 AT_ONCE = 1_000
 MOST_TOLD = 20
 LONGEST_LINE = 4_096
-A_USER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
-A_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 STANDARD_INPUT = "-"
 
 User = dict[str, str]
@@ -164,8 +163,8 @@ def _from_csv(text: str, number: int) -> dict[str, Any] | None:
 
 def _sound(user: dict[str, Any]) -> User:
     user_id, due_time = user["user_id"], user["due_time"]
-    if not isinstance(user_id, str) or not A_USER.fullmatch(user_id):
+    if not isinstance(user_id, str) or not AN_ID.fullmatch(user_id):
         raise Wrong("user_id must be letters, digits, dots, colons, dashes and underscores, at most 128.")
-    if not isinstance(due_time, str) or not A_TIME.fullmatch(due_time):
-        raise Wrong("due_time must be HH:MM, in UTC.")
+    if not isinstance(due_time, str) or not A_DUE_TIME.fullmatch(due_time):
+        raise Wrong(f"due_time must be {DUE_TIME_FORM}.")
     return {"user_id": user_id, "due_time": due_time}

@@ -1,12 +1,14 @@
 """What pages of the dashboard's own answer with: an answer of the API, or a refusal in its form."""
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from cadenza.domain.errors import CadenzaError
+from cadenza.operations.desk import Supplies
 from cadenza.surfaces.http.problems import Refusal, told
 from cadenza.surfaces.http.sending import Outgoing, of_problem
 
@@ -39,3 +41,8 @@ def served(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
             return refused(problem, request)
 
     return serve
+
+
+def clocks(supplies: Supplies) -> dict[str, datetime]:
+    """What the scheduler's clock and the one on the wall show at this moment, to count on from."""
+    return {"now": supplies.clock.now(), "wall": supplies.wall_now()}

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from cadenza.domain.access import Caller, Scope
 from cadenza.domain.errors import CadenzaError, NotAllowed
 from cadenza.operations.newsroom import NOTHING, News, Newsroom, Reader
-from cadenza.surfaces.dashboard.answers import refused
+from cadenza.surfaces.dashboard.answers import clocks, refused
 from cadenza.surfaces.http.problems import TOO_MANY, Refusal
 from cadenza.surfaces.http.service import Service
 
@@ -28,7 +28,7 @@ class Events:
     def __init__(self, service: Service, newsroom: Newsroom) -> None:
         self._service = service
         self._newsroom = newsroom
-        self._clock = service.office.supplies.clock
+        self._supplies = service.office.supplies
 
     def routes(self) -> list[Route]:
         """Where it is."""
@@ -73,14 +73,13 @@ class Events:
         return True
 
     def _now(self) -> bytes:
-        return _event("now", {"now": self._clock.now()})
+        return _event("now", clocks(self._supplies))
 
     def _told(self, reader: Reader, news: News) -> bytes:
-        place = self._newsroom.place_of(reader)
         if news.reset:
-            return _event("reset", {}, place) + self._now()
+            return _event("reset", {}, reader.place) + self._now()
         words = {"endpoints": sorted(news.endpoints), "runs": news.runs, "steered": news.steered}
-        return _event("change", words, place)
+        return _event("change", words | clocks(self._supplies), reader.place)
 
 
 def _event(name: str, words: dict[str, Any], place: str | None = None) -> bytes:

@@ -10,7 +10,7 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.operations import sessions
 from cadenza.operations.sessions import Entered
 from cadenza.surfaces.dashboard import cookies
-from cadenza.surfaces.dashboard.answers import served
+from cadenza.surfaces.dashboard.answers import clocks, served
 from cadenza.surfaces.http.auth import Gate, nobody
 from cadenza.surfaces.http.reading import body_of, refuse_body, spoken
 from cadenza.surfaces.http.sending import JSON_TYPE, Outgoing
@@ -59,7 +59,7 @@ class Login:
             self._gate.note_failure(request.scope)
             field = "key" if given.key is not None else "code"
             raise InvalidRequest(REFUSED[field], field)
-        return _told(entered, request, new=True)
+        return self._told(entered, request, new=True)
 
     async def _tell(self, request: Request) -> Outgoing:
         refuse_body(request.scope)
@@ -67,7 +67,7 @@ class Login:
         session = None if secret is None else await sessions.recalled(self._supplies, secret)
         if secret is None or session is None:
             raise nobody("Nobody is logged in.")
-        return _told(Entered(secret, session), request, new=False)
+        return self._told(Entered(secret, session), request, new=False)
 
     async def _leave(self, request: Request) -> Outgoing:
         refuse_body(request.scope)
@@ -76,6 +76,19 @@ class Login:
             self._gate.must_show_csrf(request.scope, secret)
             await sessions.leave(self._supplies, secret)
         return Outgoing(204, cookies.clear_cookie(request.scope))
+
+    def _told(self, entered: Entered, request: Request, *, new: bool) -> Outgoing:
+        session = entered.session
+        words = {
+            "tenant_id": session.tenant_id,
+            "scopes": [right for right in Right if right in session.scopes],
+            "csrf": sessions.csrf_token(entered.secret),
+            "expires_at": session.expires_at,
+        }
+        body = orjson.dumps(words | clocks(self._supplies), option=orjson.OPT_UTC_Z)
+        headers = cookies.set_cookie(request.scope, entered.secret) if new else []
+        length = (b"content-length", b"%d" % len(body))
+        return Outgoing(201 if new else 200, [JSON_TYPE, length, *headers], body)
 
 
 REFUSED = {
@@ -89,19 +102,3 @@ def _credentials(words: dict[str, object]) -> Credentials:
         return Credentials.model_validate(words)
     except ValidationError:
         raise InvalidRequest("Give either code or key, as a text.", "key") from None
-
-
-def _told(entered: Entered, request: Request, *, new: bool) -> Outgoing:
-    session = entered.session
-    body = orjson.dumps(
-        {
-            "tenant_id": session.tenant_id,
-            "scopes": [right for right in Right if right in session.scopes],
-            "csrf": sessions.csrf_token(entered.secret),
-            "expires_at": session.expires_at,
-        },
-        option=orjson.OPT_UTC_Z,
-    )
-    headers = cookies.set_cookie(request.scope, entered.secret) if new else []
-    length = (b"content-length", b"%d" % len(body))
-    return Outgoing(201 if new else 200, [JSON_TYPE, length, *headers], body)

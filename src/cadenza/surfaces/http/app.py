@@ -61,7 +61,7 @@ def http_app(
     service = Service(office, gate=gate, take=manners.take)
     pages = Pages(
         document=partial(openapi.document, operations, manners.version),
-        llms=llms.text(operations),
+        llms=partial(llms.text, operations),
         metrics=manners.metrics,
         health=Health(office.supplies, manners.lives),
     )

@@ -86,7 +86,7 @@ class Gate:
 
     def patience(self, scope: Scope) -> Refusal | None:
         """The refusal of an address that has shown too many wrong keys."""
-        wait = self._failures.wait_s(_address(scope), self.office.supplies.clock.now())
+        wait = self._failures.wait_s(_address(scope), self.office.supplies.wall_now())
         if wait is None:
             return None
         detail = "There were too many wrong keys from this address; wait a while."
@@ -94,7 +94,7 @@ class Gate:
 
     def note_failure(self, scope: Scope) -> None:
         """One more wrong key from an address."""
-        self._failures.note(_address(scope), self.office.supplies.clock.now())
+        self._failures.note(_address(scope), self.office.supplies.wall_now())
 
 
 def _address(scope: Scope) -> str:

@@ -1,20 +1,24 @@
 """Idempotency keys: as they are sent, and what a request is told apart by."""
 
+from collections.abc import Mapping
 from hashlib import sha256
 from hmac import HMAC
 from re import compile as pattern
+from typing import Any
 
 from starlette.types import Scope
 
 from cadenza.domain.access import Caller
 from cadenza.domain.errors import InvalidRequest
-from cadenza.operations.replies import Answer, Asked
+from cadenza.operations import wire
+from cadenza.operations.replies import About, Answer, Asked
 from cadenza.surfaces.http.headers import given
 from cadenza.surfaces.http.problems import CONFLICT, written
 
 HEADER = "Idempotency-Key"
 SHAPE = r"^[\x21-\x7e]{1,255}$"
 A_KEY = pattern(SHAPE[1:-1])
+AN_ID = pattern(wire.AN_ID)
 
 
 def key_of(scope: Scope) -> str | None:
@@ -25,7 +29,14 @@ def key_of(scope: Scope) -> str | None:
     return key
 
 
-def asked(caller: Caller, key: str, *, token: str, scope: Scope, body: bytes) -> Asked:
+def about(caller: Caller, arguments: Mapping[str, Any]) -> About:
+    """Whose request it is, and which user it is about."""
+    named = arguments.get("user_id") if caller.speaker is None else caller.speaker.user_id
+    is_one = isinstance(named, str) and AN_ID.fullmatch(named)
+    return About(caller.tenant_id, named if is_one else None)
+
+
+def asked(about: About, key: str, *, token: str, scope: Scope, body: bytes) -> Asked:
     """What a request asks for, told apart from others by a digest.
 
     It is made with the caller's own key: what is stored tells nothing of a short
@@ -35,7 +46,7 @@ def asked(caller: Caller, key: str, *, token: str, scope: Scope, body: bytes) ->
     for part in (scope["method"].encode(), _path(scope), scope["query_string"], body):
         digest.update(len(part).to_bytes(8))
         digest.update(part)
-    return Asked(caller.tenant_id, key, digest.hexdigest())
+    return Asked(about, key, digest.hexdigest())
 
 
 def _path(scope: Scope) -> bytes:

@@ -18,10 +18,10 @@ from cadenza.surfaces.http.problems import KINDS, TYPES
 
 
 class Pages:
-    """Pages that are written once."""
+    """Pages that are written once, when somebody asks: most of a start would be spent on them."""
 
     def __init__(
-        self, *, document: Callable[[], Schema], llms: str, metrics: Metrics, health: Health
+        self, *, document: Callable[[], Schema], llms: Callable[[], str], metrics: Metrics, health: Health
     ) -> None:
         self._document = document
         self._llms = llms
@@ -43,14 +43,17 @@ class Pages:
 
     @cached_property
     def _openapi_json(self) -> bytes:
-        """Made when somebody asks: it takes longer than all else that is done at the start."""
         return orjson.dumps(self._document())
+
+    @cached_property
+    def _llms_text(self) -> str:
+        return self._llms()
 
     async def _openapi(self, _: Request) -> Response:
         return Response(self._openapi_json, media_type="application/json")
 
     async def _words(self, _: Request) -> Response:
-        return PlainTextResponse(self._llms)
+        return PlainTextResponse(self._llms_text)
 
     async def _figures(self, _: Request) -> Response:
         return Response(self._metrics.written(), media_type=MEDIA_TYPE)

@@ -27,7 +27,8 @@ that end in `_ms`.
 - **Writes** take the header `{HEADER}`: sent again with the same one, a request is carried out once \
 and answered the same, with `Idempotency-Replayed: true`, for a day. The same one on another request is \
 refused with 422; while the first is being carried out, the answer is 409 with `Retry-After`. An answer that \
-holds a secret is not kept: sent again, such a request is told that it was done.
+holds a secret is not kept: sent again, such a request is told that it was done. Where a request is about a \
+user, the key is that user's own, and what is kept of it goes with the user.
 - **Rates.** `CADENZA_RATE_PER_MINUTE` requests with one key, counted over all processes in windows of ten \
 seconds; above that, 429 with `Retry-After`. So are addresses that show more than {MOST_FAILURES} wrong \
 keys in a minute.

@@ -7,12 +7,10 @@ from urllib.parse import quote, unquote
 from starlette.routing import BaseRoute, Match, NoMatchFound
 from starlette.types import Receive, Scope, Send
 
-from cadenza.operations.operation import AnyOperation
+from cadenza.operations.operation import NO_CONTENT, AnyOperation
 from cadenza.surfaces.http.problems import WRONG_METHOD, Refusal, told
 from cadenza.surfaces.http.sending import Outgoing, of_problem
 from cadenza.surfaces.http.service import Served, Service
-
-NO_CONTENT = 204
 
 
 @dataclass(slots=True)

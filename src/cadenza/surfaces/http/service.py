@@ -78,10 +78,11 @@ class Served:
         key = idempotency.key_of(scope) if self._once else None
         if key is None:
             return await self._perform(arguments, caller)
+        about = idempotency.about(caller, arguments)
         request_id: str = scope["cadenza.request_id"]
         return await once(
             self._service.office.supplies,
-            idempotency.asked(caller, key, token=token, scope=scope, body=body),
+            idempotency.asked(about, key, token=token, scope=scope, body=body),
             partial(self._carry_out, arguments, caller, request_id=request_id),
             kept=partial(self._kept, request_id),
         )

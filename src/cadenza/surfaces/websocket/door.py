@@ -1,6 +1,7 @@
 """`WS /v1/ws`: who comes in, and on which terms."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -35,7 +36,7 @@ class SocketDoor:
         self._take = take
         self._limits = limits
         self._tending = Tending(supplies.log.warning)
-        self._house = House(limits, self._talk, self._tending)
+        self._house = House(limits, self._talk, self._tending, Counter())
         self._waiting = 0
         self.lobby = Lobby(self._visiting, limits.per_user)
 
@@ -114,9 +115,11 @@ class SocketDoor:
         await in_time(self._take, guest.caller)
         return guest
 
-    async def _talk(self, guest: Guest, say: Say) -> None:
+    async def _talk(self, guest: Guest, say: Say) -> int | None:
         await in_time(self._take, guest.caller)
-        await self._visiting.say(guest, agent_id=say.agent_id, text=say.text)
+        return await self._visiting.say(
+            guest, agent_id=say.agent_id, text=say.text, idempotency_key=say.idempotency_key
+        )
 
 
 def _turned_away(problem: CadenzaError | Refusal) -> Closing:

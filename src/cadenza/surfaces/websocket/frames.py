@@ -3,19 +3,21 @@
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from cadenza.domain.checks import iso
 from cadenza.domain.delivery import Delivery, write_message
 from cadenza.domain.errors import CadenzaError, InvalidRequest
 from cadenza.operations.messages import Said
 from cadenza.operations.office import spelled
-from cadenza.operations.wire import Flag, Id
+from cadenza.operations.wire import Flag, Id, Whole
+from cadenza.surfaces.http.idempotency import SHAPE
 from cadenza.surfaces.http.problems import BAD_REQUEST, TOO_LARGE, Refusal, told
 
 LONGEST_TOKEN = 200
 
-Seq = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+IdempotencyKey = Annotated[str, StringConstraints(strict=True, pattern=SHAPE)]
+Seq = Annotated[int, Whole(0, 2**63 - 1)]
 
 
 class Frame(BaseModel):
@@ -42,6 +44,8 @@ class Say(Frame):
     text: Said
     id: Id | None = None
     """A name that the client gives to it; problems with it carry the name."""
+    idempotency_key: IdempotencyKey | None = None
+    """Under the same one, the same words are answered once, however often they are sent."""
 
 
 class Ack(Frame):
@@ -101,6 +105,11 @@ def delivered(delivery: Delivery) -> str:
             "at": iso(delivery.owed_at),
         }
     )
+
+
+def answered(idempotency_key: str, seq: int | None) -> str:
+    """A message with a key was answered; its answer ends with this number."""
+    return _text({"type": "answered", "idempotency_key": idempotency_key, "seq": seq})
 
 
 def error(problem: CadenzaError | Refusal, *, request_id: str, about: str | None = None) -> str:

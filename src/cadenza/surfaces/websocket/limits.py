@@ -21,7 +21,7 @@ class SocketLimits:
     waiting: int = 1_000
     """So many clients may be about to say who they are."""
     said: int = 16
-    """So many messages may wait for an agent to answer the one before."""
+    """So many messages of one user may wait for an agent to answer the one before."""
 
 
 class Pace:

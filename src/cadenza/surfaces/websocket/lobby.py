@@ -77,10 +77,8 @@ class Lobby:
                 session.end(NOT_ADMITTED, "The token has run out; get a new one.")
 
     async def _end_revoked(self) -> None:
-        by_key: defaultdict[str, list[Session]] = defaultdict(list)
-        for session in self._everybody():
-            by_key[session.guest.key_id].append(session)
-        for key_id, sessions in by_key.items():
-            good = await self._visiting.is_good(key_id)
-            for session in () if good else sessions:
+        everybody = self._everybody()
+        good = await self._visiting.still_good({session.guest.key_id for session in everybody})
+        for session in everybody:
+            if session.guest.key_id not in good:
                 session.end(NOT_ADMITTED, "The key opens nothing any more.")

@@ -1,11 +1,12 @@
 """One user at one socket, from the welcome to the end."""
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from cadenza.domain.errors import CadenzaError, InvalidRequest, Unavailable
+from cadenza.domain.people import UserKey
 from cadenza.operations.visiting import Guest, Visit
 from cadenza.surfaces.http.problems import TOO_MANY, UNEXPECTED, Refusal
 from cadenza.surfaces.websocket import frames
@@ -23,8 +24,11 @@ BUG = Refusal(UNEXPECTED, "Something went wrong here, and the agent did not answ
 class Talk(Protocol):
     """Lets agents answer."""
 
-    async def __call__(self, guest: Guest, say: Say) -> None:
-        """Let an agent answer what was said; a CadenzaError or a Refusal if it cannot."""
+    async def __call__(self, guest: Guest, say: Say) -> int | None:
+        """Let an agent answer what was said; a CadenzaError or a Refusal if it cannot.
+
+        The number of the last message of the answer, if there is any.
+        """
         ...
 
 
@@ -34,6 +38,8 @@ class House(NamedTuple):
     limits: SocketLimits
     talk: Talk
     tending: Tending
+    said: Counter[UserKey]
+    """How many messages of each user wait for their answers; also those whose sockets are gone."""
 
 
 class Session:
@@ -138,8 +144,9 @@ class Session:
 
     def _hear_out(self, say: Say) -> Refusal | None:
         """Let the agent answer when it has answered what was said before."""
-        if sum(map(len, self._said.values())) >= self._house.limits.said:
+        if self._house.said[self.guest.user] >= self._house.limits.said:
             return Refusal(TOO_MANY, "Too many messages wait for their answers, and this one was not taken.")
+        self._house.said[self.guest.user] += 1
         waiting = self._said.get(say.agent_id)
         if waiting is None:
             self._said[say.agent_id] = deque([say])
@@ -154,12 +161,21 @@ class Session:
             while waiting:
                 await self._answer_one(waiting[0])
                 waiting.popleft()
+                self._heard_out()
         finally:
             del self._said[agent_id]
 
+    def _heard_out(self) -> None:
+        said, user = self._house.said, self.guest.user
+        said[user] -= 1
+        if not said[user]:
+            del said[user]
+
     async def _answer_one(self, say: Say) -> None:
         try:
-            await self._house.talk(self.guest, say)
+            seq = await self._house.talk(self.guest, say)
+            if say.idempotency_key is not None:
+                await self._reply(frames.answered(say.idempotency_key, seq))
         except (CadenzaError, Refusal) as problem:
             await self._not_answered(say, problem)
         except Exception as problem:  # noqa: BLE001 - A bug costs this answer, and no other.
@@ -167,8 +183,11 @@ class Session:
             await self._not_answered(say, BUG)
 
     async def _not_answered(self, say: Say, problem: CadenzaError | Refusal) -> None:
+        await self._reply(frames.error(problem, request_id=self.id, about=say.id))
+
+    async def _reply(self, frame: str) -> None:
         with suppress(Gone, Closing):  # What else is sent meets the same.
-            await self._line.tell(frames.error(problem, request_id=self.id, about=say.id))
+            await self._line.tell(frame)
 
     def _note(self, seq: int) -> None:
         """Have it written down that the client has everything up to a number."""

@@ -1,6 +1,7 @@
 """Figures: what is ahead, in flight and behind, of one tenant alone and within bounds."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 from cadenza.domain.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.baseline import Cron, Every
@@ -8,13 +9,32 @@ from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.health import Ended
 from cadenza.domain.hint import IntervalHint
 from cadenza.domain.run import Run, RunStatus
-from cadenza.ports.figures import Ahead, Mark, Sat
+from cadenza.ports.figures import Ahead, Mark, Sat, Together
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import MINUTE, Bench, Contract
 
 DAY = timedelta(days=1)
+DAY_MINUTES = 24 * 60
+
+
+def at_minute(minute: int) -> datetime:
+    """So many minutes into the year."""
+    return NEW_YEAR + timedelta(minutes=minute)
+
+
+def a_sitting(minute: int, endpoint_id: str, **fields: Any) -> Analysis:
+    """A sitting of `llm` of the tenant `north`."""
+    given: dict[str, Any] = {"tenant_id": "north", "planner": "llm"}
+    return Analysis(
+        id=f"sitting-{minute}",
+        job_id="job",
+        endpoint_id=endpoint_id,
+        trigger=Trigger.RUN,
+        began_at=at_minute(minute),
+        **(given | fields),
+    )
 
 
 class FigureContract(Contract):
@@ -103,37 +123,42 @@ class FigureContract(Contract):
         assert await bench.store.stretch(a.key, since=begin, until=end, limit=2) == bare[1:3]
         assert await bench.store.stretch(EndpointKey("south", "a"), since=begin, until=end, limit=9) == []
 
-    async def test_sittings_are_told_in_short_newest_first(self, store: Store) -> None:
-        for minute, (tenant_id, error) in enumerate(
-            [("north", None), ("north", "no model"), ("south", None)]
-        ):
-            analysis = Analysis(
-                id=f"sitting-{minute}",
-                tenant_id=tenant_id,
-                job_id="job",
-                endpoint_id="endpoint",
-                planner="llm",
-                trigger=Trigger.RUN,
-                began_at=NEW_YEAR + timedelta(minutes=minute),
-                tokens=Tokens(10, minute),
-                shadow=minute == 0,
-                error=error,
-            )
-            await store.add_analyses([analysis])
-        told = [
-            Sat(
-                "llm",
-                NEW_YEAR + timedelta(minutes=1),
-                Tokens(10, 1),
-                shadow=False,
-                failed=True,
-                endpoint_id="endpoint",
-            ),
-            Sat("llm", NEW_YEAR, Tokens(10, 0), shadow=True, failed=False, endpoint_id="endpoint"),
+    async def test_sittings_are_taken_together_by_planner_day_or_endpoint(self, store: Store) -> None:
+        await store.add_analyses(
+            [
+                a_sitting(0, "a", tokens=Tokens(10, 0), shadow=True),
+                a_sitting(1, "a", tokens=Tokens(10, 1), error="no model"),
+                a_sitting(2, "b", planner="rules"),
+                a_sitting(3, "b", planner="rules"),
+                a_sitting(4, "b", tenant_id="south"),
+                a_sitting(DAY_MINUTES, "b"),
+            ]
+        )
+
+        async def sat(together: Together, **others: Any) -> list[Sat]:
+            asked: dict[str, Any] = {"since": NEW_YEAR, "limit": 10, "most": 10}
+            return await store.sat("north", together=together, **(asked | others))
+
+        late = at_minute(DAY_MINUTES)
+        both = Sat("a", "llm", 2, 1, 1, Tokens(20, 1), at_minute(1))
+        rules = Sat("", "rules", 2, 0, 0, Tokens(), at_minute(3))
+        assert await sat(Together.ALL) == [Sat("", "llm", 3, 1, 1, Tokens(20, 1), late), rules]
+        assert await sat(Together.DAY) == [
+            both._replace(of="2025-01-01"),
+            rules._replace(of="2025-01-01"),
+            Sat("2025-01-02", "llm", 1, 0, 0, Tokens(), late),
         ]
-        assert await store.sat("north", since=NEW_YEAR, limit=10) == told
-        assert await store.sat("north", since=NEW_YEAR + timedelta(seconds=1), limit=10) == told[:1]
-        assert await store.sat("north", since=NEW_YEAR, limit=1) == told[:1]
+        assert await sat(Together.ENDPOINT) == [
+            both,
+            rules._replace(of="b"),
+            Sat("b", "llm", 1, 0, 0, Tokens(), late),
+        ]
+        assert await sat(Together.ENDPOINT, most=1) == [both]
+        assert await sat(Together.ALL, limit=2) == [
+            Sat("", "llm", 1, 0, 0, Tokens(), late),
+            rules._replace(sittings=1),
+        ]
+        assert await sat(Together.ALL, since=at_minute(5)) == [Sat("", "llm", 1, 0, 0, Tokens(), late)]
 
     async def test_sittings_are_told_in_whole_newest_first(self, store: Store) -> None:
         made = [

@@ -7,6 +7,8 @@ from cadenza.domain.conversation import ConversationKey
 from cadenza.domain.delivery import Subtitle
 from cadenza.domain.errors import NotFound
 from cadenza.domain.run import Outcome, RunStatus
+from cadenza.domain.schedule import POLICY
+from cadenza.domain.settle import MOST_ABANDONED
 from cadenza.ports.people import AgentSpent
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.bench import LEASE_MS, MINUTE, Bench
@@ -24,7 +26,7 @@ from cadenza.testing.contracts.talk import (
 
 
 class FiringContract(TalkContract):
-    """`finalize`, with completions that carry a turn."""
+    """`finalize` and `sweep`, with runs that leave a turn."""
 
     async def test_a_firing_leaves_its_run_its_history_and_what_it_owes(
         self, talk: Talk, bench: Bench
@@ -105,6 +107,51 @@ class FiringContract(TalkContract):
         await bench.end(claim, status=RunStatus.FAILURE, error="no model", turn=turn)
         assert (await talk.owed(), await talk.texts()) == ([], [])
         assert await bench.store.spent_by_user(ANNA, bench.clock.now().date()) == AgentSpent(1, 9)
+
+    async def test_a_schedule_whose_workers_die_tells_its_user_when_it_is_given_up(
+        self, talk: Talk, bench: Bench, peers: Sequence[Store]
+    ) -> None:
+        await talk.people()
+        schedule = a_schedule()
+        await bench.store.add(schedule)
+        heard = asyncio.Event()
+        end = peers[-1].on_owed(ANNA, heard.set)
+        await asyncio.sleep(0.05)
+        for _ in range(MOST_ABANDONED):
+            assert await talk.owed() == []
+            claim = await bench.claim_one()
+            asked = {"now": bench.ms(0), "until": bench.ms(10 * MINUTE)}
+            assert await bench.store.begin_turn(TUTOR, token=claim.idempotency_key, **asked)
+            bench.pass_ms(LEASE_MS)
+            await bench.sweep()
+        words = (
+            "The scheduled task “sched-aaaaa” could not be carried out: 3 attempts failed."
+            " It is paused until somebody resumes it."
+        )
+        assert [(one.message, one.schedule_id) for one in await talk.owed()] == [
+            (Subtitle(words), schedule.id)
+        ]
+        asked_for, answer = await talk.texts()
+        assert asked_for.startswith("[SCHEDULED: sched-aaaaa] Go on.")
+        assert answer == words
+        await asyncio.wait_for(heard.wait(), timeout=5)
+        end()
+        now, until = bench.ms(0), bench.ms(MINUTE)
+        assert await bench.store.begin_turn(TUTOR, token=YOURS, now=now, until=until), "the turn is free"
+
+    async def test_so_does_one_whose_every_attempt_took_too_long(self, talk: Talk, bench: Bench) -> None:
+        await talk.people()
+        schedule = a_schedule()
+        await bench.store.add(schedule)
+        for _ in range(POLICY.max_attempts):
+            assert await talk.owed() == []
+            await bench.run_once(RunStatus.TIMEOUT, error="no answer")
+            bench.pass_ms(POLICY.retry_delay_ms)
+        (told,) = await talk.owed()
+        assert told.message == Subtitle(
+            "The scheduled task “sched-aaaaa” could not be carried out: 3 attempts failed."
+        )
+        assert await bench.store.owed_firings(ANNA, bench.clock.now()) == 1
 
     async def test_a_firing_calls_for_its_user(
         self, talk: Talk, bench: Bench, peers: Sequence[Store]

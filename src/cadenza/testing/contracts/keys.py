@@ -17,7 +17,7 @@ DIGEST = bytes(range(256))
 
 
 class KeyContract(Contract):
-    """`add_key`, `kept_key`, `keys` and `remove_key`."""
+    """`add_key`, `kept_key`, `still_kept`, `keys` and `remove_key`."""
 
     @pytest.mark.parametrize(
         "key",
@@ -70,6 +70,20 @@ class KeyContract(Contract):
         assert await store.keys("north") == []
         with pytest.raises(NotFound):
             await store.remove_key("north", "key")
+
+    async def test_of_many_keys_those_are_told_that_nobody_has_taken_back(self, store: Store) -> None:
+        theirs = [
+            a_key("a", "north"),
+            a_key("b", "south"),
+            of_user("c", ends=HOUR),
+            a_key("not asked", "north"),
+        ]
+        for kept in [*theirs, a_key("gone", "north")]:
+            await store.add_key(kept)
+        await store.remove_key("north", "gone")
+        told = await store.still_kept(["c", "a", "gone", "b", "never", "a"])
+        assert sorted(told, key=lambda key: key.id) == [kept.key for kept in theirs[:3]]
+        assert await store.still_kept([]) == []
 
     async def test_a_key_is_removed_by_its_own_tenant_alone(self, store: Store) -> None:
         await store.add_key(a_key("key", "north"))

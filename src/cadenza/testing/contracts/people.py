@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cadenza.domain.access import ApiKey
+from cadenza.domain.alert import of_failures
 from cadenza.domain.conversation import ConversationKey
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.errors import NotFound
@@ -14,6 +15,7 @@ from cadenza.domain.target import PromptTarget
 from cadenza.ports.catalog import Page
 from cadenza.ports.keys import KeptKey
 from cadenza.ports.people import AgentSpent
+from cadenza.ports.replies import Reply, own_key
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.analyses import an_analysis
@@ -97,6 +99,30 @@ class PeopleContract(TalkContract):
         assert await store.analyses(key) == []
         assert await store.notes("learned", [key]) == {}
         assert await store.to_look_at(NEW_YEAR, again_at=NEW_YEAR, limit=10) == []
+
+    async def test_replies_and_alerts_about_a_user_go_too(self, talk: Talk) -> None:
+        store = talk.store
+        await talk.people()
+        await store.add(a_schedule())
+        places = [(user.tenant_id, own_key(user.id, "k")) for user in (ANNA, BERT, NAMESAKE)]
+        places += [("north", own_key("anna2", "k")), ("north", "k")]
+        for place in places:
+            await store.end_reply(*place, Reply("request", NEW_YEAR, 200, b"{}"))
+        for tenant_id, endpoint_id in (
+            ("north", "sched-aaaaa"),
+            ("north", "sched-aaaaa:b"),
+            ("south", "sched-aaaaa"),
+        ):
+            facts = {"tenant_id": tenant_id, "endpoint_id": endpoint_id, "run_id": "run", "error": "no"}
+            alert = of_failures({**facts, "failures": 3}, NEW_YEAR, most=3)
+            assert alert is not None
+            assert await store.raise_alert(alert)
+        await store.remove_user(ANNA)
+        another = Reply("another", NEW_YEAR)
+        left = [await store.begin_reply(*place, another, stale_before=NEW_YEAR) for place in places]
+        assert [reply is not None for reply in left] == [False, True, True, True, True]
+        told = [(one.facts["tenant_id"], one.facts["endpoint_id"]) for one in await store.newest_alerts(10)]
+        assert sorted(told) == [("north", "sched-aaaaa:b"), ("south", "sched-aaaaa")]
 
     async def test_no_token_speaks_for_a_user_who_is_gone(self, store: Store) -> None:
         for user in (ANNA, BERT, NAMESAKE):

@@ -3,7 +3,7 @@
 import { effect, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useId } from "preact/hooks";
-import { may, session } from "../../lib/api";
+import { may, session, type Listed } from "../../lib/api";
 import { useData, type Data } from "../../lib/data";
 import { query, setQuery } from "../../lib/router";
 import { Empty, Loading, ProblemNotice } from "../../ui/parts";
@@ -12,7 +12,7 @@ import { forgetChats } from "./chat";
 import { Conversation } from "./conversation";
 import { NewAgent, NewUser } from "./people";
 import { Schedules } from "./schedules";
-import type { Agent, Listed, User } from "./types";
+import type { Agent, User } from "./types";
 
 const OFTEN = { every: 30_000, when: () => false, query: { limit: 100 } };
 effect(() => {

@@ -1,7 +1,7 @@
 /** A user's side of the socket: what was said, what came, and up to where everything is here. */
 
 import { signal } from "@preact/signals";
-import { Problem, ask } from "../../lib/api";
+import { Problem, asProblem, ask } from "../../lib/api";
 import { serverNow } from "../../lib/clock";
 import type { Frame } from "./types";
 
@@ -86,7 +86,7 @@ export class Chat {
   }
 
   private failed(error: unknown): void {
-    const problem = error instanceof Problem ? error : new Problem(0, "", String(error));
+    const problem = asProblem(error);
     this.problem.value = problem;
     if (problem.status === 0 || problem.status >= 500 || problem.status === 429) this.retry();
     else this.goOffline();

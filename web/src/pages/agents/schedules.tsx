@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { Problem, ask, may } from "../../lib/api";
+import { asProblem, ask, may, type Listed } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { fullTime } from "../../lib/format";
 import { Dialog } from "../../ui/dialog";
@@ -11,7 +11,7 @@ import { Card, Loading, ProblemNotice, When } from "../../ui/parts";
 import { toast } from "../../ui/toast";
 import { chatOf } from "./chat";
 import { NewScheduleDialog } from "./new_schedule";
-import type { Agent, Listed, Schedule } from "./types";
+import type { Agent, Schedule } from "./types";
 
 interface Props {
   user: string | null;
@@ -39,19 +39,18 @@ export function Schedules({ user, agent, agents, zone }: Props): JSX.Element {
       title="Schedules"
       class="schedules"
       aside={
-        <div class="row">
-          <label class="row check">
-            <input type="checkbox" checked={done.value} onChange={(event) => (done.value = event.currentTarget.checked)} />
-            also those that are done
-          </label>
-          {user && may("write") && (
-            <button class="button" type="button" onClick={() => (making.value = true)}>
-              New schedule
-            </button>
-          )}
-        </div>
+        user &&
+        may("write") && (
+          <button class="button" type="button" onClick={() => (making.value = true)}>
+            New schedule
+          </button>
+        )
       }
     >
+      <label class="check quiet">
+        <input type="checkbox" checked={done.value} onChange={(event) => (done.value = event.currentTarget.checked)} />
+        also those that are done
+      </label>
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
       {!told && !data.problem.value && <Loading what="schedules" />}
       {told && told.items.length === 0 && <p class="muted">{user ? `Nothing is planned for ${user}.` : "Nothing is planned."}</p>}
@@ -94,7 +93,7 @@ function Planned({ schedule, onDelete }: { schedule: Schedule; onDelete: () => v
         </a>
         {schedule.enabled ? (
           <span class="quiet">
-            next <When at={schedule.next_run_at} none="not yet known" />
+            next <When at={schedule.next_run_at} none="not yet known" tense="next" />
           </span>
         ) : (
           <span class="badge">done</span>
@@ -122,7 +121,7 @@ function Leaving({ schedule, onClose, onGone }: { schedule: Schedule | null; onC
       toast(`${one.name} fires no more.`);
       onGone();
     } catch (error) {
-      toast(error instanceof Problem ? error.message : String(error), { bad: true });
+      toast(asProblem(error).message, { bad: true });
     }
     onClose();
   }

@@ -33,11 +33,6 @@ export interface NewSchedule {
   next_fires: string[];
 }
 
-export interface Listed<Item> {
-  items: Item[];
-  next_cursor: string | null;
-}
-
 interface Owed {
   id: string;
   seq: number;

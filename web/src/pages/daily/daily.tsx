@@ -1,11 +1,11 @@
 /** Daily jobs: today's windows as they fill, who was missed, and how the days before went. */
 
 import type { JSX } from "preact";
-import { serverNow, tick, toldNow } from "../../lib/clock";
+import { serverNow, tick } from "../../lib/clock";
 import { useData } from "../../lib/data";
-import { compact, percent } from "../../lib/format";
+import { compact, counted, percent } from "../../lib/format";
 import { query, setQuery } from "../../lib/router";
-import { Card, Empty, Legend, Loading, ProblemNotice, When } from "../../ui/parts";
+import { Card, Empty, Figures, Legend, Loading, ProblemNotice, When } from "../../ui/parts";
 import "./daily.css";
 import { History } from "./history";
 import { Misses } from "./misses";
@@ -22,21 +22,26 @@ export default function DailyPage(): JSX.Element {
   const shown = data.value.value;
   if (!shown) {
     const problem = data.problem.value;
-    return problem ? <ProblemNotice problem={problem} retry={data.refresh} /> : <Loading what="the day" />;
+    if (!problem) return <Loading what="the day" />;
+    return (
+      <div class="stack">
+        <ProblemNotice problem={problem} retry={data.refresh} />
+        {date && <a href="/daily">Go to today</a>}
+      </div>
+    );
   }
-  toldNow(shown.now);
   return (
     <div class="stack daily">
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
       <ADay shown={shown} />
       {shown.windows.length === 0 ? (
-        <Card title="Windows">
+        <Card key="windows" title="Windows">
           <Empty title={`Nobody is due on ${shown.date}`}>
             <p>Each user has an hour before a due time of their own, in which a job is tried until it succeeds. Add a user to begin.</p>
           </Empty>
         </Card>
       ) : (
-        <div class="daily-two">
+        <div key="windows" class="daily-two">
           <div class="stack">
             <Card title="Verdicts by due time" aside="UTC">
               <WindowsChart date={shown.date} windows={shown.windows} />
@@ -50,7 +55,8 @@ export default function DailyPage(): JSX.Element {
           </div>
         </div>
       )}
-      <div class="daily-two">
+      {/* Without its name, a day's first window would take its place, and close what is open in it. */}
+      <div key="people" class="daily-two">
         <History today={shown.now.slice(0, 10)} shown={shown.date} />
         <Users />
       </div>
@@ -75,22 +81,15 @@ function ADay({ shown }: { shown: Windows }): JSX.Element {
           </button>
         )}
       </div>
-      <dl class="day-figures">
-        <Figure name="Served" value={compact(counts.success)} />
-        <Figure name="Waiting" value={`${compact(shown.waiting)}${shown.waiting_until ? " and more" : ""}`} />
-        <Figure name="Missed" value={compact(counts.cutoff_reached)} tone={counts.cutoff_reached ? "bad" : ""} />
-        <Figure name="Missed, nobody there" value={compact(counts.late)} tone={counts.late ? "warn" : ""} />
-        <Figure name="Success" value={decided ? percent(counts.success / decided) : "–"} />
-      </dl>
-    </div>
-  );
-}
-
-function Figure({ name, value, tone = "" }: { name: string; value: string; tone?: string }): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd class={`number ${tone}`}>{value}</dd>
+      <Figures
+        items={[
+          { name: "Served", value: compact(counts.success) },
+          { name: "Waiting", value: `${compact(shown.waiting)}${shown.waiting_until ? " and more" : ""}` },
+          { name: "Missed", value: compact(counts.cutoff_reached), tone: counts.cutoff_reached ? "bad" : "" },
+          { name: "Of them, nobody there", value: compact(counts.late), tone: counts.late ? "warn" : "" },
+          { name: "Served, of those decided", value: decided ? percent(counts.success / decided) : "–" },
+        ]}
+      />
     </div>
   );
 }
@@ -101,14 +100,14 @@ function OpenNow({ windows }: { windows: Window[] }): JSX.Element {
   const now = serverNow();
   const open = windows.filter((one) => Date.parse(one.opens_at) <= now && now < Date.parse(one.cutoff));
   return (
-    <Card title="Open now" aside={open.length ? `${open.length} due times` : ""}>
+    <Card title="Open now" aside={open.length ? counted(open.length, "due time") : undefined}>
       {open.length === 0 && <p class="muted">No window is open at this moment.</p>}
       <ul class="open-windows">
         {open.slice(0, MOST_OPEN).map((one) => (
           <Filling key={one.due_time} window={one} />
         ))}
       </ul>
-      {open.length > MOST_OPEN && <p class="quiet">and {open.length - MOST_OPEN} more, later</p>}
+      {open.length > MOST_OPEN && <p class="quiet">and {counted(open.length - MOST_OPEN, "later one")}</p>}
     </Card>
   );
 }

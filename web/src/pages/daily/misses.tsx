@@ -2,12 +2,12 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { Problem, ask } from "../../lib/api";
+import { asProblem, ask, type Listed } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { clockTime, compact, fullTime } from "../../lib/format";
 import { Card, Loading, ProblemNotice } from "../../ui/parts";
 import { toast } from "../../ui/toast";
-import { CAUSES, type Listed, type Verdict } from "./types";
+import { CAUSES, type Verdict } from "./types";
 
 const PAGE = 50;
 
@@ -22,11 +22,11 @@ export function Misses({ date, missed }: { date: string; missed: number }): JSX.
       const page = await ask<Listed<Verdict>>("GET", "/v1/daily/misses", { query: { date, limit: PAGE, cursor } });
       later.value = { items: [...(later.value?.items ?? []), ...page.items], next_cursor: page.next_cursor };
     } catch (error) {
-      toast(error instanceof Problem ? error.message : String(error), { bad: true });
+      toast(asProblem(error).message, { bad: true });
     }
   }
   return (
-    <Card title="Missed" aside={missed ? `${compact(missed)} on ${date}` : ""} class="misses">
+    <Card title="Missed" aside={missed ? `${compact(missed)} on ${date}` : undefined} class="misses">
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
       {!told && !data.problem.value && <Loading what="misses" />}
       {told && items.length === 0 && <p class="muted">Nobody was missed on {date}.</p>}

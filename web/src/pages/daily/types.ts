@@ -47,11 +47,6 @@ export interface DailyUser {
   status: string | null;
 }
 
-export interface Listed<Item> {
-  items: Item[];
-  next_cursor: string | null;
-}
-
 /** Why nobody was there at a cutoff. */
 export const CAUSES: Record<string, string> = {
   down: "nobody was running",

@@ -2,14 +2,14 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { Problem, ask, may } from "../../lib/api";
+import { asProblem, ask, may, type Listed } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { fullTime } from "../../lib/format";
 import { Dialog } from "../../ui/dialog";
 import { Field, Form } from "../../ui/form";
 import { Card, Loading, ProblemNotice, When } from "../../ui/parts";
 import { toast } from "../../ui/toast";
-import type { DailyUser, Listed, Verdict } from "./types";
+import type { DailyUser, Verdict } from "./types";
 
 const PAGE = 50;
 
@@ -157,7 +157,7 @@ function Told({ id, onClose, onEdit, onGone }: OneProps & { id: string }): JSX.E
       toast(`${id} is served daily no more.`);
       onGone();
     } catch (error) {
-      toast(error instanceof Problem ? error.message : String(error), { bad: true });
+      toast(asProblem(error).message, { bad: true });
     }
     onClose();
   }

@@ -5,9 +5,8 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
 import { serverNow, tick } from "../../lib/clock";
-import { compact, distance } from "../../lib/format";
-import { color } from "../../lib/theme";
-import { Chart, axes, bars, stacked } from "../../ui/chart";
+import { compact, counted, distance } from "../../lib/format";
+import { Chart, axes, filled, fromZero, stacked, wholeBars, WHOLE } from "../../ui/chart";
 import { Card } from "../../ui/parts";
 import type { Window } from "./types";
 
@@ -36,6 +35,12 @@ function barsOf(date: string, windows: Window[]): Bar[] {
   return drawn;
 }
 
+function barWords(bar: Bar | undefined): string {
+  if (!bar) return "";
+  const times = `due ${inUtc(bar.at)} to ${inUtc(bar.at + QUARTER)}`;
+  return `${times}: ${compact(bar.success)} served, ${compact(bar.waiting)} waiting, ${compact(bar.missed)} missed`;
+}
+
 function inUtc(seconds: number): string {
   return new Date(seconds * 1_000).toISOString().slice(11, 16);
 }
@@ -45,7 +50,7 @@ export function WindowsChart({ date, windows }: { date: string; windows: Window[
   const data = useMemo(
     () =>
       stacked(
-        drawn.map((bar) => bar.at),
+        drawn.map((bar) => bar.at + QUARTER / 2),
         [drawn.map((bar) => bar.success), drawn.map((bar) => bar.waiting), drawn.map((bar) => bar.missed)],
       ),
     [drawn],
@@ -54,25 +59,20 @@ export function WindowsChart({ date, windows }: { date: string; windows: Window[
   const missed = windows.reduce((sum, one) => sum + one.cutoff_reached, 0);
   return (
     <Chart
-      label={`Verdicts by due time: ${compact(served)} served, ${compact(missed)} missed, over ${windows.length} due times`}
+      label={`Verdicts by due time: ${compact(served)} served, ${compact(missed)} missed, over ${counted(windows.length, "due time")}`}
       data={data}
+      told={(place) => barWords(drawn[place])}
       options={() => {
-        const [x, y] = axes(compact);
+        const [x, y] = axes(compact, WHOLE);
         return {
-          legend: { show: false },
-          cursor: { show: false },
           tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC"),
-          scales: { y: { range: (_, __, most) => [0, Math.max(most || 0, 1) * 1.08] } },
+          scales: { x: { range: wholeBars }, y: { range: fromZero } },
           axes: [{ ...x, values: (_, splits) => splits.map(inUtc) }, { ...y }],
           series: [{}, filled("--failure"), filled("--running"), filled("--success")],
         };
       }}
     />
   );
-}
-
-function filled(name: string): uPlot.Series {
-  return { fill: color(name), stroke: color(name), width: 0, paths: bars, points: { show: false } };
 }
 
 export function DueMinutes({ windows }: { windows: Window[] }): JSX.Element {

@@ -3,9 +3,9 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { serverNow, tick, toldNow } from "../../lib/clock";
+import { serverNow, tick } from "../../lib/clock";
 import { useData } from "../../lib/data";
-import { baseline, clockTime, fullTime, span } from "../../lib/format";
+import { baseline, clockTime, counted, shortTime, span } from "../../lib/format";
 import { query, setQuery } from "../../lib/router";
 import { Card, Empty, Legend, Loading, ProblemNotice, Source, Status, When } from "../../ui/parts";
 import { heading } from "../../ui/shell";
@@ -27,6 +27,8 @@ const REACHES = [
   { name: "7 d", length: 7 * 24 * HOUR },
 ];
 const LISTED = 25;
+/** Closer to the present than this part of what is in sight, it is the present: time goes on meanwhile. */
+const NEAR = 200;
 
 export default function EndpointPage({ params }: PageProps): JSX.Element {
   const id = params["id"] ?? "";
@@ -50,9 +52,6 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
     if (endpoint) heading.value = endpoint.name;
   }, [endpoint?.name]);
   const told = timeline.value.value;
-  useEffect(() => {
-    if (told) toldNow(told.now);
-  }, [told?.now]);
   if (!endpoint) {
     const problem = data.problem.value;
     if (problem?.status === 404) return <Missing />;
@@ -61,7 +60,7 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
   function look(next: Sight): void {
     const size = next.to - next.from;
     // Who comes back to the present follows it again.
-    const back = next.to >= latest(size).to && (held.value === undefined ? next.from >= sight.from : true);
+    const back = next.to >= latest(size).to - size / NEAR && (held.value === undefined ? next.from >= sight.from : true);
     length.value = size;
     held.value = back ? undefined : next;
   }
@@ -129,14 +128,14 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
   const fresh = hint && Date.parse(hint.expires_at) > serverNow() ? hint : null;
   return (
     <Card
-      title={endpoint.job_id}
+      title={`Job ${endpoint.job_id}`}
       aside={
         <span class="row">
           {endpoint.running && <span class="badge accent">running</span>}
           {!endpoint.enabled && <span class="badge warn">switched off</span>}
           {!endpoint.job_active && <span class="badge warn">its job is paused</span>}
           {paused && <span class="badge warn">paused</span>}
-          {endpoint.failure_count > 0 && <span class="badge bad">{endpoint.failure_count} failures in a row</span>}
+          {endpoint.failure_count > 0 && <span class="badge bad">{counted(endpoint.failure_count, "failure")} in a row</span>}
           {Object.entries(endpoint.labels).map(([name, value]) => (
             <span key={name} class="badge">{`${name}=${value}`}</span>
           ))}
@@ -146,17 +145,17 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
       {endpoint.description && <p class="muted">{endpoint.description}</p>}
       <dl class="facts">
         <Fact name="Next run">
-          <When at={endpoint.next_run_at} none="none" /> <Source source={endpoint.next_source} />
+          <When at={endpoint.next_run_at} none="none" tense="next" /> <Source source={endpoint.next_source} />
         </Fact>
         <Fact name="Last run">
-          <When at={endpoint.last_run_at} none="never" />
+          <When at={endpoint.last_run_at} tense="past" />
         </Fact>
         <Fact name="Baseline">{baseline(endpoint.baseline)}</Fact>
         <Fact name="Now">{fresh ? `every ${span(fresh.interval_ms)}, by a hint (${endpoint.hint_mode})` : "as its baseline says"}</Fact>
         <Fact name="Guard">
           {guard.min_interval_ms ? `at least ${span(guard.min_interval_ms)}` : "no least"}, {guard.max_interval_ms ? `at most ${span(guard.max_interval_ms)}` : "no most"}
         </Fact>
-        <Fact name="Target">
+        <Fact name="Target" wide>
           <code class="wrap">{endpoint.target.kind === "http" ? `${endpoint.target.method ?? "GET"} ${endpoint.target.url ?? ""}` : endpoint.target.kind}</code>
         </Fact>
       </dl>
@@ -244,7 +243,7 @@ function Hints({ endpoint, timeline }: { endpoint: Endpoint; timeline: Timeline 
               </div>
               {spell.reason && <div class="reason">{spell.reason}</div>}
               <div class="quiet">
-                {spell.origin}, {clockTime(spell.begin)} to {Date.parse(spell.end) > now + 86_400_000 ? fullTime(spell.end) : clockTime(spell.end)}
+                {spell.origin}, {shortTime(spell.begin, now)} to {shortTime(spell.end, now)}
               </div>
             </div>
           </li>
@@ -263,7 +262,7 @@ function holds(spell: Spell, now: number): boolean {
 function Runs({ runs, chosen, onSelect }: { runs: Point[]; chosen: string | undefined; onSelect: (run: string) => void }): JSX.Element {
   const newest = runs.slice(-LISTED).toReversed();
   return (
-    <Card title="Runs" aside={`the newest ${newest.length} in sight`}>
+    <Card title="Runs" aside={runs.length > LISTED ? `the newest ${LISTED} of ${counted(runs.length, "run")} in sight` : `${counted(runs.length, "run")} in sight`}>
       {newest.length === 0 ? (
         <p class="muted">Nothing ran in this time.</p>
       ) : (

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useData } from "../../lib/data";
-import { fullTime, span } from "../../lib/format";
+import { counted, fullTime, span } from "../../lib/format";
 import { Card, Loading, ProblemNotice, Source, Status } from "../../ui/parts";
 import { began } from "./scales";
 import { spellWords } from "./timeline";
@@ -52,7 +52,7 @@ function Details({ run, endpoint, spells }: { run: Run; endpoint: Endpoint; spel
         <Fact name="Attempt">
           {run.attempt}
           {!run.verdict && run.status ? ", not the last word on its slot" : ""}
-          {run.coalesced > 0 ? `, stands for ${run.coalesced} more slots` : ""}
+          {run.coalesced > 0 ? `, stands for ${counted(run.coalesced, "more slot")}` : ""}
         </Fact>
       </dl>
       <p>{because(run, spells, endpoint)}</p>
@@ -77,9 +77,9 @@ function Details({ run, endpoint, spells }: { run: Run; endpoint: Endpoint; spel
   );
 }
 
-export function Fact({ name, children }: { name: string; children: preact.ComponentChildren }): JSX.Element {
+export function Fact({ name, wide = false, children }: { name: string; wide?: boolean; children: preact.ComponentChildren }): JSX.Element {
   return (
-    <div>
+    <div class={wide ? "whole" : ""}>
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>

@@ -3,12 +3,12 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { Problem, ask, may } from "../../lib/api";
+import { asProblem, ask, may, type Problem } from "../../lib/api";
 import { serverNow } from "../../lib/clock";
 import { clockTime, span } from "../../lib/format";
 import { Amount, amount, type AmountField } from "../../ui/amount";
 import { Field } from "../../ui/form";
-import { Card, ProblemNotice, Source, When } from "../../ui/parts";
+import { Card, ProblemNotice, Source, Told, When } from "../../ui/parts";
 import { toast } from "../../ui/toast";
 import type { Endpoint, Preview } from "./types";
 
@@ -99,7 +99,7 @@ function Thought({ way, endpoint, onPreview, onDone, onClose }: ThoughtProps): J
       onPreview(preview);
     } catch (error) {
       seen.value = undefined;
-      problem.value = error instanceof Problem ? error : new Problem(0, "", String(error));
+      problem.value = asProblem(error);
       onPreview(undefined);
     }
   }
@@ -122,7 +122,7 @@ function Thought({ way, endpoint, onPreview, onDone, onClose }: ThoughtProps): J
       onClose();
       onDone();
     } catch (error) {
-      problem.value = error instanceof Problem ? error : new Problem(0, "", String(error));
+      problem.value = asProblem(error);
     } finally {
       sending.value = false;
     }
@@ -179,7 +179,7 @@ function Seen({ preview }: { preview: Preview }): JSX.Element {
         <span aria-hidden="true">→</span>
         <Move name="Then" course={after} />
       </div>
-      <p class="muted">{after.plan.answer}</p>
+      <p class="muted"><Told words={after.plan.answer} /></p>
     </div>
   );
 }

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { serverNow, tick } from "../../lib/clock";
-import { clockTime, fullTime, shortSpan, span } from "../../lib/format";
+import { clockTime, counted, fullTime, shortSpan, span } from "../../lib/format";
 import { sourceKind } from "../../ui/parts";
 import { dots, marks, moved, thinned, ticks, zoomed, type Dot, type Sight } from "./scales";
 import type { Endpoint, Foreseen, Spell, Timeline } from "./types";
@@ -117,7 +117,7 @@ function said(all: Dot[], timeline: Timeline, sight: Sight): string {
   const inside = all.filter((dot) => dot.at >= sight.from && dot.at <= sight.to);
   const bad = inside.filter((dot) => dot.run.status !== "success" && dot.run.status !== null).length;
   const hints = timeline.spells.filter((one) => Date.parse(one.end) > sight.from && Date.parse(one.begin) < sight.to).length;
-  return `Timeline, ${clockTime(sight.from)} to ${clockTime(sight.to)}: ${inside.length} runs, ${bad} not successful, ${hints} hints and pauses`;
+  return `Timeline, ${clockTime(sight.from)} to ${clockTime(sight.to)}: ${counted(inside.length, "run")}, ${bad} not successful, ${counted(hints, "hint or pause", "hints and pauses")}`;
 }
 
 type Scale = (value: number) => number;

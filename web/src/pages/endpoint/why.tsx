@@ -2,15 +2,15 @@
 
 import type { JSX } from "preact";
 import { fullTime } from "../../lib/format";
-import { Card, Source, When } from "../../ui/parts";
+import { Card, Source, Told, When } from "../../ui/parts";
 import type { Plan } from "./types";
 
 export function Why({ plan }: { plan: Plan }): JSX.Element {
   return (
-    <Card title="Why then?" aside={plan.next_run_at ? <>next run <When at={plan.next_run_at} /></> : "runs no more"}>
+    <Card title="Why then?" aside={plan.next_run_at ? <>next run <When at={plan.next_run_at} tense="next" /></> : "runs no more"}>
       <div class="stack tight">
-        {plan.gate && <p class="notice">It does not run: {plan.gate}.</p>}
-        <p class="answer">{plan.answer}</p>
+        {plan.gate && <p class="notice">It does not run: <Told words={plan.gate} />.</p>}
+        <p class="answer"><Told words={plan.answer} /></p>
         <Candidates plan={plan} />
       </div>
     </Card>

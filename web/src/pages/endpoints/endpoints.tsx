@@ -4,7 +4,7 @@ import { computed, effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { serverNow, tick } from "../../lib/clock";
-import { baseline, distance, fullTime, span } from "../../lib/format";
+import { baseline, compact, counted, distance, fullTime, span } from "../../lib/format";
 import { useShortcut } from "../../lib/keys";
 import { query, setQuery } from "../../lib/router";
 import { Empty, Loading, ProblemNotice, Source } from "../../ui/parts";
@@ -22,12 +22,12 @@ const order = computed<Order | undefined>(() => {
 });
 
 const COLUMNS: Column<Row>[] = [
-  { key: "name", title: "Name", width: "minmax(96px, 2fr)", by: (row) => row.name, phone: true, cell: (row) => <Name row={row} /> },
+  { key: "name", title: "Name", width: "minmax(96px, 2fr)", by: (row) => row.name, phone: "minmax(0, 1fr)", cell: (row) => <Name row={row} /> },
   { key: "baseline", title: "Baseline", width: "minmax(90px, 1fr)", by: (row) => baseline(row.baseline), cell: (row) => <span class="quiet clip" title={baseline(row.baseline)}>{baseline(row.baseline)}</span> },
   { key: "cadence", title: "Cadence now", width: "minmax(96px, 0.9fr)", by: (row) => row.cadence_ms ?? Infinity, cell: (row) => <Cadence row={row} /> },
   { key: "source", title: "Source", width: "minmax(120px, 1fr)", by: (row) => row.next_source, cell: (row) => <Source source={row.next_source} /> },
-  { key: "next", title: "Next run", width: "minmax(88px, 0.9fr)", by: (row) => nextOf(row), phone: true, cell: (row) => <Next row={row} /> },
-  { key: "results", title: "Last results", width: "108px", by: (row) => badShare(row), phone: true, cell: (row) => <Spark results={row.results} /> },
+  { key: "next", title: "Next run", width: "minmax(88px, 0.9fr)", by: (row) => nextOf(row), phone: "92px", cell: (row) => <Next row={row} /> },
+  { key: "results", title: "Last runs", width: "108px", by: (row) => badShare(row), phone: "60px", cell: (row) => <Spark results={row.results} /> },
   { key: "hints", title: "Hints", width: "minmax(80px, 1.2fr)", by: (row) => (row.interval_hint ? 0 : row.one_shot_hint ? 1 : 2), cell: (row) => <Hints row={row} /> },
 ];
 
@@ -56,7 +56,7 @@ export default function EndpointsPage(): JSX.Element {
           />
         </label>
         <span class="quiet number" role="status">
-          {shown.value.length === rows.all.value.length ? `${rows.all.value.length} endpoints` : `${shown.value.length} of ${rows.all.value.length}`}
+          {shown.value.length === rows.all.value.length ? counted(shown.value.length, "endpoint") : `${compact(shown.value.length)} of ${counted(rows.all.value.length, "endpoint")}`}
           {rows.loading.value && ", loading more…"}
         </span>
       </div>

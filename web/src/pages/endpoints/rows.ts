@@ -1,7 +1,7 @@
 /** All rows, loaded page by page and kept fresh one by one. */
 
 import { signal } from "@preact/signals";
-import { Problem, ask } from "../../lib/api";
+import { asProblem, ask, type Listed, type Problem } from "../../lib/api";
 import type { Baseline } from "../../lib/format";
 import { onChange, type Change } from "../../lib/live";
 import type { Result } from "../../ui/spark";
@@ -106,7 +106,7 @@ export class Rows {
     try {
       let cursor: string | null = null;
       do {
-        const page: { items: Told[]; next_cursor: string | null } = await ask("GET", "/v1/rows", { query: { limit: PAGE, cursor } });
+        const page: Listed<Told> = await ask("GET", "/v1/rows", { query: { limit: PAGE, cursor } });
         if (generation !== this.generation) return;
         found.push(...page.items.map(searchable));
         if (found.length > this.all.value.length) this.all.value = [...found];
@@ -141,6 +141,6 @@ export class Rows {
   }
 
   private fail(error: unknown): void {
-    this.problem.value = error instanceof Problem ? error : new Problem(0, "", String(error));
+    this.problem.value = asProblem(error);
   }
 }

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import icon from "../../icon.svg";
-import { Problem } from "../../lib/api";
+import { asProblem, lapsed, type Problem } from "../../lib/api";
 import { go } from "../../lib/router";
 import { enter } from "../../lib/session";
 import { Field, Form } from "../../ui/form";
@@ -27,7 +27,7 @@ export function Login(): JSX.Element {
     history.replaceState(null, "", "/login");
     enter({ code: given }).then(onward, (error: unknown) => {
       code.value = "";
-      problem.value = error instanceof Problem ? error : new Problem(0, "", String(error));
+      problem.value = asProblem(error);
     });
   }, []);
   return (
@@ -45,6 +45,7 @@ function WithKey({ problem }: { problem: Problem | undefined }): JSX.Element {
   return (
     <div class="card stack">
       {problem && <ProblemNotice problem={problem} />}
+      {lapsed.value && !problem && <p class="notice">Your session is over. Log in again to go on where you were.</p>}
       <Form
         submit="Log in"
         busy="Logging in…"

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useData } from "../../lib/data";
-import { Card, When } from "../../ui/parts";
+import { Card, Told, When } from "../../ui/parts";
 
 interface Alert {
   key: string;
@@ -17,15 +17,16 @@ const SHOWN = 8;
 export function Alerts(): JSX.Element | null {
   const data = useData<{ items: Alert[] }>("/v1/alerts", { query: { limit: SHOWN }, every: 10_000, when: () => false });
   const told = data.value.value;
-  if (!told || told.items.length === 0) return null;
+  if (!told) return null;
   return (
-    <Card title="Alerts" aside="newest first">
+    <Card title="Alerts" aside={told.items.length ? "newest first" : undefined}>
+      {told.items.length === 0 && <p class="muted">There is nothing to be alarmed about: no breach, no endpoint that keeps failing, no quota near its end.</p>}
       <ul class="levels">
         {told.items.map((one) => (
           <li key={one.key}>
-            <span class={`badge ${one.state === "over" ? "good" : "bad"}`}>{one.state === "over" ? "over" : one.kind}</span> {one.text}{" "}
+            <span class={`badge ${one.state === "over" ? "good" : "bad"}`}>{one.state === "over" ? "over" : one.kind}</span> <Told words={one.text} />{" "}
             <span class="quiet">
-              <When at={one.raised_at} />
+              <When at={one.raised_at} tense="past" wall />
             </span>
           </li>
         ))}

@@ -3,35 +3,28 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
-import { compact, shortSpan, span } from "../../lib/format";
+import { clockTime, compact, counted, shortSpan, span } from "../../lib/format";
 import { color } from "../../lib/theme";
-import { Chart, axes, bars, stacked, type Columns } from "../../ui/chart";
-import type { Forecast, Pulse } from "./types";
+import { Chart, axes, filled, fromZero, stacked, wholeBars, WHOLE, type Columns } from "../../ui/chart";
+import type { Beat, Forecast, Pulse } from "./types";
 
 export const STATUSES = ["success", "failure", "timeout", "abandoned", "skipped", "cancelled"];
 const A_MINUTE = 60_000;
-const NO_CURSOR: uPlot.Cursor = { show: false };
-
-/** From nothing to a little above the most there is, and never a flat line at the top. */
-function fromZero(_: uPlot, __: number, most: number): [number, number] {
-  return [0, Math.max(most || 0, 1) * 1.08];
-}
 
 export function RunsChart({ pulse }: { pulse: Pulse }): JSX.Element {
   const data = useMemo(() => {
-    const times = pulse.beats.map((beat) => Date.parse(beat.at) / 1_000);
+    const times = pulse.beats.map((beat) => (Date.parse(beat.at) + pulse.span_ms / 2) / 1_000);
     const each = A_MINUTE / pulse.span_ms;
     return stacked(times, STATUSES.map((status) => pulse.beats.map((beat) => (beat.statuses[status] ?? 0) * each)));
   }, [pulse]);
   return (
     <Chart
-      label={`Runs per minute by status: ${compact(pulse.runs)} runs in all`}
+      label={`Runs per minute by status: ${counted(pulse.runs, "run")} in all`}
       data={data}
+      told={(place) => beatWords(pulse.beats[place])}
       options={() => ({
-        legend: { show: false },
-        cursor: NO_CURSOR,
-        scales: { y: { range: fromZero } },
-        axes: axes(compact),
+        scales: { x: { range: wholeBars }, y: { range: fromZero } },
+        axes: axes(compact, WHOLE),
         series: [{}, ...STATUSES.toReversed().map((status) => filled(`--${status}`))],
       })}
     />
@@ -41,18 +34,17 @@ export function RunsChart({ pulse }: { pulse: Pulse }): JSX.Element {
 export function ForecastChart({ forecast }: { forecast: Forecast }): JSX.Element {
   const data = useMemo<Columns>(() => {
     const begin = Date.parse(forecast.begin) / 1_000;
-    return [forecast.due.map((_, place) => begin + (place * forecast.span_ms) / 1_000), forecast.due];
+    return [forecast.due.map((_, place) => begin + ((place + 0.5) * forecast.span_ms) / 1_000), forecast.due];
   }, [forecast]);
   const all = forecast.due.reduce((sum, one) => sum + one, 0);
   return (
     <Chart
       label={`Runs that come due: ${compact(all)} in all`}
       data={data}
+      told={(place) => `${clockTime((data[0][place] ?? 0) * 1_000)}: ${forecast.due[place] ?? 0} due`}
       options={() => ({
-        legend: { show: false },
-        cursor: NO_CURSOR,
-        scales: { y: { range: fromZero } },
-        axes: axes(compact),
+        scales: { x: { range: wholeBars }, y: { range: fromZero } },
+        axes: axes(compact, WHOLE),
         series: [{}, filled("--running")],
       })}
     />
@@ -73,9 +65,8 @@ export function LatenessChart({ pulse }: { pulse: Pulse }): JSX.Element {
     <Chart
       label={`Lateness: ${said}`}
       data={data}
+      told={(place) => lateWords(pulse.beats[place])}
       options={() => ({
-        legend: { show: false },
-        cursor: NO_CURSOR,
         scales: { y: { range: fromZero } },
         axes: axes(shortSpan),
         series: [{}, line("--timeout"), line("--source-baseline")],
@@ -84,8 +75,15 @@ export function LatenessChart({ pulse }: { pulse: Pulse }): JSX.Element {
   );
 }
 
-function filled(name: string): uPlot.Series {
-  return { fill: color(name), stroke: color(name), width: 0, paths: bars, points: { show: false } };
+function beatWords(beat: Beat | undefined): string {
+  if (!beat) return "";
+  const counts = STATUSES.filter((status) => beat.statuses[status]).map((status) => `${beat.statuses[status] ?? 0} ${status}`);
+  return `${clockTime(beat.at)}: ${counts.join(", ") || "no run ended"}`;
+}
+
+function lateWords(beat: Beat | undefined): string {
+  if (!beat || beat.late_p50_ms === null || beat.late_p99_ms === null) return "";
+  return `${clockTime(beat.at)}: half within ${span(beat.late_p50_ms)}, 99 of 100 within ${span(beat.late_p99_ms)}`;
 }
 
 function line(name: string): uPlot.Series {

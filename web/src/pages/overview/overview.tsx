@@ -1,47 +1,58 @@
 /** The state of everything at a glance. */
 
 import type { JSX } from "preact";
-import { toldNow } from "../../lib/clock";
 import { useData } from "../../lib/data";
-import { compact, percent, span } from "../../lib/format";
-import { Card, Empty, Legend, Loading, ProblemNotice, When } from "../../ui/parts";
+import { compact, counted, percent, span } from "../../lib/format";
+import { Card, Empty, Figures, Legend, Loading, ProblemNotice, When, type FigureProps } from "../../ui/parts";
 import { Alerts } from "./alerts";
 import { ForecastChart, LatenessChart, RunsChart, STATUSES } from "./charts";
 import "./overview.css";
-import { ServiceLevels } from "./slo";
-import type { Overview, Planner, Quota } from "./types";
+import { Breaches, ServiceLevels, useLevels } from "./slo";
+import type { Forecast, Overview, Planner, Quota } from "./types";
 
 export default function OverviewPage(): JSX.Element {
   const data = useData<Overview>("/v1/overview", { every: 5_000, atMost: 2_000 });
+  const levels = useLevels();
   const shown = data.value.value;
   if (!shown) {
     const problem = data.problem.value;
     return problem ? <ProblemNotice problem={problem} retry={data.refresh} /> : <Loading what="the overview" />;
   }
-  toldNow(shown.now);
-  if (shown.endpoints === 0) return <Beginning />;
+  if (shown.endpoints === 0) {
+    return (
+      <div class="stack">
+        <Breaches levels={levels} />
+        <Beginning />
+        <ServiceLevels levels={levels} />
+        <Alerts />
+      </div>
+    );
+  }
   return (
     <div class="stack">
       {data.problem.value && <ProblemNotice problem={data.problem.value} />}
-      <Figures overview={shown} />
+      <Breaches levels={levels} />
+      <Figures items={figures(shown)} />
       <div class="overview-charts">
-        <Card title="Runs per minute" aside={<Reach overview={shown} />}>
-          <RunsChart pulse={shown.pulse} />
-          <Legend items={statusesIn(shown).map((status) => ({ class: `status-${status}`, label: status }))} />
-        </Card>
-        <Card title="Due next" aside={`next ${Math.round((shown.forecast.due.length * shown.forecast.span_ms) / 60_000)} minutes, if nothing is steered`}>
-          <ForecastChart forecast={shown.forecast} />
-          {shown.forecast.overdue > 0 && <p class="quiet">{compact(shown.forecast.overdue)} due already, waiting to start</p>}
-        </Card>
-        <Card title="Lateness" aside="how long after its moment a run began">
-          <LatenessChart pulse={shown.pulse} />
-          <Legend items={[{ class: "source-baseline", label: "half of all" }, { class: "status-timeout", label: "99 of 100" }]} />
-        </Card>
         <div class="stack">
-          <ServiceLevels />
+          <Card title="Runs per minute" aside={<Reach overview={shown} />}>
+            <RunsChart pulse={shown.pulse} />
+            <Legend items={statusesIn(shown).map((status) => ({ class: `status-${status}`, label: status }))} />
+          </Card>
+          <Card title="Lateness" aside="how long after its moment a run began">
+            <LatenessChart pulse={shown.pulse} />
+            <Legend items={[{ class: "source-baseline", label: "half of all within" }, { class: "status-timeout", label: "99 of 100 within" }]} />
+          </Card>
+          <Quotas quotas={shown.quotas} resets={shown.quota_resets_at} />
+        </div>
+        <div class="stack">
+          <Card title="Due next" aside={`the next ${span(shown.forecast.due.length * shown.forecast.span_ms)}, if nothing is steered`}>
+            <ForecastChart forecast={shown.forecast} />
+            <p class="quiet">{waiting(shown.forecast)}</p>
+          </Card>
+          <ServiceLevels levels={levels} />
           <Alerts />
           <Planners planners={shown.planners} />
-          <Quotas quotas={shown.quotas} resets={shown.quota_resets_at} />
         </div>
       </div>
     </div>
@@ -56,36 +67,30 @@ function statusesIn(overview: Overview): string[] {
 function Reach({ overview }: { overview: Overview }): JSX.Element {
   const { pulse, now } = overview;
   const reach = span(Date.parse(now) - Date.parse(pulse.since));
-  return <>{pulse.complete ? `last ${reach}` : `newest ${compact(pulse.runs)} runs, ${reach}`}</>;
+  return <>{pulse.complete ? `last ${reach}` : `the newest ${counted(pulse.runs, "run")}, ${reach}`}</>;
 }
 
-function Figures({ overview }: { overview: Overview }): JSX.Element {
+function waiting(forecast: Forecast): string {
+  const overdue = forecast.overdue ? `${compact(forecast.overdue)} due already, waiting to start` : "Nothing waits to start";
+  return forecast.complete ? `${overdue}.` : `${overdue}. There are too many endpoints to count: these are the soonest.`;
+}
+
+function figures(overview: Overview): FigureProps[] {
   const { pulse } = overview;
   const minutes = Math.max((Date.parse(overview.now) - Date.parse(pulse.since)) / 60_000, 1 / 60);
-  return (
-    <dl class="figures">
-      <Figure name="Endpoints" value={compact(overview.endpoints)} />
-      <Figure name="In flight" value={compact(overview.in_flight)} />
-      <Figure name="Runs per minute" value={compact(Math.round((pulse.runs / minutes) * 10) / 10)} />
-      <Figure name="Success" value={pulse.success_rate === null ? "–" : percent(pulse.success_rate)} tone={tone(pulse.success_rate)} />
-      <Figure name="Late, half of all" value={pulse.late_p50_ms === null ? "–" : span(pulse.late_p50_ms)} />
-      <Figure name="Late, 99 of 100" value={pulse.late_p99_ms === null ? "–" : span(pulse.late_p99_ms)} />
-    </dl>
-  );
+  return [
+    { name: "Endpoints", value: compact(overview.endpoints) },
+    { name: "Running now", value: compact(overview.in_flight) },
+    { name: "Runs per minute", value: compact(Math.round((pulse.runs / minutes) * 10) / 10) },
+    { name: "Successful", value: pulse.success_rate === null ? "–" : percent(pulse.success_rate), tone: tone(pulse.success_rate) },
+    { name: "Half began within", value: pulse.late_p50_ms === null ? "–" : span(pulse.late_p50_ms) },
+    { name: "99 of 100 within", value: pulse.late_p99_ms === null ? "–" : span(pulse.late_p99_ms) },
+  ];
 }
 
 function tone(rate: number | null): string {
   if (rate === null || rate >= 0.99) return "";
   return rate >= 0.9 ? "warn" : "bad";
-}
-
-function Figure({ name, value, tone = "" }: { name: string; value: string; tone?: string }): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd class={`number ${tone}`}>{value}</dd>
-    </div>
-  );
 }
 
 function Planners({ planners }: { planners: Planner[] }): JSX.Element {
@@ -107,12 +112,12 @@ function Planners({ planners }: { planners: Planner[] }): JSX.Element {
             {planners.map((one) => (
               <tr key={one.planner}>
                 <th scope="row">
-                  {one.planner} {one.failed > 0 && <span class="badge bad">{one.failed} failed</span>}
+                  <a href="/planners">{one.planner}</a> {one.failed > 0 && <span class="badge bad">{one.failed} failed</span>}
                 </th>
                 <td class="number">{compact(one.sittings)}</td>
                 <td class="number">{compact(one.tokens)}</td>
                 <td>
-                  <When at={one.last_at} />
+                  <When at={one.last_at} tense="past" />
                 </td>
               </tr>
             ))}
@@ -137,7 +142,7 @@ function Quotas({ quotas, resets }: { quotas: Quota[]; resets: string }): JSX.El
               <span class="number">
                 {one.level !== "ok" && <span class={`badge ${one.level === "near" ? "warn" : "bad"}`}>{QUOTA_WORDS[one.level]}</span>}{" "}
                 {compact(one.used)}
-                <span class="muted">{one.limit === null ? ", without limit" : ` of ${compact(one.limit)}`}</span>
+                <span class="muted">{one.limit === null ? ", no limit" : ` of ${compact(one.limit)}`}</span>
               </span>
             </div>
             {one.share !== null && (
@@ -152,22 +157,16 @@ function Quotas({ quotas, resets }: { quotas: Quota[]; resets: string }): JSX.El
 
 function Beginning(): JSX.Element {
   return (
-    <>
-      <Empty title="Nothing is scheduled yet">
-        <p>Create a job and an endpoint, or start the demo to see something move:</p>
-        <p>
-          <code>cadenza up --demo</code>
-        </p>
-        <p>
-          <a href="/docs" data-reload>
-            How to create endpoints
-          </a>
-        </p>
-      </Empty>
-      <div class="stack">
-        <ServiceLevels />
-        <Alerts />
-      </div>
-    </>
+    <Empty title="Nothing is scheduled yet">
+      <p>Create a job and an endpoint, or start the demo to see something move:</p>
+      <p>
+        <code>cadenza up --demo</code>
+      </p>
+      <p>
+        <a href="/docs" data-reload>
+          How to create endpoints
+        </a>
+      </p>
+    </Empty>
   );
 }

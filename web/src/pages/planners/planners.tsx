@@ -14,9 +14,9 @@ export default function PlannersPage(): JSX.Element {
         <div class="stack">
           <Learning />
           <Costs />
-          <Rules />
         </div>
       </div>
+      <Rules />
     </div>
   );
 }

@@ -2,12 +2,13 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { ask, type Problem } from "../../lib/api";
+import { ask, type Listed, type Problem } from "../../lib/api";
 import { useData } from "../../lib/data";
+import { counted } from "../../lib/format";
 import { Amount, amount, inUnits } from "../../ui/amount";
 import { Field, Form } from "../../ui/form";
 import { toast } from "../../ui/toast";
-import type { Page, Rule, Step } from "./types";
+import type { Rule, Step } from "./types";
 
 const TOOLS: Record<Step["tool"], string> = {
   propose_interval: "Run every so often, for a while",
@@ -20,7 +21,7 @@ const MINUTE = 60_000;
 type Values = Record<string, FormDataEntryValue>;
 
 export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => void }): JSX.Element {
-  const jobs = useData<Page<{ id: string; name: string }>>("/v1/jobs", { query: { limit: 200 }, when: () => false });
+  const jobs = useData<Listed<{ id: string; name: string }>>("/v1/jobs", { query: { limit: 200 }, when: () => false });
   async function send(form: FormData): Promise<void> {
     const values: Values = Object.fromEntries(form);
     const words = {
@@ -71,7 +72,7 @@ export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => vo
           <label class="check">
             <input type="checkbox" name="once" defaultChecked={rule?.once_per_incident ?? false} /> Once in an incident
           </label>
-          {rule && rule.escalate.length > 0 && <p class="quiet">Its {rule.escalate.length} escalations stay as they are.</p>}
+          {rule && rule.escalate.length > 0 && <p class="quiet">{counted(rule.escalate.length, "escalation stays", "escalations stay")} as set elsewhere.</p>}
         </>
       )}
     </Form>

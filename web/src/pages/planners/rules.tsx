@@ -2,17 +2,25 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { Problem, ask, may } from "../../lib/api";
+import { asProblem, ask, may, type Listed, type Problem } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { span } from "../../lib/format";
 import { Dialog } from "../../ui/dialog";
 import { Card, Loading, ProblemNotice } from "../../ui/parts";
 import { toast } from "../../ui/toast";
 import { RuleForm } from "./rule_form";
-import type { Page, Rule, Step, Trial } from "./types";
+import type { Rule, Step, Trial } from "./types";
+
+const MOST = 200;
+const LONG_MS = 365 * 86_400_000;
+
+interface Named {
+  id: string;
+  name: string;
+}
 
 export function Rules(): JSX.Element {
-  const data = useData<Page<Rule>>("/v1/rules", { query: { limit: 200 }, when: (change) => change.steered });
+  const data = useData<Listed<Rule>>("/v1/rules", { query: { limit: MOST }, when: (change) => change.steered });
   /** The rule that is edited; null for a new one. */
   const edited = useSignal<Rule | null | undefined>(undefined);
   const told = data.value.value;
@@ -39,6 +47,7 @@ export function Rules(): JSX.Element {
           <OneRule key={rule.id} rule={rule} onEdit={() => (edited.value = rule)} onChange={data.refresh} />
         ))}
       </ul>
+      {told?.next_cursor && <p class="quiet">The first {MOST}, by their ids; <code>cadenza rules list</code> shows all.</p>}
       <Dialog title={edited.value ? "Change the rule" : "New rule"} open={edited.value !== undefined} onClose={() => (edited.value = undefined)}>
         {edited.value !== undefined && <RuleForm rule={edited.value} onDone={close} />}
       </Dialog>
@@ -46,11 +55,11 @@ export function Rules(): JSX.Element {
   );
 }
 
-export function stepWords(step: Step): string {
+function stepWords(step: Step): string {
   const whom = step.endpoint ? ` ${step.endpoint}` : "";
   if (step.tool === "propose_interval") return `run${whom} every ${span(step.intervalMs ?? 0)} for ${span((step.ttlMinutes ?? 60) * 60_000)}`;
   if (step.tool === "propose_next_time") return `run${whom} once, ${step.nextRunInMs ? `after ${span(step.nextRunInMs)}` : "at once"}`;
-  if (step.tool === "pause_until") return step.pauseMs ? `pause${whom} for ${span(step.pauseMs)}` : `resume${whom}`;
+  if (step.tool === "pause_until") return step.pauseMs ? `pause${whom} ${step.pauseMs < LONG_MS ? `for ${span(step.pauseMs)}` : "until it is woken"}` : `resume${whom}`;
   return step.tool === "wake" ? `wake${whom}` : `clear the interval${whom ? ` of${whom}` : ""}`;
 }
 
@@ -58,17 +67,27 @@ function OneRule({ rule, onEdit, onChange }: { rule: Rule; onEdit: () => void; o
   const trial = useSignal<Trial | undefined>(undefined);
   const problem = useSignal<Problem | undefined>(undefined);
   const sure = useSignal(false);
+  const on = useSignal<TriedProps["on"]>(undefined);
   const path = `/v1/rules/${encodeURIComponent(rule.id)}`;
   async function act(work: () => Promise<void>): Promise<void> {
     try {
       await work();
       problem.value = undefined;
     } catch (error) {
-      problem.value = error instanceof Problem ? error : new Problem(0, "", String(error));
+      problem.value = asProblem(error);
     }
   }
+  /** A rule about one endpoint is tried on that; any other on the first of its job, or on one that is chosen. */
   const test = (endpoint: string | null): Promise<void> =>
-    act(async () => void (trial.value = await ask<Trial>("POST", `${path}/test`, { body: endpoint ? { endpoint_id: endpoint } : {} })));
+    act(async () => {
+      if (rule.endpoint_id === null && !on.value) {
+        const { items } = await ask<Listed<Named>>("GET", "/v1/endpoints", { query: { job_id: rule.job_id, limit: 100 } });
+        on.value = items[0] && { options: items, chosen: items[0].id };
+      }
+      if (on.value && endpoint) on.value = { ...on.value, chosen: endpoint };
+      const chosen = on.value?.chosen;
+      trial.value = await ask<Trial>("POST", `${path}/test`, { body: chosen ? { endpoint_id: chosen } : {} });
+    });
   const turn = (): Promise<void> =>
     act(async () => {
       await ask("PATCH", path, { body: { enabled: !rule.enabled } });
@@ -99,7 +118,7 @@ function OneRule({ rule, onEdit, onChange }: { rule: Rule; onEdit: () => void; o
         </div>
       ))}
       <div class="row rule-acts">
-        <Tried rule={rule} test={test} />
+        <Tried rule={rule} on={on.value} onTry={(endpoint) => void test(endpoint)} />
         {may("write") && (
           <>
             <button class="button plain" type="button" onClick={onEdit} aria-label={`Change ${rule.name}`}>
@@ -120,26 +139,28 @@ function OneRule({ rule, onEdit, onChange }: { rule: Rule; onEdit: () => void; o
   );
 }
 
-/** A rule about one endpoint is tried on that; any other on one that is chosen. */
-function Tried({ rule, test }: { rule: Rule; test: (endpoint: string | null) => Promise<void> }): JSX.Element {
-  const wanted = rule.endpoint_id === null;
-  const endpoints = useData<Page<{ id: string; name: string }>>(wanted ? "/v1/endpoints" : null, { query: { job_id: rule.job_id, limit: 100 }, when: () => false, every: 600_000 });
-  const chosen = useSignal("");
-  const options = endpoints.value.value?.items ?? [];
+interface TriedProps {
+  rule: Rule;
+  /** Those that a rule about all of its job can be tried on, once somebody wants to; the one that was chosen. */
+  on: { options: Named[]; chosen: string } | undefined;
+  onTry: (endpoint: string | null) => void;
+}
+
+function Tried({ rule, on, onTry }: TriedProps): JSX.Element {
   return (
     <>
-      {wanted && (
-        <select class="pick" aria-label={`Endpoint to try ${rule.name} on`} value={chosen.value || (options[0]?.id ?? "")} onChange={(event) => (chosen.value = event.currentTarget.value)}>
-          {options.map((one) => (
+      <button class="button plain" type="button" onClick={() => onTry(on?.chosen ?? null)} aria-label={`Try ${rule.name}`}>
+        Try
+      </button>
+      {on && (
+        <select class="pick" aria-label={`Endpoint to try ${rule.name} on`} value={on.chosen} onChange={(event) => onTry(event.currentTarget.value)}>
+          {on.options.map((one) => (
             <option key={one.id} value={one.id}>
               {one.name}
             </option>
           ))}
         </select>
       )}
-      <button class="button plain" type="button" onClick={() => void test(wanted ? chosen.value || (options[0]?.id ?? null) : null)} aria-label={`Try ${rule.name}`}>
-        Try
-      </button>
     </>
   );
 }

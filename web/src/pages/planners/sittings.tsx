@@ -2,17 +2,17 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { Problem, ask } from "../../lib/api";
+import { asProblem, ask, type Listed, type Problem } from "../../lib/api";
 import { useData } from "../../lib/data";
-import { compact, span } from "../../lib/format";
+import { compact, counted, span } from "../../lib/format";
 import { Card, Loading, ProblemNotice, When } from "../../ui/parts";
-import type { Page, Sitting, ToolCall } from "./types";
+import type { Sitting, ToolCall } from "./types";
 
 const PAGE = 30;
 
 export function Sittings(): JSX.Element {
-  const data = useData<Page<Sitting>>("/v1/analyses", { query: { limit: PAGE }, atMost: 3_000 });
-  const older = useSignal<Page<Sitting> | undefined>(undefined);
+  const data = useData<Listed<Sitting>>("/v1/analyses", { query: { limit: PAGE }, atMost: 3_000 });
+  const older = useSignal<Listed<Sitting> | undefined>(undefined);
   const wanted = useSignal("");
   const problem = useSignal<Problem | undefined>(undefined);
   const newest = data.value.value;
@@ -23,11 +23,11 @@ export function Sittings(): JSX.Element {
   const cursor = older.value ? older.value.next_cursor : newest.next_cursor;
   async function more(): Promise<void> {
     try {
-      const next = await ask<Page<Sitting>>("GET", "/v1/analyses", { query: { limit: PAGE, cursor } });
+      const next = await ask<Listed<Sitting>>("GET", "/v1/analyses", { query: { limit: PAGE, cursor } });
       older.value = { items: [...(older.value?.items ?? newest!.items), ...next.items], next_cursor: next.next_cursor };
       problem.value = undefined;
     } catch (error) {
-      problem.value = error instanceof Problem ? error : new Problem(0, "", String(error));
+      problem.value = asProblem(error);
     }
   }
   return (
@@ -44,7 +44,7 @@ export function Sittings(): JSX.Element {
               <OneSitting key={one.id} sitting={one} />
             ))}
           </ul>
-          {shown.length === 0 && <p class="muted">None of these {all.length} says so.</p>}
+          {shown.length === 0 && <p class="muted">None of {all.length === 1 ? "this one" : `these ${all.length}`} says so.</p>}
           {problem.value && <ProblemNotice problem={problem.value} />}
           {cursor && (
             <div>
@@ -74,9 +74,9 @@ function OneSitting({ sitting }: { sitting: Sitting }): JSX.Element {
           <span class="quiet sitting-facts">
             {sitting.shadow && <span class="badge">shadow</span>}
             {sitting.error && <span class="badge bad">failed</span>}
-            {sitting.calls.length > 0 && <span class="badge accent">{sitting.calls.length === 1 ? "1 call" : `${sitting.calls.length} calls`}</span>}
-            {tokens > 0 && <span class="number">{compact(tokens)} tokens</span>}
-            <When at={sitting.began_at} />
+            {sitting.calls.length > 0 && <span class="badge accent">{counted(sitting.calls.length, "call")}</span>}
+            {tokens > 0 && <span class="number">{counted(tokens, "token")}</span>}
+            <When at={sitting.began_at} tense="past" />
           </span>
         </summary>
         <div class="stack tight sitting-body">

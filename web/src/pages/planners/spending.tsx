@@ -1,10 +1,11 @@
 /** What planners cost, by day and by endpoint, and what learning has won. */
 
 import type { JSX } from "preact";
+import type { Listed } from "../../lib/api";
 import { useData } from "../../lib/data";
-import { compact, percent, span } from "../../lib/format";
+import { compact, counted, percent, span } from "../../lib/format";
 import { Card, Loading, ProblemNotice } from "../../ui/parts";
-import type { Learned, Page, Spending, Tokens } from "./types";
+import type { Learned, Spending, Tokens } from "./types";
 
 const SLOWLY = { every: 30_000, atMost: 10_000 };
 const MOST = 12;
@@ -16,7 +17,7 @@ export function Costs(): JSX.Element {
   if (!told) return <Card title="Cost">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="the cost" />}</Card>;
   const most = Math.max(...told.days.map((one) => all(one.tokens)), 1);
   return (
-    <Card title="Cost" aside={`7 days, ${compact(all(told.tokens))} tokens${told.complete ? "" : " of the newest sittings"}`}>
+    <Card title="Cost" aside={`7 days, ${counted(all(told.tokens), "token")}${told.complete ? "" : " of the newest sittings"}`}>
       {told.days.length === 0 ? (
         <p class="muted">No planner has sat in these days.</p>
       ) : (
@@ -82,14 +83,14 @@ function mean(rows: Learned[], value: (row: Learned) => number): number {
 }
 
 export function Learning(): JSX.Element {
-  const data = useData<Page<Learned>>("/v1/learning", { ...SLOWLY, query: { limit: 200 } });
+  const data = useData<Listed<Learned>>("/v1/learning", { ...SLOWLY, query: { limit: 200 } });
   const told = data.value.value;
   if (!told) return <Card title="Learning">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="what was learned" />}</Card>;
-  const rows = told.items.toSorted((one, other) => won(other) - won(one));
+  const rows = told.items.filter((row) => row.changes > 0).toSorted((one, other) => won(other) - won(one));
   return (
     <Card title="What learning wins" aside="how late changes are seen">
       {rows.length === 0 ? (
-        <p class="muted">Nothing was learned yet. The learning planner needs runs of endpoints with an interval; in the shadow it only thinks.</p>
+        <p class="muted">No change was seen yet. The learning planner needs runs of endpoints with an interval; in the shadow it only thinks.</p>
       ) : (
         <div class="stack tight">
           <Summary rows={rows.filter((row) => row.learning === "shadow")} shadow />
@@ -98,21 +99,20 @@ export function Learning(): JSX.Element {
             <thead>
               <tr>
                 <th scope="col">Endpoint</th>
-                <th scope="col">Changes</th>
                 <th scope="col">Without</th>
                 <th scope="col">With</th>
-                <th scope="col">Runs</th>
+                <th scope="col">Of runs</th>
               </tr>
             </thead>
             <tbody>
               {rows.slice(0, MOST).map((row) => (
                 <tr key={row.endpoint_id}>
                   <th scope="row">
-                    <a href={`/endpoints/${encodeURIComponent(row.endpoint_id)}`}>{row.name}</a> <span class="badge">{row.learning}</span>
+                    <a href={`/endpoints/${encodeURIComponent(row.endpoint_id)}`}>{row.name}</a> {row.learning === "on" && <span class="badge accent">steers</span>}
+                    <div class="quiet">{counted(row.changes, "change")}</div>
                   </th>
-                  <td class="number">{compact(row.changes)}</td>
-                  <td class="number">{row.changes ? span(row.plain_delay_ms) : "–"}</td>
-                  <td class="number">{row.changes ? span(row.delay_ms) : "–"}</td>
+                  <td class="number">{span(row.plain_delay_ms)}</td>
+                  <td class="number">{span(row.delay_ms)}</td>
                   <td class="number">{percent(row.looks, 0)}</td>
                 </tr>
               ))}
@@ -130,11 +130,11 @@ const won = (row: Learned): number => (row.plain_delay_ms - row.delay_ms) * row.
 function Summary({ rows, shadow }: { rows: Learned[]; shadow: boolean }): JSX.Element | null {
   const changes = rows.reduce((sum, row) => sum + row.changes, 0);
   if (!changes) return null;
-  const [would, were] = shadow ? ["would have been seen", "were seen"] : ["were seen", "would have been seen"];
+  const seen = shadow ? counted(changes, "change would be", "changes would be") : counted(changes, "change was", "changes were");
   return (
     <p>
-      {shadow ? "In the shadow" : "Where it steers"}: {compact(changes)} changes {would} after <strong>{span(mean(rows, (row) => row.delay_ms))}</strong> on average with{" "}
-      {percent(mean(rows, (row) => row.looks), 0)} of the runs; without learning they {were} after <strong>{span(mean(rows, (row) => row.plain_delay_ms))}</strong>.
+      {shadow ? "In the shadow" : "Where it steers"}, {seen} seen after <strong>{span(mean(rows, (row) => row.delay_ms))}</strong> on average instead of{" "}
+      <strong>{span(mean(rows, (row) => row.plain_delay_ms))}</strong>, with {percent(mean(rows, (row) => row.looks), 0)} of the runs.
     </p>
   );
 }

@@ -29,11 +29,6 @@ export interface Sitting {
   error: string | null;
 }
 
-export interface Page<Item> {
-  items: Item[];
-  next_cursor: string | null;
-}
-
 export interface Spending {
   since: string;
   days: { day: string; planner: string; sittings: number; tokens: Tokens }[];

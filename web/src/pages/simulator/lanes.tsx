@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { span } from "../../lib/format";
+import { counted, span } from "../../lib/format";
 import { sourceKind } from "../../ui/parts";
 import type { Course, Simulation, Steering } from "./types";
 
@@ -34,7 +34,7 @@ export function Lanes({ simulation, course, name, second }: Props): JSX.Element 
   const past = course.runs.filter((run) => run.second <= second).length;
   return (
     <div ref={box} class="lanes">
-      <svg width={width} height={floor + FOOT} role="img" aria-label={`${name}: ${past} runs of ${simulation.lanes.length} endpoints by minute ${Math.floor(second / 60)}`}>
+      <svg width={width} height={floor + FOOT} role="img" aria-label={`${name}: ${counted(past, "run")} of ${counted(simulation.lanes.length, "endpoint")} by minute ${Math.floor(second / 60)}`}>
         {simulation.phases.map((phase, order) => (
           <g key={phase.name} class={`phase phase-${order % 5}`}>
             <rect x={x(phase.begin_s)} y={0} width={x(phase.end_s) - x(phase.begin_s)} height={floor} />

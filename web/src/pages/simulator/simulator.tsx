@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { useData } from "../../lib/data";
+import { counted } from "../../lib/format";
 import { useShortcut } from "../../lib/keys";
 import { query, setQuery } from "../../lib/router";
 import { Icon } from "../../ui/icons";
@@ -13,17 +14,26 @@ import "./simulator.css";
 import type { Course, Simulation } from "./types";
 
 const NEVER = { when: () => false, every: 86_400_000 };
+const USUAL = "flash-sale";
 const FRAME_MS = 100;
 const FRAME_S = 6;
 const STEP_S = 10;
 const BEGIN_S = 60;
 
 export default function SimulatorPage(): JSX.Element {
-  const scenario = query.value.get("scenario") ?? "flash-sale";
+  const scenario = query.value.get("scenario") ?? USUAL;
   const data = useData<Simulation>("/v1/simulation", { ...NEVER, query: { scenario } });
   const shown = data.value.value;
   const problem = data.problem.value;
-  if (!shown) return problem ? <ProblemNotice problem={problem} retry={data.refresh} /> : <Loading what="the simulation" />;
+  if (!shown && problem) {
+    return (
+      <div class="stack">
+        <ProblemNotice problem={problem} retry={data.refresh} />
+        {scenario !== USUAL && <a href="/simulator">Go to the flash sale</a>}
+      </div>
+    );
+  }
+  if (!shown) return <Loading what="the simulation" />;
   return <Player key={shown.scenario} simulation={shown} />;
 }
 
@@ -48,7 +58,7 @@ function Player({ simulation }: { simulation: Simulation }): JSX.Element {
   const phase = simulation.phases.findLast((one) => one.begin_s <= now);
   return (
     <div class="stack simulator">
-      <Card title="Forty minutes, again and again the same" aside={<Scenarios simulation={simulation} />}>
+      <Card title={`The same ${simulation.minutes} minutes under two sets of rules`} aside={<Scenarios simulation={simulation} />}>
         <div class="player">
           <button class="button primary" type="button" onClick={toggle}>
             <Icon name={playing.value ? "pause" : "play"} />
@@ -148,7 +158,7 @@ function CourseCard(props: { simulation: Simulation; course: Course; name: strin
   const past = course.runs.filter((run) => run.second <= second).length;
   const latest = course.steering.filter((one) => one.second <= second).slice(-3).toReversed();
   return (
-    <Card title={name} aside={`${past} runs so far, ${course.runs.length} in all`} class="course">
+    <Card title={name} aside={`${counted(past, "run")} so far, ${course.runs.length} in all`} class="course">
       <p class="quiet">{props.aside}</p>
       <Lanes simulation={simulation} course={course} name={name} second={second} />
       <Legend items={CAUSES} />

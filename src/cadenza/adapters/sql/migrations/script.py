@@ -1,5 +1,6 @@
 """The SQL that leads from one version of the schema to the newest."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,8 +22,9 @@ class _Statements(list[str]):
         """Everything is taken at once."""
 
 
-def statements(dialect: str, before: str | None, after: str = "head") -> list[str]:
-    """The statements for one dialect, those that record the new version among them.
+@cache
+def statements(dialect: str, before: str | None, after: str = "head") -> tuple[str, ...]:
+    """The statements for one dialect, those that record the new version among them; written once.
 
     Alembic writes them and the stores' own drivers carry them out, so that no
     migration needs a second driver, and a whole upgrade is one transaction.
@@ -33,4 +35,4 @@ def statements(dialect: str, before: str | None, after: str = "head") -> list[st
     config.set_main_option("path_separator", "os")
     config.attributes["dialect"] = dialect
     command.upgrade(config, f"{before}:{after}" if before else after, sql=True)
-    return list(written)
+    return tuple(written)

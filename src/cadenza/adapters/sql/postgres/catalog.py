@@ -3,7 +3,7 @@
 from datetime import datetime
 from functools import partial
 
-from cadenza.adapters.holdings import no_job
+from cadenza.adapters.holdings import missing
 from cadenza.adapters.sql.catalog_rows import read_job
 from cadenza.adapters.sql.postgres import arranging, jobs, searching
 from cadenza.adapters.sql.postgres import catalog_statements as sql
@@ -42,7 +42,7 @@ class PostgresCatalog:
     async def job(self, tenant_id: str, job_id: str) -> Job:
         for row in await self._pool.ask(sql.GET_JOBS, tenant_id, [job_id]):
             return read_job(row, as_it_is)
-        raise no_job(job_id)
+        raise missing("job", job_id)
 
     async def jobs(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[Job]:
         rows = await self._pool.ask(sql.JOBS, tenant_id, page.after or "", page.limit)

@@ -4,14 +4,15 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from functools import partial
 
+from cadenza.adapters.holdings import missing
 from cadenza.adapters.memory.doorbells import Ring
-from cadenza.adapters.spoken import no_agent, no_user
 from cadenza.adapters.sql.agent_rows import day_of, read_delivery, read_said
 from cadenza.adapters.sql.agent_statements import POSTGRES as SQL
 from cadenza.adapters.sql.postgres.bell import Listener
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.postgres.spoken import commit_turn
+from cadenza.adapters.sql.retention import BATCH
 from cadenza.domain.conversation import ConversationKey, Message, Turn
 from cadenza.domain.delivery import Delivery
 from cadenza.domain.people import UserKey
@@ -34,9 +35,9 @@ class PostgresConversations:
         if await self._pool.ask(SQL.begin_turn, *key, token, until, now):
             return True
         if not await self._pool.ask(SQL.get_user, *key.user):
-            raise no_user(key.user)
+            raise missing("user", key.user.id)
         if not await self._pool.ask(SQL.get_agent, *key.agent):
-            raise no_agent(key.agent)
+            raise missing("agent", key.agent.id)
         return False
 
     async def renew_turn(self, key: ConversationKey, *, token: str, until: datetime) -> bool:
@@ -59,11 +60,8 @@ class PostgresConversations:
         await self._pool.ask(SQL.reset, *user, now)
 
     async def forget_messages(self, before: datetime) -> int:
-        async def work(connection: Connection) -> int:
-            await connection.execute(SQL.forget_usage, day_of(before))
-            return _gone(await connection.execute(SQL.forget_said, before))
-
-        return await self._pool.write(work)
+        await self._pool.ask(SQL.forget_usage, day_of(before))
+        return await self._forget(SQL.forget_said, before)
 
     async def deliveries(
         self, user: UserKey, *, after: int, upto: int | None = None, limit: int, now: datetime
@@ -89,11 +87,19 @@ class PostgresConversations:
         return self._listener.on_owed(user, ring)
 
     async def forget_deliveries(self, *, delivered_before: datetime, now: datetime) -> int:
-        async def work(connection: Connection) -> int:
-            expired = _gone(await connection.execute(SQL.forget_expired, now))
-            return expired + _gone(await connection.execute(SQL.forget_delivered, delivered_before))
+        expired = await self._forget(SQL.forget_expired, now)
+        return expired + await self._forget(SQL.forget_delivered, delivered_before)
 
-        return await self._pool.write(work)
+    async def _forget(self, statement: str, before: datetime) -> int:
+        """Delete in steps, each a commit of its own: nobody waits long, and none is too large to be done."""
+
+        async def step(connection: Connection) -> int:
+            return _gone(await connection.execute(statement, before, BATCH))
+
+        gone = 0
+        while deleted := await self._pool.write(step):
+            gone += deleted
+        return gone
 
     async def _owed(self, statement: str, *asked: object) -> list[Delivery]:
         return [read_delivery(row, as_it_is) for row in await self._pool.ask(statement, *asked)]

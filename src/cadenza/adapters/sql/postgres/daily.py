@@ -5,8 +5,10 @@ from datetime import date, datetime
 from functools import partial
 from typing import Any
 
-from cadenza.adapters.holdings import no_daily_user
+from cadenza.adapters.holdings import missing
+from cadenza.adapters.sql.daily_forgetting import DayForgetting
 from cadenza.adapters.sql.daily_rows import (
+    AFTER_ALL_DATES,
     read_gap,
     read_user,
     read_verdict,
@@ -22,13 +24,8 @@ from cadenza.domain.people import UserKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.daily import Enroll, Owed, Rule
 
-AFTER_ALL_DATES = "A"
-"""Sorts behind every date."""
-AT_ONCE = 2_000
-"""So many verdicts are forgotten in one commit, so that nobody waits long."""
 
-
-class PostgresDaily:
+class PostgresDaily(DayForgetting):
     """Durable records of users, and the verdicts of their days."""
 
     _pool: PostgresPool
@@ -39,7 +36,7 @@ class PostgresDaily:
     async def daily_user(self, key: UserKey) -> DailyUser:
         for row in await self._pool.ask(sql.GET_USER, *key):
             return read_user(row, as_it_is)
-        raise no_daily_user(key.id)
+        raise missing("daily user", key.id)
 
     async def daily_users(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[DailyUser]:
         rows = await self._pool.ask(sql.LIST_USERS, tenant_id, page.after or "", page.limit)
@@ -48,7 +45,7 @@ class PostgresDaily:
     async def remove_daily_user(self, key: UserKey, *, with_days: bool = False) -> None:
         async def work(connection: Connection) -> None:
             if not await connection.fetch(sql.REMOVE_USER, *key):
-                raise no_daily_user(key.id)
+                raise missing("daily user", key.id)
             if with_days:
                 await connection.execute(sql.REMOVE_VERDICTS, *key)
                 await connection.execute(sql.REMOVE_GAPS, *key)
@@ -78,15 +75,11 @@ class PostgresDaily:
     async def gaps_of(self, key: UserKey) -> list[Gap]:
         return [read_gap(row, as_it_is) for row in await self._pool.ask(sql.GAPS_OF, *key)]
 
-    async def forget_days(self, before: date) -> int:
-        gone = len(await self._pool.ask(sql.FORGET_GAPS, str(before)))
-        tenant_id = await self._tenant_after("")
-        while tenant_id is not None:
-            forgotten = len(await self._pool.ask(sql.FORGET_VERDICTS, tenant_id, str(before), AT_ONCE))
-            gone += forgotten
-            if forgotten < AT_ONCE:
-                tenant_id = await self._tenant_after(tenant_id)
-        return gone
+    async def _forget_gaps(self, before: str, limit: int) -> int:
+        return len(await self._pool.ask(sql.FORGET_GAPS, before, limit))
+
+    async def _forget_verdicts(self, tenant_id: str, before: str, limit: int) -> int:
+        return len(await self._pool.ask(sql.FORGET_VERDICTS, tenant_id, before, limit))
 
     async def _tenant_after(self, tenant_id: str) -> str | None:
         ((found,),) = await self._pool.ask(sql.NEXT_TENANT, tenant_id)

@@ -87,4 +87,10 @@ DELETE FROM daily_verdicts v USING (
 WHERE v.tenant_id = g.tenant_id AND v.user_id = g.user_id AND v.service_date = g.service_date
 RETURNING v.user_id
 """
-FORGET_GAPS = "DELETE FROM daily_gaps WHERE to_date < $1 RETURNING user_id"
+FORGET_GAPS = """
+DELETE FROM daily_gaps d USING (
+    SELECT tenant_id, user_id, from_date FROM daily_gaps WHERE to_date < $1 LIMIT $2
+) AS g
+WHERE d.tenant_id = g.tenant_id AND d.user_id = g.user_id AND d.from_date = g.from_date
+RETURNING d.user_id
+"""

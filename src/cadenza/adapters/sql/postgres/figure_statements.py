@@ -2,8 +2,10 @@
 
 from cadenza.adapters.sql.analysis_rows import COLUMNS, WITHOUT_RESPONSE
 from cadenza.adapters.sql.catalog_rows import ENDED
-from cadenza.adapters.sql.figure_rows import AHEAD, SAT
+from cadenza.adapters.sql.figure_rows import AHEAD
+from cadenza.adapters.sql.figure_statements import sat_together
 from cadenza.adapters.sql.postgres.analysis_statements import KEYS
+from cadenza.ports.figures import Together
 
 AHEAD_OF = (
     f"SELECT {', '.join(AHEAD)} FROM (SELECT * FROM endpoint_states WHERE tenant_id = $1"
@@ -29,10 +31,14 @@ STRETCH = (
     f"SELECT {', '.join(WITHOUT_RESPONSE)} FROM runs WHERE tenant_id = $1 AND endpoint_id = $2"
     " AND finished_at >= $3 AND finished_at < $4 ORDER BY id DESC LIMIT $5"
 )
-SAT_LATELY = (
-    f"SELECT {', '.join(SAT)} FROM analyses WHERE tenant_id = $1 AND began_at >= $2"
-    " ORDER BY began_at DESC LIMIT $3"
-)
+_LATELY = "tenant_id = $1 AND began_at >= $2 ORDER BY began_at DESC LIMIT $3"
+SAT = {
+    Together.ALL: sat_together("''", newest=_LATELY, most="$4"),
+    Together.DAY: sat_together(
+        "to_char(began_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')", newest=_LATELY, most="$4"
+    ),
+    Together.ENDPOINT: sat_together('endpoint_id COLLATE "C"', newest=_LATELY, most="$4"),
+}
 SITTINGS = (
     f"SELECT {COLUMNS} FROM analyses WHERE tenant_id = $1 AND (began_at, id) < ($2, $3)"
     " ORDER BY began_at DESC, id DESC LIMIT $4"

@@ -16,7 +16,7 @@ from cadenza.domain.analysis import Analysis
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.health import Ended
 from cadenza.domain.run import Run
-from cadenza.ports.figures import Ahead, Mark, Sat
+from cadenza.ports.figures import Ahead, Mark, Sat, Together
 
 
 class PostgresFigures:
@@ -51,8 +51,10 @@ class PostgresFigures:
         rows = await self._pool.ask(sql.STRETCH, *key, since, until, limit)
         return [read_run((*row, None), as_it_is) for row in rows]
 
-    async def sat(self, tenant_id: str, *, since: datetime, limit: int) -> list[Sat]:
-        rows = await self._pool.ask(sql.SAT_LATELY, tenant_id, since, limit)
+    async def sat(
+        self, tenant_id: str, *, together: Together, since: datetime, limit: int, most: int
+    ) -> list[Sat]:
+        rows = await self._pool.ask(sql.SAT[together], tenant_id, since, limit, most)
         return [read_sat(row, as_it_is) for row in rows]
 
     async def sittings(self, tenant_id: str, *, before: Mark, limit: int) -> list[Analysis]:

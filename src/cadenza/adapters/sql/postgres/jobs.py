@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from cadenza.adapters.holdings import following, job_taken, no_job, same
+from cadenza.adapters.holdings import following, missing, same, taken
 from cadenza.adapters.sql.catalog_rows import write_job
 from cadenza.adapters.sql.postgres import catalog_statements as sql
 from cadenza.adapters.sql.postgres.keeping import jobs_by_id, locked, steer, write_amended
@@ -19,7 +19,7 @@ async def add_job(connection: Connection, job: Job) -> None:
     """Keep a new job, and let endpoints that were there first follow it."""
     await connection.fetch(sql.HOLD_TENANT, job.tenant_id)
     if not await connection.fetch(sql.ADD_JOB, *write_job(job)):
-        raise job_taken(job.id)
+        raise taken("job", job.id)
     await follow(connection, job.tenant_id, [job.id])
 
 
@@ -69,5 +69,5 @@ async def _held(connection: Connection, tenant_id: str, job_id: str) -> Job:
     await connection.fetch(sql.HOLD_TENANT, tenant_id)
     jobs = await jobs_by_id(connection, tenant_id, [job_id])
     if job_id not in jobs:
-        raise no_job(job_id)
+        raise missing("job", job_id)
     return jobs[job_id]

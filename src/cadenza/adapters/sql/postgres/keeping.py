@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from cadenza.adapters.holdings import endpoint_taken, followed, following, no_endpoint, no_job, too_many
+from cadenza.adapters.holdings import followed, following, missing, taken, too_many
 from cadenza.adapters.sql.catalog_rows import read_job, write_labels, write_owned
 from cadenza.adapters.sql.postgres import catalog_statements as catalog
 from cadenza.adapters.sql.postgres import statements as sql
@@ -34,7 +34,7 @@ async def add(connection: Connection, endpoint: Endpoint, admission: Admission =
     await connection.fetch(catalog.JOIN_TENANT if admission.most is None else catalog.HOLD_TENANT, tenant_id)
     job = (await jobs_by_id(connection, tenant_id, [job_id])).get(job_id)
     if admission.known_job and job is None:
-        raise no_job(job_id)
+        raise missing("job", job_id)
     kept = following(endpoint, job)
     await add_all(connection, [kept])
     if admission.most is not None and not kept.archived:
@@ -53,7 +53,7 @@ async def add_all(connection: Connection, endpoints: Sequence[Endpoint]) -> None
     added = {row[0] for row in rows}
     for endpoint in endpoints:
         if endpoint.id not in added:
-            raise endpoint_taken(endpoint.key)
+            raise taken("endpoint", endpoint.id)
     await connection.execute(sql.ADD_STATE, *arrays([(*one.key, *write_state(one)) for one in endpoints]))
     await _label(connection, catalog.ADD_LABELS, *map(write_labels, endpoints))
 
@@ -74,7 +74,7 @@ async def _amend(
         await connection.fetch(catalog.JOIN_TENANT, key.tenant_id)
     row = await connection.fetchrow(sql.GET_LOCKED, *key)
     if row is None:
-        raise no_endpoint(key)
+        raise missing("endpoint", key.id)
     before = read_endpoint(row, as_it_is)
     amended = change(before)
     if not joined and _groups(amended.endpoint) != _groups(before):

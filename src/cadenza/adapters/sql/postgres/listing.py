@@ -1,11 +1,11 @@
 """Reading endpoints, runs and hints."""
 
+from cadenza.adapters.holdings import missing
 from cadenza.adapters.sql.postgres import statements as sql
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.rows import read_endpoint, read_hint, read_open_run, read_run
 from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.errors import NotFound
 from cadenza.domain.run import Run
 from cadenza.domain.steer import HintRecord
 from cadenza.ports.catalog import Page
@@ -18,7 +18,7 @@ async def get(pool: PostgresPool, key: EndpointKey) -> Endpoint:
     """The endpoint as it stands."""
     rows = await pool.ask(sql.GET, *key)
     if not rows:
-        raise NotFound(f"There is no endpoint {key.id}.")
+        raise missing("endpoint", key.id)
     return read_endpoint(rows[0], as_it_is)
 
 
@@ -30,7 +30,7 @@ async def run(pool: PostgresPool, tenant_id: str, run_id: str) -> Run:
             return still_open
     for row in await pool.ask(sql.RUN, tenant_id, run_id):
         return read_run(row, as_it_is)
-    raise NotFound(f"There is no run {run_id}.")
+    raise missing("run", run_id)
 
 
 async def runs(pool: PostgresPool, key: EndpointKey, page: Page) -> list[Run]:

@@ -4,8 +4,15 @@ from collections.abc import Sequence
 from datetime import date
 from functools import partial
 
-from cadenza.adapters.spoken import no_agent, no_user
-from cadenza.adapters.sql.agent_rows import read_agent, read_user, write_agent, write_user
+from cadenza.adapters.holdings import missing
+from cadenza.adapters.sql.agent_rows import (
+    alerts_of,
+    read_agent,
+    read_user,
+    replies_of,
+    write_agent,
+    write_user,
+)
 from cadenza.adapters.sql.agent_statements import BELONGINGS, OF_AGENT, OF_USER
 from cadenza.adapters.sql.agent_statements import POSTGRES as SQL
 from cadenza.adapters.sql.postgres.catalog_statements import HOLD_TENANT, JOIN_TENANT
@@ -35,7 +42,7 @@ class PostgresPeople:
     async def user(self, key: UserKey) -> User:
         for row in await self._pool.ask(SQL.get_user, *key):
             return read_user(row, as_it_is)
-        raise no_user(key)
+        raise missing("user", key.id)
 
     async def users(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[User]:
         rows = await self._pool.ask(SQL.users, tenant_id, page.after or "", page.limit)
@@ -60,7 +67,7 @@ class PostgresPeople:
     async def agent(self, key: AgentKey) -> Agent:
         for row in await self._pool.ask(SQL.get_agent, *key):
             return read_agent(row, as_it_is)
-        raise no_agent(key)
+        raise missing("agent", key.id)
 
     async def agents(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[Agent]:
         rows = await self._pool.ask(SQL.agents, tenant_id, page.after or "", page.limit)
@@ -82,7 +89,7 @@ class PostgresPeople:
 async def _add_schedule(connection: Connection, user: UserKey, decide: Decide) -> Endpoint:
     await connection.fetch(JOIN_TENANT, user.tenant_id)
     if not await connection.fetch(SQL.hold_user, *user):
-        raise no_user(user)
+        raise missing("user", user.id)
     rows = await connection.fetch(SQL.schedules, *user, "", True, ALL)  # noqa: FBT003 - By place, as all are.
     active = {one.key: one for one in (read_endpoint(row, as_it_is) for row in rows)}
     decided = decide(list(active.values()))
@@ -99,9 +106,10 @@ async def _remove_user(connection: Connection, key: UserKey) -> None:
     found = await connection.fetch(SQL.of_user, *key)
     await _drop_endpoints(connection, key.tenant_id, [row[0] for row in found])
     if not await connection.fetch("DELETE FROM users WHERE tenant_id = $1 AND id = $2 RETURNING id", *key):
-        raise no_user(key)
+        raise missing("user", key.id)
     for table in OF_USER:
         await connection.execute(f"DELETE FROM {table} WHERE tenant_id = $1 AND user_id = $2", *key)  # noqa: S608 - A name of ours.
+    await connection.execute(SQL.forget_replies_of, *replies_of(key))
 
 
 async def _remove_agent(connection: Connection, key: AgentKey) -> None:
@@ -109,7 +117,7 @@ async def _remove_agent(connection: Connection, key: AgentKey) -> None:
     found = await connection.fetch(SQL.of_agent, *key)
     await _drop_endpoints(connection, key.tenant_id, [row[0] for row in found])
     if not await connection.fetch("DELETE FROM agents WHERE tenant_id = $1 AND id = $2 RETURNING id", *key):
-        raise no_agent(key)
+        raise missing("agent", key.id)
     for table in OF_AGENT:
         await connection.execute(f"DELETE FROM {table} WHERE tenant_id = $1 AND agent_id = $2", *key)  # noqa: S608 - As above.
 
@@ -120,6 +128,7 @@ async def _drop_endpoints(connection: Connection, tenant_id: str, ids: Sequence[
     for table in BELONGINGS:
         statement = f"DELETE FROM {table} WHERE tenant_id = $1 AND endpoint_id = ANY ($2::text[])"  # noqa: S608 - As above.
         await connection.execute(statement, tenant_id, ids)
+    await connection.executemany(SQL.forget_alerts_of, [alerts_of(tenant_id, id_) for id_ in ids])
     await connection.execute(
         "DELETE FROM endpoints WHERE tenant_id = $1 AND id = ANY ($2::text[])", tenant_id, ids
     )

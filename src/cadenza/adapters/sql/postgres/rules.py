@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from cadenza.adapters.holdings import no_job, no_rule, rule_taken, same_rule, too_many_rules
+from cadenza.adapters.holdings import missing, same_rule, taken, too_many_rules
 from cadenza.adapters.sql.postgres.catalog_statements import HOLD_TENANT
 from cadenza.adapters.sql.postgres.keeping import jobs_by_id
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
@@ -25,7 +25,7 @@ class PostgresRules:
     async def rule(self, tenant_id: str, rule_id: str) -> Rule:
         for row in await self._pool.ask(SQL.get, tenant_id, rule_id):
             return read_rule(row, as_it_is)
-        raise no_rule(rule_id)
+        raise missing("rule", rule_id)
 
     async def rules(
         self, tenant_id: str, *, wanted: RuleFilter = EVERY_RULE, page: Page = FIRST_PAGE
@@ -38,7 +38,7 @@ class PostgresRules:
             await connection.fetch(HOLD_TENANT, tenant_id)
             row = await connection.fetchrow(SQL.get, tenant_id, rule_id)
             if row is None:
-                raise no_rule(rule_id)
+                raise missing("rule", rule_id)
             before = read_rule(row, as_it_is)
             after = same_rule(before, change(before))
             await connection.execute(SQL.put, *write_rule(after))
@@ -52,7 +52,7 @@ class PostgresRules:
             return bool(await connection.fetch(f"{SQL.remove} RETURNING id", tenant_id, rule_id))
 
         if not await self._pool.write(work):
-            raise no_rule(rule_id)
+            raise missing("rule", rule_id)
 
     async def ruled_jobs(self) -> frozenset[RuledJob]:
         return frozenset(RuledJob(*row) for row in await self._pool.ask(SQL.ruled_jobs))
@@ -61,9 +61,9 @@ class PostgresRules:
 async def _add(connection: Connection, rule: Rule, most: int) -> None:
     await connection.fetch(HOLD_TENANT, rule.tenant_id)
     if rule.job_id not in await jobs_by_id(connection, rule.tenant_id, [rule.job_id]):
-        raise no_job(rule.job_id)
+        raise missing("job", rule.job_id)
     count = await connection.fetchval(SQL.count_of_job, rule.tenant_id, rule.job_id)
     if not await connection.fetch(SQL.add, *write_rule(rule)):
-        raise rule_taken(rule.id)
+        raise taken("rule", rule.id)
     if count >= most:
         raise too_many_rules(most)

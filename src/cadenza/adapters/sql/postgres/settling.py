@@ -5,7 +5,6 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from cadenza.adapters.spoken import in_all, in_these
 from cadenza.adapters.sql.postgres import statements as sql
 from cadenza.adapters.sql.postgres.arrays import arrays, arrays_or_shared
 from cadenza.adapters.sql.postgres.counting import count_runs
@@ -49,11 +48,11 @@ async def finalize(pool: PostgresPool, batch: Batch) -> list[Settled | None]:
         Held(batch.settle(completion.claim.endpoint, completion), completion.claim.version)
         for completion in batch.completions
     ]
+    settled: list[Settled | None] = [one.settled for one in held]
     unsteered = partial(_settle_unsteered, held=held, batch=batch)
-    if await pool.tried(speaking(unsteered, batch.completions, in_all)):
-        return [one.settled for one in held]
-    fresh = partial(_settle_all, batch=batch, held=held)
-    return await pool.write(speaking(fresh, batch.completions, in_these))
+    if await pool.tried(speaking(unsteered, lambda done: settled if done else [])):
+        return settled
+    return await pool.write(speaking(partial(_settle_all, batch=batch, held=held), lambda answers: answers))
 
 
 async def _settle_unsteered(connection: Connection, held: Sequence[Held], batch: Batch) -> bool:

@@ -122,11 +122,12 @@ class PostgresLanes:
         if len(mine) < fair:
             mine |= await self._take(session, seen, fair - len(mine))
         server.serve(mine - self._leaving, self._leaving)
-        done = list(server.done_with(self._leaving))
+        done = set(server.done_with(self._leaving))
         if done:
-            await session.fetch(GIVE, THE_LANES, done, timeout=ANSWERED_S)
-            self._leaving.difference_update(done)
-        self._tell(len(mine) - len(done))
+            self._leaving -= done
+            server.serve(mine - self._leaving - done, self._leaving)
+            await self._give(session, done)
+        self._tell(len(mine - done))
 
     def _rebalance(self, mine: set[int], fair: int) -> None:
         """Decide which lanes to leave; one that need not be left any more stays."""
@@ -141,6 +142,10 @@ class PostgresLanes:
         free = sorted(set(range(self._of)) - set(seen.holders), key=lambda lane: (lane - begin) % self._of)
         rows = await session.fetch(TAKE, THE_LANES, free[:count], timeout=ANSWERED_S) if free else []
         return {row[0] for row in rows}
+
+    async def _give(self, session: Session, done: set[int]) -> None:
+        """Give these lanes to whoever takes them."""
+        await session.fetch(GIVE, THE_LANES, list(done), timeout=ANSWERED_S)
 
     async def _look(self, session: Session) -> _Seen:
         rows = await session.fetch(SEEN, THE_LANES, timeout=ANSWERED_S)

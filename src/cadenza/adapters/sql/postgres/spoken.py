@@ -4,10 +4,9 @@ The rows of users are taken in the order of their keys, after those of endpoints
 and before those of conversations: so nobody waits for somebody who waits for them.
 """
 
-from collections.abc import Sequence
 from typing import TypeVar
 
-from cadenza.adapters.spoken import IsClosed, turns_of
+from cadenza.adapters.spoken import Closed, turns_in
 from cadenza.adapters.sql.agent_rows import day_of, read_delivery, write_delivery, write_messages
 from cadenza.adapters.sql.agent_statements import POSTGRES as SQL
 from cadenza.adapters.sql.postgres.pool import Connection, Work
@@ -16,7 +15,6 @@ from cadenza.adapters.sql.postgres.statements import CHECK as CALL
 from cadenza.domain.conversation import Turn, owed_by
 from cadenza.domain.delivery import Delivery
 from cadenza.domain.people import UserKey
-from cadenza.domain.run import Completion
 
 Answer = TypeVar("Answer")
 OWED = "owed "
@@ -32,21 +30,12 @@ def called_for(call: str) -> UserKey:
     return UserKey(*call.removeprefix(OWED).split("\n", 1))
 
 
-def speaking(
-    work: Work[Answer], completions: Sequence[Completion], is_closed: IsClosed[Answer]
-) -> Work[Answer]:
-    """Work that closes runs, and keeps the turns of those it closed.
-
-    Where there are no turns, as nearly always, it is the work itself.
-    """
-    turns = turns_of(completions)
-    if not turns:
-        return work
+def speaking(work: Work[Answer], closed: Closed[Answer]) -> Work[Answer]:
+    """Work that closes runs, and keeps the turns that these left."""
 
     async def all_of_it(connection: Connection) -> Answer:
         answer = await work(connection)
-        kept = [turn for run_id, turn in turns.items() if is_closed(answer, run_id)]
-        for turn in sorted(kept, key=lambda turn: turn.conversation):
+        for turn in sorted(turns_in(closed(answer)), key=lambda turn: turn.conversation):
             await speak(connection, turn)
         return answer
 

@@ -24,6 +24,7 @@ from cadenza.adapters.sql.postgres.replies import PostgresReplies
 from cadenza.adapters.sql.postgres.rules import PostgresRules
 from cadenza.adapters.sql.postgres.sessions import PostgresSessions
 from cadenza.adapters.sql.postgres.settling import Batch, finalize
+from cadenza.adapters.sql.postgres.spoken import speaking
 from cadenza.adapters.sql.postgres.starting import start
 from cadenza.adapters.sql.postgres.sweeping import sweep
 from cadenza.adapters.sql.postgres.tenants import PostgresTenants
@@ -102,7 +103,7 @@ class PostgresStore(
 
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
         work = partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids)
-        return await self._pool.write(work)
+        return await self._pool.write(speaking(work, lambda abandoned: abandoned))
 
     async def next_due(self) -> datetime | None:
         rows = await self._pool.ask(sql.NEXT_DUE)

@@ -5,10 +5,11 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from functools import partial
 
+from cadenza.adapters.holdings import missing
 from cadenza.adapters.memory.doorbells import Doorbells, Ring
-from cadenza.adapters.spoken import no_agent, no_user
 from cadenza.adapters.sql.agent_rows import day_of, read_delivery, read_said
 from cadenza.adapters.sql.agent_statements import SQLITE as SQL
+from cadenza.adapters.sql.retention import BATCH, delete_in_steps
 from cadenza.adapters.sql.rows import from_micros, to_micros
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.spoken import commit_turn
@@ -57,11 +58,8 @@ class SqliteConversations:
         await self._file.write(lambda file: file.execute(SQL.reset, (*user, to_micros(now))))
 
     async def forget_messages(self, before: datetime) -> int:
-        def work(file: sqlite3.Connection) -> int:
-            file.execute(SQL.forget_usage, (day_of(before),))
-            return file.execute(SQL.forget_said, (to_micros(before),)).rowcount
-
-        return await self._file.write(work)
+        await self._file.write(lambda file: file.execute(SQL.forget_usage, (day_of(before),)))
+        return await delete_in_steps(self._file, SQL.forget_said, to_micros(before), BATCH)
 
     async def deliveries(
         self, user: UserKey, *, after: int, upto: int | None = None, limit: int, now: datetime
@@ -96,11 +94,9 @@ class SqliteConversations:
         return self._doorbells.listen(user, ring)
 
     async def forget_deliveries(self, *, delivered_before: datetime, now: datetime) -> int:
-        def work(file: sqlite3.Connection) -> int:
-            gone = file.execute(SQL.forget_expired, (to_micros(now),)).rowcount
-            return gone + file.execute(SQL.forget_delivered, (to_micros(delivered_before),)).rowcount
-
-        return await self._file.write(work)
+        expired = await delete_in_steps(self._file, SQL.forget_expired, to_micros(now), BATCH)
+        old = to_micros(delivered_before)
+        return expired + await delete_in_steps(self._file, SQL.forget_delivered, old, BATCH)
 
     async def _owed(self, statement: str, asked: tuple[object, ...]) -> list[Delivery]:
         rows = await self._file.read(lambda file: file.execute(statement, asked).fetchall())
@@ -111,7 +107,7 @@ def _begin_turn(file: sqlite3.Connection, key: ConversationKey, asked: tuple[obj
     if file.execute(SQL.begin_turn, asked).fetchall():
         return True
     if file.execute(SQL.get_user, key.user).fetchone() is None:
-        raise no_user(key.user)
+        raise missing("user", key.user.id)
     if file.execute(SQL.get_agent, key.agent).fetchone() is None:
-        raise no_agent(key.agent)
+        raise missing("agent", key.agent.id)
     return False

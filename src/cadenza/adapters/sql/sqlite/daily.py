@@ -6,8 +6,10 @@ from datetime import date, datetime
 from functools import partial
 from itertools import starmap
 
-from cadenza.adapters.holdings import no_daily_user
+from cadenza.adapters.holdings import missing
+from cadenza.adapters.sql.daily_forgetting import DayForgetting
 from cadenza.adapters.sql.daily_rows import (
+    AFTER_ALL_DATES,
     read_gap,
     read_user,
     read_verdict,
@@ -25,13 +27,8 @@ from cadenza.domain.people import UserKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.daily import Enroll, Owed, Rule
 
-AFTER_ALL_DATES = "A"
-"""Sorts behind every date."""
-AT_ONCE = 2_000
-"""So many verdicts are forgotten in one commit, so that nobody waits long."""
 
-
-class SqliteDaily:
+class SqliteDaily(DayForgetting):
     """Durable records of users, and the verdicts of their days."""
 
     _file: SqliteFile
@@ -42,7 +39,7 @@ class SqliteDaily:
     async def daily_user(self, key: UserKey) -> DailyUser:
         row = await self._file.read(lambda file: file.execute(sql.GET_USER, key).fetchone())
         if row is None:
-            raise no_daily_user(key.id)
+            raise missing("daily user", key.id)
         return read_user(row, from_micros)
 
     async def daily_users(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[DailyUser]:
@@ -53,7 +50,7 @@ class SqliteDaily:
     async def remove_daily_user(self, key: UserKey, *, with_days: bool = False) -> None:
         def work(file: sqlite3.Connection) -> None:
             if not file.execute(sql.REMOVE_USER, key).rowcount:
-                raise no_daily_user(key.id)
+                raise missing("daily user", key.id)
             if with_days:
                 file.execute(sql.REMOVE_VERDICTS, key)
                 file.execute(sql.REMOVE_GAPS, key)
@@ -90,15 +87,13 @@ class SqliteDaily:
         rows = await self._file.read(lambda file: file.execute(sql.GAPS_OF, key).fetchall())
         return [read_gap(row, from_micros) for row in rows]
 
-    async def forget_days(self, before: date) -> int:
-        gone = await self._file.write(lambda file: file.execute(sql.FORGET_GAPS, (str(before),)).rowcount)
-        tenant_id = await self._tenant_after("")
-        while tenant_id is not None:
-            forgotten = await self._file.write(partial(_forget, asked=(tenant_id, str(before), AT_ONCE)))
-            gone += forgotten
-            if forgotten < AT_ONCE:
-                tenant_id = await self._tenant_after(tenant_id)
-        return gone
+    async def _forget_gaps(self, before: str, limit: int) -> int:
+        old = (before, limit)
+        return await self._file.write(lambda file: file.execute(sql.FORGET_GAPS, old).rowcount)
+
+    async def _forget_verdicts(self, tenant_id: str, before: str, limit: int) -> int:
+        old = (tenant_id, before, limit)
+        return await self._file.write(lambda file: file.execute(sql.FORGET_VERDICTS, old).rowcount)
 
     async def _tenant_after(self, tenant_id: str) -> str | None:
         (found,) = await self._file.read(lambda file: file.execute(sql.NEXT_TENANT, (tenant_id,)).fetchone())
@@ -152,7 +147,3 @@ def _users(file: sqlite3.Connection, keys: Sequence[UserKey]) -> dict[UserKey, D
     rows = read_many(file, sql.get_users, keys)
     users = starmap(read_user, ((row, from_micros) for row in rows))
     return {user.key: user for user in users}
-
-
-def _forget(file: sqlite3.Connection, asked: tuple[str, str, int]) -> int:
-    return file.execute(sql.FORGET_VERDICTS, asked).rowcount

@@ -52,7 +52,9 @@ DELETE FROM daily_verdicts WHERE rowid IN (
     SELECT rowid FROM daily_verdicts WHERE tenant_id = ? AND service_date < ? ORDER BY service_date LIMIT ?
 )
 """
-FORGET_GAPS = "DELETE FROM daily_gaps WHERE to_date < ?"
+FORGET_GAPS = """
+DELETE FROM daily_gaps WHERE rowid IN (SELECT rowid FROM daily_gaps WHERE to_date < ? LIMIT ?)
+"""
 
 
 def get_users(rows: int) -> str:

@@ -2,7 +2,9 @@
 
 from cadenza.adapters.sql.analysis_rows import COLUMNS, WITHOUT_RESPONSE
 from cadenza.adapters.sql.catalog_rows import ENDED
-from cadenza.adapters.sql.figure_rows import AHEAD, SAT
+from cadenza.adapters.sql.figure_rows import AHEAD
+from cadenza.adapters.sql.figure_statements import sat_together
+from cadenza.ports.figures import Together
 
 AHEAD_OF = (
     f"SELECT {', '.join(AHEAD)} FROM endpoint_states s INDEXED BY endpoint_states_due_of_tenant"
@@ -18,19 +20,23 @@ LATEST = f"SELECT {', '.join(ENDED)} FROM runs WHERE tenant_id = ? ORDER BY id D
 LATEST_OF = (
     f"SELECT {', '.join(ENDED)} FROM runs WHERE tenant_id = ? AND endpoint_id = ? ORDER BY id DESC LIMIT ?"
 )
-# Rows are added about in the order in which runs end, and an index names its rows: so those of other
-# times are passed over without being read.
-STRETCH = (
-    f"SELECT {', '.join(WITHOUT_RESPONSE)} FROM runs WHERE tenant_id = ? AND endpoint_id = ?"
-    " AND rowid >= ? AND rowid <= ? AND finished_at >= ? AND finished_at < ? ORDER BY id DESC LIMIT ?"
+# Rows are added about in the order in which runs end. Of few rows, each is looked at. Of many, an index
+# names those of the endpoint, and passes over those of other times without reading them.
+STRETCH_OF_FEW, STRETCH_OF_MANY = (
+    f"SELECT {', '.join(WITHOUT_RESPONSE)} FROM runs WHERE {no_index}tenant_id = ?"
+    f" AND {no_index}endpoint_id = ? AND rowid >= ? AND rowid <= ? AND finished_at >= ? AND finished_at < ?"
+    f" ORDER BY {no_index}id DESC LIMIT ?"
+    for no_index in ("+", "")
 )
 # Each for itself: asked for both at once, SQLite goes through them all.
 ENDS = "SELECT coalesce((SELECT min(rowid) FROM runs), 0), coalesce((SELECT max(rowid) FROM runs), 0)"
 FROM_ROW = "SELECT finished_at FROM runs WHERE rowid >= ? ORDER BY rowid LIMIT 1"
-SAT_LATELY = (
-    f"SELECT {', '.join(SAT)} FROM analyses WHERE tenant_id = ? AND began_at >= ?"
-    " ORDER BY began_at DESC LIMIT ?"
-)
+_LATELY = "tenant_id = ? AND began_at >= ? ORDER BY began_at DESC LIMIT ?"
+SAT = {
+    Together.ALL: sat_together("''", newest=_LATELY, most="?"),
+    Together.DAY: sat_together("date(began_at / 1000000, 'unixepoch')", newest=_LATELY, most="?"),
+    Together.ENDPOINT: sat_together("endpoint_id", newest=_LATELY, most="?"),
+}
 SITTINGS = (
     f"SELECT {COLUMNS} FROM analyses WHERE tenant_id = ? AND (began_at, id) < (?, ?)"
     " ORDER BY began_at DESC, id DESC LIMIT ?"

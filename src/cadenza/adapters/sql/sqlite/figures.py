@@ -15,10 +15,13 @@ from cadenza.domain.analysis import Analysis
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.health import Ended
 from cadenza.domain.run import Run
-from cadenza.ports.figures import Ahead, Mark, Sat
+from cadenza.ports.figures import Ahead, Mark, Sat, Together
 
 DISORDER = 10 * 60 * 1_000_000
 """A run is added within so many microseconds of its end, give or take."""
+
+FEW = 10_000
+"""So many rows are looked at sooner than all that an index may have to pass over."""
 
 
 class SqliteFigures:
@@ -62,14 +65,18 @@ class SqliteFigures:
 
         def work(file: sqlite3.Connection) -> list[Run]:
             rows = (_row_at(file, begin - DISORDER), _row_at(file, end + DISORDER))
-            found = file.execute(sql.STRETCH, (*key, *rows, begin, end, limit))
+            few = rows[1] - rows[0] <= FEW
+            statement = sql.STRETCH_OF_FEW if few else sql.STRETCH_OF_MANY
+            found = file.execute(statement, (*key, *rows, begin, end, limit))
             return [read_run((*row, None), from_micros) for row in found]
 
         return await self._file.read(work)
 
-    async def sat(self, tenant_id: str, *, since: datetime, limit: int) -> list[Sat]:
-        wanted = (tenant_id, to_micros(since), limit)
-        rows = await self._file.read(lambda file: file.execute(sql.SAT_LATELY, wanted).fetchall())
+    async def sat(
+        self, tenant_id: str, *, together: Together, since: datetime, limit: int, most: int
+    ) -> list[Sat]:
+        wanted = (tenant_id, to_micros(since), limit, most)
+        rows = await self._file.read(lambda file: file.execute(sql.SAT[together], wanted).fetchall())
         return [read_sat(row, from_micros) for row in rows]
 
     async def sittings(self, tenant_id: str, *, before: Mark, limit: int) -> list[Analysis]:

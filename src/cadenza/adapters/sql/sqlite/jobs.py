@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable
 
-from cadenza.adapters.holdings import following, job_taken, no_job, same
+from cadenza.adapters.holdings import following, missing, same, taken
 from cadenza.adapters.sql.catalog_rows import read_job, write_job
 from cadenza.adapters.sql.rows import from_micros, read_endpoint, write_state
 from cadenza.adapters.sql.rule_statements import SQLITE as RULES
@@ -22,7 +22,7 @@ def add_job(connection: sqlite3.Connection, job: Job) -> None:
     try:
         connection.execute(sql.ADD_JOB, in_micros(write_job(job)))
     except sqlite3.IntegrityError:
-        raise job_taken(job.id) from None
+        raise taken("job", job.id) from None
     follow(connection, job.tenant_id, [job.id])
 
 
@@ -30,7 +30,7 @@ def get_job(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> Job:
     """The job as it stands."""
     job = find_job(connection, tenant_id, job_id)
     if job is None:
-        raise no_job(job_id)
+        raise missing("job", job_id)
     return job
 
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from cadenza.adapters.holdings import endpoint_taken, followed, following, no_endpoint, no_job, too_many
+from cadenza.adapters.holdings import followed, following, missing, taken, too_many
 from cadenza.adapters.sql.catalog_rows import read_job, write_labels, write_owned
 from cadenza.adapters.sql.rows import from_micros, read_endpoint, write_state
 from cadenza.adapters.sql.sqlite import statements as sql
@@ -25,12 +25,12 @@ def add(connection: sqlite3.Connection, endpoint: Endpoint, admission: Admission
     """Keep a new endpoint, if it is admitted; it follows its job from the start."""
     job = find_job(connection, endpoint.tenant_id, endpoint.job_id)
     if admission.known_job and job is None:
-        raise no_job(endpoint.job_id)
+        raise missing("job", endpoint.job_id)
     kept = following(endpoint, job)
     try:
         connection.execute(sql.ADD_ENDPOINT, write_owned(kept))
     except sqlite3.IntegrityError:
-        raise endpoint_taken(endpoint.key) from None
+        raise taken("endpoint", endpoint.id) from None
     connection.execute(sql.ADD_STATE, in_micros((*kept.key, *write_state(kept))))
     connection.executemany(ADD_LABEL, write_labels(kept))
     if admission.most is not None and not kept.archived:
@@ -41,7 +41,7 @@ def get(connection: sqlite3.Connection, key: EndpointKey) -> Endpoint:
     """The endpoint as it stands."""
     row = connection.execute(sql.GET, key).fetchone()
     if row is None:
-        raise no_endpoint(key)
+        raise missing("endpoint", key.id)
     return read_endpoint(row, from_micros)
 
 

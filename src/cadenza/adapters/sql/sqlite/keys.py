@@ -1,13 +1,16 @@
 """Keys in a SQLite file."""
 
 import sqlite3
+from collections.abc import Collection
 
+import orjson
+
+from cadenza.adapters.holdings import missing, taken
 from cadenza.adapters.sql.access_rows import read_key, write_key
 from cadenza.adapters.sql.rows import from_micros
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.settling import in_micros
 from cadenza.domain.access import ApiKey
-from cadenza.domain.errors import Conflict, NotFound
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.keys import KeptKey
 
@@ -15,11 +18,10 @@ ADD = """
 INSERT INTO keys (id, tenant_id, name, digest, scopes, created_at, expires_at, user_id)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
-KEPT = "SELECT id, tenant_id, name, digest, scopes, created_at, expires_at, user_id FROM keys WHERE id = ?"
-LIST = """
-SELECT id, tenant_id, name, digest, scopes, created_at, expires_at, user_id FROM keys
-WHERE tenant_id = ? AND id > ? AND user_id IS NULL ORDER BY id LIMIT ?
-"""
+READ = "SELECT id, tenant_id, name, digest, scopes, created_at, expires_at, user_id FROM keys"
+KEPT = f"{READ} WHERE id = ?"
+STILL_KEPT = f"{READ} WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 - A list of ours.
+LIST = f"{READ} WHERE tenant_id = ? AND id > ? AND user_id IS NULL ORDER BY id LIMIT ?"
 FORGET = "DELETE FROM keys WHERE tenant_id = ? AND user_id IS NOT NULL AND expires_at <= ?"
 REMOVE = "DELETE FROM keys WHERE tenant_id = ? AND id = ?"
 
@@ -39,13 +41,18 @@ class SqliteKeys:
             try:
                 file.execute(ADD, row)
             except sqlite3.IntegrityError:
-                raise Conflict(f"There is a key {key.id} already.") from None
+                raise taken("key", key.id) from None
 
         await self._file.write(work)
 
     async def kept_key(self, key_id: str) -> KeptKey | None:
         row = await self._file.read(lambda file: file.execute(KEPT, (key_id,)).fetchone())
         return None if row is None else read_key(row, from_micros)
+
+    async def still_kept(self, key_ids: Collection[str]) -> list[ApiKey]:
+        asked = (orjson.dumps(list(key_ids)).decode(),)
+        rows = await self._file.read(lambda file: file.execute(STILL_KEPT, asked).fetchall())
+        return [read_key(row, from_micros).key for row in rows]
 
     async def keys(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[ApiKey]:
         wanted = (tenant_id, page.after or "", page.limit)
@@ -55,4 +62,4 @@ class SqliteKeys:
     async def remove_key(self, tenant_id: str, key_id: str) -> None:
         removed = await self._file.write(lambda file: file.execute(REMOVE, (tenant_id, key_id)).rowcount)
         if not removed:
-            raise NotFound(f"There is no key {key_id}.")
+            raise missing("key", key_id)

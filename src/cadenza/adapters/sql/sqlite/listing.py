@@ -2,10 +2,10 @@
 
 import sqlite3
 
+from cadenza.adapters.holdings import missing
 from cadenza.adapters.sql.rows import from_micros, read_hint, read_open_run, read_run
 from cadenza.adapters.sql.sqlite import statements as sql
 from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.errors import NotFound
 from cadenza.domain.run import Run
 from cadenza.domain.steer import HintRecord
 from cadenza.ports.catalog import Page
@@ -19,7 +19,7 @@ def run(connection: sqlite3.Connection, tenant_id: str, run_id: str) -> Run:
         return still_open
     row = connection.execute(sql.RUN, (tenant_id, run_id)).fetchone()
     if row is None:
-        raise NotFound(f"There is no run {run_id}.")
+        raise missing("run", run_id)
     return read_run(row, from_micros)
 
 

@@ -6,9 +6,16 @@ from datetime import date
 from functools import partial
 from typing import Any
 
+from cadenza.adapters.holdings import missing
 from cadenza.adapters.memory.bell import Belfry
-from cadenza.adapters.spoken import no_agent, no_user
-from cadenza.adapters.sql.agent_rows import read_agent, read_user, write_agent, write_user
+from cadenza.adapters.sql.agent_rows import (
+    alerts_of,
+    read_agent,
+    read_user,
+    replies_of,
+    write_agent,
+    write_user,
+)
 from cadenza.adapters.sql.agent_statements import BELONGINGS, OF_AGENT, OF_USER
 from cadenza.adapters.sql.agent_statements import SQLITE as SQL
 from cadenza.adapters.sql.rows import from_micros, read_endpoint
@@ -38,7 +45,7 @@ class SqlitePeople:
     async def user(self, key: UserKey) -> User:
         row = await self._file.read(lambda file: file.execute(SQL.get_user, key).fetchone())
         if row is None:
-            raise no_user(key)
+            raise missing("user", key.id)
         return read_user(row, from_micros)
 
     async def users(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[User]:
@@ -67,7 +74,7 @@ class SqlitePeople:
     async def agent(self, key: AgentKey) -> Agent:
         row = await self._file.read(lambda file: file.execute(SQL.get_agent, key).fetchone())
         if row is None:
-            raise no_agent(key)
+            raise missing("agent", key.id)
         return read_agent(row, from_micros)
 
     async def agents(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[Agent]:
@@ -99,7 +106,7 @@ def _schedules(file: sqlite3.Connection, user: UserKey, *, active_only: bool, pa
 
 def _add_schedule(file: sqlite3.Connection, user: UserKey, decide: Decide) -> Endpoint:
     if file.execute(SQL.get_user, user).fetchone() is None:
-        raise no_user(user)
+        raise missing("user", user.id)
     active = {one.key: one for one in _schedules(file, user, active_only=True, page=Page(ALL))}
     decided = decide(list(active.values()))
     if decided.key in active:
@@ -110,16 +117,17 @@ def _add_schedule(file: sqlite3.Connection, user: UserKey, decide: Decide) -> En
 
 def _remove_user(file: sqlite3.Connection, key: UserKey) -> None:
     if file.execute(SQL.get_user, key).fetchone() is None:
-        raise no_user(key)
+        raise missing("user", key.id)
     _drop_endpoints(file, key.tenant_id, [row[0] for row in file.execute(SQL.of_user, key)])
     for table in OF_USER:
         file.execute(f"DELETE FROM {table} WHERE tenant_id = ? AND user_id = ?", key)  # noqa: S608 - A name of ours.
+    file.execute(SQL.forget_replies_of, replies_of(key))
     file.execute("DELETE FROM users WHERE tenant_id = ? AND id = ?", key)
 
 
 def _remove_agent(file: sqlite3.Connection, key: AgentKey) -> None:
     if file.execute(SQL.get_agent, key).fetchone() is None:
-        raise no_agent(key)
+        raise missing("agent", key.id)
     _drop_endpoints(file, key.tenant_id, [row[0] for row in file.execute(SQL.of_agent, key)])
     for table in OF_AGENT:
         file.execute(f"DELETE FROM {table} WHERE tenant_id = ? AND agent_id = ?", key)  # noqa: S608 - As above.
@@ -131,4 +139,5 @@ def _drop_endpoints(file: sqlite3.Connection, tenant_id: str, ids: Iterable[str]
     rows = [(tenant_id, id_) for id_ in ids]
     for table in BELONGINGS:
         file.executemany(f"DELETE FROM {table} WHERE tenant_id = ? AND endpoint_id = ?", rows)  # noqa: S608 - As above.
+    file.executemany(SQL.forget_alerts_of, [alerts_of(*row) for row in rows])
     file.executemany("DELETE FROM endpoints WHERE tenant_id = ? AND id = ?", rows)

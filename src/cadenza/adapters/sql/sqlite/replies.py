@@ -4,14 +4,13 @@ import sqlite3
 from datetime import datetime
 
 from cadenza.adapters.sql.access_rows import read_reply
+from cadenza.adapters.sql.retention import BATCH, delete_in_steps
 from cadenza.adapters.sql.rows import from_micros, to_micros
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.settling import in_micros
 from cadenza.adapters.windows import oldest_kept
 from cadenza.ports.replies import Reply
 
-AT_ONCE = 2_000
-"""So many replies are forgotten in one commit, so that nobody waits long."""
 FIND = "SELECT fingerprint, began_at, status, body FROM replies WHERE tenant_id = ? AND key = ?"
 KEEP = """
 INSERT INTO replies (tenant_id, key, fingerprint, began_at, status, body) VALUES (?, ?, ?, ?, ?, ?)
@@ -55,10 +54,7 @@ class SqliteReplies:
         await self._file.write(lambda file: file.execute(DROP, (tenant_id, key)))
 
     async def forget_replies(self, before: datetime) -> int:
-        old, gone = (to_micros(before), AT_ONCE), 0
-        while forgotten := await self._file.write(lambda file: file.execute(FORGET, old).rowcount):
-            gone += forgotten
-        return gone
+        return await delete_in_steps(self._file, FORGET, to_micros(before), BATCH)
 
     async def draw(self, subject: str, *, window: int, amount: int) -> int:
         def work(file: sqlite3.Connection) -> int:

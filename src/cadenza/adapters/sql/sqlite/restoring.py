@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def _staged(backup: Path, version: str) -> sqlite3.Connection:
     return staged
 
 
-def _missing(version: str) -> list[str]:
+def _missing(version: str) -> Sequence[str]:
     """The statements that an older schema lacks."""
     if version == HEAD:
         return []

@@ -3,7 +3,7 @@
 import sqlite3
 from functools import partial
 
-from cadenza.adapters.holdings import no_rule, rule_taken, same_rule, too_many_rules
+from cadenza.adapters.holdings import missing, same_rule, taken, too_many_rules
 from cadenza.adapters.sql.rows import from_micros
 from cadenza.adapters.sql.rule_rows import read_rule, write_rule
 from cadenza.adapters.sql.rule_statements import SQLITE as SQL
@@ -45,7 +45,7 @@ class SqliteRules:
     async def remove_rule(self, tenant_id: str, rule_id: str) -> None:
         removed = await self._file.write(lambda file: file.execute(SQL.remove, (tenant_id, rule_id)).rowcount)
         if not removed:
-            raise no_rule(rule_id)
+            raise missing("rule", rule_id)
 
     async def ruled_jobs(self) -> frozenset[RuledJob]:
         rows = await self._file.read(lambda file: file.execute(SQL.ruled_jobs).fetchall())
@@ -56,7 +56,7 @@ def _add(file: sqlite3.Connection, rule: Rule, most: int) -> None:
     get_job(file, rule.tenant_id, rule.job_id)
     (count,) = file.execute(SQL.count_of_job, (rule.tenant_id, rule.job_id)).fetchone()
     if not file.execute(SQL.add, in_micros(write_rule(rule))).fetchall():
-        raise rule_taken(rule.id)
+        raise taken("rule", rule.id)
     if count >= most:
         raise too_many_rules(most)
 
@@ -64,5 +64,5 @@ def _add(file: sqlite3.Connection, rule: Rule, most: int) -> None:
 def _get(file: sqlite3.Connection, tenant_id: str, rule_id: str) -> Rule:
     row = file.execute(SQL.get, (tenant_id, rule_id)).fetchone()
     if row is None:
-        raise no_rule(rule_id)
+        raise missing("rule", rule_id)
     return read_rule(row, from_micros)

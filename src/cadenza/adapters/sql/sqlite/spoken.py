@@ -1,10 +1,10 @@
 """Keeping what a turn leaves, inside the writer's transaction."""
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeVar
 
-from cadenza.adapters.spoken import IsClosed
+from cadenza.adapters.spoken import Closed, turns_in
 from cadenza.adapters.sql.agent_rows import day_of, read_delivery, write_delivery, write_messages
 from cadenza.adapters.sql.agent_statements import SQLITE as SQL
 from cadenza.adapters.sql.rows import from_micros
@@ -16,20 +16,14 @@ Answer = TypeVar("Answer")
 
 
 def speaking(
-    work: Callable[[sqlite3.Connection], Answer], turns: Mapping[str, Turn], is_closed: IsClosed[Answer]
+    work: Callable[[sqlite3.Connection], Answer], closed: Closed[Answer]
 ) -> Callable[[sqlite3.Connection], Answer]:
-    """Work that closes runs, and keeps the turns of those it closed.
-
-    Where there are no turns, as nearly always, it is the work itself.
-    """
-    if not turns:
-        return work
+    """Work that closes runs, and keeps the turns that these left."""
 
     def all_of_it(connection: sqlite3.Connection) -> Answer:
         answer = work(connection)
-        for run_id, turn in turns.items():
-            if is_closed(answer, run_id):
-                speak(connection, turn)
+        for turn in turns_in(closed(answer)):
+            speak(connection, turn)
         return answer
 
     return all_of_it

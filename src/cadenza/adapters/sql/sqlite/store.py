@@ -8,7 +8,7 @@ from functools import partial
 
 from cadenza.adapters.memory.bell import Belfry, MemoryBell
 from cadenza.adapters.memory.doorbells import Doorbells
-from cadenza.adapters.spoken import in_all, in_these, spoken_to, turns_of
+from cadenza.adapters.spoken import spoken_to
 from cadenza.adapters.sql.retention import retain
 from cadenza.adapters.sql.rows import VERSION, from_micros, read_endpoint, to_micros
 from cadenza.adapters.sql.sqlite import keeping, listing
@@ -117,25 +117,26 @@ class SqliteStore(
 
     async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
         batch = Batch(completions, settle, self._ids)
-        held, turns = settled_as_claimed(batch), turns_of(completions)
+        held = settled_as_claimed(batch)
+        settled: list[Settled | None] = [one.settled for one in held]
         with suppress(Steered):
-            await self._file.write(
-                speaking(partial(write_unsteered, held=held, ids=self._ids), turns, in_all)
-            )
+            as_claimed = partial(write_unsteered, held=held, ids=self._ids)
+            await self._file.write(speaking(as_claimed, lambda _: settled))
             self._known.keep(held)
-            self._doorbells.ring(spoken_to(turns))
-            return [one.settled for one in held]
+            self._doorbells.ring(spoken_to(settled))
+            return settled
         fresh = partial(settle_fresh, batch=batch, held=held)
-        answers = await self._file.write(speaking(fresh, turns, in_these))
-        self._doorbells.ring(spoken_to(turns))
+        answers = await self._file.write(speaking(fresh, lambda answers: answers))
+        self._doorbells.ring(spoken_to(answers))
         self._known.keep([one for one, answer in zip(held, answers, strict=True) if answer is one.settled])
         return answers
 
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
         work = partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids)
-        abandoned = await self._file.write(work)
+        abandoned = await self._file.write(speaking(work, lambda abandoned: abandoned))
         if abandoned:
             self._belfry.ring()
+            self._doorbells.ring(spoken_to(abandoned))
         return abandoned
 
     async def next_due(self) -> datetime | None:

@@ -1,0 +1,66 @@
+"""What the pages of the dashboard ask for, page by page."""
+
+from datetime import timedelta
+from typing import Any
+
+from benchmarks import dashboard_scene as scene
+from benchmarks.listing import BEGIN, NOW
+
+MIDDLE = BEGIN + (NOW - BEGIN) / 2
+AN_HOUR, A_DAY = timedelta(hours=1), timedelta(days=1)
+ONE = {"endpoint_id": "endpoint-7"}
+BUSY = {"endpoint_id": scene.BUSY}
+TIGHTER = {"tool": "propose_interval", "arguments": {"intervalMs": 30_000}, "runs": 30}
+WORDS = {"agent_id": "helper", "user_id": "user-0001", "text": "list my reminders"}
+
+Question = tuple[str, dict[str, Any]]
+QUESTIONS: dict[str, Question] = {
+    "overview": ("get_overview", {}),
+    "overview, five hours": ("get_overview", {"minutes": 300, "ahead_minutes": 60}),
+    "overview, service levels": ("get_slo", {}),
+    "overview, alerts": ("list_alerts", {"limit": 8}),
+    "endpoints, first page": ("list_rows", {}),
+    "endpoints, later page": ("list_rows", {"cursor": "endpoint-5"}),
+    "endpoints, by their ids": ("list_rows", {"endpoint_id": [f"endpoint-{n}" for n in range(100)]}),
+    "an endpoint": ("get_endpoint", ONE),
+    "an endpoint, why then": ("explain_endpoint", ONE),
+    "an endpoint, preview": ("preview_steering", ONE | TIGHTER),
+    "an endpoint, a run": ("get_run", {"run_id": f"{7:032x}"}),
+    "timeline, last hour": ("get_timeline", ONE),
+    "timeline, a day": ("get_timeline", ONE | {"since": NOW - A_DAY, "until": NOW}),
+    "timeline, three days ago": ("get_timeline", ONE | {"since": MIDDLE, "until": MIDDLE + 6 * AN_HOUR}),
+    "timeline, busy, last hour": ("get_timeline", BUSY),
+    "timeline, busy, first hour": ("get_timeline", BUSY | {"since": BEGIN, "until": BEGIN + AN_HOUR}),
+    "timeline, busy, before it all": ("get_timeline", BUSY | {"since": BEGIN - A_DAY, "until": BEGIN}),
+    "agents, agents": ("list_agents", {}),
+    "agents, users": ("list_users", {}),
+    "agents, schedules of a user": ("list_schedules", {"user_id": "user-0000"}),
+    "agents, schedules of all": ("list_schedules", {}),
+    "agents, a token": ("create_user_token", {"user_id": "user-0001", "ttl_seconds": 60}),
+    "agents, a turn of a long talk": ("send_message", WORDS),
+    "daily, windows of today": ("get_windows", {}),
+    "daily, windows of a day before": ("get_windows", {"date": scene.TODAY - timedelta(days=3)}),
+    "daily, history": ("get_history", {"days": 30}),
+    "daily, misses": ("list_misses", {}),
+    "daily, users": ("list_daily_users", {}),
+    "daily, a user": ("get_daily_user", {"user_id": "user-0000007"}),
+    "daily, days of a user": ("list_user_days", {"user_id": "user-0000007", "limit": 30}),
+    "planners, sittings": ("list_sittings", {"limit": 30}),
+    "planners, older sittings": ("list_sittings", {"limit": 30, "cursor": f"{MIDDLE.isoformat()} "}),
+    "planners, spending": ("get_spending", {}),
+    "planners, learning": ("list_learning", {"limit": 200}),
+    "planners, rules": ("list_rules", {"limit": 200}),
+    "planners, a rule tried": ("test_rule", {"rule_id": "rule-0", "endpoint_id": "endpoint-7"}),
+    "simulator": ("get_simulation", {}),
+    "simulator, the other one": ("get_simulation", {"scenario": "system-resources"}),
+}
+
+
+def about_schedule(schedule_id: str) -> dict[str, Question]:
+    """What the page of a schedule asks for: it is an endpoint, too."""
+    planned = {"endpoint_id": schedule_id}
+    return {
+        "a schedule": ("get_endpoint", planned),
+        "a schedule, why then": ("explain_endpoint", planned),
+        "a schedule, timeline": ("get_timeline", planned),
+    }

@@ -1,0 +1,25 @@
+"""Requests to targets, from settings: how far they reach, and what secrets they may carry."""
+
+from cadenza.adapters.http.dispatcher import HttpDispatcher
+from cadenza.adapters.http.reach import Reach
+from cadenza.adapters.http.settings import HttpSettings
+from cadenza.adapters.http.stored_secrets import StoredSecrets
+from cadenza.domain.errors import InvalidRequest
+from cadenza.ports.clock import Clock
+from cadenza.roots.secrets import for_targets
+from cadenza.roots.settings import Settings
+
+
+def http_dispatcher(settings: Settings, stored: StoredSecrets, *, clock: Clock) -> HttpDispatcher:
+    """What sends requests; it is to be opened, and closed in the end."""
+    return HttpDispatcher(secrets=for_targets(settings, stored), clock=clock, settings=reach_of(settings))
+
+
+def reach_of(settings: Settings) -> HttpSettings:
+    """What the settings allow; InvalidRequest, which names the setting, if that makes no sense."""
+    reach = HttpSettings(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
+    try:
+        Reach(allow_private=reach.allow_private, allow=reach.allow)
+    except InvalidRequest as problem:
+        raise InvalidRequest(f"CADENZA_ALLOW_TARGETS is wrong: {problem.message}", "allow_targets") from None
+    return reach
