@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.cli.offices import Desk
@@ -222,3 +223,26 @@ def test_an_interruption_while_it_loads_is_no_traceback(monkeypatch: pytest.Monk
     monkeypatch.delitem(sys.modules, "cadenza.surfaces.cli.app")
     monkeypatch.setattr(sys, "meta_path", [Impatient(), *sys.meta_path])
     assert main(["up"]) == 130
+
+
+def test_help_that_cannot_be_written_is_unavailable() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command("--help"), stdout=full, stderr=subprocess.PIPE, env=env(), text=True, check=False
+        )
+    assert done.returncode == 6
+    assert done.stderr == "cadenza: Standard output cannot be written: No space left on device.\n"
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_an_answer_without_an_output_is_unavailable(
+    words: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as without:
+        without.setattr(sys, "stdout", None)
+        assert main(["jobs", "list", *words]) == 6
+    assert capsys.readouterr().err == "cadenza: Standard output is closed.\n"

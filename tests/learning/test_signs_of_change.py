@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from cadenza.domain.learning import figures, signs
-from cadenza.domain.learning.figures import Levels
+from cadenza.domain.learning.figures import Level, Levels
 from cadenza.domain.learning.hours import DAY_H, HOUR_S, Profile, hour_of_week
 from cadenza.domain.learning.patience import LATE_BEATS, RARE, STEP, Patience
+from cadenza.domain.learning.proposal import Forecast
+from cadenza.domain.learning.rates import Belief
 from cadenza.domain.learning.signs import NO_RECORD, Knot
 
 CALM = 50.0
@@ -90,6 +92,14 @@ def test_a_sign_that_cries_wolf_is_not_believed() -> None:
     assert signs.meant(record, 1.0, long_run=0.03) == 0.0
 
 
+@given(some.floats(-1e9, 1e9), some.integers(1, 100))
+def test_no_value_moves_a_level_far(value: float, seen: int) -> None:
+    level = Level(10.0, 2.0, seen)
+    moved = level.moved(value, 1.0)
+    assert abs(moved.middle - level.middle) <= figures.CLIPPED * level.scale / 2
+    assert moved.scale < 3.1 * level.scale
+
+
 @pytest.mark.parametrize(
     ("moment", "hour"),
     [
@@ -156,3 +166,9 @@ def test_the_absence_of_a_sign_is_no_sign() -> None:
         record = signs.recorded(record, 0.0, seen=Knot(came=0.3, due=0.1, beats=1.0))
         record = signs.recorded(record, 1.0, seen=Knot(came=0.01, due=0.1, beats=1.0))
     assert [signs.meant(record, strength / 4, long_run=0.1) for strength in range(5)] == [0.0] * 5
+
+
+@pytest.mark.parametrize(("now", "sign", "rate"), [(0.1, 0.0, 0.2), (0.1, 0.3, 0.6), (0.4, 0.3, 0.8)])
+def test_what_is_louder_counts_the_latest_looks_or_a_sign(now: float, sign: float, rate: float) -> None:
+    expected = Forecast(Belief(1.0, 10.0), now=now, sign=sign, hour=2.0)
+    assert expected.rate == pytest.approx(rate)

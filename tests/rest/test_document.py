@@ -8,7 +8,7 @@ from tests.rest.house import House
 from tests.rest.requests import NAMES, SERVED
 
 from cadenza.domain.errors import Unavailable
-from cadenza.operations.operation import AnyOperation, Route
+from cadenza.operations.operation import AnyOperation, Operation, Route
 from cadenza.operations.table import OPERATIONS
 from cadenza.surfaces.http import openapi
 from cadenza.surfaces.http.llms import fields_of
@@ -95,6 +95,14 @@ async def test_the_words_for_models_name_every_operation(house: House) -> None:
             line for line in answer.body.decode().splitlines() if f"`{route.method} {route.path}`" in line
         ]
         assert all(f"`{field}`" in line for field in fields_of(operation, route))
+
+
+def test_a_server_starts_before_its_schemas_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_early(_: object) -> None:
+        raise AssertionError("they take longer than all else that is done at the start")
+
+    monkeypatch.setattr(Operation, "schema", property(too_early))
+    House()
 
 
 async def test_the_documentation_needs_no_other_server(house: House) -> None:

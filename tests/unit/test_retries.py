@@ -115,6 +115,20 @@ def test_a_claim_that_was_lost_before_it_started_is_due_at_its_own_moment() -> N
     assert (after.next_run_at, after.open_slot) == (at(SECOND), OpenSlot(at(SECOND), 1))
 
 
+@pytest.mark.parametrize(
+    ("moved", "now", "over"),
+    [(MINUTE, 0, False), (MINUTE, SECOND - 1, False), (MINUTE, SECOND, True), (SECOND, SECOND, False)],
+)
+def test_a_claim_given_back_ends_its_slot_only_if_it_came_due_and_was_moved(
+    moved: int, now: int, *, over: bool
+) -> None:
+    ahead = claimed(an_endpoint(next_run_at=at(SECOND)))
+    standing = evolve(ahead.endpoint, next_run_at=at(moved))
+    after = settled(standing, ahead, Outcome(RunStatus.CANCELLED), now=at(now))
+    assert after.run.verdict is over
+    assert after.endpoint.next_run_at == at(moved)
+
+
 def test_what_is_abandoned_three_times_in_a_row_is_paused_and_says_so() -> None:
     worker = Worker(an_endpoint(next_run_at=NOW))
     for _ in range(3):

@@ -70,10 +70,11 @@ class DailyQueue:
         judged = self.judge(owed, steady_ms)
         if judged is not Offered.ENQUEUED:
             return judged
-        if shard_of(owed.key) not in self._shards:
+        key = owed.key
+        if shard_of(key) not in self._shards:
             return Offered.ELSEWHERE
-        self._held.add(owed.key)
-        self._throttle(owed, steady_ms)
+        self._held.add(key)
+        self._throttle(key, _Tried(owed.cutoff, steady_ms + RETRY_DELAY_MS), steady_ms)
         heappush(self._waiting, owed)
         self.filled.set()
         return judged
@@ -109,11 +110,10 @@ class DailyQueue:
         self._tried.pop(owed.key, None)
         self.release(owed.key)
 
-    def _throttle(self, owed: Owed, steady_ms: float) -> None:
-        tried = _Tried(owed.cutoff, steady_ms + RETRY_DELAY_MS)
-        self._tried[owed.key] = tried
-        self._by_age.append((owed.key, tried))
+    def _throttle(self, key: UserKey, tried: _Tried, steady_ms: float) -> None:
+        self._tried[key] = tried
+        self._by_age.append((key, tried))
         while self._by_age[0][1].again_ms <= steady_ms:
-            key, over = self._by_age.popleft()
-            if self._tried.get(key) is over:
-                del self._tried[key]
+            old, over = self._by_age.popleft()
+            if self._tried.get(old) is over:
+                del self._tried[old]

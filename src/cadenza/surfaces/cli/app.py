@@ -16,7 +16,7 @@ from cadenza.surfaces.cli.exits import Exit, exit_code
 from cadenza.surfaces.cli.groups import add_groups
 from cadenza.surfaces.cli.launchers import Launchers
 from cadenza.surfaces.cli.sim import sim_app
-from cadenza.surfaces.cli.stdout import write
+from cadenza.surfaces.cli.stdout import lost, write
 from cadenza.surfaces.cli.upkeep import show_backup, show_findings, show_migration, show_restoration
 from cadenza.surfaces.cli.way import Key, Server, Tenant, Way
 
@@ -30,6 +30,7 @@ Overwrite = Annotated[bool, Parameter(help="Write over a file that is there.")]
 Seconds = Annotated[float, Parameter(help="How long to measure.")]
 Speed = Annotated[float, Parameter(help="How many times as fast as real time the demo's world moves.")]
 LONGEST_SENTENCE = 10_000
+HELP = frozenset({"--help", "-h", "--version"})
 
 
 def build(launchers: Launchers, words: Sequence[str] | None = None) -> App:
@@ -122,21 +123,30 @@ def _add_upkeep(app: App, launchers: Launchers) -> None:
 def run(launchers: Launchers, arguments: Sequence[str]) -> int:
     """Carry out one command line; its exit code. Wrong use costs a sentence, and no traceback."""
     try:
-        answer = build(launchers, arguments)(list(arguments))
+        answer = _called(launchers, arguments)
+        if sys.stdout is not None:
+            write("")  # What the help has left in the buffer.
     except CycloptsError as error:
         return _refused(str(error), Exit.WRONG_USE)
     except CadenzaError as error:
         return _refused(_spoken(error), exit_code(error))
     except KeyboardInterrupt:
         return _refused("Interrupted", Exit.INTERRUPTED)
-    except SystemExit as stop:
-        # Rich, which prints the help, meets a closed pipe with an exit code of its own.
+    return answer if isinstance(answer, int) else Exit.DONE
+
+
+def _called(launchers: Launchers, arguments: Sequence[str]) -> object:
+    """What a command answers. The help is written by Rich, which meets trouble in ways of its own."""
+    try:
+        return build(launchers, arguments)(list(arguments))
+    except SystemExit as stop:  # A closed pipe.
         if not isinstance(stop.__context__, BrokenPipeError):
             raise
         return Exit.DONE
-    if sys.stdout is not None:
-        write("")  # What the help has left in the buffer.
-    return answer if isinstance(answer, int) else Exit.DONE
+    except OSError as problem:
+        if arguments and HELP.isdisjoint(arguments):
+            raise
+        raise lost(problem) from None
 
 
 def _bare() -> App:

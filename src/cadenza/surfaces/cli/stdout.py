@@ -20,9 +20,15 @@ def write(text: str) -> bool:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False
     except OSError as problem:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise Unavailable(f"Standard output cannot be written: {problem.strerror}.") from None
+        raise lost(problem) from None
     return True
+
+
+def lost(problem: OSError) -> Unavailable:
+    """What to say when the output takes nothing more; what is left of it is let go."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Unavailable(f"Standard output cannot be written: {problem.strerror}.")
 
 
 def write_json(document: Mapping[str, Any]) -> None:
@@ -34,7 +40,9 @@ def write_json(document: Mapping[str, Any]) -> None:
 
 
 def _writable(text: str) -> bool:
-    """Does the output know all of these characters?"""
+    """Does the output, if there is one, know all of these characters?"""
+    if sys.stdout is None:
+        return True
     try:
         text.encode(sys.stdout.encoding or "ascii", sys.stdout.errors or "strict")
     except UnicodeError:

@@ -1,6 +1,7 @@
 """Requests read: path, query and JSON body become one mapping of arguments."""
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from re import compile as pattern
 from typing import Any
 from urllib.parse import parse_qsl
@@ -75,9 +76,13 @@ class QueryReader:
     """Reads the query of one operation: texts become what its fields are made of."""
 
     def __init__(self, operation: AnyOperation) -> None:
-        self._readings = {
-            name: _reading(field) for name, field in operation.schema.get("properties", {}).items()
-        }
+        self._operation = operation
+
+    @cached_property
+    def _readings(self) -> dict[str, Reading]:
+        """Of the first query on: schemas take a while, and most servers never need most of them."""
+        fields = self._operation.schema.get("properties", {})
+        return {name: _reading(field) for name, field in fields.items()}
 
     def read(self, query: bytes) -> dict[str, Any]:
         """The arguments of a query; what is not known is left to be refused by the command."""
