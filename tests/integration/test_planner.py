@@ -22,6 +22,7 @@ from cadenza.domain.baseline import Every
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.planning import Learning, Planning
 from cadenza.domain.target import CallableTarget, HttpTarget
+from cadenza.engine.feed import NOTES_OF, PLACE
 from cadenza.engine.supervision import Part, Patience, Supervisor
 from cadenza.ports.clock import Clock
 from cadenza.ports.planner import Briefing, CallTool, Sitting
@@ -57,6 +58,7 @@ class House:
             planning = supervisor.run(Part("planner", thinker.run, vital=False))
             tasks = [asyncio.create_task(work) for work in (loop.run(), planning)]
             try:
+                await until(lambda: self.store.notes(NOTES_OF, [PLACE]))  # Runs before that are not told.
                 yield
             finally:
                 loop.stop()

@@ -50,7 +50,7 @@ class Feed:
         note: Any = (await self._store.notes(NOTES_OF, [PLACE])).get(PLACE)
         now = self._clock.now()
         if isinstance(note, dict) and abs(now - datetime.fromisoformat(note["at"])) < YOUNG:
-            self._mark = note["mark"]
+            self._mark = self._dealt_with = note["mark"]
 
     async def read(self) -> Fresh:
         """The next runs; after a restart some may come again."""
