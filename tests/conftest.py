@@ -1,6 +1,7 @@
 """How hard the properties are tried: quickly by default, at length with CADENZA_SOAK."""
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -20,5 +21,8 @@ settings.register_profile(
 settings.register_profile("soak", settings.get_profile("default"), max_examples=5_000, derandomize=False)
 # Programs that tests start take any port that is free, so that several can run at a time.
 os.environ.setdefault("CADENZA_PORT", "0")
+# Whoever starts the tests in the background leaves them deaf to it, and every program that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.load_profile("soak" if os.environ.get("CADENZA_SOAK") else "default")
