@@ -14,7 +14,7 @@ class Refused(NamedTuple):
     field: str | None
 
 
-NO_WHOLE_NUMBERS = [True, False, 1.0, 1.5, "1000", "", None, [], {}, math.nan, math.inf, -math.inf]
+NO_WHOLE_NUMBERS = [True, False, 0.5, 1.5, "1000", "", None, [], {}, math.nan, math.inf, -math.inf]
 OUT_OF_RANGE = [-1, -(10**30), 10**30, 10 * 366 * 86_400_000 + 1]
 NO_TTLS = [
     1e-300,
