@@ -121,10 +121,11 @@ WITH locked AS MATERIALIZED (
     WHERE {HELD} AND g.starts AND (SELECT count FROM agreed) >= $1::int
     RETURNING g.id, s.ctid AS place
 )
-SELECT id, place FROM locked LEFT JOIN started USING (id) WHERE unsteered
+SELECT id, NULL AS place FROM locked WHERE unsteered UNION ALL SELECT id, place FROM started
 """
 """Parameters: how many must be unsteered for anything to be written, and the columns of `STARTED`.
-Answers the runs that nobody steered, and where the rows of those that were started are now.
+Answers the runs that nobody steered, and then, once more, those that were written, with their new places: a
+join of the two would compare each with each.
 
 It comes just before a run, so it is one round trip; settling comes after, and takes a transaction.
 """

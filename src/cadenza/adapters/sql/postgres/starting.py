@@ -20,9 +20,9 @@ async def start(pool: PostgresPool, claims: Sequence[Claim], decide: Decide) -> 
     if not claims:
         return []
     answers = [decide(held.endpoint, held) for held in claims]
-    unsteered = await pool.ask(START, len(answers), *arrays(map(_started, answers)))
-    if len(unsteered) == len(answers):
-        return _moved(answers, unsteered)
+    rows = await pool.ask(START, len(answers), *arrays(map(_started, answers)))
+    if sum(place is None for _, place in rows) == len(answers):
+        return _moved(answers, rows)
     return await pool.write(lambda connection: _start_fresh(connection, claims, decide))
 
 
