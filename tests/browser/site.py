@@ -140,7 +140,7 @@ class Site:
         try:
             yield visit
             assert visit.strangers == []
-            assert complaints or visit.complaints == []
+            assert complaints or visit.complaints == [], visit.complaints
         finally:
             context.close()
 
