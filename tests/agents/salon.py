@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.agents.talker import Talker, connected
+from tests.agents.talker import Talker, connected, dialled
 from tests.rest.house import House
 
 from cadenza.adapters.clock import SystemClock
@@ -194,3 +194,11 @@ async def open_salon(
         finally:
             server.stop()
             await serving
+
+
+async def turned_away(salon: Salon, first: Any) -> tuple[str, int]:
+    """What somebody is told who is not let in, and how the socket ends."""
+    async with dialled(salon.address) as talker:
+        await talker.send(first)
+        problem = await talker.hear_error()
+        return problem["type"].removeprefix("/problems/"), await talker.ended()

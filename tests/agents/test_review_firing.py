@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from tests.agents.parlour import ADA, MINUTE, TENANT, Parlour
-from tests.agents.test_conversing import Scripted, failed, spoken
+from tests.agents.turns import Scripted, failed, spoken
 
 from cadenza.domain.conversation import OriginKind, Role
 from cadenza.domain.endpoint import EndpointKey, evolve

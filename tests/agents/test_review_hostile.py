@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.agents.parlour import ADA, TENANT, Parlour
-from tests.agents.test_conversing import Behaviour, Scripted, spoken
+from tests.agents.turns import Behaviour, Scripted, spoken
 
 from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.quiet import NoLog

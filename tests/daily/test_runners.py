@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.agents.parlour import ADA, HELPER, MONDAY, TENANT, Parlour
-from tests.agents.test_conversing import Scripted, failed, spoken
+from tests.agents.turns import Scripted, failed, spoken
 from tests.integration.http.bench import Reply, a_dispatcher, a_server, says
 
 from cadenza.adapters.clock import SystemClock

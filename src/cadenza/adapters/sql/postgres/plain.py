@@ -47,8 +47,7 @@ def _columns(completions: Sequence[Completion], settled: Sequence[Settled]) -> l
     }
     after = [one.endpoint for one, _ in rows]
     return [
-        *(told[field] for field in FOUND),
-        *(told[field] for field in TOLD),
+        *(told[field] for field in (*FOUND, *TOLD)),
         [endpoint.next_run_at for endpoint in after],
         [endpoint.next_source._value_ for endpoint in after],
         *([getattr(endpoint, count) for endpoint in after] for count in COUNTS),
