@@ -61,19 +61,32 @@ async def test_what_is_due_is_claimed_though_a_look_takes_long() -> None:
 
 
 @pytest.mark.parametrize("settlings", [1, 2, 3])
-async def test_so_many_batches_are_settled_side_by_side_and_no_more(settlings: int) -> None:
+async def test_when_commits_take_long_so_many_are_under_way_and_no_more(settlings: int) -> None:
     corridor = by_hand()
     for number in range(12):
         await corridor.add(f"endpoint-{number}")
-    crowd = Crowded(slowly(corridor, 1_000))
+    crowd = Crowded(slowly(corridor, 4_000))
     corridor.store.before["finalize"] = crowd
     async with Worker(corridor, batch=2, settlings=settlings):
-        await corridor.clock.advance(500)
-        assert (crowd.inside, crowd.most) == (settlings, settlings)
-        await corridor.clock.advance(7_000)
+        for inside in range(1, settlings + 1):
+            await corridor.clock.advance(500)
+            assert (crowd.inside, crowd.most) == (inside, inside)
+            await corridor.clock.advance(500)
+        await corridor.clock.advance(30_000)
         assert crowd.most == settlings
         assert len(corridor.told) == 12
     assert [run.status for n in range(12) for run in await corridor.runs(f"endpoint-{n}")] == ["success"] * 12
+
+
+async def test_one_batch_is_settled_after_the_other() -> None:
+    corridor = by_hand()
+    for number in range(6):
+        await corridor.add(f"endpoint-{number}")
+    crowd = Crowded(slowly(corridor, 900))
+    corridor.store.before["finalize"] = crowd
+    async with Worker(corridor, batch=2, settlings=2):
+        await corridor.clock.advance(3_000)
+        assert (crowd.most, len(corridor.told)) == (1, 6)
 
 
 async def test_a_commit_that_takes_long_does_not_keep_later_runs_from_being_settled() -> None:
@@ -94,9 +107,9 @@ async def test_while_a_commit_is_under_way_what_ends_is_gathered() -> None:
     await corridor.add("first")
     for number in range(5):
         await corridor.add(f"later-{number}", in_ms=100 + number)
-    corridor.store.before["finalize"] = slowly(corridor, 1_000)
+    corridor.store.before["finalize"] = slowly(corridor, 900)
     async with Worker(corridor, linger_ms=5):
-        await corridor.clock.advance(1_150)
+        await corridor.clock.advance(1_800)
         assert (corridor.store.calls["finalize"], len(corridor.told)) == (2, 6)
 
 

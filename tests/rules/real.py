@@ -25,8 +25,10 @@ from cadenza.sim.corrected import EVERYTHING, TENANT
 from cadenza.sim.flash_sale.scenario import unsteered_sale
 from cadenza.sim.world import END_S, START
 
-TICK = timedelta(milliseconds=600)
-BREATH_S = 0.001
+TICK = timedelta(milliseconds=300)
+
+
+NOBODY = EndpointKey(TENANT, "nobody")
 
 
 class TickingClock:
@@ -46,14 +48,20 @@ class TickingClock:
         heappush(self._sleepers, (self._now + timedelta(milliseconds=span_ms), self._count, sleeper))
         await sleeper
 
-    async def run(self, until: datetime) -> None:
+    async def run(self, until: datetime, store: Store) -> None:
         while self._now < until:
-            await asyncio.sleep(BREATH_S)
+            await self._breathe(store)
             self._now += TICK
             while self._sleepers and self._sleepers[0][0] <= self._now:
                 sleeper = heappop(self._sleepers)[2]
                 if not sleeper.done():
                     sleeper.set_result(None)
+
+    async def _breathe(self, store: Store) -> None:
+        """What was asked of the store before is done, and who waited for it or for the network had a turn."""
+        await asyncio.sleep(0)
+        await store.renew([], self._now)
+        await store.runs(NOBODY)
 
 
 class Told(NamedTuple):
@@ -77,7 +85,7 @@ async def play_for_real(folder: Path) -> dict[str, Told]:
         loop = await stack.enter_async_context(worker(near, shop))
         everybody = planners(Settings(llm_model=None), store)
         thinking = analyst(everybody, Study(store, clock, log, NoTelemetry()))
-        await first_of(loop.run(), thinking.run(), clock.run(START + timedelta(seconds=END_S)))
+        await first_of(loop.run(), thinking.run(), clock.run(START + timedelta(seconds=END_S), store))
         return await _told(store)
 
 

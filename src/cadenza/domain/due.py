@@ -48,7 +48,9 @@ def due(endpoint: Endpoint, now: datetime, within: timedelta = AT_ONCE) -> bool:
     return moment is not None and moment <= now + within
 
 
-def claim(endpoint: Endpoint, lease: Lease, now: datetime, *, version: int = 0, place: int = 0) -> Claim:
+def claim(
+    endpoint: Endpoint, lease: Lease, now: datetime, *, version: int = 0, place: int | str = 0
+) -> Claim:
     """Lease a due endpoint. What is due already counts as started; the rest waits for its moment."""
     moment = opens_at(endpoint)
     assert moment is not None, "only what is due can be claimed"

@@ -53,7 +53,7 @@ class Claim(NamedTuple):
     """When it was handed to a dispatcher; None while it waits for its moment."""
     version: int = 0
     """The endpoint's version when it was claimed: a store tells by it whether anyone has steered since."""
-    place: int = 0
+    place: int | str = 0
     """Where its store found the endpoint, so that it need not search again; 0 if it does not say."""
 
     @property

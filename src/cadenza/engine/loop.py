@@ -30,7 +30,7 @@ class LoopSettings:
     batch: int = 500
     """How many completions are settled together at most."""
     settlings: int = 2
-    """How many such batches are settled at the same time at most."""
+    """How many such batches are settled at the same time at most, when one takes long."""
     linger_ms: float = 5
     """How long completions are gathered."""
     poll_ms: int = 1_000

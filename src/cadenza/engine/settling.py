@@ -12,13 +12,16 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger
 
 RECOVERY_MS = 1_000
+PATIENCE_MS = 1_000
+"""How long one batch waits for the one before it."""
 OnSettled = Callable[[Sequence[Settled]], None]
 
 
 class Settling:
-    """Gathers completions for a moment and settles them in one commit; while one goes on, the next begins.
+    """Gathers completions for a moment and settles them in one commit, one batch after the other.
 
-    An endpoint is leased until it is settled, so that no two batches can hold the same.
+    Two at once would take from other workers what they win. Only when one takes long, the next begins
+    beside it. An endpoint is leased until it is settled, so that no two batches can hold the same.
     """
 
     def __init__(
@@ -43,6 +46,8 @@ class Settling:
         self._at_once = at_once
         self._gathering = asyncio.Lock()
         self._busy = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     async def run(self) -> None:
         """Settle until cancelled."""
@@ -51,11 +56,22 @@ class Settling:
     async def _settle_on(self) -> None:
         while True:
             async with self._gathering:
+                if self._busy:
+                    await first_of(self._idle.wait(), self._clock.sleep(PATIENCE_MS))
                 batch = await self._gathered()
-            self._busy += 1
+                self._begin()
             while not await survived(self._settle(batch), self._log):
                 await self._clock.sleep(RECOVERY_MS)
-            self._busy -= 1
+            self._end()
+
+    def _begin(self) -> None:
+        self._busy += 1
+        self._idle.clear()
+
+    def _end(self) -> None:
+        self._busy -= 1
+        if not self._busy:
+            self._idle.set()
 
     async def _gathered(self) -> list[Completion]:
         """What has ended; a run that ends alone, when nothing else goes on, is not kept waiting."""

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from tests.integration.postgres.world import a_store
 
-from cadenza.adapters.sql.postgres.places import row_at
 from cadenza.domain.baseline import Every, Once
 from cadenza.domain.due import Start
 from cadenza.domain.endpoint import evolve
@@ -144,8 +143,10 @@ async def test_runs_are_settled_where_claims_left_them_also_those_that_waited(
         bench.pass_ms(1_000)
         started = [answer.claim for answer in await bench.start(*waiting) if isinstance(answer, Start)]
         held = [at_once, *started]
-        places = await store._pool.ask("SELECT ctid, endpoint_id FROM endpoint_states ORDER BY endpoint_id")
-        assert [(claim.endpoint.id, row_at(claim.place)) for claim in held] == [
+        places = await store._pool.ask(
+            "SELECT ctid::text, endpoint_id FROM endpoint_states ORDER BY endpoint_id"
+        )
+        assert [(claim.endpoint.id, claim.place) for claim in held] == [
             (endpoint_id, place) for place, endpoint_id in places
         ]
         moved = held[1]._replace(place=at_once.place)

@@ -14,6 +14,7 @@ from tests.integration.postgres.world import a_store, fill, many
 
 from cadenza.domain.due import claim as claimed_by_the_rules
 from cadenza.domain.endpoint import Lease, OpenSlot, evolve
+from cadenza.domain.hint import IntervalHint, OneShotHint
 from cadenza.domain.job import Job
 from cadenza.domain.plan import Source
 from cadenza.domain.run import Outcome, RunStatus, opened
@@ -28,6 +29,7 @@ SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
 """
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+LATER = NEW_YEAR.replace(year=2026)
 JOB = Extent(frozenset({"default"}))
 WORKER = Path(__file__).with_name("claiming_process.py")
 
@@ -131,6 +133,9 @@ async def deadlocks(url: str) -> int:
         {"open_slot": OpenSlot(NEW_YEAR, 2), "next_source": Source.RETRY},
         {"paused_until": NEW_YEAR.replace(microsecond=1)},
         {"quota_opens_at": NEW_YEAR.replace(microsecond=1), "open_slot": OpenSlot(NEW_YEAR, 1)},
+        {"interval_hint": IntervalHint(5_000, LATER, "surge"), "failure_count": 2, "missed_slots": 3},
+        {"one_shot_hint": OneShotHint(NEW_YEAR, LATER, "look"), "next_source": Source.AI_ONESHOT},
+        {"skipped_at": NEW_YEAR, "pause_reason": "was paused", "last_run_at": NEW_YEAR, "abandoned_count": 1},
     ],
     ids=str,
 )

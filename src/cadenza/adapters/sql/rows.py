@@ -1,6 +1,6 @@
 """Endpoints, claims and runs as rows, and back."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
@@ -58,6 +58,21 @@ WRITTEN = (
 )
 """The columns of a state that a change may touch, in the order of `write_state`."""
 
+STEERING = (
+    "skipped_at",
+    "paused_until",
+    "quota_opens_at",
+    "open_slot_at",
+    "open_slot_attempts",
+    "interval_hint_ms",
+    "interval_hint_expires_at",
+    "interval_hint_reason",
+    "one_shot_at",
+    "one_shot_expires_at",
+    "one_shot_reason",
+    "pause_reason",
+)
+"""Those of them that nearly always hold nothing."""
 OWNED = ("tenant_id", "id", "job_id", "name", "description", "definition")
 OPEN_RUN = (
     "run_id",
@@ -118,42 +133,49 @@ def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
 
 def read_endpoint(row: Row, read: Read) -> Endpoint:
     """The endpoint of a row selected as `READ`."""
-    (tenant_id, id_, job_id, name, description, definition) = row[:6]
-    (next_run_at, next_source, last_run_at, skipped_at, paused_until, quota_opens_at) = row[6:12]
-    (missed_slots, failure_count, abandoned_count, slot_at, attempts) = row[12:17]
-    (interval_ms, interval_until, interval_reason, shot_at, shot_until, shot_reason) = row[17:23]
-    (pause_reason, enabled, archived, job_active, token, until, run_id) = row[23:30]
+    next_run_at, next_source, last_run_at = row[6:9]
+    missed_slots, failure_count, abandoned_count = row[12:15]
+    enabled, archived, job_active, token, until, run_id = row[24:30]
     return restored(
-        read_definition(definition)
+        read_owned(row[:6])
+        | read_steering((*row[9:12], *row[15:24]), read)
         | {
-            "tenant_id": tenant_id,
-            "id": id_,
-            "job_id": job_id,
-            "name": name,
-            "description": description,
             "next_run_at": read(next_run_at),
             "next_source": SOURCES[next_source],
             "last_run_at": read(last_run_at),
-            "skipped_at": None if skipped_at is None else read(skipped_at),
-            "paused_until": None if paused_until is None else read(paused_until),
-            "quota_opens_at": None if quota_opens_at is None else read(quota_opens_at),
             "missed_slots": missed_slots,
             "failure_count": failure_count,
             "abandoned_count": abandoned_count,
-            "open_slot": None if slot_at is None else OpenSlot(read(slot_at), attempts),
-            "interval_hint": None
-            if interval_ms is None
-            else IntervalHint(interval_ms, read(interval_until), interval_reason),
-            "one_shot_hint": None
-            if shot_at is None
-            else OneShotHint(read(shot_at), read(shot_until), shot_reason),
-            "pause_reason": pause_reason,
             "enabled": bool(enabled),
             "archived": bool(archived),
             "job_active": bool(job_active),
             "lease": None if token is None else Lease(token, run_id, read(until)),
-        },
+        }
     )
+
+
+def read_owned(columns: Iterable[Any]) -> dict[str, Any]:
+    """What an endpoint's owner wrote, from the columns `OWNED`."""
+    tenant_id, id_, job_id, name, description, definition = columns
+    of_row = {"tenant_id": tenant_id, "id": id_, "job_id": job_id, "name": name, "description": description}
+    return read_definition(definition) | of_row
+
+
+def read_steering(columns: Iterable[Any], read: Read) -> dict[str, Any]:
+    """What makes an endpoint's next run another than its cadence says, from the columns `STEERING`."""
+    skipped_at, paused_until, quota_opens_at, slot_at, attempts, *hints, pause_reason = columns
+    interval_ms, interval_until, interval_reason, at, until, reason = hints
+    return {
+        "skipped_at": read(skipped_at),
+        "paused_until": read(paused_until),
+        "quota_opens_at": read(quota_opens_at),
+        "open_slot": None if slot_at is None else OpenSlot(read(slot_at), attempts),
+        "interval_hint": None
+        if interval_ms is None
+        else IntervalHint(interval_ms, read(interval_until), interval_reason),
+        "one_shot_hint": None if at is None else OneShotHint(read(at), read(until), reason),
+        "pause_reason": pause_reason,
+    }
 
 
 def read_open_run(row: Row, read: Read) -> Run | None:

@@ -1,6 +1,6 @@
 """Rows handed over as one array for each column: one statement for a whole batch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 MOMENT, NUMBER, LARGE, TRUTH, TEXT = "timestamptz", "int", "bigint", "boolean", "text"
@@ -12,6 +12,10 @@ NUMBERS = {
     "response": "json",
     "place": "tid",
 }
+
+
+SEPARATOR = ";"
+"""Between values that are joined: neither ids of runs nor places hold it."""
 
 
 def type_of(column: str) -> str:
@@ -27,12 +31,18 @@ def given(name: str, *columns: str, first: int = 1) -> str:
     return f"unnest({arrays}) AS {name} ({', '.join(columns)})"
 
 
-def given_or_shared(name: str, *columns: str, first: int = 1) -> str:
+def given_or_shared(name: str, *columns: str, first: int = 1, joined: Collection[str] = ()) -> str:
     """The same for large batches: two parameters a column, an array, or one value that all rows share.
 
-    The first column is always an array: it says how many rows there are.
+    The first column is always an array: it says how many rows there are. Columns that are joined come as
+    one text, which is far sooner encoded.
     """
-    arrays = [f"${first + 2 * place}::{type_of(column)}[]" for place, column in enumerate(columns)]
+    arrays = [
+        f"string_to_array(${first + 2 * place}::text, '{SEPARATOR}')::{type_of(column)}[]"
+        if column in joined
+        else f"${first + 2 * place}::{type_of(column)}[]"
+        for place, column in enumerate(columns)
+    ]
     either = [
         f"coalesce(a.{column}, ${first + 2 * place + 1}::{type_of(column)}) AS {column}"
         for place, column in enumerate(columns)
@@ -55,10 +65,12 @@ def arrays(rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...] | None]:
 
 
 def arrays_or_shared(columns: Iterable[Sequence[Any]]) -> list[Any]:
-    """Columns as `given_or_shared` takes them: to encode a value costs more than to see that it repeats."""
-    (first, *others) = columns
-    parameters: list[Any] = [first, None]
-    for column in others:
+    """Columns as `given_or_shared` takes them after its first, which is always an array, and None.
+
+    To encode a value costs more than to see that it repeats.
+    """
+    parameters: list[Any] = []
+    for column in columns:
         repeats = column.count(column[0]) == len(column)
         parameters += (None, column[0]) if repeats else (column, None)
     return parameters

@@ -6,18 +6,16 @@ from typing import NamedTuple
 
 from cadenza.adapters.sql.postgres import statements as sql
 from cadenza.adapters.sql.postgres.cycle_statements import BOUNDS, CLAIMED, CLAIMS
-from cadenza.adapters.sql.postgres.places import place_of
+from cadenza.adapters.sql.postgres.definitions import Definitions, Fields
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
-from cadenza.adapters.sql.rows import Row, read_endpoint
+from cadenza.adapters.sql.rows import SOURCES, Row, read_steering
 from cadenza.domain.due import claim
+from cadenza.domain.endpoint import Lease, restored
 from cadenza.domain.run import Claim
 from cadenza.ports.ids import Ids
 
 TENANTS_AT_ONCE = 50
-VERSION, ROW, PLACE = range(len(CLAIMED), len(CLAIMED) + 3)
-OPEN_GATES = (True, False, True)
-"""What is claimable is enabled, not archived, and of an active job."""
 
 
 class Wanted(NamedTuple):
@@ -35,6 +33,7 @@ class Turns:
     def __init__(self, pool: PostgresPool, ids: Ids) -> None:
         self._pool = pool
         self._ids = ids
+        self._definitions = Definitions(pool)
         self._last_served = ""
         self._idle = True
         """Nothing was due last time: a look comes before the claim, which costs more, found or not."""
@@ -63,7 +62,10 @@ class Turns:
         self._idle, self._hurry = not rows, len(rows) == limit
         if rows:
             self._last_served = rows[0][-1] or self._last_served
-        return [batch.claim(row) for row in rows]
+        owned = await self._definitions.of([row[:3] for row in rows])
+        return [
+            batch.claim(row, fields) for row, fields in zip(rows, owned, strict=True) if fields is not None
+        ]
 
 
 class Batch(NamedTuple):
@@ -73,11 +75,21 @@ class Batch(NamedTuple):
     run_ids: list[str]
     wanted: Wanted
 
-    def claim(self, row: Row) -> Claim:
+    def claim(self, row: Row, owned: Fields) -> Claim:
         """The claim that a row has just been given, as the rules say it."""
-        known = (self.token, self.wanted.lease_until, self.run_ids[row[PLACE] - 1])
-        endpoint = read_endpoint(row[: len(CLAIMED)] + OPEN_GATES + known, as_it_is)
-        assert endpoint.lease is not None, "it has just been given"
-        return claim(
-            endpoint, endpoint.lease, self.wanted.now, version=row[VERSION], place=place_of(row[ROW])
-        )
+        version, at, place, next_run_at, next_source, last_run_at, missed, failed, abandoned, steering = row[
+            2 : len(CLAIMED)
+        ]
+        lease = Lease(self.token, self.run_ids[place - 1], self.wanted.lease_until)
+        fields = owned | {
+            "next_run_at": next_run_at,
+            "next_source": SOURCES[next_source],
+            "last_run_at": last_run_at,
+            "missed_slots": missed,
+            "failure_count": failed,
+            "abandoned_count": abandoned,
+            "lease": lease,
+        }
+        if steering is not None:
+            fields |= read_steering(steering, as_it_is)
+        return claim(restored(fields), lease, self.wanted.now, version=version, place=at)

@@ -2,12 +2,14 @@
 
 from cadenza.adapters.sql.postgres.arrays import assigned, given, given_or_shared
 from cadenza.adapters.sql.postgres.counting import COUNTED
-from cadenza.adapters.sql.rows import LEASE, READ, WRITTEN
+from cadenza.adapters.sql.rows import STEERING, WRITTEN
 from cadenza.domain.run import Run
 
-CLAIMED = READ[: LEASE - 3]
-"""What is answered of a claimed row: neither its gates, which are open, nor what the caller wrote itself."""
-STATE = ", ".join(column for column in CLAIMED if column.startswith("s."))
+STATE = ("next_run_at", "next_source", "last_run_at", "missed_slots", "failure_count", "abandoned_count")
+CLAIMED = ("tenant_id", "endpoint_id", "version", "row", "place", *STATE, "steering")
+"""What is answered of a claimed row: neither what its owner wrote, which nearly always is known, nor its
+gates, which are open, nor what the caller wrote itself."""
+STEERED = " OR ".join(f"s.{column} IS NOT NULL" for column in STEERING)
 
 BOUNDS = (16, 128, 1_024, 8_192)
 """Limits that the planner knows: it would take a parameter for a tenth of the table, and scan it whole."""
@@ -83,13 +85,15 @@ WITH RECURSIVE crowd AS MATERIALIZED (
         run_source = s.next_source, run_claimed_at = $6,
         run_started_at = CASE WHEN s.claimable_at <= $6 THEN $6 END
     FROM chosen c WHERE s.ctid = c.ctid
-    RETURNING s.endpoint_id, s.tenant_id, {STATE}, s.version, s.ctid AS row, c.place
+    RETURNING s.tenant_id, s.endpoint_id, s.version, s.ctid::text AS row, c.place,
+        {", ".join(f"s.{column}" for column in STATE)},
+        CASE WHEN {STEERED} THEN ROW ({", ".join(f"s.{column}" for column in STEERING)}) END AS steering
 ), lease AS (
     INSERT INTO leases (token, until) SELECT $3, $4 WHERE EXISTS (SELECT FROM leased)
 )
-SELECT {", ".join(CLAIMED)}, s.version, s.row, s.place,
-    CASE s.place WHEN 1 THEN (SELECT tenant_id FROM turn ORDER BY place DESC LIMIT 1) END AS last_served
-FROM leased s JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id ORDER BY s.place
+SELECT {", ".join(CLAIMED)},
+    CASE place WHEN 1 THEN (SELECT tenant_id FROM turn ORDER BY place DESC LIMIT 1) END AS last_served
+FROM leased ORDER BY place
 """
 
 
@@ -119,7 +123,7 @@ WITH locked AS MATERIALIZED (
     SET run_slot = g.slot, run_due_at = g.due_at, run_source = g.source, run_started_at = g.started_at
     FROM {given("g", *STARTED, first=2)}
     WHERE {HELD} AND g.starts AND (SELECT count FROM agreed) >= $1::int
-    RETURNING g.id, s.ctid AS place
+    RETURNING g.id, s.ctid::text AS place
 )
 SELECT id, NULL AS place FROM locked WHERE unsteered UNION ALL SELECT id, place FROM started
 """
@@ -147,16 +151,17 @@ def _closed(field: str) -> str:
 TOLD = tuple(field for field in RUN if field not in KEPT and field not in OF_CLAIM)
 """What a row does not know of a run that was started."""
 COUNTS = ("missed_slots", "failure_count", "abandoned_count")
-FOUND = (*OF_CLAIM, "place")
+FOUND = ("id", "version", "place")
 PLAIN = (*FOUND, *TOLD, "next_run_at", "next_source", *COUNTS)
+JOINED = ("id", "place")
 SETTLE_PLAIN = f"""
 WITH settled AS (
     UPDATE endpoint_states s
     SET claimable_at = g.next_run_at, {assigned("g", "next_run_at", "next_source", *COUNTS)},
         last_run_at = s.run_started_at, lease_token = NULL, lease_until = NULL, run_id = NULL
-    FROM {given_or_shared("g", *PLAIN, first=4)}
+    FROM {given_or_shared("g", *PLAIN, first=4, joined=JOINED)}
     WHERE s.ctid = g.place AND s.run_id = g.id AND s.version = g.version
-    RETURNING g.id, g.tenant_id, g.endpoint_id, {", ".join(f"g.{field}" for field in TOLD)},
+    RETURNING g.id, s.tenant_id, s.endpoint_id, {", ".join(f"g.{field}" for field in TOLD)},
         {", ".join(f"s.{column} AS {field}" for field, column in KEPT.items())}
 ), added AS (
     INSERT INTO runs ({", ".join(RUN)}) SELECT {", ".join(RUN)} FROM settled

@@ -5,9 +5,8 @@ from operator import itemgetter
 from typing import Any
 
 from cadenza.adapters.sql.plain import is_plain
-from cadenza.adapters.sql.postgres.arrays import arrays, arrays_or_shared
-from cadenza.adapters.sql.postgres.cycle_statements import COUNTS, FOUND, SETTLE_PLAIN, TOLD
-from cadenza.adapters.sql.postgres.places import row_at
+from cadenza.adapters.sql.postgres.arrays import SEPARATOR, arrays, arrays_or_shared
+from cadenza.adapters.sql.postgres.cycle_statements import COUNTS, SETTLE_PLAIN, TOLD
 from cadenza.adapters.sql.postgres.pool import Connection
 from cadenza.adapters.sql.rows import document, storable
 from cadenza.domain.run import Completion, Run
@@ -15,6 +14,7 @@ from cadenza.domain.settle import Settled
 from cadenza.domain.usage import charges
 
 Column = Sequence[Any]
+NOWHERE = "(0,0)"
 KEY = itemgetter(Run._fields.index("tenant_id"), Run._fields.index("endpoint_id"))
 
 
@@ -32,25 +32,24 @@ async def settle_plain(
     """Write it all; False, and then nothing may be kept, if anything was steered or its lease was lost."""
     charged = charges(settled)
     assert charged, "what ran is charged"
-    columns = arrays_or_shared(_columns(completions, settled))
-    rows = await connection.fetch(SETTLE_PLAIN, *arrays(charged), *columns)
+    rows = await connection.fetch(SETTLE_PLAIN, *arrays(charged), *_parameters(completions, settled))
     return bool(rows[0][0] == len(settled))
 
 
-def _columns(completions: Sequence[Completion], settled: Sequence[Settled]) -> list[Column]:
+def _parameters(completions: Sequence[Completion], settled: Sequence[Settled]) -> list[Any]:
     """The columns `PLAIN`, in the order of the keys: everybody locks rows in this order."""
     claims = [completion.claim for completion in completions]
     rows = sorted(zip(settled, claims, strict=True), key=lambda row: KEY(row[0].run))
-    told = _told([one.run for one, _ in rows]) | {
-        "version": [claim.version for _, claim in rows],
-        "place": [row_at(claim.place) for _, claim in rows],
-    }
-    after = [one.endpoint for one, _ in rows]
+    told, after = _told([one.run for one, _ in rows]), [one.endpoint for one, _ in rows]
+    ids, places = told["id"], [str(claim.place or NOWHERE) for _, claim in rows]
     return [
-        *(told[field] for field in (*FOUND, *TOLD)),
-        [endpoint.next_run_at for endpoint in after],
-        [endpoint.next_source._value_ for endpoint in after],
-        *([getattr(endpoint, count) for endpoint in after] for count in COUNTS),
+        *(SEPARATOR.join(ids), None),
+        *arrays_or_shared([[claim.version for _, claim in rows]]),
+        *(SEPARATOR.join(places), None),
+        *arrays_or_shared(told[field] for field in TOLD),
+        *arrays_or_shared([[endpoint.next_run_at for endpoint in after]]),
+        *arrays_or_shared([[endpoint.next_source._value_ for endpoint in after]]),
+        *arrays_or_shared([getattr(endpoint, count) for endpoint in after] for count in COUNTS),
     ]
 
 

@@ -125,7 +125,8 @@ def _columns(held: Iterable[Held]) -> list[Any]:
     as_planned = columns["claimable_at"] == columns["next_run_at"]
     if as_planned:
         columns["claimable_at"] = NOTHING
-    return [as_planned, *arrays_or_shared(columns.values())]
+    ids, *others = columns.values()
+    return [as_planned, ids, None, *arrays_or_shared(others)]
 
 
 def _row(held: Held) -> tuple[Any, ...]:

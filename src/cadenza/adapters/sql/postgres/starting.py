@@ -6,7 +6,6 @@ from typing import Any
 from cadenza.adapters.sql.postgres import statements as sql
 from cadenza.adapters.sql.postgres.arrays import arrays
 from cadenza.adapters.sql.postgres.cycle_statements import START
-from cadenza.adapters.sql.postgres.places import place_of
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is, holds
 from cadenza.adapters.sql.rows import VERSION, Row, read_endpoint
@@ -40,7 +39,7 @@ async def _start_fresh(
 
 def _moved(answers: Iterable[Recheck | None], rows: Iterable[Row]) -> list[Recheck | None]:
     """The answers, with the places to which their rows were written."""
-    places = {run_id: place_of(row) for run_id, row in rows if row is not None}
+    places = {run_id: place for run_id, place in rows if place is not None}
     return [
         answer._replace(claim=answer.claim._replace(place=places[answer.claim.run_id]))
         if answer is not None and answer.claim.run_id in places

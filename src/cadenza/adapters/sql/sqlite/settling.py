@@ -88,7 +88,7 @@ def _write_states(connection: sqlite3.Connection, held: Sequence[Held]) -> int:
     """Write where endpoints stand now, if their leases are held and nobody has steered; how many it was."""
     plain, others = [], []
     for claim, (endpoint, _, _, _) in held:
-        if claim.place > 0 and is_plain(claim, endpoint):
+        if claim.place and is_plain(claim, endpoint):
             plain.append(_plain_state(claim, endpoint))
         else:
             others.append(_whole_state(claim, endpoint))
@@ -97,7 +97,7 @@ def _write_states(connection: sqlite3.Connection, held: Sequence[Held]) -> int:
 
 
 def _is_quiet(claim: Claim, run: Run) -> bool:
-    started = claim.started_at is not None and claim.place > 0
+    started = claim.started_at is not None and claim.place != 0
     return started and run.error is None and run.reason is None and run.response is None
 
 
