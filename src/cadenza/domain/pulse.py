@@ -1,5 +1,6 @@
 """How runs ended lately: by status and lateness, in spans of equal length."""
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -41,29 +42,26 @@ def pulse(ended: Sequence[Ended], *, since: datetime, now: datetime) -> Pulse:
     width_s = (now - since).total_seconds()
     span = timedelta(seconds=next((s for s in SPANS_S if width_s <= s * MOST_BEATS), SPANS_S[-1]))
     first = EPOCH + (since - EPOCH) // span * span
-    in_spans: dict[int, list[Ended]] = {}
+    in_spans: defaultdict[int, list[Ended]] = defaultdict(list)
     for one in ended:
-        in_spans.setdefault((one.finished_at - first) // span, []).append(one)
-    counted = [one for one in ended if one.status in COUNTED]
-    successes = sum(one.status is RunStatus.SUCCESS for one in counted)
-    late = sorted(one.late_ms for one in counted)
+        in_spans[(one.finished_at - first) // span].append(one)
+    statuses = Counter(one.status for one in ended)
+    late = sorted(one.late_ms for one in ended if one.status in COUNTED)
     return Pulse(
         since=since,
         span=span,
-        beats=[_beat(first + span * n, in_spans.get(n, [])) for n in range((now - first) // span + 1)],
-        runs=len(counted),
-        success_rate=successes / len(counted) if counted else None,
+        beats=[_beat(first + span * n, in_spans[n]) for n in range((now - first) // span + 1)],
+        runs=len(late),
+        success_rate=statuses[RunStatus.SUCCESS] / len(late) if late else None,
         late_p50_ms=_percentile(late, 50),
         late_p99_ms=_percentile(late, 99),
     )
 
 
 def _beat(at: datetime, inside: Sequence[Ended]) -> Beat:
-    statuses: dict[RunStatus, int] = {}
-    for one in inside:
-        statuses[one.status] = statuses.get(one.status, 0) + 1
+    statuses = Counter(one.status for one in inside)
     late = sorted(one.late_ms for one in inside if one.status in COUNTED)
-    return Beat(at, statuses, _percentile(late, 50), _percentile(late, 99))
+    return Beat(at, dict(statuses), _percentile(late, 50), _percentile(late, 99))
 
 
 def _percentile(ordered: Sequence[int], percent: int) -> int | None:

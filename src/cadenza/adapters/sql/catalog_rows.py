@@ -1,5 +1,6 @@
 """Jobs and labels as rows, and back; and what both databases search runs by."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from cadenza.adapters.sql.definition import write_definition
@@ -51,10 +52,12 @@ def write_labels(endpoint: Endpoint) -> set[tuple[str, ...]]:
     return {(endpoint.tenant_id, *label, endpoint.id) for label in endpoint.labels.items()}
 
 
-def read_ended(row: Row, read: Read) -> Ended:
-    """The end of a run in a row selected as `ENDED`."""
-    finished_at, status, duration_ms, late_ms = row
-    return Ended(read(finished_at), STATUSES[status], duration_ms, late_ms)
+def read_ended(rows: Sequence[Row], read: Read) -> list[Ended]:
+    """The ends of runs in rows selected as `ENDED`; column by column, as there may be ten thousand."""
+    if not rows:
+        return []
+    finished, statuses, durations, late = zip(*rows, strict=True)
+    return list(map(Ended, map(read, finished), map(STATUSES.__getitem__, statuses), durations, late))
 
 
 def narrow(wanted: RunFilter) -> bool:

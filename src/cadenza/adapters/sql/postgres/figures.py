@@ -11,7 +11,7 @@ from cadenza.adapters.sql.postgres.analysis_statements import THEMSELVES
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.postgres.searching import midnight
-from cadenza.adapters.sql.rows import read_endpoint, read_run
+from cadenza.adapters.sql.rows import Row, read_endpoint, read_run
 from cadenza.domain.analysis import Analysis
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.health import Ended
@@ -39,13 +39,13 @@ class PostgresFigures:
     async def latest(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
         # Whole days leave out the other partitions, and do not keep the index from telling the order.
         rows = await self._pool.ask(sql.LATEST, tenant_id, midnight(since), limit, since)
-        return [read_ended(row, as_it_is) for row in rows]
+        return read_ended(rows, as_it_is)
 
     async def latest_of(self, keys: Collection[EndpointKey], *, each: int) -> dict[EndpointKey, list[Ended]]:
-        found: dict[EndpointKey, list[Ended]] = {}
+        found: dict[EndpointKey, list[Row]] = {}
         for row in await self._pool.ask(sql.LATEST_OF, *_columns(keys), each):
-            found.setdefault(EndpointKey(row[0], row[1]), []).append(read_ended(tuple(row)[2:], as_it_is))
-        return found
+            found.setdefault(EndpointKey(row[0], row[1]), []).append(tuple(row)[2:])
+        return {key: read_ended(rows, as_it_is) for key, rows in found.items()}
 
     async def stretch(self, key: EndpointKey, *, since: datetime, until: datetime, limit: int) -> list[Run]:
         rows = await self._pool.ask(sql.STRETCH, *key, since, until, limit)

@@ -60,7 +60,7 @@ async def _floor(pool: PostgresPool, begin: tuple[str, str], wanted: RunFilter) 
 async def ended(pool: PostgresPool, key: EndpointKey, *, since: datetime, limit: int) -> list[Ended]:
     """How an endpoint's newest runs ended; they never overlap, so they are in the order of their ends."""
     rows = await pool.ask(sql.ENDED_SINCE, *key, midnight(since), limit, since)
-    return [read_ended(row, as_it_is) for row in rows]
+    return read_ended(rows, as_it_is)
 
 
 def _days(wanted: RunFilter) -> list[datetime]:

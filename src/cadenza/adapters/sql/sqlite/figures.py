@@ -49,14 +49,12 @@ class SqliteFigures:
     async def latest(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
         begin = to_micros(since) or 0
         rows = await self._file.read(lambda file: file.execute(sql.LATEST, (tenant_id, limit)).fetchall())
-        return [read_ended(row, from_micros) for row in rows if row[0] >= begin]
+        return read_ended([row for row in rows if row[0] >= begin], from_micros)
 
     async def latest_of(self, keys: Collection[EndpointKey], *, each: int) -> dict[EndpointKey, list[Ended]]:
         def work(file: sqlite3.Connection) -> dict[EndpointKey, list[Ended]]:
             found = {key: file.execute(sql.LATEST_OF, (*key, each)).fetchall() for key in keys}
-            return {
-                key: [read_ended(row, from_micros) for row in rows] for key, rows in found.items() if rows
-            }
+            return {key: read_ended(rows, from_micros) for key, rows in found.items() if rows}
 
         return await self._file.read(work)
 

@@ -54,7 +54,7 @@ def ended(connection: sqlite3.Connection, key: EndpointKey, *, since: datetime, 
     """How an endpoint's newest runs ended; they never overlap, so they are in the order of their ends."""
     begin = to_micros(since) or 0
     newest = connection.execute(sql.ENDS, (*key, limit))
-    return [read_ended(row, from_micros) for row in newest if row[0] >= begin]
+    return read_ended([row for row in newest if row[0] >= begin], from_micros)
 
 
 def _listed(words: frozenset[str]) -> str | None:
