@@ -64,7 +64,7 @@ class Visit:
 
     def _hear(self, message: ConsoleMessage) -> None:
         if message.type == "error":
-            self.complaints.append(message.text)
+            self.complaints.append(f"{message.text} ({message.location['url']})")
 
     def go(self, path: str) -> Page:
         """Open an address of the dashboard."""

@@ -52,11 +52,11 @@ async def test_the_bell_comes_back_by_itself_and_says_once_that_it_was_away(clus
         bench = Bench(store)
         endpoint = await bench.add(next_run_at=bench.ms(3_600_000))
         bell = store.listen()
-        await asyncio.sleep(0.3)
+        await asyncio.wait_for(bell.heard(), 30)
         await asyncio.to_thread(cluster.stop, "fast")
         await asyncio.sleep(2.5)
         await asyncio.to_thread(cluster.start)
-        await asyncio.wait_for(bell.heard(), 10)  # For all that may have been missed.
+        await asyncio.wait_for(bell.heard(), 30)  # For all that may have been missed.
         await bench.tool(endpoint, "propose_next_time", nextRunInMs=5_000)
         began = time.monotonic()
         await asyncio.wait_for(bell.heard(), 5)
@@ -81,6 +81,7 @@ async def test_a_bell_that_hears_itself_warns_of_nothing(database_url: str) -> N
     async with a_store(database_url, log=log) as store:
         store._listener.checked_every_s = 0.05
         bell = store.listen()
+        await asyncio.wait_for(bell.heard(), 30)
         await asyncio.sleep(0.5)
         assert not bell._rang.is_set()
     assert log.lines == []

@@ -134,7 +134,7 @@ class FiringContract(TalkContract):
         asked_for, answer = await talk.texts()
         assert asked_for.startswith("[SCHEDULED: sched-aaaaa] Go on.")
         assert answer == words
-        await asyncio.wait_for(heard.wait(), timeout=5)
+        await asyncio.wait_for(heard.wait(), timeout=30)
         end()
         now, until = bench.ms(0), bench.ms(MINUTE)
         assert await bench.store.begin_turn(TUTOR, token=YOURS, now=now, until=until), "the turn is free"
@@ -163,7 +163,7 @@ class FiringContract(TalkContract):
         await asyncio.sleep(0.05)
         claim = await bench.claim_one()
         await bench.end(claim, turn=talk.turn("hello", firing=claim.run_id))
-        await asyncio.wait_for(heard.wait(), timeout=5)
+        await asyncio.wait_for(heard.wait(), timeout=30)
         end()
 
     async def test_workers_that_fire_for_the_same_users_at_once_lose_nothing(

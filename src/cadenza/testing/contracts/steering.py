@@ -133,9 +133,5 @@ class SteeringContract(Contract):
 
     async def test_the_bell_rings_when_a_next_run_moves(self, bench: Bench) -> None:
         endpoint = await self.quiet(bench)
-        bell = bench.store.listen()
-        waiting = asyncio.create_task(bell.heard())
-        await asyncio.sleep(0.05)
-        assert not waiting.done()
-        await bench.tool(endpoint, "propose_next_time", nextRunInMs=5_000)
-        await asyncio.wait_for(waiting, timeout=5)
+        async with bench.rings():
+            await bench.tool(endpoint, "propose_next_time", nextRunInMs=5_000)

@@ -88,20 +88,24 @@ function Thought({ way, endpoint, onPreview, onDone, onClose }: ThoughtProps): J
   const problem = useSignal<Problem | undefined>(undefined);
   const sending = useSignal(false);
   const waiting = useRef(0);
+  const looks = useRef(0);
   const values = (): Words => Object.fromEntries(new FormData(form.current ?? undefined));
   const path = `/v1/endpoints/${encodeURIComponent(endpoint.id)}`;
 
   async function look(): Promise<void> {
+    const mine = ++looks.current;
+    let preview: Preview | undefined;
+    let refused: Problem | undefined;
     try {
-      const preview = await ask<Preview>("POST", `${path}/preview`, { body: { ...asked(way, values()), runs: 30 } });
-      seen.value = preview;
-      problem.value = undefined;
-      onPreview(preview);
+      preview = await ask<Preview>("POST", `${path}/preview`, { body: { ...asked(way, values()), runs: 30 } });
     } catch (error) {
-      seen.value = undefined;
-      problem.value = asProblem(error);
-      onPreview(undefined);
+      refused = asProblem(error);
     }
+    // Answers may come in another order than questions, or when nobody thinks about it any more.
+    if (mine !== looks.current) return;
+    seen.value = preview;
+    problem.value = refused;
+    onPreview(preview);
   }
   function soon(): void {
     clearTimeout(waiting.current);
@@ -109,7 +113,10 @@ function Thought({ way, endpoint, onPreview, onDone, onClose }: ThoughtProps): J
   }
   useEffect(() => {
     void look();
-    return () => clearTimeout(waiting.current);
+    return () => {
+      clearTimeout(waiting.current);
+      looks.current += 1;
+    };
   }, [endpoint.next_run_at, endpoint.paused_until]);
 
   async function apply(event: SubmitEvent): Promise<void> {

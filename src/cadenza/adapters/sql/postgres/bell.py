@@ -76,9 +76,9 @@ class Listener:
             with translated(self._pool.address):
                 connection.add_termination_listener(lambda _: lost.set())
                 await connection.add_listener(sql.CHANNEL, self._heard)
-            if self._warned:
-                self._belfry.ring()  # Somebody may have called while nobody listened.
-            self._doorbells.ring_all()  # Likewise, also before the first call could be heard.
+            # Somebody may have called while nobody listened.
+            self._belfry.ring()
+            self._doorbells.ring_all()
             while not await _within(self.checked_every_s, lost):
                 await self._check()
         finally:
