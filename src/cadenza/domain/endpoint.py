@@ -133,6 +133,11 @@ class Endpoint:
         return self.last_run_at is not None or self.skipped_at is not None
 
     @property
+    def live(self) -> bool:
+        """Does it count towards a limit? What was deleted or has done its duty does not."""
+        return not self.archived and self.next_source is not Source.FINISHED
+
+    @property
     def effective_guard(self) -> Guard:
         """The guard as it applies: what runs once is not clamped."""
         return NO_GUARD if type(self.baseline) is Once else self.guard

@@ -211,7 +211,7 @@ def _admit(decision: Decision, estate: Estate, most: int | None) -> None:
     """Refuse to add what goes beyond the limit; who is beyond it already may still change and delete."""
     actions = [one.action for one in decision.differences if one.kind == "endpoint"]
     more = actions.count(Action.CREATE) + actions.count(Action.REVIVE) - actions.count(Action.DELETE)
-    live = estate.elsewhere + sum(not one.archived for one in estate.endpoints.values())
+    live = estate.elsewhere + sum(one.live for one in estate.endpoints.values())
     if most is not None and more > 0 and live + more > most:
         raise NotAllowed(f"This would make {live + more} endpoints, and there may be {most}.")
 

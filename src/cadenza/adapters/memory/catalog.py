@@ -83,10 +83,10 @@ class MemoryCatalog(MemoryJobs):
             self._get_job(endpoint.tenant_id, endpoint.job_id)
         if endpoint.key in self._endpoints:
             raise taken("endpoint", endpoint.id)
-        if admission.most is None or endpoint.archived:
+        if admission.most is None or not endpoint.live:
             return
         others = (one for one in self._endpoints.values() if one.tenant_id == endpoint.tenant_id)
-        live = islice((one for one in others if not one.archived), admission.most)
+        live = islice((one for one in others if one.live), admission.most)
         if len(list(live)) >= admission.most:
             raise too_many(admission.most)
 
@@ -106,7 +106,7 @@ class MemoryCatalog(MemoryJobs):
         for endpoint in self._of_tenant(tenant_id):
             if endpoint.job_id in of_jobs or endpoint.id in extent.endpoint_ids:
                 inside[endpoint.id] = endpoint
-            elif not endpoint.archived:
+            elif endpoint.live:
                 elsewhere += 1
         rules = {
             id_: rule

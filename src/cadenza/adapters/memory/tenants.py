@@ -53,7 +53,7 @@ class MemoryTenants:
     async def count_endpoints(self, tenant_id: str, most: int) -> int:
         with self._lock:
             endpoints = (one for one in self._endpoints.values() if one.tenant_id == tenant_id)
-            return len(list(islice((one for one in endpoints if not one.archived), most)))
+            return len(list(islice((one for one in endpoints if one.live), most)))
 
     def _count_runs(self, settled: Iterable[Settled]) -> None:
         """Charge runs to their tenants; who calls holds the lock."""

@@ -89,6 +89,8 @@ READ = (
     *(f"s.{column}" for column in ("lease_token", "lease_until", *OPEN_RUN, "version")),
 )
 """What is selected to read an endpoint, from `endpoints e` and `endpoint_states s`."""
+LIVE = f"NOT archived AND next_source <> '{Source.FINISHED.value}'"
+"""The states of endpoints that count towards a limit, as `Endpoint.live` says."""
 LEASE = len(OWNED) + len(WRITTEN) - 2
 RUN_ID = LEASE + 2
 VERSION = len(READ) - 1

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from cadenza.domain.baseline import Once
 from cadenza.domain.endpoint import evolve
 from cadenza.domain.errors import Conflict, NotAllowed, NotFound
 from cadenza.domain.job import Job
+from cadenza.domain.plan import Source
 from cadenza.domain.steer import Amended
 from cadenza.ports.catalog import Admission, EndpointFilter
 from cadenza.ports.store import Store
@@ -48,6 +50,16 @@ class AdmissionContract(Contract):
             await bench.store.add(an_endpoint("second"), Admission(most=1))
         await bench.store.amend(first.key, lambda fresh: Amended(evolve(fresh, archived=True)))
         await bench.store.add(an_endpoint("second"), Admission(most=1))
+
+    async def test_what_has_done_its_duty_does_not_count(self, bench: Bench) -> None:
+        """A tenant whose users set reminders every day would else run out of room by what is long over."""
+        first = await bench.add("first", baseline=Once(bench.clock.now()))
+        with pytest.raises(NotAllowed):
+            await bench.store.add(an_endpoint("second"), Admission(most=1))
+        await bench.run_once()
+        assert (await bench.fresh(first)).next_source is Source.FINISHED
+        await bench.store.add(an_endpoint("second"), Admission(most=1))
+        assert await bench.store.count_endpoints("default", 10) == 1
 
     async def test_a_key_that_is_taken_is_said_to_be_so_also_when_there_are_too_many(
         self, bench: Bench

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from cadenza.domain.plan import Source
 from cadenza.domain.run import RunStatus
 from cadenza.domain.tenant import MOST, NO_LIMITS, Limits, Spent, Standing, Tenant
 from cadenza.ports.store import Store
@@ -139,6 +140,7 @@ class TenantContract(Contract):
         for number in range(5):
             await bench.add(f"live-{number}", tenant_id="north", enabled=number > 0)
         await bench.add("gone", tenant_id="north", archived=True)
+        await bench.add("done", tenant_id="north", next_run_at=None, next_source=Source.FINISHED)
         await bench.add("foreign", tenant_id="south")
         assert await bench.store.count_endpoints("north", 100) == 5
         assert await bench.store.count_endpoints("north", 3) == 3

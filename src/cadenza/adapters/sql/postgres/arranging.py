@@ -78,4 +78,4 @@ async def _estate(connection: Connection, tenant_id: str, extent: Extent) -> Est
     rows = await connection.fetch(RULES.of_estate, tenant_id, wanted[0], list(extent.rule_ids))
     rules = {rule.id: rule for rule in (read_rule(row, as_it_is) for row in rows)}
     live = await connection.fetchval(sql.COUNT_LIVE, tenant_id)
-    return Estate(jobs, endpoints, live - sum(not one.archived for one in endpoints.values()), rules)
+    return Estate(jobs, endpoints, live - sum(one.live for one in endpoints.values()), rules)

@@ -5,7 +5,7 @@ from itertools import count
 
 from cadenza.adapters.sql.catalog_rows import ENDED, JOB, LABEL
 from cadenza.adapters.sql.postgres.arrays import given
-from cadenza.adapters.sql.rows import READ
+from cadenza.adapters.sql.rows import LIVE, READ
 from cadenza.domain.run import Run
 
 # Who brings an endpoint into a job or under a label waits for who changes jobs, or many endpoints at once:
@@ -49,10 +49,9 @@ DROP_LABELS = (
     f" WHERE {' AND '.join(f'l.{column} = g.{column}' for column in LABEL)}"
 )
 
-COUNT_LIVE = "SELECT count(*) FROM endpoint_states WHERE tenant_id = $1 AND NOT archived"
+COUNT_LIVE = f"SELECT count(*) FROM endpoint_states WHERE tenant_id = $1 AND {LIVE}"
 COUNT_LIVE_UP_TO = (
-    "SELECT count(*) FROM"
-    " (SELECT FROM endpoint_states WHERE tenant_id = $1 AND NOT archived LIMIT $2) AS live"
+    f"SELECT count(*) FROM (SELECT FROM endpoint_states WHERE tenant_id = $1 AND {LIVE} LIMIT $2) AS live"
 )
 JOBS_OF_ESTATE = (
     f"SELECT {', '.join(JOB)} FROM jobs"

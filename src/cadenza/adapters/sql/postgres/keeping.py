@@ -37,7 +37,7 @@ async def add(connection: Connection, endpoint: Endpoint, admission: Admission =
         raise missing("job", job_id)
     kept = following(endpoint, job)
     await add_all(connection, [kept])
-    if admission.most is not None and not kept.archived:
+    if admission.most is not None and kept.live:
         live = await connection.fetchval(catalog.COUNT_LIVE_UP_TO, tenant_id, admission.most + 1)
         if live > admission.most:
             raise too_many(admission.most)

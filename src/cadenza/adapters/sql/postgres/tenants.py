@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from cadenza.adapters.sql.access_rows import read_limits, write_limits
+from cadenza.adapters.sql.postgres.catalog_statements import COUNT_LIVE_UP_TO
 from cadenza.adapters.sql.postgres.counting import SHARD
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.domain.tenant import Spent, Standing, Tenant, month_of
@@ -30,9 +31,6 @@ SET planner_tokens = u.planner_tokens + excluded.planner_tokens
 SPENDING = """
 SELECT month, sum(runs)::bigint, sum(planner_tokens)::bigint FROM usage WHERE tenant_id = $1 GROUP BY month
 HAVING sum(runs) > 0 OR sum(planner_tokens) > 0 ORDER BY month DESC LIMIT $2
-"""
-COUNT_ENDPOINTS = """
-SELECT count(*) FROM (SELECT FROM endpoint_states WHERE tenant_id = $1 AND NOT archived LIMIT $2) AS live
 """
 
 
@@ -61,5 +59,5 @@ class PostgresTenants:
         return [MonthSpent(month, Spent(runs, tokens)) for month, runs, tokens in rows]
 
     async def count_endpoints(self, tenant_id: str, most: int) -> int:
-        rows = await self._pool.ask(COUNT_ENDPOINTS, tenant_id, most)
+        rows = await self._pool.ask(COUNT_LIVE_UP_TO, tenant_id, most)
         return int(rows[0][0])

@@ -73,7 +73,7 @@ def _estate(connection: sqlite3.Connection, tenant_id: str, extent: Extent) -> E
     rows = connection.execute(RULES.of_estate, (tenant_id, asked["job_ids"], _listed(extent.rule_ids)))
     rules = {rule.id: rule for rule in (read_rule(row, from_micros) for row in rows)}
     (live,) = connection.execute(sql.COUNT_LIVE, (tenant_id,)).fetchone()
-    return Estate(jobs, endpoints, live - sum(not one.archived for one in endpoints.values()), rules)
+    return Estate(jobs, endpoints, live - sum(one.live for one in endpoints.values()), rules)
 
 
 def _jobs(connection: sqlite3.Connection, tenant_id: str, decided: Arrangement) -> dict[str, Job]:

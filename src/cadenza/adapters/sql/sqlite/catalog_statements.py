@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from cadenza.adapters.sql.catalog_rows import ENDED, JOB, LABEL
-from cadenza.adapters.sql.rows import READ
+from cadenza.adapters.sql.rows import LIVE, READ
 from cadenza.adapters.sql.sqlite.statements import READ_ROW
 from cadenza.domain.run import Run
 
@@ -22,9 +22,9 @@ UNLIKE_JOB = f"{READ_ROW} WHERE e.tenant_id = ? AND e.job_id = ? AND s.job_activ
 ADD_LABEL = f"INSERT INTO endpoint_labels ({', '.join(LABEL)}) VALUES (?, ?, ?, ?)"
 DROP_LABEL = f"DELETE FROM endpoint_labels WHERE {' AND '.join(f'{column} = ?' for column in LABEL)}"
 
-COUNT_LIVE = "SELECT count(*) FROM endpoint_states WHERE tenant_id = ? AND NOT archived"
+COUNT_LIVE = f"SELECT count(*) FROM endpoint_states WHERE tenant_id = ? AND {LIVE}"
 COUNT_LIVE_UP_TO = (
-    "SELECT count(*) FROM (SELECT 1 FROM endpoint_states WHERE tenant_id = ? AND NOT archived LIMIT ?)"
+    f"SELECT count(*) FROM (SELECT 1 FROM endpoint_states WHERE tenant_id = ? AND {LIVE} LIMIT ?)"
 )
 JOBS_OF_ESTATE = (
     f"SELECT {', '.join(JOB)} FROM jobs WHERE tenant_id = ?"

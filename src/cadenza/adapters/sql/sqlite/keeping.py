@@ -33,7 +33,7 @@ def add(connection: sqlite3.Connection, endpoint: Endpoint, admission: Admission
         raise taken("endpoint", endpoint.id) from None
     connection.execute(sql.ADD_STATE, in_micros((*kept.key, *write_state(kept))))
     connection.executemany(ADD_LABEL, write_labels(kept))
-    if admission.most is not None and not kept.archived:
+    if admission.most is not None and kept.live:
         _refuse_surplus(connection, kept.tenant_id, admission.most)
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 import orjson
 
 from cadenza.adapters.sql.access_rows import read_limits, write_limits
+from cadenza.adapters.sql.sqlite.catalog_statements import COUNT_LIVE_UP_TO
 from cadenza.adapters.sql.sqlite.counting import COUNT, ONLY_SHARD
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.domain.tenant import Spent, Standing, Tenant, month_of
@@ -25,9 +26,6 @@ GROUP BY wanted.value
 SPENDING = """
 SELECT month, sum(runs), sum(planner_tokens) FROM usage WHERE tenant_id = ? GROUP BY month
 HAVING sum(runs) > 0 OR sum(planner_tokens) > 0 ORDER BY month DESC LIMIT ?
-"""
-COUNT_ENDPOINTS = """
-SELECT count(*) FROM (SELECT 1 FROM endpoint_states WHERE tenant_id = ? AND NOT archived LIMIT ?)
 """
 
 
@@ -59,5 +57,5 @@ class SqliteTenants:
         return [MonthSpent(month, Spent(runs, tokens)) for month, runs, tokens in rows]
 
     async def count_endpoints(self, tenant_id: str, most: int) -> int:
-        row = await self._file.read(lambda file: file.execute(COUNT_ENDPOINTS, (tenant_id, most)).fetchone())
+        row = await self._file.read(lambda file: file.execute(COUNT_LIVE_UP_TO, (tenant_id, most)).fetchone())
         return int(row[0])
