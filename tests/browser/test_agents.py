@@ -1,5 +1,6 @@
 """Agents: a real conversation at a real socket, with schedules that fire, offline and with a model."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Reply, ToolCall
-from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
+from playwright.sync_api import Browser, Locator, Page, ViewportSize, WebSocketRoute, expect
 from tests.browser.site import PHONE, WIDE, Site, Visit, site
 
 HOSTILE = """<img src=x onerror="document.title='harm'"><script>alert(1)</script>"""
@@ -17,7 +18,7 @@ A_WHILE_MS = 20_000
 @pytest.fixture(scope="module")
 def program(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with site(tmp_path_factory.mktemp("site"), browser) as running:
-        people(running, "ada", "bob", "cleo", "dan")
+        people(running, "ada", "bob", "cleo", "dan", "fay", "gus")
         yield running
 
 
@@ -161,6 +162,54 @@ def test_an_agent_with_a_model_talks_and_commands_the_canvas(
             expect(canvas).to_contain_text("<script>alert(1)</script>")
             expect(log(page).locator(".theirs").last).to_contain_text("There it is.")
             visit.keep_screenshot("agents-model")
+
+
+class BadLine:
+    """Between the page and the server: the first frame of these kinds is lost, and the connection with it."""
+
+    def __init__(self, *lost: str) -> None:
+        self.said_under: list[str] = []
+        """The keys of messages, in the order in which the page sent them."""
+        self._lost = lost
+        self._broken: WebSocketRoute | None = None
+
+    def __call__(self, page: WebSocketRoute) -> None:
+        server = page.connect_to_server()
+
+        def carry(frame: str | bytes, to: WebSocketRoute) -> None:
+            words = json.loads(frame)
+            if words["type"] == "message":
+                self.said_under.append(words["idempotency_key"])
+            if self._broken is None and words["type"] in self._lost:
+                self._broken = page
+                page.close(code=4000)
+                server.close()
+            elif self._broken is not page:
+                to.send(frame)
+
+        page.on_message(lambda frame: carry(frame, server))
+        server.on_message(lambda frame: carry(frame, page))
+
+
+@pytest.mark.parametrize(
+    ("user", "lost"),
+    [("fay", ["message"]), ("gus", ["subtitle", "answered"])],
+    ids=["on the way there", "on the way back"],
+)
+def test_a_message_is_answered_once_across_a_lost_connection(
+    program: Site, visit: Visit, *, user: str, lost: list[str]
+) -> None:
+    line = BadLine(*lost)
+    visit.page.route_web_socket(re.compile("/v1/ws$"), line)
+    page = chat_of(visit, user)
+    say(page, "remind me in 20 minutes to call back")
+    expect(log(page).locator(".theirs")).to_have_count(1, timeout=A_WHILE_MS)
+    expect(log(page).locator(".chat-answering")).to_have_count(0)
+    assert len(line.said_under) == 2
+    assert len(set(line.said_under)) == 1
+    assert len(program.ask(f"GET /v1/schedules?user_id={user}")["items"]) == 1
+    expect(log(page).locator(".mine")).to_have_count(1)
+    expect(log(page).locator(".theirs")).to_have_count(1)
 
 
 def test_a_message_that_is_refused_says_why(visit: Visit) -> None:

@@ -372,4 +372,4 @@ async def test_an_analyst_with_a_bug_ends_with_it() -> None:
     async with study.working(study.analyst([Scripted()])) as task:
         await study.run()
         with pytest.raises(ZeroDivisionError):
-            await asyncio.wait_for(task, 1)
+            await asyncio.wait_for(task, 60)

@@ -42,7 +42,7 @@ async def test_a_loop_stopped_before_it_runs_claims_nothing_and_returns() -> Non
     endpoint = await corridor.add()
     worker = Worker(corridor)
     worker.loop.stop()
-    await asyncio.wait_for(worker.loop.run(), 1)
+    await asyncio.wait_for(worker.loop.run(), 60)
     assert corridor.store.calls["claim_due"] == 0
     assert await corridor.endpoint() == endpoint
     assert others() == set()

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 
 import pytest
 from tests.engine.corridor import SUCCESS, Corridor
-from tests.engine.workers import Worker, by_hand, in_real_time
+from tests.engine.workers import Worker, by_hand, in_real_time, until
 
 from cadenza.domain.policy import Policy
 from cadenza.domain.run import Claim, Outcome, RunStatus
@@ -97,7 +97,7 @@ async def test_a_timeout_in_a_task_that_is_shared_ends_one_run() -> None:
 
     corridor.dispatcher.on(NAMES[1], hang)
     async with Worker(corridor):
-        await asyncio.sleep(0.1)
+        await until(lambda: len(corridor.told) == len(NAMES))
     assert await statuses(corridor) == [
         RunStatus.SUCCESS,
         RunStatus.TIMEOUT,

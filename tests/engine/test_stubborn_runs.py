@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from tests.engine.corridor import SUCCESS
-from tests.engine.workers import Worker, by_hand, in_real_time
+from tests.engine.workers import Worker, by_hand, in_real_time, until
 
 from cadenza.domain.policy import Policy
 from cadenza.domain.run import Claim, Outcome, RunStatus
@@ -57,7 +57,8 @@ async def test_a_stubborn_run_gives_in_to_a_timeout_without_harm_to_the_next() -
     await corridor.add("even")
     corridor.dispatcher.on("odd", stubborn(enough))
     async with Worker(corridor, grace_ms=100):
-        await asyncio.sleep(0.03)
+        await until(lambda: len(corridor.told) == 1)
         assert (await corridor.only_run("even")).status is RunStatus.SUCCESS
+        await asyncio.sleep(0.02)  # The timeout of the other is over by now.
         enough.set()
     assert (await corridor.only_run("odd")).status is RunStatus.SUCCESS

@@ -169,7 +169,7 @@ def a_claim(target: HttpTarget, *, name: str = "endpoint", timeout_ms: int = 2_0
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for what happens in another task or thread."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - there is nobody who could set an event
             await asyncio.sleep(0.005)
 

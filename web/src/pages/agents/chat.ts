@@ -14,6 +14,12 @@ export type Entry = { key: string; at: number | string } & (
   | { kind: "notice"; text: string }
 );
 
+interface Waiting {
+  key: string;
+  agent: string;
+  text: string;
+}
+
 const KEPT = 500;
 const NOT_ADMITTED = 4401;
 const SOONEST_MS = 500;
@@ -25,15 +31,14 @@ export class Chat {
   readonly entries = signal<Entry[]>([]);
   /** The last number that was acknowledged. */
   readonly acked = signal(0);
-  /** What waits for an answer, by the agent that is to give it. */
-  readonly waiting = signal<{ key: string; agent: string }[]>([]);
+  /** What was said and is not answered yet; it is said again at every welcome. */
+  readonly waiting = signal<Waiting[]>([]);
   readonly problem = signal<Problem | undefined>(undefined);
   private token: string | undefined;
   private socket: WebSocket | undefined;
   private wanted = false;
   private tries = 0;
   private again = 0;
-  private said = 0;
 
   constructor(readonly user: string) {}
 
@@ -51,16 +56,20 @@ export class Chat {
     const { socket } = this;
     this.socket = undefined;
     socket?.close(1000);
-    this.waiting.value = [];
     this.presence.value = "offline";
   }
 
   say(agent: string, text: string): void {
     if (this.presence.value !== "online" || !this.socket) return;
-    const key = `m${Date.now()}-${(this.said += 1)}`;
-    this.add({ key, at: serverNow(), kind: "mine", agent, text, refused: null });
-    this.waiting.value = [...this.waiting.value, { key, agent }];
-    this.send({ type: "message", agent_id: agent, text, id: key });
+    const said = { key: newKey(), agent, text };
+    this.add({ key: said.key, at: serverNow(), kind: "mine", agent, text, refused: null });
+    this.waiting.value = [...this.waiting.value, said];
+    this.utter(said);
+  }
+
+  /** Under the same key it is answered once, however often it is sent. */
+  private utter({ key, agent, text }: Waiting): void {
+    this.send({ type: "message", agent_id: agent, text, id: key, idempotency_key: key });
   }
 
   private async connect(): Promise<void> {
@@ -99,7 +108,6 @@ export class Chat {
 
   private lost(code: number): void {
     this.socket = undefined;
-    this.waiting.value = [];
     if (code === NOT_ADMITTED) this.token = undefined;
     if (this.wanted) this.retry();
   }
@@ -118,6 +126,10 @@ export class Chat {
         this.presence.value = "online";
         this.problem.value = undefined;
         this.tries = 0;
+        for (const said of this.waiting.value) this.utter(said);
+        return;
+      case "answered":
+        this.settled(frame.idempotency_key);
         return;
       case "notification":
         this.add({ key: `n${Date.now()}`, at: serverNow(), kind: "notice", text: frame.text });
@@ -140,14 +152,12 @@ export class Chat {
   ): void {
     const { id, seq, agent_id: agent, schedule_id: schedule, at } = frame;
     if (!this.entries.peek().some((entry) => entry.key === id)) this.add({ key: id, at, agent, schedule, seq, ...what });
-    if (schedule === null) this.answered(agent);
     this.acked.value = Math.max(this.acked.value, seq);
     this.send({ type: "ack", seq });
   }
 
-  private answered(agent: string): void {
-    const first = this.waiting.value.find((one) => one.agent === agent);
-    this.waiting.value = this.waiting.value.filter((one) => one !== first);
+  private settled(key: string): void {
+    this.waiting.value = this.waiting.value.filter((one) => one.key !== key);
   }
 
   private refused(key: string | undefined, words: string): void {
@@ -155,7 +165,7 @@ export class Chat {
       this.problem.value = new Problem(0, "", words);
       return;
     }
-    this.waiting.value = this.waiting.value.filter((one) => one.key !== key);
+    this.settled(key);
     this.entries.value = this.entries.value.map((entry) =>
       entry.key === key && entry.kind === "mine" ? { ...entry, refused: words } : entry,
     );
@@ -168,6 +178,11 @@ export class Chat {
   private send(frame: object): void {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(frame));
   }
+}
+
+/** Unlike `randomUUID`, this is there without https, too. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join("-");
 }
 
 const chats = new Map<string, Chat>();

@@ -56,7 +56,8 @@ export function Conversation({ user, agent, name }: { user: string; agent: strin
 function Log({ chat, name, agent }: { chat: Chat; name: string; agent: string }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const entries = chat.entries.value;
-  const answering = chat.waiting.value.some((one) => one.agent === agent);
+  const online = chat.presence.value === "online";
+  const answering = online && chat.waiting.value.some((one) => one.agent === agent);
   useEffect(() => {
     if (box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [entries.length, answering]);
@@ -65,7 +66,7 @@ function Log({ chat, name, agent }: { chat: Chat; name: string; agent: string })
       {entries.length === 0 && <p class="muted chat-hint">Say something, or take one of these:</p>}
       {entries.length === 0 &&
         TO_BEGIN_WITH.map((words) => (
-          <button key={words} class="chip" type="button" disabled={chat.presence.value !== "online"} onClick={() => chat.say(agent, words)}>
+          <button key={words} class="chip" type="button" disabled={!online} onClick={() => chat.say(agent, words)}>
             {words}
           </button>
         ))}

@@ -46,4 +46,5 @@ export type Frame =
   | { type: "notification"; text: string; count: number }
   | ({ type: "subtitle"; text: string } & Owed)
   | ({ type: "canvas_command"; command: unknown } & Owed)
+  | { type: "answered"; idempotency_key: string; seq: number | null }
   | { type: "error"; message_id?: string; problem: { detail?: string; title?: string } };
