@@ -108,7 +108,7 @@ class Salon:
 
     async def gone(self, left: int) -> None:
         """Wait until there are only so many sockets."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while self.count() != left:  # noqa: ASYNC110 - It is told in a figure.
                 await asyncio.sleep(0.005)
 
@@ -162,7 +162,7 @@ class Salon:
 
     async def settle_owed(self, wanted: Sequence[int], user_id: str = "ada") -> None:
         """Wait until exactly this is owed: acknowledgements are written down a moment after they came."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while await self.owed(user_id) != list(wanted):  # noqa: ASYNC110 - It is a store that changes.
                 await asyncio.sleep(0.005)
 

@@ -51,7 +51,7 @@ class Socket:
         self._pages = visit.pages()
 
     async def page(self) -> list[Delivery]:
-        page = await asyncio.wait_for(anext(self._pages), timeout=5)
+        page = await asyncio.wait_for(anext(self._pages), timeout=60)
         self.got += [one.seq for one in page]
         return page
 
@@ -221,7 +221,7 @@ async def test_the_postman_looks_now_and_then_and_survives_an_outage(monkeypatch
         await clock.advance(2 * EVERY_MS)
         assert not reading.done()
         await clock.advance(EVERY_MS)
-        assert texts(await asyncio.wait_for(reading, timeout=5)) == ["a"]
+        assert texts(await asyncio.wait_for(reading, timeout=60)) == ["a"]
         rounds.cancel()
 
 

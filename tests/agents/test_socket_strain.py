@@ -125,7 +125,7 @@ async def act(salon: Salon, chance: Random, talker: Talker) -> None:
 
 
 async def acknowledged(salon: Salon, upto: int) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while (await salon.owed() or [upto + 1])[0] <= upto:  # noqa: ASYNC110 - It is a store that changes.
             await asyncio.sleep(0.005)
 

@@ -1,4 +1,4 @@
-"""A crash between any two writes leaves all of a firing, or nothing of it."""
+"""A crash between any two writes leaves all of a firing, or of a failure, or nothing of it."""
 
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -21,6 +21,7 @@ from cadenza.domain.delivery import Subtitle
 from cadenza.domain.run import Claim
 from cadenza.domain.settle import MOST_ABANDONED
 from cadenza.testing import FakeIds
+from cadenza.testing.contracts.alerting import Watched
 from cadenza.testing.contracts.bench import LEASE_MS, Bench
 from cadenza.testing.contracts.talk import ANNA, COMMAND, MINE, TUTOR, Talk, a_schedule
 
@@ -165,6 +166,24 @@ async def test_a_crash_while_a_schedule_is_given_up_leaves_all_of_that_or_nothin
             statement += 1
         assert left == after, f"after {statement} statements"
         assert statement > 4, "it was hardly interrupted"
+
+
+async def test_a_crash_between_any_two_writes_leaves_a_failure_and_its_alert_or_neither(
+    crashing: Crashing,
+) -> None:
+    watched, endpoint = Watched(crashing.bench), await crashing.bench.add()
+    claim = await crashing.bench.claim_one()
+    for statement in range(MOST_WRITES):
+        try:
+            with crashing.crashing_at(statement):
+                await watched.end(claim)
+            break
+        except Crash:
+            failures = (await crashing.bench.fresh(endpoint)).failure_count
+            assert (failures, await watched.shown()) == (0, []), f"after {statement} statements"
+    assert statement > 2, "it was hardly interrupted"
+    assert (await crashing.bench.fresh(endpoint)).failure_count == 1
+    assert await watched.shown() == ["Endpoint endpoint has failed 1 time in a row: no"]
 
 
 async def test_a_crash_in_an_interactive_turn_leaves_all_of_it_or_nothing(crashing: Crashing) -> None:

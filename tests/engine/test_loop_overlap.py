@@ -102,6 +102,18 @@ async def test_a_commit_that_takes_long_does_not_keep_later_runs_from_being_sett
     assert (await corridor.only_run("first")).status is RunStatus.SUCCESS
 
 
+async def test_a_commit_that_hangs_holds_up_one_batch_and_not_each_that_follows() -> None:
+    corridor = by_hand()
+    for number in range(10):
+        await corridor.add(f"endpoint-{number}", in_ms=100 * number)
+    corridor.store.before["finalize"] = once(slowly(corridor, 30_000))
+    async with Worker(corridor, batch=2, settlings=2, linger_ms=5):
+        await corridor.clock.advance(1_100)
+        assert len(corridor.told) == 9
+        await corridor.clock.advance(30_000)
+    assert len(corridor.told) == 10
+
+
 async def test_while_a_commit_is_under_way_what_ends_is_gathered() -> None:
     corridor = by_hand()
     await corridor.add("first")

@@ -10,6 +10,7 @@ from cadenza.adapters.planners.learned import LearnedPlanner
 from cadenza.adapters.quiet import NoLog
 from cadenza.domain.analysis import Trigger
 from cadenza.domain.baseline import Every
+from cadenza.domain.checks import milliseconds
 from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.plan import Source
 from cadenza.domain.planning import Learning, Planning
@@ -67,7 +68,15 @@ class Table:
             siblings=others,
         )
 
-    async def run(self, value: Any, name: str = "front", status: RunStatus = RunStatus.SUCCESS) -> None:
+    async def run(
+        self,
+        value: Any,
+        name: str = "front",
+        status: RunStatus = RunStatus.SUCCESS,
+        *,
+        source: Source = Source.BASELINE_INTERVAL,
+        late_ms: int = 0,
+    ) -> None:
         """It runs now, and nobody thinks about it yet."""
         now = self.clock.now()
         mine = self.runs.setdefault(name, [])
@@ -76,10 +85,10 @@ class Table:
             tenant_id="default",
             job_id="default",
             endpoint_id=name,
-            slot=now,
-            due_at=now,
+            slot=now - milliseconds(late_ms),
+            due_at=now - milliseconds(late_ms),
             attempt=1,
-            source=Source.BASELINE_INTERVAL,
+            source=source,
             claimed_at=now,
             started_at=now,
             finished_at=now,

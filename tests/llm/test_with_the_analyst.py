@@ -43,7 +43,7 @@ async def an_analyst(job: Job, llmock: LLMock) -> AsyncIterator[None]:
 
 async def recorded(job: Job) -> Analysis:
     key = (await job.endpoint()).key
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             found = [one for one in await job.store.analyses(key) if one.planner == "llm"]
             if found:

@@ -70,3 +70,15 @@ async def test_a_tenant_sees_its_own_alerts_alone(front: Front) -> None:
         await front.store.raise_alert(alert)
     (seen,) = (await front.ask("list_alerts"))["items"]
     assert seen["text"] == "Endpoint of-default has failed 3 times in a row: it broke"
+
+
+async def test_a_tenant_sees_its_alerts_whoever_has_many(front: Front) -> None:
+    for number, tenant_id in enumerate(["default", *["south"] * 600]):
+        facts = {"tenant_id": tenant_id, "endpoint_id": f"of-{tenant_id}", "run_id": f"{number}"}
+        alert = of_failures({**facts, "failures": 3, "error": "it broke"}, front.clock.now(), most=3)
+        assert alert is not None
+        await front.store.raise_alert(alert)
+        front.clock.jump(1_000)
+    (seen,) = (await front.ask("list_alerts"))["items"]
+    assert seen["text"] == "Endpoint of-default has failed 3 times in a row: it broke"
+    assert len((await front.ask("list_alerts", by="south", limit=5))["items"]) == 5

@@ -79,6 +79,7 @@ async def test_what_learning_wins_is_read_from_the_planners_own_notes(house: Fro
         "delay_ms": 10_000,
         "plain_delay_ms": 30_000,
         "looks": 0.8,
+        "plain_looks": 100,
     }
     assert (await house.ask("list_learning", by="south"))["items"] == []
     shadow = "The learning planner, in the shadow, would let it run every minute."

@@ -1,107 +1,19 @@
 """Alerts: raised once each, tried again until they arrive, and never more than fit."""
 
-import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any
 
 import pytest
+from tests.telemetry.house import SLO, House, Sender
 
 from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.quota import CountedQuota
 from cadenza.domain.alert import Alert, as_event, as_slack, of_quota, reached
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.tenant import Limits, Tenant
-from cadenza.engine.alarm import MOST_ATTEMPTS, MOST_WAITING, Alarm, pause_ms
+from cadenza.engine.alarm import MOST_ATTEMPTS, MOST_WAITING, pause_ms
 from cadenza.ports.quota import QuotaRequest, Spending
-from cadenza.testing import FakeClock, FakeIds, FakeLog, FakeTelemetry
+from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR
-
-FAILED, RECOVERED = "endpoint.failed", "endpoint.recovered"
-ABOUT = {"tenant_id": "acme", "job_id": "job", "endpoint_id": "traffic", "error": "answered 500"}
-SLO: dict[str, Any] = {
-    "slo": "tick_budget",
-    "scheduler": "daily",
-    "process": "host/up",
-    "since": "2025-01-01T00:00:00Z",
-    "value": 412.0,
-    "threshold": 300,
-    "window_minutes": 15,
-}
-
-
-class Sender:
-    """Takes alerts, or has a reason not to."""
-
-    def __init__(self, problems: Sequence[str | None] = ()) -> None:
-        self._problems = list(problems)
-        self.sent: list[tuple[str, int]] = []
-        self.alerts: list[Alert] = []
-
-    async def send(self, alert: Alert, attempt: int) -> str | None:
-        self.sent.append((alert.key, attempt))
-        problem = self._problems.pop(0) if self._problems else None
-        if problem is None:
-            self.alerts.append(alert)
-        return problem
-
-
-class House:
-    """An alarm on a clock that a test moves."""
-
-    def __init__(self, store: MemoryStore | None = None, sender: Sender | None = None) -> None:
-        self.clock, self.log, self.telemetry = FakeClock(manual=True), FakeLog(), FakeTelemetry()
-        self.store, self.sender = store or MemoryStore(FakeIds()), sender or Sender()
-        self.alarm = Alarm(
-            store=self.store,
-            sender=self.sender,
-            clock=self.clock,
-            log=self.log,
-            telemetry=self.telemetry,
-            failures=3,
-        )
-
-    def fails(self, failures: int, **about: Any) -> None:
-        self.alarm.emit(FAILED, {"failures": failures}, {**ABOUT, "run_id": f"run-{failures}", **about})
-
-    def recovers(self, failures: int) -> None:
-        self.alarm.emit(RECOVERED, {"failures": failures}, {**ABOUT, "run_id": "run-well"})
-
-    @property
-    def texts(self) -> list[str]:
-        return [alert.text for alert in self.sender.alerts]
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.alarm.run())
-        await self.clock.advance(0)
-        yield
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def test_the_third_failure_in_a_row_is_told_once_and_so_is_the_recovery() -> None:
-    house = House()
-    async with house.running():
-        for failures in range(1, 8):
-            house.fails(failures)
-        house.recovers(7)
-        await house.clock.advance(0)
-        assert house.texts == [
-            "Endpoint traffic has failed 3 times in a row: answered 500",
-            "Endpoint traffic is well again after 7 failures in a row.",
-        ]
-
-
-async def test_a_recovery_of_what_nobody_was_told_is_not_told() -> None:
-    house = House()
-    async with house.running():
-        house.fails(1)
-        house.fails(2)
-        house.recovers(2)
-        await house.clock.advance(60_000)
-        assert house.sender.sent == []
 
 
 async def test_a_breach_and_its_end_are_told_once_each() -> None:
@@ -119,11 +31,11 @@ async def test_a_breach_and_its_end_are_told_once_each() -> None:
 async def test_what_was_told_before_a_restart_is_not_told_again() -> None:
     first = House()
     async with first.running():
-        first.fails(3)
+        first.breaches()
         await first.clock.advance(0)
     second = House(first.store)
     async with second.running():
-        second.fails(3)
+        second.breaches()
         await second.clock.advance(600_000)
     assert (len(first.sender.alerts), len(second.sender.alerts)) == (1, 0)
 
@@ -131,7 +43,7 @@ async def test_what_was_told_before_a_restart_is_not_told_again() -> None:
 async def test_what_could_not_be_told_before_a_restart_is_told_after_it() -> None:
     first = House(sender=Sender(["answered 503"] * 99))
     async with first.running():
-        first.fails(3)
+        first.breaches()
         await first.clock.advance(0)
     second = House(first.store)
     async with second.running():
@@ -142,7 +54,7 @@ async def test_what_could_not_be_told_before_a_restart_is_told_after_it() -> Non
 async def test_what_does_not_arrive_is_tried_again_ever_later() -> None:
     house = House(sender=Sender(["answered 503"] * 3))
     async with house.running():
-        house.fails(3)
+        house.breaches()
         await house.clock.advance(0)
         for attempts, later in ((1, 4_000), (2, 5_000), (2, 10_000), (3, 10_000), (4, 60_000), (4, 600_000)):
             await house.clock.advance(later)
@@ -153,7 +65,7 @@ async def test_what_does_not_arrive_is_tried_again_ever_later() -> None:
 
 async def test_what_never_arrives_is_given_up_in_the_end() -> None:
     house = House(sender=Sender(["answered 404"] * 99))
-    house.fails(3)
+    house.breaches()
     await house.alarm._write_down()
     for _ in range(MOST_ATTEMPTS + 3):
         await house.alarm._send_owed(house.sender)
@@ -172,16 +84,16 @@ async def test_a_store_that_is_away_keeps_alerts_waiting_and_no_more_than_fit() 
     class Away(MemoryStore):
         here = False
 
-        async def raise_alert(self, alert: Alert) -> bool:
+        async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
             if not self.here:
                 raise Unavailable("The database does not answer.")
-            return await super().raise_alert(alert)
+            return await super().raise_alert(alert, owed=owed)
 
     store = Away(FakeIds())
     house = House(store)
     async with house.running():
         for number in range(MOST_WAITING + 5):
-            house.fails(3, endpoint_id=f"{number}")
+            house.breaches(number)
         await house.clock.advance(0)
         assert house.sender.sent == []
         store.here = True
@@ -240,20 +152,12 @@ def test_as_an_event_it_says_what_kind_it_is() -> None:
 
 
 async def test_without_a_sender_alerts_are_written_down_and_never_sent_later() -> None:
-    house = House()
-    house.alarm = Alarm(
-        store=house.store,
-        sender=None,
-        clock=house.clock,
-        log=house.log,
-        telemetry=house.telemetry,
-        failures=3,
-    )
+    house = House(sends=False)
     async with house.running():
-        house.fails(3)
+        house.breaches()
         await house.clock.advance(0)
-    (written,) = await house.store.newest_alerts(10)
-    assert written.text == "Endpoint traffic has failed 3 times in a row: answered 500"
+    (written,) = await house.store.newest_alerts("acme", 10)
+    assert written.text.startswith("SLO tick_budget of the daily scheduler is breached")
     later = House(house.store)
     async with later.running():
         await later.clock.advance(60_000)

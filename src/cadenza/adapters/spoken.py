@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
+from cadenza.domain.alert import Raised
 from cadenza.domain.conversation import Turn
 from cadenza.domain.people import Agent, User, UserKey
 from cadenza.domain.settle import Settled
@@ -16,6 +17,11 @@ Closed = Callable[[Answer], Iterable[Settled | None]]
 def turns_in(settled: Iterable[Settled | None]) -> list[Turn]:
     """The turns that runs left; nearly always there is none."""
     return [one.turn for one in settled if one is not None and one.turn is not None]
+
+
+def raised_in(settled: Iterable[Settled | None]) -> list[Raised]:
+    """The alerts that runs gave cause for; nearly always there is none."""
+    return [one.raised for one in settled if one is not None and one.raised is not None]
 
 
 def spoken_to(settled: Iterable[Settled | None]) -> set[UserKey]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from cadenza.domain.checks import iso
 
@@ -39,12 +39,29 @@ class Alert:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Raised(NamedTuple):
+    """An alert, and whether it is to be sent; else it is only shown."""
+
+    alert: Alert
+    owed: bool
+
+
 Facts = Mapping[str, Any]
 
 
 def about_endpoint(tenant_id: str, endpoint_id: str) -> str:
     """What the keys of all alerts about an endpoint begin with."""
     return f"{AlertKind.ENDPOINT}:{tenant_id}:{endpoint_id}:"
+
+
+def told_to(tenant_id: str) -> tuple[str, str, str]:
+    """What the keys begin with of all alerts that are a tenant's own, or nobody's; and maybe others'."""
+    return f"{AlertKind.SLO}:", f"{AlertKind.ENDPOINT}:{tenant_id}:", f"{AlertKind.QUOTA}:{tenant_id}:"
+
+
+def is_told_to(tenant_id: str, alert: Alert) -> bool:
+    """Is an alert this tenant's own, or nobody's?"""
+    return bool(alert.facts.get("tenant_id", tenant_id) == tenant_id)
 
 
 def of_slo(facts: Facts, now: datetime) -> Alert:
@@ -71,7 +88,7 @@ def of_failures(facts: Facts, now: datetime, *, most: int) -> Alert | None:
         key=f"{about_endpoint(facts['tenant_id'], facts['endpoint_id'])}{facts['run_id']}:begun",
         kind=AlertKind.ENDPOINT,
         state=AlertState.BEGUN,
-        text=f"Endpoint {facts['endpoint_id']} has failed {most} times in a row: {facts['error']}",
+        text=f"Endpoint {facts['endpoint_id']} has failed {_many(most, 'time')} in a row: {facts['error']}",
         raised_at=now,
         facts=facts,
     )
@@ -86,7 +103,7 @@ def of_recovery(facts: Facts, now: datetime, *, most: int) -> Alert | None:
         key=f"{about_endpoint(facts['tenant_id'], facts['endpoint_id'])}{facts['run_id']}:over",
         kind=AlertKind.ENDPOINT,
         state=AlertState.OVER,
-        text=f"Endpoint {facts['endpoint_id']} is well again after {failures} failures in a row.",
+        text=f"Endpoint {facts['endpoint_id']} is well again after {_many(failures, 'failure')} in a row.",
         raised_at=now,
         facts=facts,
     )
@@ -128,6 +145,10 @@ def as_slack(alert: Alert) -> dict[str, Any]:
     sign = ":white_check_mark:" if alert.state is AlertState.OVER else ":rotating_light:"
     plain = alert.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return {"text": f"{sign} {plain}"}
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _number(value: float | None) -> str:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from cadenza.domain.alert import Raised
 from cadenza.domain.baseline import Every
 from cadenza.domain.checks import milliseconds
 from cadenza.domain.conversation import Turn
@@ -30,6 +31,8 @@ class Settled(NamedTuple):
     skipped: tuple[SkippedSlot, ...] = ()
     turn: Turn | None = None
     """What it leaves in a conversation; it is kept, and owed, in the commit that closes the run."""
+    raised: Raised | None = None
+    """What people are told of it; it is kept in that commit too."""
 
 
 class _Next(NamedTuple):

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from cadenza.domain.alert import Alert, of_failures, of_quota, of_recovery, of_slo
+from cadenza.domain.alert import Alert, AlertKind, of_failures, of_quota, of_recovery, of_slo
 from cadenza.domain.checks import milliseconds
 from cadenza.engine.waiting import first_of, survived
 from cadenza.ports.alerts import AlertSender
@@ -43,7 +43,8 @@ class Alarm:
 
     What is written down survives a restart, and is sent by any process that has a
     sender; one without only writes down, for whoever looks. What nobody can write
-    down waits in a bounded queue.
+    down waits in a bounded queue. An alert about an endpoint was written down by who
+    settled its run (see `EndpointAlerts`): of that, events only bring the news.
     """
 
     def __init__(
@@ -78,6 +79,9 @@ class Alarm:
         alert = make({**measurements, **metadata}, self._clock.now()) if make is not None else None
         if alert is None or alert.key in self._known:
             return
+        if alert.kind is AlertKind.ENDPOINT:  # It was written down with its run, and may have to be sent.
+            self._news.set()
+            return
         if len(self._waiting) >= MOST_WAITING:
             self._lost += 1
             return
@@ -99,8 +103,7 @@ class Alarm:
             self._lost = 0
         while self._waiting:
             alert = self._waiting[0]
-            if await self._store.raise_alert(alert) and self._sender is None:
-                await self._store.settle_alert(alert.key, None)
+            await self._store.raise_alert(alert, owed=self._sender is not None)
             self._waiting.popleft()
 
     async def _send_owed(self, sender: AlertSender) -> None:

@@ -11,6 +11,7 @@ from cadenza.domain.due import Cancel, Recheck, Start, Wait, recheck
 from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.settle import Settled
+from cadenza.engine.endpoint_alerts import RaiseFor
 from cadenza.engine.execution import Executor
 from cadenza.engine.settler import Settler
 from cadenza.engine.telling import Telling
@@ -59,11 +60,12 @@ class Scheduler:
         telemetry: Telemetry,
         log: Logger,
         settings: SchedulerSettings = DEFAULTS,
+        alerts: RaiseFor | None = None,
     ) -> None:
         self._store = store
         self._executor = executor
         self._clock = clock
-        self._settler = Settler(clock=clock, cron=cron, log=log)
+        self._settler = Settler(clock=clock, cron=cron, log=log, alerts=alerts)
         self.telling = Telling(telemetry, log)
         self._log = log
         self.settings = settings

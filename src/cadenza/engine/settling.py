@@ -46,8 +46,10 @@ class Settling:
         self._at_once = at_once
         self._gathering = asyncio.Lock()
         self._busy = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._before = asyncio.Event()
+        """Set when the batch that began last is settled; nobody waits for those before it."""
+
+        self._before.set()
 
     async def run(self) -> None:
         """Settle until cancelled."""
@@ -56,22 +58,15 @@ class Settling:
     async def _settle_on(self) -> None:
         while True:
             async with self._gathering:
-                if self._busy:
-                    await first_of(self._idle.wait(), self._clock.sleep(PATIENCE_MS))
+                if not self._before.is_set():
+                    await first_of(self._before.wait(), self._clock.sleep(PATIENCE_MS))
                 batch = await self._gathered()
-                self._begin()
+                settled = self._before = asyncio.Event()
+                self._busy += 1
             while not await survived(self._settle(batch), self._log):
                 await self._clock.sleep(RECOVERY_MS)
-            self._end()
-
-    def _begin(self) -> None:
-        self._busy += 1
-        self._idle.clear()
-
-    def _end(self) -> None:
-        self._busy -= 1
-        if not self._busy:
-            self._idle.set()
+            self._busy -= 1
+            settled.set()
 
     async def _gathered(self) -> list[Completion]:
         """What has ended; a run that ends alone, when nothing else goes on, is not kept waiting."""

@@ -7,6 +7,7 @@ from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.run import Run
 from cadenza.domain.settle import Settled
 from cadenza.domain.sweep import abandonment, tidy
+from cadenza.engine.endpoint_alerts import RaiseFor
 from cadenza.engine.settler import Settler
 from cadenza.engine.telling import Telling
 from cadenza.engine.waiting import survived
@@ -31,10 +32,11 @@ class Sweeper:
         cron: Cron,
         log: Logger,
         telling: Telling | None = None,
+        alerts: RaiseFor | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
-        self._settler = Settler(clock=clock, cron=cron, log=log)
+        self._settler = Settler(clock=clock, cron=cron, log=log, alerts=alerts)
         self._log = log
         self._telling = telling
 

@@ -17,6 +17,7 @@ from cadenza.ports.telemetry import (
     JOB,
     SKIPPED,
     TICK,
+    Measurements,
     Metadata,
     Telemetry,
 )
@@ -62,7 +63,7 @@ class Telling:
 
     def settled(self, settled: Settled, failures_before: int) -> None:
         """A run is over."""
-        endpoint, run, _, _ = settled
+        endpoint, run, *_ = settled
         result = RESULTS.get(run.status)
         if result is None:
             self._emit(SKIPPED, {}, {"status": str(run.status)})
@@ -78,17 +79,12 @@ class Telling:
 
     def fared(self, endpoint: Endpoint, run: Run, failures_before: int) -> None:
         """An endpoint failed once more, or is well again."""
-        facts = {"endpoint_id": endpoint.id, "run_id": run.id}
-        about: dict[str, str | None] = {"tenant_id": endpoint.tenant_id, "job_id": endpoint.job_id, **facts}
-        failures = endpoint.failure_count
-        if failures:
-            if not failures_before:
-                self._log.warning("an endpoint has begun to fail", **facts, error=run.error)
-            error = run.error or run.reason or str(run.status)
-            self._emit(ENDPOINT_FAILED, {"failures": failures}, {**about, "error": error})
-        else:
+        if not endpoint.failure_count:
             self._log.info("an endpoint is well again", endpoint_id=endpoint.id, failures=failures_before)
-            self._emit(ENDPOINT_RECOVERED, {"failures": failures_before}, about)
+        elif not failures_before:
+            facts = {"endpoint_id": endpoint.id, "run_id": run.id, "error": run.error}
+            self._log.warning("an endpoint has begun to fail", **facts)
+        self._telemetry.emit(*how_it_fared(endpoint, run, failures_before))
 
     def _emit(self, event: str, measurements: Mapping[str, float], metadata: Metadata) -> None:
         self._telemetry.emit(event, measurements, {**metadata, "scheduler": SCHEDULER})
@@ -99,6 +95,29 @@ class Telling:
         self._log.debug(
             "run", run_id=run.id, endpoint_id=run.endpoint_id, status=run.status, late_ms=run.late_ms
         )
+
+
+class Fared(NamedTuple):
+    """An event about an endpoint."""
+
+    event: str
+    measurements: Measurements
+    metadata: Metadata
+
+
+def how_it_fared(endpoint: Endpoint, run: Run, failures_before: int) -> Fared:
+    """That an endpoint failed once more, or is well again."""
+    about: dict[str, str | None] = {
+        "tenant_id": endpoint.tenant_id,
+        "job_id": endpoint.job_id,
+        "endpoint_id": endpoint.id,
+        "run_id": run.id,
+        "scheduler": SCHEDULER,
+    }
+    if not endpoint.failure_count:
+        return Fared(ENDPOINT_RECOVERED, {"failures": failures_before}, about)
+    error = run.error or run.reason or str(run.status)
+    return Fared(ENDPOINT_FAILED, {"failures": endpoint.failure_count}, {**about, "error": error})
 
 
 def error_class(endpoint: Endpoint, run: Run) -> str:

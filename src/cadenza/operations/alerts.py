@@ -9,9 +9,6 @@ from cadenza.operations.desk import Desk
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.wire import Limit
 
-LOOKED_AT = 500
-"""Among so many of the newest alerts of all tenants a tenant's own are looked for."""
-
 
 class ListAlerts(Command):
     """How many."""
@@ -46,9 +43,8 @@ class AlertsView(View):
 @operation("GET /v1/alerts", Scope.READ, agent=False)
 async def list_alerts(desk: Desk, command: ListAlerts) -> AlertsView:
     """List the newest alerts: those about service levels, and those about what is the caller's."""
-    newest = await desk.store.newest_alerts(LOOKED_AT)
-    mine = [one for one in newest if one.facts.get("tenant_id", desk.tenant_id) == desk.tenant_id]
-    return AlertsView(items=[AlertView.of(one) for one in mine[: command.limit]])
+    newest = await desk.store.newest_alerts(desk.tenant_id, command.limit)
+    return AlertsView(items=[AlertView.of(one) for one in newest])
 
 
 ALERTS = (list_alerts,)

@@ -209,8 +209,9 @@ def _deleted(kind: Kind, gone: Job | Endpoint | Rule) -> Difference:
 
 def _admit(decision: Decision, estate: Estate, most: int | None) -> None:
     """Refuse to add what goes beyond the limit; who is beyond it already may still change and delete."""
-    actions = [one.action for one in decision.differences if one.kind == "endpoint"]
-    more = actions.count(Action.CREATE) + actions.count(Action.REVIVE) - actions.count(Action.DELETE)
+    after = [one.endpoint for one in decision.arrangement.endpoints]
+    before = [estate.endpoints[one.id] for one in after if one.id in estate.endpoints]
+    more = sum(one.live for one in after) - sum(one.live for one in before)
     live = estate.elsewhere + sum(one.live for one in estate.endpoints.values())
     if most is not None and more > 0 and live + more > most:
         raise NotAllowed(f"This would make {live + more} endpoints, and there may be {most}.")

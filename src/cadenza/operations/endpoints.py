@@ -18,6 +18,7 @@ from cadenza.operations.endpoint_view import EndpointsPage, EndpointView
 from cadenza.operations.farewell import archived, if_live, live
 from cadenza.operations.listing import Paged, cut
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
+from cadenza.operations.room import amended
 from cadenza.operations.shapes import (
     NO_GUARD,
     USUAL_PLANNING,
@@ -108,7 +109,7 @@ async def create_endpoint(desk: Desk, command: CreateEndpoint) -> EndpointView:
     try:
         await desk.store.add(planned, Admission(known_job=True, most=limits.endpoints))
     except Conflict:
-        await desk.store.amend(planned.key, lambda old: revived(old, planned))
+        await amended(desk, planned.id, lambda old: revived(old, planned), most=limits.endpoints)
     return EndpointView.of(await desk.store.get(planned.key))
 
 
@@ -170,11 +171,10 @@ async def update_endpoint(desk: Desk, command: UpdateEndpoint) -> EndpointView:
 
     def change(endpoint: Endpoint) -> Amended:
         wanted = admitted(desk, replace(endpoint, **changes), limits)
-        amended = redefined(endpoint, wanted, now=now, cron=cron)
-        return amended._replace(endpoint=evolve(amended.endpoint, enabled=wanted.enabled))
+        anew = redefined(endpoint, wanted, now=now, cron=cron)
+        return anew._replace(endpoint=evolve(anew.endpoint, enabled=wanted.enabled))
 
-    amended = await desk.store.amend(desk.key(command.endpoint_id), if_live(change))
-    return EndpointView.of(amended.endpoint)
+    return EndpointView.of(await amended(desk, command.endpoint_id, if_live(change), most=limits.endpoints))
 
 
 def _changes(command: UpdateEndpoint) -> dict[str, Any]:

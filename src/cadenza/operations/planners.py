@@ -75,6 +75,8 @@ class LearnedView(View):
     """How late they are seen without it."""
     looks: float
     """The share of runs that it takes, where the schedule without it takes 1."""
+    plain_looks: float
+    """So many runs the schedule without it takes, of which this is the share."""
 
     @classmethod
     def of(cls, endpoint: Endpoint, lesson: Lesson) -> Self:
@@ -89,6 +91,7 @@ class LearnedView(View):
             delay_ms=round(tally.mean_delay_s * 1_000),
             plain_delay_ms=round(tally.plain_mean_delay_s * 1_000),
             looks=round(tally.share_of_looks, 3),
+            plain_looks=round(tally.plain_looks, 1),
         )
 
 

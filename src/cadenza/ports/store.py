@@ -97,15 +97,16 @@ class EndpointStore(Protocol):
 
         Hints written during a run are seen. The turn that an endpoint is settled with
         is kept and owed in the same commit, as by `commit_turn`, also if it is somebody
-        else's by now: the lease speaks for the firing. A lost lease changes nothing
-        and answers None. The answers come in the order of the completions.
+        else's by now: the lease speaks for the firing. So is the alert, as by
+        `raise_alert`. A lost lease changes nothing and answers None. The answers come
+        in the order of the completions.
         """
         ...
 
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
         """Abandon runs whose lease ran out and tidy one-shot hints that expired unserved, in one commit.
 
-        What was abandoned is answered; a turn that it leaves is kept as by `finalize`.
+        What was abandoned is answered; turns and alerts that it leaves are kept as by `finalize`.
         """
         ...
 

@@ -44,10 +44,10 @@ class OwedAlert(NamedTuple):
 class AlertStore(Protocol):
     """Alerts that were raised, each under its own key, and whether they were sent."""
 
-    async def raise_alert(self, alert: Alert) -> bool:
-        """Keep an alert to be sent; False, and nothing changes, if one of its key was raised before.
+    async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
+        """Keep an alert; False, and nothing changes, if one of its key was raised before.
 
-        Of any number of callers, one raises it.
+        If it is owed, it is to be sent. Of any number of callers, one raises it.
         """
         ...
 
@@ -59,8 +59,11 @@ class AlertStore(Protocol):
         """Try it again then; None if it was sent, or is given up."""
         ...
 
-    async def newest_alerts(self, limit: int) -> list[Alert]:
-        """Those that were raised last, sent or not, newest first."""
+    async def newest_alerts(self, tenant_id: str, limit: int) -> list[Alert]:
+        """Those of a tenant, and those of nobody, that were raised last, sent or not, newest first.
+
+        However many the others have, theirs take no place of it.
+        """
         ...
 
     async def forget_alerts(self, before: datetime) -> None:

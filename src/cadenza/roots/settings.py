@@ -1,11 +1,13 @@
 """What an operator sets: variables `CADENZA_…`, or a file `.env`."""
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from ipaddress import ip_address, ip_network
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
@@ -17,9 +19,41 @@ NOT_SETTINGS = ("CADENZA_SECRET_", "CADENZA_TEST_", "CADENZA_SOAK", "CADENZA_SKI
 LIKE_A_KEY = "CADENZA_SECRET_KEY"
 NOT_TOLD = frozenset({"alert_url", "daily_target", "database_url", "key", "secret_key", "secret_key_old"})
 NOTHING = "none"
+LAST_PORT = 65_535
 A_REFERENCE = r"^(env|secret):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
 AN_ADDRESS = r"^https?://[^\s/?#]+"
-IN_WORDS = {A_REFERENCE: "env:NAME or secret:NAME", AN_ADDRESS: "an address such as http://127.0.0.1:4318"}
+AN_ORIGIN = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?"
+)
+LEFT_OUT = (("http", "80"), ("https", "443"))
+"""Ports that browsers do not name."""
+
+
+def _origin(text: str) -> str:
+    """An origin, written as browsers write it: another spelling would never be met."""
+    parts = AN_ORIGIN.fullmatch(text)
+    if parts is None or int(parts["port"] or 0) > LAST_PORT or parts.group("scheme", "port") in LEFT_OUT:
+        raise ValueError(text)
+    return text
+
+
+def _network(text: str) -> str:
+    """An address, or a network with nothing behind its prefix."""
+    if "/" in text:
+        ip_network(text)
+    else:
+        ip_address(text)
+    return text
+
+
+Origin = Annotated[str, AfterValidator(_origin)]
+Network = Annotated[str, AfterValidator(_network)]
+IN_WORDS: dict[Any, str] = {
+    A_REFERENCE: "env:NAME or secret:NAME",
+    AN_ADDRESS: "an address such as http://127.0.0.1:4318",
+    Origin: "an origin as browsers write it, such as https://app.example or http://127.0.0.1:3000",
+    Network: "an IP address or a network such as 10.0.0.0/8",
+}
 LISTS = ("allow_targets", "secret_env", "cors_origins", "trusted_proxies", "mcp_scopes", "llm_models")
 
 
@@ -49,7 +83,7 @@ class Settings(BaseSettings):
     keep_runs_count: int | None = Field(default=None, ge=1)
     keep_conversations_days: int | None = Field(default=90, ge=1)
     keep_verdicts_days: int | None = Field(default=400, ge=30)
-    health_port: int | None = Field(default=None, ge=0, le=65_535)
+    health_port: int | None = Field(default=None, ge=0, le=LAST_PORT)
     planner: bool = True
     daily: bool = True
     daily_target: SecretStr | None = None
@@ -59,15 +93,15 @@ class Settings(BaseSettings):
     window_minutes: int = Field(default=60, ge=60, le=60)
     retry_delay_minutes: int = Field(default=10, ge=10, le=10)
     host: str = Field(default="127.0.0.1", min_length=1)
-    port: int = Field(default=8700, ge=0, le=65_535)
+    port: int = Field(default=8700, ge=0, le=LAST_PORT)
     sockets_per_user: int = Field(default=10, ge=1, le=10_000)
     socket_frames_per_s: int = Field(default=10, ge=1, le=10_000)
     socket_frame_bytes: int = Field(default=65_536, ge=1_024, le=1_048_576)
     socket_ping_ms: int = Field(default=20_000, ge=100, le=600_000)
     rate_per_minute: int = Field(default=6_000, ge=6, le=10_000_000)
-    cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
-    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
-    demo_port: int = Field(default=8701, ge=0, le=65_535)
+    cors_origins: Annotated[tuple[Origin, ...], NoDecode] = ()
+    trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = ()
+    demo_port: int = Field(default=8701, ge=0, le=LAST_PORT)
     allow_private_targets: bool = False
     allow_targets: Annotated[tuple[str, ...], NoDecode] = ()
     slo_eval_ms: int = Field(default=60_000, ge=100, le=3_600_000)
@@ -146,8 +180,9 @@ def _expected(field: FieldInfo) -> str:
     if float in kinds:
         return "a number above 0 and at most 1"
     patterns = [bound.pattern for bound in field.metadata if hasattr(bound, "pattern")]
-    if patterns:
-        return IN_WORDS[patterns[0]]
+    words = [IN_WORDS[kind] for kind in (*patterns, *kinds) if kind in IN_WORDS]
+    if words:
+        return words[0]
     taken = _number(field.metadata) if int in kinds else "a text with something in it"
     return f"{taken}, nor {NOTHING}" if NoneType in kinds else taken
 

@@ -75,7 +75,14 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
         clock: Clock = SystemClock() if speed == 1 else FastClock(speed, await reached(store))
         watch = Watch(settings, store=store, log=log, role="up", speed=speed)
         events, metrics = watch.events, Metrics(watch.registry)
-        shop = Workshop(store=store, clock=clock, log=log, callables=CallableDispatcher(), telemetry=events)
+        shop = Workshop(
+            store=store,
+            clock=clock,
+            log=log,
+            callables=CallableDispatcher(),
+            telemetry=events,
+            alerts=watch.endpoint_alerts(),
+        )
         supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=events)
         if demo:
             sale = FlashSale(store=store, clock=clock, log=log)
@@ -105,7 +112,12 @@ async def work(settings: Settings) -> None:
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
         watch = Watch(settings, store=store, log=log, role="worker")
         shop = Workshop(
-            store=store, clock=SystemClock(), log=log, callables=CallableDispatcher(), telemetry=watch.events
+            store=store,
+            clock=SystemClock(),
+            log=log,
+            callables=CallableDispatcher(),
+            telemetry=watch.events,
+            alerts=watch.endpoint_alerts(),
         )
         supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=watch.events)
         worker = await _open_worker(stack, settings, shop, watch)

@@ -15,6 +15,7 @@ from cadenza.domain.slo import SloSettings
 from cadenza.engine import alarm, slo_watcher
 from cadenza.engine.alarm import Alarm
 from cadenza.engine.daily_planner import STALLED_TICKS
+from cadenza.engine.endpoint_alerts import EndpointAlerts
 from cadenza.engine.slo_watcher import SloWatcher
 from cadenza.engine.supervision import Part
 from cadenza.ports.log import Logger
@@ -47,6 +48,11 @@ class Watch:
         alerts = self._alarm(await self._open_sender(stack))
         self.events.attach("alerts", alerts, alarm.HEARD)
         return [Part("slo-watcher", watcher.run), Part("alerts", alerts.run)]
+
+    def endpoint_alerts(self) -> EndpointAlerts:
+        """What tells people of endpoints that keep failing, for a worker to keep with the runs."""
+        failures, owed = self._settings.alert_failures, self._settings.alert_url is not None
+        return EndpointAlerts(clock=self._clock, failures=failures, owed=owed)
 
     def _watcher(self, expected: tuple[str, ...]) -> SloWatcher:
         return SloWatcher(

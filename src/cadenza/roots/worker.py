@@ -14,6 +14,7 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch import DispatcherByTarget
 from cadenza.adapters.quiet import NoTelemetry
 from cadenza.adapters.quota import CountedQuota
+from cadenza.engine.endpoint_alerts import EndpointAlerts
 from cadenza.engine.execution import Executor
 from cadenza.engine.loop import Loop, LoopSettings
 from cadenza.engine.scheduler import Scheduler, SchedulerSettings
@@ -41,6 +42,7 @@ class Workshop:
     log: Logger
     callables: CallableDispatcher
     telemetry: Telemetry = field(default_factory=NoTelemetry)
+    alerts: EndpointAlerts | None = None
 
 
 class Worker:
@@ -115,12 +117,18 @@ def _loop(settings: Settings, shop: Workshop, executor: Executor) -> Loop:
             within_ms=settings.claim_ahead_ms,
             lease_ms=settings.lease_ms,
         ),
+        alerts=shop.alerts,
     )
     return Loop(
         scheduler=scheduler,
         executor=executor,
         sweeper=Sweeper(
-            store=shop.store, clock=shop.clock, cron=cron, log=shop.log, telling=scheduler.telling
+            store=shop.store,
+            clock=shop.clock,
+            cron=cron,
+            log=shop.log,
+            telling=scheduler.telling,
+            alerts=shop.alerts,
         ),
         store=shop.store,
         clock=shop.clock,

@@ -206,11 +206,12 @@ async def test_a_hundred_bad_servers_cost_a_good_one_nothing() -> None:
         a_server() as good,
         a_dispatcher() as dispatcher,
     ):
-        claim = a_claim(HttpTarget(bad.url()), timeout_ms=600)
+        claim = a_claim(HttpTarget(bad.url()), timeout_ms=60_000)
         hanging = [asyncio.create_task(dispatcher.execute(claim)) for _ in range(100)]
         await until(lambda: len(bad.requests) == 100)
         outcome = await dispatcher.execute(a_claim(HttpTarget(good.url())))
         assert not any(task.done() for task in hanging)
-        outcomes = await asyncio.gather(*hanging)
+        for task in hanging:
+            task.cancel()
+        await asyncio.gather(*hanging, return_exceptions=True)
     assert outcome.status is RunStatus.SUCCESS
-    assert {one.status for one in outcomes} == {RunStatus.TIMEOUT}

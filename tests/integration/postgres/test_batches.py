@@ -124,11 +124,9 @@ async def test_a_claim_carries_the_version_of_its_row_whatever_its_place_in_the_
             for _ in range(times):
                 await store.amend(endpoint.key, Amended)
         claims = await bench.claim()
-        assert {claim.endpoint.id: claim.version for claim in claims} == {
-            "steered-2-times": 2,
-            "steered-0-times": 0,
-            "steered-5-times": 5,
-        }
+        versions = await store._pool.ask("SELECT endpoint_id, version FROM endpoint_states")
+        assert {claim.endpoint.id: claim.version for claim in claims} == {row[0]: row[1] for row in versions}
+        assert len({row[1] for row in versions}) == 3
 
 
 async def test_runs_are_settled_where_claims_left_them_also_those_that_waited(
@@ -149,6 +147,15 @@ async def test_runs_are_settled_where_claims_left_them_also_those_that_waited(
         assert [(claim.endpoint.id, claim.place) for claim in held] == [
             (endpoint_id, place) for place, endpoint_id in places
         ]
-        moved = held[1]._replace(place=at_once.place)
-        settled = await bench.end(at_once, moved, held[2])
+        moved, nowhere = held[1]._replace(place=at_once.place), held[2]._replace(place=0)
+        settled = await bench.end(at_once, moved, nowhere)
         assert [one is not None and one.run.id for one in settled] == [claim.run_id for claim in held]
+
+
+async def test_ids_that_hold_what_others_are_joined_by_are_settled_all_the_same(database_url: str) -> None:
+    async with a_store(database_url, name=";a;") as store:
+        bench = Bench(store)
+        endpoints = [await bench.add(f"endpoint-{number}") for number in range(3)]
+        settled = await bench.end(*await bench.claim())
+        assert [one is not None and one.endpoint.id for one in settled] == [one.id for one in endpoints]
+        assert [len(await bench.runs(one)) for one in endpoints] == [1, 1, 1]

@@ -177,7 +177,7 @@ async def test_a_bug_in_the_work_is_told_and_frees_the_chair(database_url: str) 
     pool = PostgresPool(database_url, size=1)
     with pytest.raises(ZeroDivisionError):
         await PostgresChair(pool, FakeLog()).hold(buggy)
-    await asyncio.wait_for(PostgresChair(pool, FakeLog()).hold(fine), 5)
+    await asyncio.wait_for(PostgresChair(pool, FakeLog()).hold(fine), 60)
 
 
 async def until(holds: Callable[[], bool], seconds: float = 60) -> None:

@@ -9,6 +9,8 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.roots.command_line import main
 from cadenza.roots.settings import misspelt, read_settings
 
+AN_ORIGIN = "an origin as browsers write it, such as https://app.example or http://127.0.0.1:3000"
+A_NETWORK = "an IP address or a network such as 10.0.0.0/8"
 KEY, OTHER = (b64encode(bytes([number] * 32)).decode() for number in (1, 2))
 
 
@@ -50,6 +52,26 @@ def test_a_file_is_read_and_the_environment_wins(folder: Path, monkeypatch: pyte
         ("OTEL_ENDPOINT", "nope", "'nope' is not an address such as http://127.0.0.1:4318."),
         ("LLM_BASE_URL", "", "'' is not an address such as http://127.0.0.1:4318."),
         ("ALERT_SECRET", "hunter2", "'hunter2' is not env:NAME or secret:NAME."),
+        *(
+            ("CORS_ORIGINS", f"https://app.example, {value}", f"'{value}' is not {AN_ORIGIN}.")
+            for value in (
+                "*",
+                "null",
+                "app.example",
+                "https://",
+                "https://app.example/",
+                "https://app.example/path",
+                "https://ada@app.example",
+                "https://App.example",
+                "https://app.example:443",
+                "http://app.example:65536",
+                "https://*.app.example",
+            )
+        ),
+        *(
+            ("TRUSTED_PROXIES", f"127.0.0.1, {value}", f"'{value}' is not {A_NETWORK}.")
+            for value in ("*", "proxy.example", "127.0.0.1:80", "10.0.0.1/8", "10.0.0.0/33", "256.0.0.1")
+        ),
     ],
 )
 def test_a_wrong_value_is_refused_with_its_name_and_what_is_expected(
@@ -59,6 +81,29 @@ def test_a_wrong_value_is_refused_with_its_name_and_what_is_expected(
     with pytest.raises(InvalidRequest) as refused:
         read_settings()
     assert refused.value.message == f"CADENZA_{name} is wrong: {expected}"
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("cors_origins", "https://app.example,http://127.0.0.1:3000,http://[::1]:8,capacitor://localhost"),
+        ("trusted_proxies", "127.0.0.1,::1,10.0.0.0/8,fd00::/8"),
+    ],
+)
+def test_origins_and_proxies_are_taken_as_they_are(
+    name: str, values: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"CADENZA_{name.upper()}", values)
+    assert getattr(read_settings(), name) == tuple(values.split(","))
+
+
+@pytest.mark.parametrize("name", ["CADENZA_CORS_ORIGINS", "CADENZA_TRUSTED_PROXIES"])
+def test_an_origin_or_proxy_that_is_none_is_refused_at_the_start(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(name, "app.example")
+    assert main(["up"]) == 2
+    assert capsys.readouterr().err.startswith(f"cadenza: {name} is wrong: 'app.example' is not an ")
 
 
 def test_targets_that_make_no_sense_are_refused_by_the_name_of_their_setting(

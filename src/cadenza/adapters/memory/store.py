@@ -1,7 +1,7 @@
 """Endpoints, runs and hints in dictionaries, behind the same promises as any database."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from threading import RLock
 
@@ -20,7 +20,7 @@ from cadenza.adapters.memory.rules import MemoryRules
 from cadenza.adapters.memory.sessions import MemorySessions
 from cadenza.adapters.memory.tenants import MemoryTenants
 from cadenza.adapters.memory.watch import MemoryWatch
-from cadenza.adapters.spoken import turns_in
+from cadenza.adapters.spoken import raised_in, turns_in
 from cadenza.domain.due import Cancel, Recheck, claim, claimable_at
 from cadenza.domain.endpoint import Endpoint, EndpointKey, Lease, evolve
 from cadenza.domain.job import Job
@@ -230,9 +230,12 @@ class MemoryStore(
         lease = endpoint.lease if endpoint is not None else None
         return lease is not None and (lease.token, lease.run_id) == (held.token, held.run_id)
 
-    def _speak_all(self, settled: Iterable[Settled | None]) -> None:
+    def _speak_all(self, settled: Sequence[Settled | None]) -> None:
+        """What runs leave beside themselves: turns, and alerts."""
         for turn in turns_in(settled):
             self._speak(turn)
+        for raised in raised_in(settled):
+            self._raise(raised)
 
     def _close(self, settled: Settled) -> None:
         self._put(settled.endpoint, settled.skipped)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import RLock
 
-from cadenza.domain.alert import Alert, about_endpoint
+from cadenza.domain.alert import Alert, Raised, about_endpoint, is_told_to
 from cadenza.domain.endpoint import EndpointKey
 from cadenza.ports.watch import OwedAlert, SloStanding
 
 
 @dataclass(slots=True)
-class _Raised:
+class _Kept:
     alert: Alert
     due_at: datetime | None
     attempts: int = 0
@@ -25,7 +25,7 @@ class MemoryWatch:
     def __init__(self) -> None:
         super().__init__()
         self._slos: dict[tuple[str, str, str], SloStanding] = {}
-        self._alerts: dict[str, _Raised] = {}
+        self._alerts: dict[str, _Kept] = {}
 
     async def put_slos(self, standings: Sequence[SloStanding]) -> None:
         with self._lock:
@@ -39,12 +39,16 @@ class MemoryWatch:
         with self._lock:
             self._slos = {place: one for place, one in self._slos.items() if one.evaluated_at >= before}
 
-    async def raise_alert(self, alert: Alert) -> bool:
+    async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
         with self._lock:
-            if alert.key in self._alerts:
-                return False
-            self._alerts[alert.key] = _Raised(alert, alert.raised_at)
-            return True
+            return self._raise(Raised(alert, owed))
+
+    def _raise(self, raised: Raised) -> bool:
+        alert, owed = raised
+        if alert.key in self._alerts:
+            return False
+        self._alerts[alert.key] = _Kept(alert, alert.raised_at if owed else None)
+        return True
 
     async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[OwedAlert]:
         with self._lock:
@@ -59,9 +63,9 @@ class MemoryWatch:
             if key in self._alerts:
                 self._alerts[key].due_at = again_at
 
-    async def newest_alerts(self, limit: int) -> list[Alert]:
+    async def newest_alerts(self, tenant_id: str, limit: int) -> list[Alert]:
         with self._lock:
-            alerts = [one.alert for one in self._alerts.values()]
+            alerts = [one.alert for one in self._alerts.values() if is_told_to(tenant_id, one.alert)]
         return sorted(alerts, key=lambda one: (one.raised_at, one.key), reverse=True)[:limit]
 
     async def forget_alerts(self, before: datetime) -> None:

@@ -11,11 +11,15 @@ from cadenza.domain.learning.learner import Beat
 from cadenza.domain.learning.proposal import LEAST_BEATS, MOST_BEATS, Bounds
 from cadenza.domain.learning.state import Look
 from cadenza.domain.paths import follow
+from cadenza.domain.plan import Source
 from cadenza.domain.planning import Learning
 from cadenza.domain.run import Run, RunStatus
 from cadenza.domain.target import HttpTarget, Json
 
 HOUR_S = 3_600.0
+LATE_S = 60.0
+"""Who is later than this, and than a beat, was kept from running: nobody plans so."""
+GATES = frozenset({Source.PAUSED, Source.RESUME, Source.QUOTA})
 
 
 def beat_of(endpoint: Endpoint) -> Beat | None:
@@ -45,10 +49,22 @@ def bounds_of(endpoint: Endpoint, beat: Beat) -> Bounds:
     return Bounds(min(least, most), most)
 
 
-def look_of(endpoint: Endpoint, run: Run, *, changed: bool) -> Look:
+def look_of(endpoint: Endpoint, run: Run, *, changed: bool, beat: Beat) -> Look:
     """What one run has shown."""
     failing = run.status is not RunStatus.SUCCESS
-    return Look(moment_s(run.started_at), changed, failing, {} if failing else _figures(endpoint, run))
+    return Look(
+        moment_s(run.started_at),
+        changed,
+        failing,
+        {} if failing else _figures(endpoint, run),
+        held=_held(run, beat),
+    )
+
+
+def _held(run: Run, beat: Beat) -> bool:
+    """Was it a gate that set its moment, or was it due long before?"""
+    late_s = moment_s(run.started_at) - moment_s(run.due_at)
+    return run.source in GATES or late_s > max(beat.seconds, LATE_S)
 
 
 def moment_s(moment: datetime | None) -> float:

@@ -109,7 +109,7 @@ def _learned(
     for run in runs:
         shows = shown(endpoint, run)
         changed = memory.shown is not None and shows != memory.shown
-        look = look_of(endpoint, run, changed=changed)
+        look = look_of(endpoint, run, changed=changed, beat=beat)
         known, pool = learned(memory.known, look, pool=pool, beat=beat)
         memory = memory._replace(known=known, shown=shows)
     return memory, pool, changed

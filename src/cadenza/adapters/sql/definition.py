@@ -25,6 +25,8 @@ KINDS: dict[str, type] = {
 }
 KIND_OF = {kind: name for name, kind in KINDS.items()}
 REMEMBERED = 16_384
+LONGEST_REMEMBERED = 4_096
+"""Longer documents are few, and may be so long that thousands of them would not fit into memory."""
 
 
 def write_definition(endpoint: Endpoint) -> str:
@@ -42,9 +44,12 @@ def write_definition(endpoint: Endpoint) -> str:
     return orjson.dumps(document).decode()
 
 
-@lru_cache(maxsize=REMEMBERED)
 def read_definition(document: str) -> dict[str, Any]:
     """The fields of an endpoint that stand in a document; remembered, as workers read them every cycle."""
+    return _remembered(document) if len(document) <= LONGEST_REMEMBERED else _read(document)
+
+
+def _read(document: str) -> dict[str, Any]:
     read = orjson.loads(document)
     return {
         "baseline": _untagged(read["baseline"]),
@@ -56,6 +61,9 @@ def read_definition(document: str) -> dict[str, Any]:
         "planning": _restored(Planning, read.get("planning", {})),
         "created_at": _restored(datetime, read.get("created_at")),
     }
+
+
+_remembered = lru_cache(maxsize=REMEMBERED)(_read)
 
 
 def _tagged(value: Any) -> dict[str, Any]:

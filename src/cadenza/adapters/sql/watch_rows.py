@@ -4,10 +4,14 @@ from typing import Any
 
 import orjson
 
-from cadenza.adapters.sql.rows import Read, Row
-from cadenza.domain.alert import Alert, AlertKind, AlertState
+from cadenza.adapters.sql.agent_rows import beginning_with
+from cadenza.adapters.sql.rows import Read, Row, storable
+from cadenza.domain.alert import Alert, AlertKind, AlertState, told_to
 from cadenza.domain.slo import Judgement, Measured, Slo, SloState
 from cadenza.ports.watch import OwedAlert, SloStanding
+
+LOOKED_AT = 500
+"""Among so many of the newest alerts of all tenants one that has many of them finds its own."""
 
 
 def slo_row(standing: SloStanding) -> tuple[Any, ...]:
@@ -30,11 +34,12 @@ def read_slo(row: Row, moment: Read) -> SloStanding:
     return SloStanding(process, scheduler, moment(evaluated_at), window_minutes, state)
 
 
-def alert_row(alert: Alert) -> tuple[Any, ...]:
-    """An alert that is to be sent at once, moments as they are."""
-    facts = orjson.dumps(dict(alert.facts)).decode()
-    named = (alert.key, alert.kind.value, alert.state.value, alert.text)
-    return (*named, alert.raised_at, facts, alert.raised_at, 0)
+def alert_row(alert: Alert, *, owed: bool) -> tuple[Any, ...]:
+    """An alert that is to be sent at once, or never, moments as they are."""
+    facts = {name: storable(fact) if isinstance(fact, str) else fact for name, fact in alert.facts.items()}
+    named = (alert.key, alert.kind.value, alert.state.value, storable(alert.text))
+    due_at = alert.raised_at if owed else None
+    return (*named, alert.raised_at, orjson.dumps(facts).decode(), due_at, 0)
 
 
 def read_alert(row: Row, moment: Read) -> OwedAlert:
@@ -49,3 +54,8 @@ def read_alert(row: Row, moment: Read) -> OwedAlert:
         facts=orjson.loads(facts),
     )
     return OwedAlert(alert, attempts)
+
+
+def spans_told_to(tenant_id: str) -> tuple[str, ...]:
+    """Between which keys all lie that a tenant is told of."""
+    return tuple(end for start in told_to(tenant_id) for end in beginning_with(start))

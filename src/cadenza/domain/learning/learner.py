@@ -32,7 +32,8 @@ def learned(known: Known, look: Look, *, pool: Pool, beat: Beat) -> tuple[Known,
     2. While the endpoint is failing, the unknown is its recovery.
     3. Else it is the next change: of the long run, of now, of the hour, and by each sign.
     4. The figures say whether it is stressed, and a change excites it.
-    5. The purse is charged, and what was won is counted.
+    5. The purse is charged, and what was won is counted; not for a look that was held up, as it would
+       have come at that moment either way.
     """
     if known.at_s is None:
         return _first(known, look, pool=pool, beat=beat)
@@ -43,6 +44,8 @@ def learned(known: Known, look: Look, *, pool: Pool, beat: Beat) -> tuple[Known,
     else:
         after, pool = _changing(known, look, pool=pool, beats=beats, kept=kept, beat_s=beat.seconds)
     after = _noticed(after, look, beats)
+    if look.held:
+        return after, pool
     if look.changed:
         gap, announced = known.proposed if beat.shadow else beats, known.stress < STRESSED <= after.stress
         pool = pool._replace(patience=pool.patience.seen(gap, announced=announced))

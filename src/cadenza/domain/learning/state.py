@@ -28,6 +28,8 @@ class Look(NamedTuple):
     changed: bool = False
     failing: bool = False
     figures: Mapping[str, float] = NO_FIGURES
+    held: bool = False
+    """It could not come before, whoever planned it: the gate was closed, or nobody was there to run it."""
 
 
 class Hinted(NamedTuple):

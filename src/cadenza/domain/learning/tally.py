@@ -9,7 +9,7 @@ class Tally(NamedTuple):
     """Changes that were seen, and the mean of how late, both ways; in beats and in seconds.
 
     A change between two looks may have come at any moment of the gap, so it is taken to
-    have waited for half of it.
+    have waited for half of it. Time in which nobody could look is left out.
     """
 
     changes: float = 0.0

@@ -1,5 +1,6 @@
 """What every store promises, as suites to inherit from: give a `store` fixture, get the proof."""
 
+from cadenza.testing.contracts.alerting import AlertingContract
 from cadenza.testing.contracts.analyses import AnalysisContract
 from cadenza.testing.contracts.catalog import CatalogContract
 from cadenza.testing.contracts.claims import ClaimContract
@@ -49,6 +50,7 @@ class StoreContract(
     AnalysisContract,
     RuleContract,
     WatchContract,
+    AlertingContract,
     DailyContract,
     DailyFigureContract,
     PeopleContract,

@@ -121,8 +121,9 @@ class PeopleContract(TalkContract):
         another = Reply("another", NEW_YEAR)
         left = [await store.begin_reply(*place, another, stale_before=NEW_YEAR) for place in places]
         assert [reply is not None for reply in left] == [False, True, True, True, True]
-        told = [(one.facts["tenant_id"], one.facts["endpoint_id"]) for one in await store.newest_alerts(10)]
-        assert sorted(told) == [("north", "sched-aaaaa:b"), ("south", "sched-aaaaa")]
+        told = [one for tenant_id in ("north", "south") for one in await store.newest_alerts(tenant_id, 10)]
+        about = [(one.facts["tenant_id"], one.facts["endpoint_id"]) for one in told]
+        assert about == [("north", "sched-aaaaa:b"), ("south", "sched-aaaaa")]
 
     async def test_no_token_speaks_for_a_user_who_is_gone(self, store: Store) -> None:
         for user in (ANNA, BERT, NAMESAKE):
@@ -156,6 +157,18 @@ class PeopleContract(TalkContract):
         assert await talk.owed() == []
         assert [one.seq for one in await talk.say("new")] == [1]
         assert await talk.texts() == ["new?", "new!"]
+
+    async def test_what_takes_the_id_of_what_went_with_its_user_runs_as_itself(
+        self, talk: Talk, bench: Bench
+    ) -> None:
+        """Whoever remembers what owners wrote must not take the one for the other."""
+        await talk.people()
+        await _with_a_past(talk, a_schedule())
+        await bench.store.remove_user(ANNA)
+        heir = a_schedule(user=BERT, target=PromptTarget("coach", "bert", "Run."), name="heir")
+        await bench.store.add(heir)
+        claim = await bench.claim_one()
+        assert (claim.endpoint.target, claim.endpoint.name) == (heir.target, "heir")
 
     async def test_a_user_takes_nothing_of_others_along(self, talk: Talk, bench: Bench) -> None:
         store = bench.store

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from cadenza.domain.alert import Alert, AlertKind, AlertState
+from cadenza.domain.alert import Alert, AlertKind, AlertState, of_failures, of_quota, of_slo
 from cadenza.domain.slo import Judgement, Measured, Slo, SloState
 from cadenza.ports.store import Store
 from cadenza.ports.watch import SloStanding
@@ -14,6 +14,8 @@ from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import Contract
 
 MINUTE = timedelta(minutes=1)
+MANY = 260
+"""Of two tenants: more than any store looks through for the alerts of a third."""
 
 
 def a_standing(
@@ -35,6 +37,29 @@ def an_alert(key: str = "a", at: datetime = NEW_YEAR, **facts: Any) -> Alert:
         raised_at=at,
         facts=told,
     )
+
+
+def of_endpoint(tenant_id: str, endpoint_id: str, minute: int) -> Alert:
+    """An alert about a tenant's endpoint."""
+    facts = {"tenant_id": tenant_id, "endpoint_id": endpoint_id, "run_id": "run", "error": "no"}
+    alert = of_failures({**facts, "failures": 3}, NEW_YEAR + minute * MINUTE, most=3)
+    assert alert is not None, "it has failed as often as that"
+    return alert
+
+
+def of_tenants_quota(tenant_id: str, minute: int) -> Alert:
+    """An alert about a tenant's quota."""
+    facts = {"tenant_id": tenant_id, "resource": "runs", "month": "2025-01", "spent": 9, "limit": 10}
+    alert = of_quota(facts, NEW_YEAR + minute * MINUTE)
+    assert alert is not None, "it has spent as much as that"
+    return alert
+
+
+def of_promise(minute: int) -> Alert:
+    """An alert about no tenant."""
+    facts = {"slo": "saturation", "scheduler": "endpoints", "process": "host/up", "since": "then"}
+    told = {"value": 0.9, "threshold": 0.8, "window_minutes": 15, "change": "begun"}
+    return of_slo({**facts, **told}, NEW_YEAR + minute * MINUTE)
 
 
 class WatchContract(Contract):
@@ -108,14 +133,28 @@ class WatchContract(Contract):
         assert [owed[0].key for owed in found] == ["1", "2"]
 
     async def test_the_newest_alerts_are_told_sent_or_not(self, store: Store) -> None:
-        alerts = [
-            an_alert(key, NEW_YEAR + minutes * MINUTE) for key, minutes in (("a", 1), ("b", 3), ("c", 2))
-        ]
-        for alert in alerts:
+        first, second, third = (of_endpoint("north", f"{minute}", minute) for minute in (1, 3, 2))
+        for alert in (first, second, third):
             await store.raise_alert(alert)
-        await store.settle_alert("b", None)
-        assert [one.key for one in await store.newest_alerts(2)] == ["b", "c"]
-        assert await store.newest_alerts(9) == [alerts[1], alerts[2], alerts[0]]
+        await store.settle_alert(second.key, None)
+        assert await store.newest_alerts("north", 2) == [second, third]
+        assert await store.newest_alerts("north", 9) == [second, third, first]
+
+    async def test_a_tenant_is_told_of_its_own_and_of_what_is_nobodys(self, store: Store) -> None:
+        north = [of_promise(3), of_tenants_quota("north", 2), of_endpoint("north", "b", 1)]
+        others = [of_endpoint("north:b", "x", 4), of_endpoint("nor", "x", 5), of_tenants_quota("north:b", 6)]
+        for alert in (*north, *others):
+            await store.raise_alert(alert)
+        assert await store.newest_alerts("north", 9) == north
+        assert await store.newest_alerts("nobody", 9) == north[:1]
+
+    async def test_a_tenant_with_few_alerts_is_told_of_them_whoever_has_many(self, store: Store) -> None:
+        north = [of_tenants_quota("north", 3), of_promise(2), of_endpoint("north", "b", 1)]
+        others = [of_endpoint(tenant, f"{n}", 10 + n) for n in range(MANY) for tenant in ("north:b", "south")]
+        await asyncio.gather(*(store.raise_alert(alert) for alert in (*north, *others)))
+        assert await store.newest_alerts("north", 9) == north
+        assert await store.newest_alerts("north", 2) == north[:2]
+        assert await store.newest_alerts("south", 3) == others[:-7:-2]
 
     async def test_old_alerts_are_forgotten(self, store: Store) -> None:
         await store.raise_alert(an_alert("old"))

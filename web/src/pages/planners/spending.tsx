@@ -76,10 +76,15 @@ export function Costs(): JSX.Element {
   );
 }
 
-/** Changes weigh as often as they came. */
-function mean(rows: Learned[], value: (row: Learned) => number): number {
-  const changes = rows.reduce((sum, row) => sum + row.changes, 0);
-  return changes ? rows.reduce((sum, row) => sum + value(row) * row.changes, 0) / changes : 0;
+type Part = (row: Learned) => number;
+const changes: Part = (row) => row.changes;
+const runs: Part = (row) => row.plain_looks;
+const total = (rows: Learned[], part: Part): number => rows.reduce((sum, row) => sum + part(row), 0);
+
+/** Of delays by changes, of runs by runs: each weighs as often as it came. */
+function mean(rows: Learned[], value: Part, weight: Part): number {
+  const weights = total(rows, weight);
+  return weights ? total(rows, (row) => value(row) * weight(row)) / weights : 0;
 }
 
 export function Learning(): JSX.Element {
@@ -93,8 +98,8 @@ export function Learning(): JSX.Element {
         <p class="muted">No change was seen yet. The learning planner needs runs of endpoints with an interval; in the shadow it only thinks.</p>
       ) : (
         <div class="stack tight">
-          <Summary rows={rows.filter((row) => row.learning === "shadow")} shadow />
-          <Summary rows={rows.filter((row) => row.learning === "on")} shadow={false} />
+          <Summary rows={told.items.filter((row) => row.learning === "shadow")} shadow />
+          <Summary rows={told.items.filter((row) => row.learning === "on")} shadow={false} />
           <table class="small-table learned">
             <thead>
               <tr>
@@ -127,14 +132,15 @@ export function Learning(): JSX.Element {
 
 const won = (row: Learned): number => (row.plain_delay_ms - row.delay_ms) * row.changes;
 
+/** Endpoints that did not change are among them: it is their runs that are spent on others. */
 function Summary({ rows, shadow }: { rows: Learned[]; shadow: boolean }): JSX.Element | null {
-  const changes = rows.reduce((sum, row) => sum + row.changes, 0);
-  if (!changes) return null;
-  const seen = shadow ? counted(changes, "change would be", "changes would be") : counted(changes, "change was", "changes were");
+  const came = total(rows, changes);
+  if (!came) return null;
+  const seen = shadow ? counted(came, "change would be", "changes would be") : counted(came, "change was", "changes were");
   return (
     <p>
-      {shadow ? "In the shadow" : "Where it steers"}, {seen} seen after <strong>{span(mean(rows, (row) => row.delay_ms))}</strong> on average instead of{" "}
-      <strong>{span(mean(rows, (row) => row.plain_delay_ms))}</strong>, with {percent(mean(rows, (row) => row.looks), 0)} of the runs.
+      {shadow ? "In the shadow" : "Where it steers"}, {seen} seen after <strong>{span(mean(rows, (row) => row.delay_ms, changes))}</strong> on average instead of{" "}
+      <strong>{span(mean(rows, (row) => row.plain_delay_ms, changes))}</strong>, with {percent(mean(rows, (row) => row.looks, runs), 0)} of the runs.
     </p>
   );
 }

@@ -45,6 +45,7 @@ export interface Learned {
   delay_ms: number;
   plain_delay_ms: number;
   looks: number;
+  plain_looks: number;
 }
 
 export interface Step {

@@ -15,7 +15,8 @@ NUMBERS = {
 
 
 SEPARATOR = ";"
-"""Between values that are joined: neither ids of runs nor places hold it."""
+"""Between values that are joined: neither places nor ids of runs hold it. An id that did would not be found,
+and be settled as if it had been steered."""
 
 
 def type_of(column: str) -> str:

@@ -12,6 +12,7 @@ from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.rows import SOURCES, Row, read_steering
 from cadenza.domain.due import claim
 from cadenza.domain.endpoint import Lease, restored
+from cadenza.domain.errors import Unavailable
 from cadenza.domain.run import Claim
 from cadenza.ports.ids import Ids
 
@@ -41,9 +42,32 @@ class Turns:
         self._hurry = False
         """The last claim was full, so more is due than a claim takes, or it costs little to believe it."""
 
+        self._untold: list[Leased] = []
+        """What was leased, and then the server did not answer what its owner wrote."""
+
     async def claim(self, wanted: Wanted) -> list[Claim]:
-        """Lease what is due as one batch, soonest first, and open a run for each."""
-        limit = min(wanted.limit, BOUNDS[-1])
+        """Lease what is due as one batch, soonest first, and open a run for each.
+
+        What a claim before could not tell comes first, as long as its lease protects.
+        """
+        limit = max(0, min(wanted.limit, BOUNDS[-1]))
+        untold = [one for one in self._untold if one.batch.wanted.lease_until > wanted.now]
+        leased, self._untold = untold[:limit], untold[limit:]
+        return await self._told(leased or await self._lease(wanted, limit))
+
+    async def _told(self, leased: Sequence["Leased"]) -> list[Claim]:
+        try:
+            owned = await self._definitions.of([row[:3] for _, row in leased])
+        except Unavailable:
+            self._untold += leased
+            raise
+        return [
+            batch.claim(row, fields)
+            for (batch, row), fields in zip(leased, owned, strict=True)
+            if fields is not None
+        ]
+
+    async def _lease(self, wanted: Wanted, limit: int) -> list["Leased"]:
         if limit < 1 or (self._idle and not await self._pool.ask(sql.ANY_DUE, wanted.horizon)):
             return []
         batch = Batch(self._ids.new(), [self._ids.new() for _ in range(limit)], wanted)
@@ -62,10 +86,7 @@ class Turns:
         self._idle, self._hurry = not rows, len(rows) == limit
         if rows:
             self._last_served = rows[0][-1] or self._last_served
-        owned = await self._definitions.of([row[:3] for row in rows])
-        return [
-            batch.claim(row, fields) for row, fields in zip(rows, owned, strict=True) if fields is not None
-        ]
+        return [Leased(batch, row) for row in rows]
 
 
 class Batch(NamedTuple):
@@ -93,3 +114,10 @@ class Batch(NamedTuple):
         if steering is not None:
             fields |= read_steering(steering, as_it_is)
         return claim(restored(fields), lease, self.wanted.now, version=version, place=at)
+
+
+class Leased(NamedTuple):
+    """A row, and the batch with which it was leased."""
+
+    batch: Batch
+    row: Row

@@ -1,9 +1,10 @@
 """What owners wrote, as it was read last, so that it need not be read at every claim."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
+from cadenza.adapters.sql.definition import LONGEST_REMEMBERED
 from cadenza.adapters.sql.postgres.arrays import arrays, given
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
@@ -11,6 +12,9 @@ from cadenza.adapters.sql.rows import OWNED, STEERING, Row, read_owned, read_ste
 
 Fields = dict[str, Any]
 Key = tuple[str, str]
+Claimed = tuple[str, str, int]
+"""An endpoint's key, and its version when it was claimed."""
+DEFINITION = OWNED.index("definition")
 MOST = 32_768
 UNSTEERED = read_steering([None] * len(STEERING), as_it_is)
 CLAIMABLE = UNSTEERED | {"enabled": True, "archived": False, "job_active": True}
@@ -36,7 +40,7 @@ class Definitions:
         self._most = most
         self._read: dict[Key, tuple[int, Fields]] = {}
 
-    async def of(self, claimed: Sequence[tuple[str, str, int]]) -> list[Fields | None]:
+    async def of(self, claimed: Sequence[Claimed]) -> list[Fields | None]:
         """The fields of endpoints with these keys and versions; None for one that is gone."""
         found = [self._known(*one) for one in claimed]
         unknown = [one[:2] for one, fields in zip(claimed, found, strict=True) if fields is None]
@@ -49,10 +53,11 @@ class Definitions:
         known = self._read.get((tenant_id, endpoint_id))
         return known[1] if known is not None and known[0] == version else None
 
-    def _keep(self, rows: Iterable[Row]) -> dict[Key, Fields]:
-        """Remember what was read; when it is too much, the oldest is forgotten."""
-        read = {(row[0], row[1]): (row[-1], read_owned(row[:-1]) | CLAIMABLE) for row in rows}
-        self._read |= read
+    def _keep(self, rows: Sequence[Row]) -> dict[Key, Fields]:
+        """Remember what was read, unless it is long; when it is too much, the oldest is forgotten."""
+        read = {(row[0], row[1]): read_owned(row[:-1]) | CLAIMABLE for row in rows}
+        short = [row for row in rows if len(row[DEFINITION]) <= LONGEST_REMEMBERED]
+        self._read |= {(row[0], row[1]): (row[-1], read[row[0], row[1]]) for row in short}
         for key in list(islice(self._read, max(0, len(self._read) - self._most))):
             del self._read[key]
-        return {key: fields for key, (_, fields) in read.items()}
+        return read

@@ -4,14 +4,17 @@ The rows of users are taken in the order of their keys, after those of endpoints
 and before those of conversations: so nobody waits for somebody who waits for them.
 """
 
+from operator import itemgetter
 from typing import TypeVar
 
-from cadenza.adapters.spoken import Closed, turns_in
+from cadenza.adapters.spoken import Closed, raised_in, turns_in
 from cadenza.adapters.sql.agent_rows import day_of, read_delivery, write_delivery, write_messages
 from cadenza.adapters.sql.agent_statements import POSTGRES as SQL
 from cadenza.adapters.sql.postgres.pool import Connection, Work
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.postgres.statements import CHECK as CALL
+from cadenza.adapters.sql.postgres.watch import RAISE
+from cadenza.adapters.sql.watch_rows import alert_row
 from cadenza.domain.conversation import Turn, owed_by
 from cadenza.domain.delivery import Delivery
 from cadenza.domain.people import UserKey
@@ -31,12 +34,16 @@ def called_for(call: str) -> UserKey:
 
 
 def speaking(work: Work[Answer], closed: Closed[Answer]) -> Work[Answer]:
-    """Work that closes runs, and keeps the turns that these left."""
+    """Work that closes runs, and keeps the turns that these left, and the alerts."""
 
     async def all_of_it(connection: Connection) -> Answer:
         answer = await work(connection)
-        for turn in sorted(turns_in(closed(answer)), key=lambda turn: turn.conversation):
+        settled = list(closed(answer))
+        for turn in sorted(turns_in(settled), key=lambda turn: turn.conversation):
             await speak(connection, turn)
+        alerts = [alert_row(alert, owed=owed) for alert, owed in raised_in(settled)]
+        if alerts:
+            await connection.executemany(RAISE, sorted(alerts, key=itemgetter(0)))
         return answer
 
     return all_of_it

@@ -23,9 +23,12 @@ ADD_ENDPOINTS = (
     f" SELECT {', '.join(OWNED[:-1])}, definition::json FROM {given('g', *OWNED)}"
     " ON CONFLICT DO NOTHING RETURNING id"
 )
+VERSION = "(pg_current_xact_id()::text)::bigint"
+"""A version that no endpoint had before: not another one that was deleted and had the same id, nor the same
+one before a dump was restored into its server. Workers remember by it what owners wrote."""
 ADD_STATE = (
     f"INSERT INTO endpoint_states (tenant_id, endpoint_id, version, {', '.join(WRITTEN)})"
-    f" SELECT g.tenant_id, g.endpoint_id, 0, {', '.join(f'g.{column}' for column in WRITTEN)}"
+    f" SELECT g.tenant_id, g.endpoint_id, {VERSION}, {', '.join(f'g.{column}' for column in WRITTEN)}"
     f" FROM {given('g', 'tenant_id', 'endpoint_id', *WRITTEN)}"
 )
 DEFINE = (
@@ -33,7 +36,7 @@ DEFINE = (
     f" FROM {given('g', *OWNED)} WHERE e.tenant_id = g.tenant_id AND e.id = g.id"
 )
 STEER = (
-    f"UPDATE endpoint_states s SET {assigned('g', *WRITTEN)}, version = s.version + 1"
+    f"UPDATE endpoint_states s SET {assigned('g', *WRITTEN)}, version = greatest(s.version + 1, {VERSION})"
     f" FROM {given('g', 'tenant_id', 'endpoint_id', *WRITTEN)}"
     " WHERE s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id"
 )

@@ -5,7 +5,14 @@ from datetime import datetime
 
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
-from cadenza.adapters.sql.watch_rows import alert_row, read_alert, read_slo, slo_row
+from cadenza.adapters.sql.watch_rows import (
+    LOOKED_AT,
+    alert_row,
+    read_alert,
+    read_slo,
+    slo_row,
+    spans_told_to,
+)
 from cadenza.domain.alert import Alert
 from cadenza.ports.watch import OwedAlert, SloStanding
 
@@ -35,9 +42,19 @@ WITH due AS (
 SELECT * FROM taken ORDER BY raised_at, key
 """
 SETTLE = "UPDATE alerts SET due_at = $1 WHERE key = $2"
-NEWEST = """
-SELECT key, kind, state, text, raised_at, facts, attempts FROM alerts
-ORDER BY raised_at DESC, key DESC LIMIT $1
+AMONG_THE_NEWEST = """
+SELECT key, kind, state, text, raised_at, facts, attempts
+FROM (SELECT * FROM alerts ORDER BY raised_at DESC, key DESC LIMIT $3) newest
+WHERE coalesce(facts ->> 'tenant_id', $1) = $1
+ORDER BY raised_at DESC, key DESC LIMIT $2
+"""
+AMONG_ITS_OWN = """
+WITH told AS MATERIALIZED (
+    SELECT key, kind, state, text, raised_at, facts, attempts FROM alerts
+    WHERE (key >= $3 AND key < $4 OR key >= $5 AND key < $6 OR key >= $7 AND key < $8)
+        AND coalesce(facts ->> 'tenant_id', $1) = $1
+)
+SELECT * FROM told ORDER BY raised_at DESC, key DESC LIMIT $2
 """
 FORGET_ALERTS = "DELETE FROM alerts WHERE raised_at < $1"
 
@@ -61,8 +78,8 @@ class PostgresWatch:
     async def forget_slos(self, before: datetime) -> None:
         await self._pool.ask(FORGET_SLOS, before)
 
-    async def raise_alert(self, alert: Alert) -> bool:
-        return bool(await self._pool.ask(RAISE, *alert_row(alert)))
+    async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
+        return bool(await self._pool.ask(RAISE, *alert_row(alert, owed=owed)))
 
     async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[OwedAlert]:
         return [read_alert(row, as_it_is) for row in await self._pool.ask(TAKE, until, now, limit)]
@@ -70,8 +87,11 @@ class PostgresWatch:
     async def settle_alert(self, key: str, again_at: datetime | None) -> None:
         await self._pool.ask(SETTLE, again_at, key)
 
-    async def newest_alerts(self, limit: int) -> list[Alert]:
-        return [read_alert(row, as_it_is).alert for row in await self._pool.ask(NEWEST, limit)]
+    async def newest_alerts(self, tenant_id: str, limit: int) -> list[Alert]:
+        rows = await self._pool.ask(AMONG_THE_NEWEST, tenant_id, limit, LOOKED_AT)
+        if len(rows) < limit:
+            rows = await self._pool.ask(AMONG_ITS_OWN, tenant_id, limit, *spans_told_to(tenant_id))
+        return [read_alert(row, as_it_is).alert for row in rows]
 
     async def forget_alerts(self, before: datetime) -> None:
         await self._pool.ask(FORGET_ALERTS, before)

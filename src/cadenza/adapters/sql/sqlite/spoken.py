@@ -4,11 +4,13 @@ import sqlite3
 from collections.abc import Callable
 from typing import TypeVar
 
-from cadenza.adapters.spoken import Closed, turns_in
+from cadenza.adapters.spoken import Closed, raised_in, turns_in
 from cadenza.adapters.sql.agent_rows import day_of, read_delivery, write_delivery, write_messages
 from cadenza.adapters.sql.agent_statements import SQLITE as SQL
 from cadenza.adapters.sql.rows import from_micros
 from cadenza.adapters.sql.sqlite.settling import in_micros
+from cadenza.adapters.sql.sqlite.watch import RAISE
+from cadenza.adapters.sql.watch_rows import alert_row
 from cadenza.domain.conversation import Turn, owed_by
 from cadenza.domain.delivery import Delivery
 
@@ -18,12 +20,16 @@ Answer = TypeVar("Answer")
 def speaking(
     work: Callable[[sqlite3.Connection], Answer], closed: Closed[Answer]
 ) -> Callable[[sqlite3.Connection], Answer]:
-    """Work that closes runs, and keeps the turns that these left."""
+    """Work that closes runs, and keeps the turns that these left, and the alerts."""
 
     def all_of_it(connection: sqlite3.Connection) -> Answer:
         answer = work(connection)
-        for turn in turns_in(closed(answer)):
+        settled = list(closed(answer))
+        for turn in turns_in(settled):
             speak(connection, turn)
+        alerts = [in_micros(alert_row(alert, owed=owed)) for alert, owed in raised_in(settled)]
+        if alerts:
+            connection.executemany(RAISE, alerts)
         return answer
 
     return all_of_it

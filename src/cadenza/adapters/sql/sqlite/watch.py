@@ -4,10 +4,17 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 
-from cadenza.adapters.sql.rows import from_micros, to_micros
+from cadenza.adapters.sql.rows import Row, from_micros, to_micros
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.settling import in_micros
-from cadenza.adapters.sql.watch_rows import alert_row, read_alert, read_slo, slo_row
+from cadenza.adapters.sql.watch_rows import (
+    LOOKED_AT,
+    alert_row,
+    read_alert,
+    read_slo,
+    slo_row,
+    spans_told_to,
+)
 from cadenza.domain.alert import Alert
 from cadenza.ports.watch import OwedAlert, SloStanding
 
@@ -33,9 +40,19 @@ WHERE key IN (SELECT key FROM alerts WHERE due_at <= ? ORDER BY raised_at, key L
 RETURNING key, kind, state, text, raised_at, facts, attempts
 """
 SETTLE = "UPDATE alerts SET due_at = ? WHERE key = ?"
-NEWEST = """
-SELECT key, kind, state, text, raised_at, facts, attempts FROM alerts
-ORDER BY raised_at DESC, key DESC LIMIT ?
+AMONG_THE_NEWEST = """
+SELECT key, kind, state, text, raised_at, facts, attempts
+FROM (SELECT * FROM alerts ORDER BY raised_at DESC, key DESC LIMIT ?3) newest
+WHERE coalesce(json_extract(facts, '$.tenant_id'), ?1) = ?1
+ORDER BY raised_at DESC, key DESC LIMIT ?2
+"""
+AMONG_ITS_OWN = """
+WITH told AS MATERIALIZED (
+    SELECT key, kind, state, text, raised_at, facts, attempts FROM alerts
+    WHERE (key >= ?3 AND key < ?4 OR key >= ?5 AND key < ?6 OR key >= ?7 AND key < ?8)
+        AND coalesce(json_extract(facts, '$.tenant_id'), ?1) = ?1
+)
+SELECT * FROM told ORDER BY raised_at DESC, key DESC LIMIT ?2
 """
 FORGET_ALERTS = "DELETE FROM alerts WHERE raised_at < ?"
 
@@ -56,8 +73,8 @@ class SqliteWatch:
     async def forget_slos(self, before: datetime) -> None:
         await self._file.write(lambda file: file.execute(FORGET_SLOS, (to_micros(before),)))
 
-    async def raise_alert(self, alert: Alert) -> bool:
-        row = in_micros(alert_row(alert))
+    async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
+        row = in_micros(alert_row(alert, owed=owed))
         return await self._file.write(lambda file: file.execute(RAISE, row).rowcount == 1)
 
     async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[OwedAlert]:
@@ -72,9 +89,16 @@ class SqliteWatch:
         row = in_micros((again_at, key))
         await self._file.write(lambda file: file.execute(SETTLE, row))
 
-    async def newest_alerts(self, limit: int) -> list[Alert]:
-        rows = await self._file.read(lambda file: file.execute(NEWEST, (limit,)).fetchall())
-        return [read_alert(row, from_micros).alert for row in rows]
+    async def newest_alerts(self, tenant_id: str, limit: int) -> list[Alert]:
+        wanted = (tenant_id, limit)
+
+        def work(file: sqlite3.Connection) -> list[Row]:
+            rows = file.execute(AMONG_THE_NEWEST, (*wanted, LOOKED_AT)).fetchall()
+            if len(rows) < limit:
+                rows = file.execute(AMONG_ITS_OWN, (*wanted, *spans_told_to(tenant_id))).fetchall()
+            return rows
+
+        return [read_alert(row, from_micros).alert for row in await self._file.read(work)]
 
     async def forget_alerts(self, before: datetime) -> None:
         await self._file.write(lambda file: file.execute(FORGET_ALERTS, (to_micros(before),)))

@@ -1,0 +1,98 @@
+"""An alarm under test, who takes its alerts, and a worker whose runs give cause for them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.memory import MemoryStore
+from cadenza.domain.alert import Alert
+from cadenza.domain.run import Outcome, RunStatus
+from cadenza.engine.alarm import Alarm
+from cadenza.engine.endpoint_alerts import EndpointAlerts
+from cadenza.engine.execution import Executor
+from cadenza.engine.scheduler import Scheduler
+from cadenza.testing import FakeClock, FakeDispatcher, FakeIds, FakeLog, FakeQuota, FakeTelemetry
+
+FAILURES = 3
+FAILURE = Outcome(RunStatus.FAILURE, error="answered 500")
+SUCCESS = Outcome(RunStatus.SUCCESS)
+SLO: dict[str, Any] = {
+    "slo": "tick_budget",
+    "scheduler": "daily",
+    "process": "host/up",
+    "since": "2025-01-01T00:00:00Z",
+    "value": 412.0,
+    "threshold": 300,
+    "window_minutes": 15,
+}
+
+
+class Sender:
+    """Takes alerts, or has a reason not to."""
+
+    def __init__(self, problems: Sequence[str | None] = ()) -> None:
+        self._problems = list(problems)
+        self.sent: list[tuple[str, int]] = []
+        self.alerts: list[Alert] = []
+
+    async def send(self, alert: Alert, attempt: int) -> str | None:
+        self.sent.append((alert.key, attempt))
+        problem = self._problems.pop(0) if self._problems else None
+        if problem is None:
+            self.alerts.append(alert)
+        return problem
+
+
+class House:
+    """A process on a clock that a test moves; it tells what happens at three failures in a row."""
+
+    def __init__(
+        self, store: MemoryStore | None = None, sender: Sender | None = None, *, sends: bool = True
+    ) -> None:
+        self.clock, self.log, self.telemetry = FakeClock(manual=True), FakeLog(), FakeTelemetry()
+        self.store, self.sender = store or MemoryStore(FakeIds()), sender or Sender()
+        self.alarm = Alarm(
+            store=self.store,
+            sender=self.sender if sends else None,
+            clock=self.clock,
+            log=self.log,
+            telemetry=self.telemetry,
+            failures=FAILURES,
+        )
+        self.dispatcher = FakeDispatcher()
+        executor = Executor(dispatcher=self.dispatcher, quota=FakeQuota(), clock=self.clock)
+        self.worker = Scheduler(
+            store=self.store,
+            executor=executor,
+            clock=self.clock,
+            cron=CronsimCron(),
+            telemetry=self.alarm,
+            log=self.log,
+            alerts=EndpointAlerts(clock=self.clock, failures=FAILURES, owed=sends),
+        )
+
+    def breaches(self, number: int = 0) -> None:
+        """A promise is broken, one for each number."""
+        self.alarm.emit("slo.changed", {"breached": 1}, {**SLO, "process": f"{number}", "change": "begun"})
+
+    async def fares(self, *outcomes: Outcome) -> None:
+        """What is due comes to these, one after the other."""
+        coming = iter(outcomes)
+        self.dispatcher.on("traffic", lambda _: next(coming))
+        for _ in outcomes:
+            await self.worker.tick()
+            await self.clock.advance(60_000)
+
+    @property
+    def texts(self) -> list[str]:
+        return [alert.text for alert in self.sender.alerts]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.alarm.run())
+        await self.clock.advance(0)
+        yield
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

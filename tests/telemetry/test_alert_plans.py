@@ -1,0 +1,72 @@
+"""However many alerts there are, a tenant's are found by an index, and nothing reads them all."""
+
+import sqlite3
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.postgres import database_url, newest_databases
+
+from cadenza.adapters.sql.migrate import migrate
+from cadenza.adapters.sql.postgres import watch as on_postgres
+from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.sql.sqlite import watch as on_sqlite
+from cadenza.adapters.sql.sqlite.file import SqliteFile
+from cadenza.adapters.sql.watch_rows import LOOKED_AT, spans_told_to
+
+__all__ = ["database_url", "newest_databases"]
+
+GIVEN = {
+    "AMONG_THE_NEWEST": ("north", 20, LOOKED_AT),
+    "AMONG_ITS_OWN": ("north", 20, *spans_told_to("north")),
+}
+FILL = """
+INSERT INTO alerts (key, kind, state, text, raised_at, facts, due_at, attempts)
+SELECT 'endpoint:south:e:' || n || ':begun', 'endpoint', 'begun', 'It broke.',
+    timestamptz '2025-01-01Z' + n * interval '1 second', '{"tenant_id": "south"}', NULL, 1
+FROM generate_series(1, 20000) n
+"""
+
+
+async def planned(connection: Connection, name: str) -> str:
+    """What is really read, by the plan that serves any tenant."""
+    await connection.execute(f"PREPARE planned AS {getattr(on_postgres, name)}")
+    given = ", ".join(f"'{one}'" for one in GIVEN[name])
+    lines = await connection.fetch(f"EXPLAIN (ANALYZE, COSTS OFF) EXECUTE planned ({given})")
+    await connection.execute("DEALLOCATE planned")
+    return "\n".join(line[0] for line in lines)
+
+
+@pytest.mark.parametrize("analyzed", [True, False], ids=["analyzed", "just grown"])
+async def test_postgres_goes_by_an_index_whatever_the_statistics_say(
+    database_url: str, *, analyzed: bool
+) -> None:
+    pool = PostgresPool(database_url)
+
+    async def work(connection: Connection) -> tuple[str, str]:
+        await connection.execute(FILL)
+        if analyzed:
+            await connection.execute("ANALYZE alerts")
+        return await planned(connection, "AMONG_THE_NEWEST"), await planned(connection, "AMONG_ITS_OWN")
+
+    newest, own = await pool.write(work)
+    await pool.close()
+    assert "alerts_by_age" in newest, newest
+    assert "alerts_pkey" in own, own
+    assert "alerts_by_age" not in own, own
+    assert "Seq Scan" not in newest + own, newest + own
+
+
+async def test_sqlite_goes_by_an_index(tmp_path: Path) -> None:
+    await migrate(f"sqlite:///{tmp_path / 'cadenza.db'}")
+    file = SqliteFile(tmp_path / "cadenza.db")
+    newest, own = [await file.read(partial(_steps, name=name)) for name in GIVEN]
+    await file.close()
+    assert "SCAN alerts USING INDEX alerts_by_age" in newest
+    assert own.count("SEARCH alerts USING INDEX sqlite_autoindex_alerts_1 (key>? AND key<?)") == 3
+    assert not [step for step in own if step.startswith("SCAN alerts")], own
+
+
+def _steps(connection: sqlite3.Connection, name: str) -> list[str]:
+    rows = connection.execute(f"EXPLAIN QUERY PLAN {getattr(on_sqlite, name)}", GIVEN[name])
+    return [row[3] for row in rows]
