@@ -58,20 +58,7 @@ WRITTEN = (
 )
 """The columns of a state that a change may touch, in the order of `write_state`."""
 
-STEERING = (
-    "skipped_at",
-    "paused_until",
-    "quota_opens_at",
-    "open_slot_at",
-    "open_slot_attempts",
-    "interval_hint_ms",
-    "interval_hint_expires_at",
-    "interval_hint_reason",
-    "one_shot_at",
-    "one_shot_expires_at",
-    "one_shot_reason",
-    "pause_reason",
-)
+STEERING = (*WRITTEN[5:8], *WRITTEN[11:20])
 """Those of them that nearly always hold nothing."""
 OWNED = ("tenant_id", "id", "job_id", "name", "description", "definition")
 OPEN_RUN = (
