@@ -26,8 +26,6 @@ from cadenza.sim.flash_sale.scenario import unsteered_sale
 from cadenza.sim.world import END_S, START
 
 TICK = timedelta(milliseconds=300)
-
-
 NOBODY = EndpointKey(TENANT, "nobody")
 
 

@@ -84,8 +84,3 @@ def taken(kind: str, id_: str) -> Conflict:
 def too_many_rules(most: int) -> NotAllowed:
     """The job has its number of rules."""
     return NotAllowed(f"A job may have at most {most} rules: delete one.")
-
-
-def too_many(most: int) -> NotAllowed:
-    """The tenant has its number of endpoints."""
-    return NotAllowed(f"There may be at most {most} endpoints: delete one, or ask for a higher limit.")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cadenza.domain.baseline import Every
 from cadenza.domain.checks import a_count, a_span
 from cadenza.domain.endpoint import Endpoint, evolve
-from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.domain.policy import Guard
 
 MOST = 2**53
@@ -109,3 +109,8 @@ def next_month(moment: datetime) -> datetime:
     """When the counters begin anew."""
     first = moment.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     return first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
+
+
+def too_many(most: int) -> NotAllowed:
+    """The tenant has its number of endpoints."""
+    return NotAllowed(f"There may be at most {most} endpoints: delete one, or ask for a higher limit.")

@@ -29,7 +29,7 @@ def charges(settled: Iterable[Settled]) -> list[Charge]:
     """
     counts = Counter(
         (run.tenant_id, ended.year, ended.month)
-        for _, run, _, _, _ in settled
+        for run in (one.run for one in settled)
         if run.started_at is not None and (ended := run.finished_at) is not None and run.status in CHARGED
     )
     return [

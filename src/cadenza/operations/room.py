@@ -1,8 +1,9 @@
 """Changes by which an endpoint counts towards its tenant's limit again."""
 
 from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.errors import NotAllowed, NotFound
+from cadenza.domain.errors import NotFound
 from cadenza.domain.steer import Amended, Change
+from cadenza.domain.tenant import too_many
 from cadenza.operations.desk import Desk
 from cadenza.ports.catalog import Arrangement, Estate, Extent
 
@@ -26,7 +27,7 @@ async def amended(desk: Desk, endpoint_id: str, change: Change, *, most: int | N
         before = estate.endpoints[endpoint_id]
         after = change(before)
         if most is not None and estate.elsewhere >= most and not before.live:
-            raise NotAllowed(f"There may be at most {most} endpoints: delete one, or ask for a higher limit.")
+            raise too_many(most)
         return Arrangement(endpoints=[after])
 
     try:

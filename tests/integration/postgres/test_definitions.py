@@ -1,6 +1,7 @@
 """What owners wrote is read once, and again when they write something else."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from tests.integration.postgres.world import a_store
@@ -30,9 +31,9 @@ class CountedPool(PostgresPool):
         self.read: list[list[str]] = []
         self.before: list[Callable[[], Awaitable[None]]] = []
 
-    async def ask(self, statement: str, *arguments: object) -> list[object]:
+    async def ask(self, statement: str, *arguments: Any) -> list[Any]:
         if statement == READ_OWNED:
-            self.read.append(sorted(arguments[1]))  # type: ignore[call-overload]
+            self.read.append(sorted(arguments[1]))
             if self.before:
                 await self.before.pop()()
         return await super().ask(statement, *arguments)

@@ -4,12 +4,13 @@ from collections import ChainMap
 from datetime import datetime
 from itertools import islice
 
-from cadenza.adapters.holdings import arranged, matches, run_matches, taken, too_many
+from cadenza.adapters.holdings import arranged, matches, run_matches, taken
 from cadenza.adapters.memory.jobs import MemoryJobs
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.health import Ended
 from cadenza.domain.run import Run
 from cadenza.domain.steer import Amended, Change
+from cadenza.domain.tenant import too_many
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
     EVERY_RUN,

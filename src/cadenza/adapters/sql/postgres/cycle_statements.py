@@ -5,7 +5,8 @@ from cadenza.adapters.sql.postgres.counting import COUNTED
 from cadenza.adapters.sql.rows import STEERING, WRITTEN
 from cadenza.domain.run import Run
 
-STATE = ("next_run_at", "next_source", "last_run_at", "missed_slots", "failure_count", "abandoned_count")
+COUNTS = ("missed_slots", "failure_count", "abandoned_count")
+STATE = ("next_run_at", "next_source", "last_run_at", *COUNTS)
 CLAIMED = ("tenant_id", "endpoint_id", "version", "row", "place", *STATE, "steering")
 """What is answered of a claimed row: neither what its owner wrote, which nearly always is known, nor its
 gates, which are open, nor what the caller wrote itself."""
@@ -150,16 +151,14 @@ def _closed(field: str) -> str:
 
 TOLD = tuple(field for field in RUN if field not in KEPT and field not in OF_CLAIM)
 """What a row does not know of a run that was started."""
-COUNTS = ("missed_slots", "failure_count", "abandoned_count")
-FOUND = ("id", "version", "place")
-PLAIN = (*FOUND, *TOLD, "next_run_at", "next_source", *COUNTS)
-JOINED = ("id", "place")
+FOUND = ("id", "place")
+PLAIN = (*FOUND, "version", *TOLD, "next_run_at", "next_source", *COUNTS)
 SETTLE_PLAIN = f"""
 WITH settled AS (
     UPDATE endpoint_states s
     SET claimable_at = g.next_run_at, {assigned("g", "next_run_at", "next_source", *COUNTS)},
         last_run_at = s.run_started_at, lease_token = NULL, lease_until = NULL, run_id = NULL
-    FROM {given_or_shared("g", *PLAIN, first=4, joined=JOINED)}
+    FROM {given_or_shared("g", *PLAIN, first=4, joined=FOUND)}
     WHERE s.ctid = g.place AND s.run_id = g.id AND s.version = g.version
     RETURNING g.id, s.tenant_id, s.endpoint_id, {", ".join(f"g.{field}" for field in TOLD)},
         {", ".join(f"s.{column} AS {field}" for field, column in KEPT.items())}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from cadenza.adapters.holdings import followed, following, missing, taken, too_many
+from cadenza.adapters.holdings import followed, following, missing, taken
 from cadenza.adapters.sql.catalog_rows import read_job, write_labels, write_owned
 from cadenza.adapters.sql.postgres import catalog_statements as catalog
 from cadenza.adapters.sql.postgres import statements as sql
@@ -17,6 +17,7 @@ from cadenza.domain.due import claimable_at
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.job import Job
 from cadenza.domain.steer import Amended, Change
+from cadenza.domain.tenant import too_many
 from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.ids import Ids
 

@@ -41,16 +41,15 @@ def _parameters(completions: Sequence[Completion], settled: Sequence[Settled]) -
     claims = [completion.claim for completion in completions]
     rows = sorted(zip(settled, claims, strict=True), key=lambda row: KEY(row[0].run))
     told, after = _told([one.run for one, _ in rows]), [one.endpoint for one, _ in rows]
-    ids, places = told["id"], [str(claim.place or NOWHERE) for _, claim in rows]
-    return [
-        *(SEPARATOR.join(ids), None),
-        *arrays_or_shared([[claim.version for _, claim in rows]]),
-        *(SEPARATOR.join(places), None),
-        *arrays_or_shared(told[field] for field in TOLD),
-        *arrays_or_shared([[endpoint.next_run_at for endpoint in after]]),
-        *arrays_or_shared([[endpoint.next_source._value_ for endpoint in after]]),
-        *arrays_or_shared([getattr(endpoint, count) for endpoint in after] for count in COUNTS),
+    places = [str(claim.place or NOWHERE) for _, claim in rows]
+    columns = [
+        [claim.version for _, claim in rows],
+        *(told[field] for field in TOLD),
+        [endpoint.next_run_at for endpoint in after],
+        [endpoint.next_source._value_ for endpoint in after],
+        *([getattr(endpoint, count) for endpoint in after] for count in COUNTS),
     ]
+    return [SEPARATOR.join(told["id"]), None, SEPARATOR.join(places), None, *arrays_or_shared(columns)]
 
 
 def _told(runs: Sequence[Run]) -> dict[str, Column]:

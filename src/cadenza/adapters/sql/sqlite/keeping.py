@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from cadenza.adapters.holdings import followed, following, missing, taken, too_many
+from cadenza.adapters.holdings import followed, following, missing, taken
 from cadenza.adapters.sql.catalog_rows import read_job, write_labels, write_owned
 from cadenza.adapters.sql.rows import from_micros, read_endpoint, write_state
 from cadenza.adapters.sql.sqlite import statements as sql
@@ -17,6 +17,7 @@ from cadenza.domain.creation import defined_anew
 from cadenza.domain.endpoint import Endpoint, EndpointKey
 from cadenza.domain.job import Job
 from cadenza.domain.steer import Amended, Change
+from cadenza.domain.tenant import too_many
 from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.ids import Ids
 

@@ -75,7 +75,8 @@ def write_unsteered(connection: sqlite3.Connection, held: Sequence[Held], ids: I
 def _close_runs(connection: sqlite3.Connection, held: Sequence[Held]) -> None:
     """Add the runs of rows that were just written. Of those that left no words, the rows know the most."""
     quiet, others = [], []
-    for claim, (_, run, _, _, _) in held:
+    for claim, settled in held:
+        run = settled.run
         if _is_quiet(claim, run):
             quiet.append(_quiet_run(claim, run))
         else:
@@ -87,7 +88,8 @@ def _close_runs(connection: sqlite3.Connection, held: Sequence[Held]) -> None:
 def _write_states(connection: sqlite3.Connection, held: Sequence[Held]) -> int:
     """Write where endpoints stand now, if their leases are held and nobody has steered; how many it was."""
     plain, others = [], []
-    for claim, (endpoint, _, _, _, _) in held:
+    for claim, settled in held:
+        endpoint = settled.endpoint
         if claim.place and is_plain(claim, endpoint):
             plain.append(_plain_state(claim, endpoint))
         else:
