@@ -23,9 +23,9 @@ from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.sql.migrate import migrate
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.ports.store import Store
 from cadenza.roots.loops import run_to_end
 from cadenza.roots.worker import tune_memory

@@ -30,7 +30,7 @@ from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.settling import in_micros
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.daily import DONE, DailyUser, JobResult
+from cadenza.domain.daily.user import DONE, DailyUser, JobResult
 from cadenza.engine.daily import DailyRunner, DailySettings
 from cadenza.ports.daily import DailyStore
 from cadenza.ports.jobs import JobRunner

@@ -29,8 +29,8 @@ from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.adapters.sql.rows import to_micros
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.baseline import Every
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.operations.office import Office
 from cadenza.ports.catalog import Arrangement, Extent
 from cadenza.ports.store import Store

@@ -9,17 +9,17 @@ from typing import Any
 from benchmarks.listing import BEGIN, NOW, TENANT
 
 from cadenza.adapters.planners.learned_memory import NOTES_OF, Memory
-from cadenza.domain.access import Caller, Scope
-from cadenza.domain.alert import of_failures
-from cadenza.domain.analysis import Analysis, Tokens, ToolCall, Trigger
-from cadenza.domain.daily import DailyUser, Ruling, enrollment
-from cadenza.domain.daily_rules import enroll, succeeded
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.learning.state import Known
-from cadenza.domain.learning.tally import Tally as Won
-from cadenza.domain.people import Agent, User
-from cadenza.domain.slo import Judgement, Measured, Slo, SloState
-from cadenza.domain.window import DAY, due_at_minute
+from cadenza.domain.access.key import Caller, Scope
+from cadenza.domain.agents.users import Agent, User
+from cadenza.domain.daily.rules import enroll, succeeded
+from cadenza.domain.daily.user import DailyUser, Ruling, enrollment
+from cadenza.domain.daily.window import DAY, due_at_minute
+from cadenza.domain.monitoring.alert import of_failures
+from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
+from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
+from cadenza.domain.planning.learning.gains import Tally as Won
+from cadenza.domain.planning.learning.state import Known
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.operations.office import Office
 from cadenza.ports.store import Store
 from cadenza.ports.watch import SloStanding

@@ -11,7 +11,7 @@ from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.adapters.sql.rows import WRITTEN, to_micros
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.target import CallableTarget
+from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.ports.store import Store
 
 NOOP = "noop"

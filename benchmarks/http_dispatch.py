@@ -17,9 +17,9 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.http.dispatcher import HttpDispatcher
 from cadenza.adapters.http.secrets import EnvironmentSecrets
 from cadenza.adapters.http.settings import HttpSettings
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Claim, RunStatus
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Claim, RunStatus
+from cadenza.domain.scheduling.target import HttpTarget
 
 BODY = b'{"visitors": 1234, "queue": {"depth": 5, "oldest_ms": 120}, "state": "ok"}'
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (

@@ -26,9 +26,9 @@ from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.adapters.sql.rows import to_micros
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.health import MOST_COUNTED
-from cadenza.domain.run import Run, RunStatus
+from cadenza.domain.planning.health import MOST_COUNTED
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.ports.catalog import Page, RunFilter
 from cadenza.ports.store import Store
 

@@ -6,12 +6,12 @@ from typing import NamedTuple, Protocol
 
 from benchmarks.worlds import BEAT_S, GUARD_S, JOB, Hidden, World
 
-from cadenza.domain.learning.figures import damped
-from cadenza.domain.learning.index import beats_worth, worth
-from cadenza.domain.learning.learner import Beat, echoed, learned
-from cadenza.domain.learning.proposal import MOST_BEATS, Bounds, decided, proposed
-from cadenza.domain.learning.purse import Purse
-from cadenza.domain.learning.state import Known, Look, Pool
+from cadenza.domain.planning.learning.learner import Beat, echoed, learned
+from cadenza.domain.planning.learning.next_look import beats_worth, worth
+from cadenza.domain.planning.learning.proposal import MOST_BEATS, Bounds, decided, proposed
+from cadenza.domain.planning.learning.run_price import Purse
+from cadenza.domain.planning.learning.state import Known, Look, Pool
+from cadenza.domain.planning.learning.stress import damped
 
 LEAST, MOST = GUARD_S
 BOUNDS = Bounds(LEAST / BEAT_S, MOST_BEATS)

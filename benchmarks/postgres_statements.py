@@ -18,8 +18,8 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.sql.partitions import ensure_partitions
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
-from cadenza.domain.settle import settle
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
+from cadenza.domain.scheduling.settle import settle
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -29,8 +29,8 @@ from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.ports.store import Store
 from cadenza.roots.worker import tune_memory

@@ -23,7 +23,7 @@ from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.quiet import NoLog
-from cadenza.domain.access import Caller, Scope
+from cadenza.domain.access.key import Caller, Scope
 from cadenza.roots.api import Server, api, bound
 from cadenza.roots.bootstrap import first_key
 from cadenza.roots.loops import run_to_end

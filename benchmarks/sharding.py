@@ -23,11 +23,11 @@ from tests.postgres import Cluster
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.domain.due import recheck
-from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
-from cadenza.domain.settle import settle
-from cadenza.domain.steer import Amended
-from cadenza.domain.sweep import abandonment, tidy
+from cadenza.domain.scheduling.abandon import abandonment, tidy
+from cadenza.domain.scheduling.due import recheck
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
+from cadenza.domain.scheduling.settle import settle
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.store import Sweeping
 
 HOT = {"endpoints": "", "endpoint_states": "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02)"}

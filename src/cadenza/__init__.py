@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.governor import plan_next_run
-from cadenza.domain.hint import IntervalHint, OneShotHint
-from cadenza.domain.plan import Plan
-from cadenza.domain.policy import Guard
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.governor import plan_next_run
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.plan import Plan
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.target import HttpTarget
 
 if TYPE_CHECKING:  # The rules alone cost no database and no HTTP client.
     from cadenza.roots.embedding import Cadenza

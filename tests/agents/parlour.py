@@ -13,13 +13,13 @@ from cadenza.adapters.dispatch import DispatcherByTarget
 from cadenza.adapters.expressions import CelExpressions
 from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.quiet import NoLog, NoQuota, NoTelemetry
-from cadenza.domain.access import Caller, Scope, Speaker
-from cadenza.domain.conversation import ConversationKey, Message
-from cadenza.domain.delivery import Delivery, Subtitle
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.people import UserKey
-from cadenza.domain.run import Run
-from cadenza.domain.settle import Settled
+from cadenza.domain.access.key import Caller, Scope, Speaker
+from cadenza.domain.agents.conversation import ConversationKey, Message
+from cadenza.domain.agents.delivery import Delivery, Subtitle
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.settle import Settled
 from cadenza.engine.conversing import Conversing
 from cadenza.engine.execution import Executor
 from cadenza.engine.firing import Firing

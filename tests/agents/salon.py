@@ -13,12 +13,12 @@ from tests.rest.house import House
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.domain.access import Caller, Scope
-from cadenza.domain.conversation import ConversationKey, Turn
-from cadenza.domain.delivery import Delivery, Subtitle
+from cadenza.domain.access.key import Caller, Scope
+from cadenza.domain.agents.conversation import ConversationKey, Turn
+from cadenza.domain.agents.delivery import Delivery, Subtitle
+from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.errors import NotFound
-from cadenza.domain.people import Agent, User, UserKey
-from cadenza.domain.target import Json
+from cadenza.domain.scheduling.target import Json
 from cadenza.engine.conversing import Conversing
 from cadenza.engine.turn_taking import TurnTaking
 from cadenza.operations.office import Office

@@ -10,14 +10,21 @@ from hypothesis import strategies as st
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.memory import MemoryStore
-from cadenza.domain.baseline import Once
-from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.access.tenant import Limits, Tenant
+from cadenza.domain.agents.schedule import ScheduleType, spelled
+from cadenza.domain.agents.schedule_request import (
+    Caller,
+    NewSchedule,
+    request_of,
+    schedule_id,
+    spent_today,
+    tomorrow,
+)
+from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
-from cadenza.domain.people import Agent, User, UserKey
-from cadenza.domain.schedule import ScheduleType, spelled
-from cadenza.domain.scheduling import Caller, NewSchedule, request_of, schedule_id, spent_today, tomorrow
-from cadenza.domain.target import PromptTarget
-from cadenza.domain.tenant import Limits, Tenant
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.engine.agenda import Agenda, Made
 from cadenza.testing import FakeClock, FakeIds
 from cadenza.testing.builders import an_endpoint

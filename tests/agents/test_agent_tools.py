@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.agents.parlour import ADA, BEN, HELPER, MINUTE, TENANT, Parlour
 
-from cadenza.domain.access import Caller, Scope, Speaker
+from cadenza.domain.access.key import Caller, Scope, Speaker
+from cadenza.domain.access.tenant import Limits, Tenant
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
-from cadenza.domain.people import UserKey
-from cadenza.domain.tenant import Limits, Tenant
 
 ADA_SPEAKS = Speaker(ADA)
 IN_A_TURN = Speaker(ADA, HELPER, "turn-1")

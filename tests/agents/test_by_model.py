@@ -4,9 +4,9 @@ import pytest
 from tests.agents.parlour import HELPER, Parlour
 
 from cadenza.adapters.agents.by_model import RuntimeByModel
-from cadenza.domain.delivery import Subtitle
+from cadenza.domain.agents.delivery import Subtitle
+from cadenza.domain.agents.users import Agent
 from cadenza.domain.errors import InvalidRequest, Unavailable
-from cadenza.domain.people import Agent
 from cadenza.ports.agents import AgentRuntime, CallTool, Prompt, Reply
 from cadenza.roots.agents import models
 from cadenza.roots.settings import Settings

@@ -9,10 +9,10 @@ import pytest
 from tests.agents.parlour import ADA, BEN, DAY, HELPER, MINUTE, TENANT
 from tests.agents.turns import TALK, Thinker, a_parlour, failed, spent, spoken
 
-from cadenza.domain.delivery import Subtitle
+from cadenza.domain.access.tenant import Limits, Tenant
+from cadenza.domain.agents.delivery import Subtitle
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, NotFound, Unavailable
-from cadenza.domain.people import UserKey
-from cadenza.domain.tenant import Limits, Tenant
 from cadenza.ports.agents import CallTool, Prompt, Reply
 
 

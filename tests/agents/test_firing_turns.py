@@ -7,11 +7,11 @@ import pytest
 from tests.agents.parlour import ADA, DAY, HELPER, MINUTE, MONDAY, TENANT
 from tests.agents.turns import TALK, Thinker, a_parlour, failed, spent, spoken
 
-from cadenza.domain.conversation import OriginKind
-from cadenza.domain.delivery import CanvasCommand, Subtitle
+from cadenza.domain.access.tenant import Limits, Tenant
+from cadenza.domain.agents.conversation import OriginKind
+from cadenza.domain.agents.delivery import CanvasCommand, Subtitle
 from cadenza.domain.errors import CadenzaError
-from cadenza.domain.run import RunStatus
-from cadenza.domain.tenant import Limits, Tenant
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.ports.agents import CallTool, Prompt, Reply
 
 

@@ -7,10 +7,10 @@ from pydantic_ai.models.test import TestModel
 from tests.agents.parlour import ADA, BEN, HELPER, MINUTE, TENANT, Parlour
 from tests.agents.script import Made, Script, with_model
 
+from cadenza.domain.access.tenant import Limits, Tenant
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import InvalidRequest, Unavailable
-from cadenza.domain.people import UserKey
-from cadenza.domain.run import RunStatus
-from cadenza.domain.tenant import Limits, Tenant
+from cadenza.domain.scheduling.run import RunStatus
 
 ALL = ["create_schedule", "list_schedules", "delete_schedule", "send_canvas_command"]
 THE_USER = UserKey(TENANT, ADA)

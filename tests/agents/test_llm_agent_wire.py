@@ -13,7 +13,7 @@ from tests.llm.test_wire_trouble import a_server
 
 from cadenza.adapters.planners.llm_model import open_model
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.run import RunStatus
+from cadenza.domain.scheduling.run import RunStatus
 
 MODELS = {
     "openai-chat:gpt-4o": "openai",

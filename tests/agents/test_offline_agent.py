@@ -3,7 +3,7 @@
 import pytest
 from tests.agents.parlour import ADA, BEN, DAY, MINUTE, TENANT, Parlour
 
-from cadenza.domain.tenant import Limits, Tenant
+from cadenza.domain.access.tenant import Limits, Tenant
 
 
 @pytest.fixture

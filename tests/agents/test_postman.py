@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.adapters.memory import MemoryStore
-from cadenza.domain.delivery import Delivery, Subtitle
+from cadenza.domain.agents.delivery import Delivery, Subtitle
+from cadenza.domain.agents.users import User, UserKey
 from cadenza.domain.errors import NotFound, Unavailable
-from cadenza.domain.people import User, UserKey
 from cadenza.engine.postman import EVERY_MS, Postman
 from cadenza.engine.visit import PAGE, Visit
 from cadenza.testing import FakeClock, FakeIds, FakeLog

@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.quiet import NoLog
 from cadenza.adapters.sql.migrate import migrate
-from cadenza.domain.tenant import Limits, Tenant
+from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.roots.settings import Settings
 from cadenza.roots.stores import open_store
 

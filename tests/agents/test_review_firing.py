@@ -6,13 +6,13 @@ from dataclasses import replace
 from tests.agents.parlour import ADA, MINUTE, TENANT, Parlour
 from tests.agents.turns import Scripted, failed, spoken
 
-from cadenza.domain.conversation import OriginKind, Role
-from cadenza.domain.endpoint import EndpointKey, evolve
+from cadenza.domain.agents.conversation import OriginKind, Role
+from cadenza.domain.agents.schedule import POLICY
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.people import UserKey
-from cadenza.domain.run import RunStatus
-from cadenza.domain.schedule import POLICY
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.turn_taking import TurnSettings
 from cadenza.operations.replies import LEFT_BEHIND
 from cadenza.ports.agents import CallTool, Prompt, Reply

@@ -11,8 +11,8 @@ from tests.agents.turns import Behaviour, Scripted, spoken
 
 from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.quiet import NoLog
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.people import UserKey
 from cadenza.ports.agents import CallTool, Prompt, Reply
 from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings

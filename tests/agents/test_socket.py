@@ -8,9 +8,9 @@ import pytest
 from tests.agents.salon import TENANT, Salon, open_salon, turned_away
 from tests.agents.talker import Talker, dialled
 
-from cadenza.domain.access import ApiKey
-from cadenza.domain.conversation import ConversationKey
-from cadenza.domain.people import UserKey
+from cadenza.domain.access.key import ApiKey
+from cadenza.domain.agents.conversation import ConversationKey
+from cadenza.domain.agents.users import UserKey
 from cadenza.engine.turn_taking import TurnSettings
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cadenza.domain.delivery import CanvasCommand, Delivery, SocketMessage, Subtitle
+from cadenza.domain.agents.delivery import CanvasCommand, Delivery, SocketMessage, Subtitle
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.surfaces.http.problems import Refusal
 from cadenza.surfaces.websocket import frames, limits

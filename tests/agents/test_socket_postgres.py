@@ -10,9 +10,9 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.domain.conversation import ConversationKey, Turn
-from cadenza.domain.delivery import Delivery, Subtitle
-from cadenza.domain.people import Agent, User, UserKey
+from cadenza.domain.agents.conversation import ConversationKey, Turn
+from cadenza.domain.agents.delivery import Delivery, Subtitle
+from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.engine.postman import Postman
 from cadenza.engine.visit import Visit
 from cadenza.testing import FakeLog

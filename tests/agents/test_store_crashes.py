@@ -17,9 +17,9 @@ from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.adapters.sql.sqlite import conversations as sqlite_conversations
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.delivery import Subtitle
-from cadenza.domain.run import Claim
-from cadenza.domain.settle import MOST_ABANDONED
+from cadenza.domain.agents.delivery import Subtitle
+from cadenza.domain.scheduling.run import Claim
+from cadenza.domain.scheduling.settle import MOST_ABANDONED
 from cadenza.testing import FakeIds
 from cadenza.testing.contracts.alerting import Watched
 from cadenza.testing.contracts.bench import LEASE_MS, Bench

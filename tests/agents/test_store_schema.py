@@ -15,9 +15,9 @@ from cadenza.adapters.sql.postgres.pool import PLANNING, PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.baseline import Once
-from cadenza.domain.endpoint import evolve
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.endpoint import evolve
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import Bench

@@ -10,9 +10,9 @@ from tests.rest.program import Caller
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.quiet import NoLog
-from cadenza.domain.conversation import ConversationKey, OriginKind, Role
-from cadenza.domain.people import UserKey
-from cadenza.domain.run import RunStatus
+from cadenza.domain.agents.conversation import ConversationKey, OriginKind, Role
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.ports.catalog import Page
 from cadenza.roots.settings import Settings
 from cadenza.roots.stores import open_store

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable
 
 from tests.agents.parlour import ADA, HELPER, MONDAY, TENANT, Parlour
 
-from cadenza.domain.analysis import Tokens
-from cadenza.domain.conversation import ConversationKey
-from cadenza.domain.delivery import Subtitle
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.conversation import ConversationKey
+from cadenza.domain.agents.delivery import Subtitle
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.planning.analysis import Tokens
 from cadenza.engine.turn_taking import TurnSettings
 from cadenza.ports.agents import CallTool, Prompt, Reply
 

@@ -14,11 +14,11 @@ from cadenza.adapters.sql.rows import write_run
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.settling import in_micros
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.steer import Amended, HintKind, HintRecord
-from cadenza.domain.target import Json
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.steer import Amended, HintKind, HintRecord
+from cadenza.domain.scheduling.target import Json
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 

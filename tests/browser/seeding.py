@@ -13,11 +13,11 @@ from cadenza.adapters.sql.rows import write_run
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.settling import in_micros
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.job import Job
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.catalog import Arrangement, Extent
 
 STATUSES = (*[RunStatus.SUCCESS] * 17, RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.SKIPPED)

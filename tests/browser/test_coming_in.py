@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.site import PHONE, Site, Visit, site
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 
 
 @pytest.fixture(scope="module")

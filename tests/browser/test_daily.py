@@ -17,11 +17,11 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.sql.migrate import migrate
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.alert import of_failures
-from cadenza.domain.daily import Cause, enrollment
-from cadenza.domain.daily_rules import Service, cut_off, enroll, succeeded
-from cadenza.domain.slo import Judgement, Measured, Slo, SloState
-from cadenza.domain.window import DAY
+from cadenza.domain.daily.rules import Service, cut_off, enroll, succeeded
+from cadenza.domain.daily.user import Cause, enrollment
+from cadenza.domain.daily.window import DAY
+from cadenza.domain.monitoring.alert import of_failures
+from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
 from cadenza.ports.watch import SloStanding
 
 A_WHILE_MS = 20_000

@@ -10,12 +10,12 @@ from tests.browser.chronicle import MINUTE, a_surge, right_now, steered, write_h
 from tests.browser.seeding import seed
 from tests.browser.site import PHONE, WIDE, Site, Visit, site
 
-from cadenza.domain.access import Scope
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Guard
-from cadenza.domain.target import HttpTarget, Json
+from cadenza.domain.access.key import Scope
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.target import HttpTarget, Json
 from cadenza.testing.builders import an_endpoint
 
 HOSTILE = """<img src=x onerror="document.title='harm'"> <script>alert(1)</script>"""

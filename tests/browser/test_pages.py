@@ -9,12 +9,12 @@ from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 from tests.browser.seeding import seed
 from tests.browser.site import PHONE, WIDE, Site, Visit, site
 
-from cadenza.domain.baseline import Cron, Every
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.hint import IntervalHint
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Guard
-from cadenza.domain.target import CallableTarget
+from cadenza.domain.scheduling.baseline import Cron, Every
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import IntervalHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.testing.builders import an_endpoint
 
 HOSTILE = """<img src=x onerror="document.title='harm'"> <script>alert(1)</script> {{7*7}} "&'"""

@@ -13,12 +13,12 @@ from tests.browser.site import PHONE, WIDE, Site, Visit, site
 
 from cadenza.adapters.planners.learned_memory import NOTES_OF, Memory
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.analysis import Analysis, Tokens, ToolCall, Trigger
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.learning.state import Known
-from cadenza.domain.learning.tally import Tally
-from cadenza.domain.target import CallableTarget
+from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
+from cadenza.domain.planning.learning.gains import Tally
+from cadenza.domain.planning.learning.state import Known
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.testing.builders import an_endpoint
 
 HOSTILE = """<img src=x onerror="document.title='harm'"> <script>alert(1)</script>"""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.cli.offices import Desk, Office
 from tests.cli.program import command, env
 
-from cadenza.domain.spans import span_ms
+from cadenza.domain.durations import span_ms
 from cadenza.surfaces.cli.look import safe, span
 
 

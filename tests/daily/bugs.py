@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from cadenza.domain import daily_clock, daily_rules
-from cadenza.domain.daily import DailyUser, Enrollment, Ruling
-from cadenza.domain.daily_clock import ClockTrust
-from cadenza.domain.daily_rules import Service
-from cadenza.domain.window import WINDOW, cutoff, service_date
+from cadenza.domain.daily import clock_trust as daily_clock
+from cadenza.domain.daily import rules as daily_rules
+from cadenza.domain.daily.clock_trust import ClockTrust
+from cadenza.domain.daily.rules import Service
+from cadenza.domain.daily.user import DailyUser, Enrollment, Ruling
+from cadenza.domain.daily.window import WINDOW, cutoff, service_date
 from cadenza.engine import daily_finalizer, daily_planner, daily_queue
 from cadenza.engine.daily_executor import DailyExecutor
 from cadenza.engine.daily_finalizer import DailyFinalizer, _Success

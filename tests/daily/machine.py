@@ -11,9 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.daily.model import DAY, HOUR, Attempt, Expected, Model, Timetable
 from tests.daily.world import FAILED, AwayStore, Job, World, finished
 
-from cadenza.domain.daily import DONE, DailyUser, Verdict
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.user import DONE, DailyUser, Verdict
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.people import UserKey
 
 SLOTS = 2
 NAMES = ("ann", "bob", "cyd", "dan")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, time, timedelta
 import pytest
 from tests.daily.world import FAILED, AWorld, until
 
-from cadenza.domain.daily import DONE, DayStatus
+from cadenza.domain.daily.user import DONE, DayStatus
 
 MIDNIGHT = datetime(2026, 3, 10, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -6,7 +6,7 @@ import pytest
 from tests.daily.literal import Kv, Literal
 from tests.daily.world import AWorld
 
-from cadenza.domain.daily import DONE
+from cadenza.domain.daily.user import DONE
 
 DAY = datetime(2026, 3, 10, tzinfo=UTC)
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)

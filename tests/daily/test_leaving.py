@@ -8,9 +8,9 @@ import pytest
 from tests.daily.world import AwayStore, AWorld, World, until
 
 from cadenza.adapters.memory import MemoryStore
-from cadenza.domain.daily_shards import SHARDS, lane_of, lanes, shard_of
-from cadenza.domain.people import UserKey
-from cadenza.domain.slo import Slo, SloSettings
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.daily_shards import SHARDS, lane_of, lanes, shard_of
+from cadenza.domain.monitoring.slo import Slo, SloSettings
 from cadenza.engine.slo_watcher import SloWatcher
 from cadenza.ports.daily import Owed
 from cadenza.testing import FakeClock, FakeIds

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.daily.literal import Kv, Literal
 from tests.daily.world import FAILED, Job, World
 
-from cadenza.domain.daily import DONE
+from cadenza.domain.daily.user import DONE
 
 START = datetime(2026, 3, 10, tzinfo=UTC)
 DUES = st.one_of(

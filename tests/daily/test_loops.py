@@ -15,10 +15,10 @@ from cadenza.adapters.clock import SystemStopwatch
 from cadenza.adapters.sql.migrate import migrate
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.daily import DONE, JobResult, Ruling, enrollment
-from cadenza.domain.daily_rules import enroll
-from cadenza.domain.daily_shards import lanes, shard_of, shards_of_lane
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.daily_shards import lanes, shard_of, shards_of_lane
+from cadenza.domain.daily.rules import enroll
+from cadenza.domain.daily.user import DONE, JobResult, Ruling, enrollment
 from cadenza.ports.daily import Rule
 from cadenza.testing import FakeIds
 

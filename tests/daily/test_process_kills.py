@@ -21,10 +21,10 @@ from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.daily import Cause, DayStatus, Verdict, enrollment
-from cadenza.domain.daily_rules import enroll
-from cadenza.domain.people import UserKey
-from cadenza.domain.window import WINDOW, cutoff, due_at_minute
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.rules import enroll
+from cadenza.domain.daily.user import Cause, DayStatus, Verdict, enrollment
+from cadenza.domain.daily.window import WINDOW, cutoff, due_at_minute
 from cadenza.ports.catalog import Page
 from cadenza.ports.store import Store
 from cadenza.roots.stores import SQLITE

@@ -13,7 +13,7 @@ from tests.daily.lives import PATIENCE_S, Death, Life, Note, Process, SetClock, 
 from tests.daily.test_process_kills import ALL, Given, asked, populate
 from tests.postgres import Databases, databases, newest_databases
 
-from cadenza.domain.daily import DayStatus, Verdict
+from cadenza.domain.daily.user import DayStatus, Verdict
 from cadenza.ports.store import Store
 
 __all__ = ["databases", "newest_databases"]

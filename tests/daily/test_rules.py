@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.daily.model import Timetable
 
-from cadenza.domain.daily import Cause, DailyUser, enrollment
-from cadenza.domain.daily_clock import ClockTrust
-from cadenza.domain.daily_rules import Service, cut_off, enroll, enrolled, succeeded
-from cadenza.domain.daily_shards import SHARDS, lanes, shard_of, shards_of_lane, share
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.clock_trust import ClockTrust
+from cadenza.domain.daily.daily_shards import SHARDS, lanes, shard_of, shards_of_lane, share
+from cadenza.domain.daily.rules import Service, cut_off, enroll, enrolled, succeeded
+from cadenza.domain.daily.user import Cause, DailyUser, enrollment
+from cadenza.domain.daily.window import cutoff, opens, service_date
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.people import UserKey
-from cadenza.domain.window import cutoff, opens, service_date
 
 START = datetime(2026, 3, 10, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -14,11 +14,11 @@ from tests.integration.http.bench import Reply, a_dispatcher, a_server, says
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.http.jobs import HttpJobs
 from cadenza.adapters.jobs import CallableJobs, Function
-from cadenza.domain.conversation import ConversationKey, OriginKind
-from cadenza.domain.daily import DONE, ErrorClass, JobFailed, JobResult
+from cadenza.domain.agents.conversation import ConversationKey, OriginKind
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.user import DONE, ErrorClass, JobFailed, JobResult
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.people import UserKey
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.engine.daily_prompt import PromptJobs
 from cadenza.testing import FakeIds
 

@@ -17,10 +17,10 @@ from cadenza import Cadenza
 from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.domain.daily import DONE, DayStatus, ErrorClass, enrollment
-from cadenza.domain.daily_rules import enroll
+from cadenza.domain.agents.users import Agent, User, UserKey
+from cadenza.domain.daily.rules import enroll
+from cadenza.domain.daily.user import DONE, DayStatus, ErrorClass, enrollment
 from cadenza.domain.errors import Conflict, InvalidRequest
-from cadenza.domain.people import Agent, User, UserKey
 from cadenza.ports.jobs import JobRunner
 from cadenza.roots.daily import Pulse, launch
 from cadenza.roots.daily_service import daily_beside

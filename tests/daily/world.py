@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from cadenza.adapters.memory import MemoryStore
-from cadenza.domain.daily import DONE, DailyUser, ErrorClass, JobResult, Ruling, Verdict, enrollment
-from cadenza.domain.daily_rules import enroll
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.rules import enroll
+from cadenza.domain.daily.user import DONE, DailyUser, ErrorClass, JobResult, Ruling, Verdict, enrollment
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.people import UserKey
 from cadenza.engine.daily import DailyRunner, DailySettings
 from cadenza.ports.catalog import Page
 from cadenza.ports.daily import DailyStore, Owed, Rule

@@ -7,11 +7,11 @@ from tests.engine.witness import Witness
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.memory import MemoryStore
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
-from cadenza.domain.run import Claim, Outcome, Run, RunStatus
-from cadenza.domain.settle import Settled
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.execution import Executor
 from cadenza.engine.scheduler import Scheduler, SchedulerSettings
 from cadenza.engine.steering import Steering, call_tool

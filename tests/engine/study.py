@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.engine.corridor import Corridor
 
-from cadenza.domain.analysis import Analysis
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.run import Outcome, RunStatus
+from cadenza.domain.planning.analysis import Analysis
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.engine.analyst import Analyst, AnalystSettings
 from cadenza.engine.briefing import BriefingBudget
 from cadenza.engine.panel import PanelSettings

@@ -5,8 +5,8 @@ import asyncio
 from tests.engine.corridor import MINUTE
 from tests.engine.study import Scripted, Study
 
-from cadenza.domain.analysis import Trigger
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.planning.analysis import Trigger
 from cadenza.engine.feed import NOTES_OF, PLACE
 from cadenza.ports.planner import Briefing, CallTool, Sitting
 

@@ -8,10 +8,10 @@ import pytest
 from tests.engine.corridor import MINUTE
 from tests.engine.study import Scripted, Study, Thinks
 
-from cadenza.domain.analysis import Analysis, Tokens, ToolCall, Trigger
-from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound, Unavailable
-from cadenza.domain.plan import Source
+from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.plan import Source
 from cadenza.engine.sitting import Seat
 from cadenza.engine.thinking import SHADOWS_APART
 from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting

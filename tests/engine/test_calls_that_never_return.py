@@ -8,7 +8,7 @@ from tests.engine.corridor import MINUTE, Corridor
 from tests.engine.witness import Hook, Witness
 from tests.engine.workers import Worker, by_hand, others
 
-from cadenza.domain.run import RunStatus
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.testing.clock import NEW_YEAR
 
 GRACE = 5_000

@@ -8,9 +8,9 @@ import pytest
 from tests.engine.corridor import Corridor
 from tests.engine.workers import Worker, by_hand, in_real_time, until
 
-from cadenza.domain.checks import LONGEST_TEXT
-from cadenza.domain.policy import Policy
-from cadenza.domain.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.policy import Policy
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.validation import LONGEST_TEXT
 
 HUGE = "x" * 10_000_000
 IMPATIENT = Policy(timeout_ms=20)

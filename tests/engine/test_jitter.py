@@ -6,8 +6,8 @@ import pytest
 from tests.engine.corridor import MINUTE, Corridor
 from tests.engine.workers import Worker, by_hand
 
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.plan import Source
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.plan import Source
 from cadenza.testing.clock import NEW_YEAR
 
 JITTER = 3_000

@@ -4,9 +4,9 @@ import asyncio
 
 from tests.engine.workers import Worker, by_hand
 
-from cadenza.domain.baseline import Cron
-from cadenza.domain.plan import Source
-from cadenza.domain.run import RunStatus
+from cadenza.domain.scheduling.baseline import Cron
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import RunStatus
 
 
 async def test_what_was_abandoned_while_its_jitter_lasted_was_never_dispatched() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from tests.engine.corridor import MINUTE, Corridor
 
-from cadenza.domain.baseline import Once
-from cadenza.domain.checks import iso
-from cadenza.domain.policy import Guard
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.validation import iso
 from cadenza.testing.clock import NEW_YEAR
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.corridor import MINUTE, Corridor
 from tests.engine.workers import Worker, by_hand, in_real_time, until
 
-from cadenza.domain.baseline import Every
+from cadenza.domain.scheduling.baseline import Every
 
 MANY = 200
 

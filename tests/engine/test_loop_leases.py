@@ -8,7 +8,7 @@ from tests.engine.corridor import MINUTE, Corridor, Crowd
 from tests.engine.workers import Worker, by_hand, others
 
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.run import Claim, RunStatus
+from cadenza.domain.scheduling.run import Claim, RunStatus
 
 LEASE = 3_000
 

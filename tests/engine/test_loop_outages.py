@@ -9,7 +9,7 @@ from tests.engine.witness import once
 from tests.engine.workers import Worker, by_hand, in_real_time, others
 
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.run import Claim, RunStatus
+from cadenza.domain.scheduling.run import Claim, RunStatus
 from cadenza.testing.clock import NEW_YEAR
 
 CALLS = ["claim_due", "finalize", "renew", "next_due", "sweep"]

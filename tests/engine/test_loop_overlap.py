@@ -9,9 +9,9 @@ from tests.engine.corridor import MINUTE, Corridor
 from tests.engine.witness import Hook, once
 from tests.engine.workers import Worker, by_hand, others
 
-from cadenza.domain.baseline import Cron, Every
-from cadenza.domain.plan import Source
-from cadenza.domain.run import RunStatus
+from cadenza.domain.scheduling.baseline import Cron, Every
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.testing.clock import NEW_YEAR
 
 AHEAD = 10_000

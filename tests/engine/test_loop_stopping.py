@@ -9,8 +9,8 @@ from tests.engine.corridor import MINUTE, Corridor
 from tests.engine.witness import once
 from tests.engine.workers import Worker, by_hand, in_real_time, others
 
-from cadenza.domain.endpoint import OpenSlot
-from cadenza.domain.run import Claim, RunStatus
+from cadenza.domain.scheduling.endpoint import OpenSlot
+from cadenza.domain.scheduling.run import Claim, RunStatus
 from cadenza.testing.clock import NEW_YEAR
 
 GRACE = 10_000

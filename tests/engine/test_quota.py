@@ -7,8 +7,8 @@ from tests.engine.witness import once
 from tests.engine.workers import Worker, by_hand
 
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.policy import Misfire, Policy
-from cadenza.domain.run import RunStatus
+from cadenza.domain.scheduling.policy import Misfire, Policy
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.ports.quota import QuotaRequest, Spending
 from cadenza.testing.clock import NEW_YEAR
 

@@ -8,8 +8,8 @@ import pytest
 from tests.engine.corridor import SUCCESS, Corridor
 from tests.engine.workers import Worker, by_hand, in_real_time, until
 
-from cadenza.domain.policy import Policy
-from cadenza.domain.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.policy import Policy
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.engine.deadlines import Deadlines
 
 LEFT = ContextVar("LEFT", default="nothing")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests.engine.corridor import MINUTE, Corridor
 
-from cadenza.domain.policy import Guard
-from cadenza.domain.steer import HintKind
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.steer import HintKind
 from cadenza.engine.commands import ProposeIntervalArguments
 from cadenza.engine.steering import call_tool
 from cadenza.ports.planner import Briefing

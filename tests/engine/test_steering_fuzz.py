@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.engine.corridor import MINUTE, Corridor
 from tests.engine.refusals import NO_MOMENTS, PASSED
 
-from cadenza.domain.baseline import Baseline, Cron, Every, Once
-from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import CadenzaError
-from cadenza.domain.policy import Guard
-from cadenza.domain.steer import Amended, HintKind
+from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.steer import Amended, HintKind
 from cadenza.testing.clock import NEW_YEAR
 
 STEERED = {"interval_hint", "one_shot_hint", "paused_until", "pause_reason", "next_run_at", "next_source"}

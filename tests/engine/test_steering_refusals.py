@@ -7,9 +7,9 @@ import pytest
 from tests.engine.corridor import MINUTE, Corridor
 from tests.engine.refusals import REFUSED, VALID, Refused, label
 
-from cadenza.domain.baseline import Once
-from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotFound
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.steering import call_tool
 from cadenza.testing.clock import NEW_YEAR
 

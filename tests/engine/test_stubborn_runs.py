@@ -8,8 +8,8 @@ from typing import Any
 from tests.engine.corridor import SUCCESS
 from tests.engine.workers import Worker, by_hand, in_real_time, until
 
-from cadenza.domain.policy import Policy
-from cadenza.domain.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.policy import Policy
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 
 
 def stubborn(enough: asyncio.Event) -> Callable[[Claim], Any]:

@@ -6,10 +6,10 @@ import pytest
 from tests.engine.corridor import MINUTE, Corridor
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.domain.baseline import Cron
 from cadenza.domain.errors import InvalidRequest, Unavailable
-from cadenza.domain.run import RunStatus
-from cadenza.domain.settle import FOR_GOOD
+from cadenza.domain.scheduling.baseline import Cron
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.settle import FOR_GOOD
 
 LEASE = 3_000
 

@@ -9,11 +9,11 @@ from tests.engine.corridor import MINUTE, SUCCESS, Corridor, Crowd
 from tests.engine.witness import once
 from tests.engine.workers import Worker, by_hand, others
 
-from cadenza.domain.baseline import Cron
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.policy import Misfire, Policy
-from cadenza.domain.run import Claim, Outcome, RunStatus
-from cadenza.domain.settle import FOR_GOOD
+from cadenza.domain.scheduling.baseline import Cron
+from cadenza.domain.scheduling.policy import Misfire, Policy
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.settle import FOR_GOOD
 from cadenza.testing.telemetry import Event
 
 GRACE = 60_000

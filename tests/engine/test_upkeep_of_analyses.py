@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from cadenza.adapters.memory import MemoryStore
-from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.upkeep import Upkeep
 from cadenza.ports.store import Retention
 from cadenza.testing import FakeClock, FakeIds, FakeLog

@@ -16,8 +16,8 @@ from tests.faults.judging import History
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.domain.baseline import Once
-from cadenza.domain.target import CallableTarget
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.ports.catalog import Page
 from cadenza.testing import an_endpoint
 

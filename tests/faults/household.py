@@ -10,11 +10,11 @@ from tests.faults.mortality import Life, Mortal
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.quiet import NoTelemetry
-from cadenza.domain.baseline import Baseline, Cron, Every, Once
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.policy import Guard, Misfire, Policy
-from cadenza.domain.run import Claim, Outcome, Run, RunStatus
+from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.policy import Guard, Misfire, Policy
+from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.execution import Executor
 from cadenza.engine.scheduler import Scheduler, SchedulerSettings
 from cadenza.engine.steering import Steering, call_tool

@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.run import Run, RunStatus
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Run, RunStatus
 
 History = dict[str, tuple[Endpoint, list[Run]]]
 

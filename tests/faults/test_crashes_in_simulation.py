@@ -7,9 +7,9 @@ import pytest
 from tests.faults.household import LEASE_MS, Household
 from tests.faults.mortality import Life, live
 
-from cadenza.domain import settle as rules
-from cadenza.domain.endpoint import Endpoint, evolve
-from cadenza.domain.run import Claim, RunStatus
+from cadenza.domain.scheduling import settle as rules
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.run import Claim, RunStatus
 from cadenza.engine import sweeper
 
 SEEDS = range(100) if os.environ.get("CADENZA_SOAK") else range(8)

@@ -12,7 +12,7 @@ from tests.faults.judging import complaints
 from tests.postgres import Cluster, cluster, databases, newest_databases
 
 from cadenza.adapters.sql.migrate import migrate
-from cadenza.domain.run import RunStatus
+from cadenza.domain.scheduling.run import RunStatus
 
 __all__ = ["cluster", "databases", "newest_databases"]
 

@@ -9,7 +9,7 @@ from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.log import StructuredLog
-from cadenza.domain.run import Claim
+from cadenza.domain.scheduling.run import Claim
 from cadenza.roots.settings import read_settings
 from cadenza.roots.stores import open_store
 from cadenza.roots.worker import Workshop, stop_on_signals, worker

@@ -8,7 +8,7 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.sql.migrate import migrate
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.scheduling.endpoint import Endpoint
 
 STATES_WITHOUT_ENDPOINT = """
 SELECT (SELECT count(*) FROM endpoints) + (SELECT count(*) FROM endpoint_states) - 2 * count(*)

@@ -21,9 +21,9 @@ from tests.integration.backing_up import complaints, endpoints_in, keep, runs_in
 from cadenza.adapters.sql.migrate import migrate
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.roots.backup import backup, restore
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.contracts.bench import LEASE_MS, MINUTE, Bench

@@ -18,10 +18,10 @@ from cadenza.adapters.clock import FastClock, SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.planner_metrics import PlannerMetrics
 from cadenza.adapters.telemetry import RunBell
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.planning import Learning, Planning
-from cadenza.domain.target import CallableTarget, HttpTarget
+from cadenza.domain.planning.planner_settings import Learning, Planning
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
 from cadenza.engine.feed import NOTES_OF, PLACE
 from cadenza.engine.supervision import Part, Patience, Supervisor
 from cadenza.ports.clock import Clock

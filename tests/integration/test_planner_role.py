@@ -16,10 +16,10 @@ from typing import Any
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.planning import Learning, Planning
-from cadenza.domain.run import Outcome, RunStatus
+from cadenza.domain.planning.planner_settings import Learning, Planning
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.engine.feed import NOTES_OF, PLACE
 from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings

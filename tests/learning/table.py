@@ -8,14 +8,14 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.memory.store import MemoryStore
 from cadenza.adapters.planners.learned import LearnedPlanner
 from cadenza.adapters.quiet import NoLog
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.baseline import Every
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
-from cadenza.domain.plan import Source
-from cadenza.domain.planning import Learning, Planning
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.steer import Amended
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.planner_settings import Learning, Planning
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, Sitting
 from cadenza.testing.builders import an_endpoint

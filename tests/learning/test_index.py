@@ -5,7 +5,7 @@ from math import exp, isclose, sqrt
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cadenza.domain.learning.index import beats_worth, worth
+from cadenza.domain.planning.learning.next_look import beats_worth, worth
 
 RATES = some.floats(1e-5, 5.0)
 BEATS = some.floats(0.05, 20.0)

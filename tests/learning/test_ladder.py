@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cadenza.domain.learning.ladder import RUNGS, STAYS_BEATS, SUREST, Climb, Usual, looked
+from cadenza.domain.planning.learning.recent_rate import RUNGS, STAYS_BEATS, SUREST, Climb, Usual, looked
 
 LOOKS = some.lists(some.tuples(some.floats(0.05, 10.0), some.booleans()), max_size=30)
 

@@ -7,10 +7,10 @@ from random import Random
 from statistics import mean
 
 from cadenza.adapters.planners.learned import LearnedPlanner
-from cadenza.domain.baseline import Every
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Guard
-from cadenza.domain.run import Run, RunStatus
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store
 from cadenza.sim.replay import Course, Record, ReplayPolicy, ReplayStage, recorded, replay

@@ -9,15 +9,15 @@ from tests.learning.table import MINUTE_MS, ON, Table
 
 from cadenza.adapters.planners.learned import LearnedPlanner
 from cadenza.adapters.planners.learned_memory import LearnedMemory, Memory, Scope
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.errors import InvalidRequest, Unavailable
-from cadenza.domain.hint import HintMode
-from cadenza.domain.planning import Learning, Planning
-from cadenza.domain.policy import Guard
-from cadenza.domain.run import RunStatus
-from cadenza.domain.steer import Amended
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.planner_settings import Learning, Planning
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.planner import NOTHING_TO_SAY
 from cadenza.testing.clock import NEW_YEAR
 

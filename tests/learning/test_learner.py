@@ -5,13 +5,13 @@ from random import Random
 
 import pytest
 
-from cadenza.domain.learning.census import Census
-from cadenza.domain.learning.hours import DAY_H, HOUR_S, Profile
-from cadenza.domain.learning.learner import Beat, learned
-from cadenza.domain.learning.patience import Patience
-from cadenza.domain.learning.proposal import Bounds, decided
-from cadenza.domain.learning.rates import Belief
-from cadenza.domain.learning.state import Known, Look, Pool
+from cadenza.domain.planning.learning.learner import Beat, learned
+from cadenza.domain.planning.learning.long_term_rate import Belief
+from cadenza.domain.planning.learning.patience import Patience
+from cadenza.domain.planning.learning.prior import Census
+from cadenza.domain.planning.learning.proposal import Bounds, decided
+from cadenza.domain.planning.learning.state import Known, Look, Pool
+from cadenza.domain.planning.learning.weekly_pattern import DAY_H, HOUR_S, Profile
 
 MINUTE_S = 60.0
 SEEN = Known(at_s=0.0, proposed=2.5)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from cadenza.adapters.planners.learned_memory import Hand, Memory
-from cadenza.domain.learning.learner import Beat, echoed, hinted, learned
-from cadenza.domain.learning.notes import known_of, pool_of, written
-from cadenza.domain.learning.proposal import Bounds, decided
-from cadenza.domain.learning.state import Known, Look, Pool
+from cadenza.domain.planning.learning.learner import Beat, echoed, hinted, learned
+from cadenza.domain.planning.learning.proposal import Bounds, decided
+from cadenza.domain.planning.learning.serialization import known_of, pool_of, written
+from cadenza.domain.planning.learning.state import Known, Look, Pool
 
 BEAT = Beat(60.0)
 LONGEST_NOTE = 8_000

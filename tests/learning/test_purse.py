@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cadenza.domain.learning.learner import Beat, learned
-from cadenza.domain.learning.proposal import Bounds, decided
-from cadenza.domain.learning.purse import LARGEST_STEP, STEEPEST, Purse
-from cadenza.domain.learning.state import Known, Look, Pool
+from cadenza.domain.planning.learning.learner import Beat, learned
+from cadenza.domain.planning.learning.proposal import Bounds, decided
+from cadenza.domain.planning.learning.run_price import LARGEST_STEP, STEEPEST, Purse
+from cadenza.domain.planning.learning.state import Known, Look, Pool
 
 BEAT_S = 60.0
 QUIET_BEAT_S = 300.0

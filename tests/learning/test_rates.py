@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cadenza.domain.learning.census import GUESSED_BEATS, Census
-from cadenza.domain.learning.rates import Belief, Evidence, behind, shown
+from cadenza.domain.planning.learning.long_term_rate import Belief, Evidence, behind, shown
+from cadenza.domain.planning.learning.prior import GUESSED_BEATS, Census
 
 SHAPES, SPANS = some.floats(0.3, 30.0), some.floats(1.0, 500.0)
 GAPS = some.floats(0.05, 20.0)

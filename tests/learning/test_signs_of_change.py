@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cadenza.domain.learning import figures, signs
-from cadenza.domain.learning.figures import Level, Levels
-from cadenza.domain.learning.hours import DAY_H, HOUR_S, Profile, hour_of_week
-from cadenza.domain.learning.patience import LATE_BEATS, RARE, STEP, Patience
-from cadenza.domain.learning.proposal import Forecast
-from cadenza.domain.learning.rates import Belief
-from cadenza.domain.learning.signs import NO_RECORD, Knot
+from cadenza.domain.planning.learning import change_signals as signs
+from cadenza.domain.planning.learning import stress as figures
+from cadenza.domain.planning.learning.change_signals import NO_RECORD, Knot
+from cadenza.domain.planning.learning.long_term_rate import Belief
+from cadenza.domain.planning.learning.patience import LATE_BEATS, RARE, STEP, Patience
+from cadenza.domain.planning.learning.proposal import Forecast
+from cadenza.domain.planning.learning.stress import Level, Levels
+from cadenza.domain.planning.learning.weekly_pattern import DAY_H, HOUR_S, Profile, hour_of_week
 
 CALM = 50.0
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cadenza.domain.learning.tally import FULL, Tally
+from cadenza.domain.planning.learning.gains import FULL, Tally
 
 
 def looked(tally: Tally, times: int, *, learned: float) -> Tally:

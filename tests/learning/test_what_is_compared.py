@@ -4,8 +4,8 @@ import pytest
 from tests.learning.table import MINUTE_MS, Table
 
 from cadenza.adapters.planners.learned_memory import Scope
-from cadenza.domain.plan import Source
-from cadenza.domain.planning import Learning, Planning
+from cadenza.domain.planning.planner_settings import Learning, Planning
+from cadenza.domain.scheduling.plan import Source
 
 
 @pytest.mark.parametrize("learning", [Learning.SHADOW, Learning.ON])

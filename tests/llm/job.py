@@ -9,10 +9,10 @@ from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.planners.llm import LlmPlanner
 from cadenza.adapters.planners.llm_talk import Limits
 from cadenza.adapters.quiet import NoLog
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.planning import Planning
-from cadenza.domain.run import RunStatus
-from cadenza.domain.settle import FOR_GOOD
+from cadenza.domain.planning.planner_settings import Planning
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.settle import FOR_GOOD
 from cadenza.engine.briefing import Briefer, BriefingBudget
 from cadenza.engine.sitting import Sat, Seat, sit
 from cadenza.engine.steering import Steering

@@ -18,8 +18,8 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 from tests.llm.job import ANALYSIS, SHOP, STRANGER, TRACE, Job, as_they_are
 
-from cadenza.domain.planning import Planning
-from cadenza.domain.policy import Guard
+from cadenza.domain.planning.planner_settings import Planning
+from cadenza.domain.scheduling.policy import Guard
 
 Made = tuple[str, Any]
 THE_END: Made = ("submit_analysis", ANALYSIS)

@@ -5,12 +5,12 @@ from pydantic_ai.models.test import TestModel
 from tests.llm.job import SHOP, TRACE, Job
 
 from cadenza.adapters.planners.llm import LlmPlanner
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.endpoint import evolve
-from cadenza.domain.planning import Planning
-from cadenza.domain.run import RunStatus
-from cadenza.domain.steer import Amended
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.planner_settings import Planning
+from cadenza.domain.scheduling.endpoint import evolve
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.target import HttpTarget
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.llm.job import ANALYSIS, Job, as_they_are
 
 from cadenza.adapters.planners.llm import LlmPlanner
 from cadenza.adapters.planners.llm_model import open_model
-from cadenza.domain.analysis import Tokens
+from cadenza.domain.planning.analysis import Tokens
 
 MODEL = "openai-chat:gpt-4o"
 THE_END = Reply(tool_calls=(ToolCall("submit_analysis", ANALYSIS),))

@@ -11,8 +11,8 @@ from tests.llm.job import ANALYSIS, Job
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.quiet import NoLog, NoTelemetry
-from cadenza.domain.analysis import Analysis
-from cadenza.domain.run import RunStatus
+from cadenza.domain.planning.analysis import Analysis
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.roots.planner import Study, analyst, planners
 from cadenza.roots.settings import Settings
 

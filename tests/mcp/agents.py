@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent, TextResourceContents
 from tests.rest.house import Answered, House
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.roots.api import Server, address_of, bound
 from cadenza.roots.settings import Settings
 

@@ -14,7 +14,7 @@ from tests.mcp.agents import ACCEPTED, MODES, PING, Mode, agent, names, post, se
 from tests.rest.house import House
 from tests.rest.program import UP, running
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 
 WITHOUT = "import sys; sys.modules['mcp'] = None; from cadenza.roots.api import launch; sys.exit(launch())"
 

@@ -7,7 +7,7 @@ from mcp import MCPError
 from tests.mcp.agents import MODES, Mode, read, told, visiting
 from tests.rest.house import AN_ENDPOINT, House
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.cli.program import command, env
 from tests.mcp.agents import MODES, Mode, names, read, refused, serving, told
 from tests.rest.house import House
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.surfaces.mcp.tools import OFFERED
 
 __all__ = ["desk_at"]

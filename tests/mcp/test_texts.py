@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from cadenza.domain.plan import Source
+from cadenza.domain.scheduling.plan import Source
 from cadenza.operations.table import BY_NAME
 from cadenza.surfaces.mcp.texts import INSTRUCTIONS, TEXTS
 from cadenza.surfaces.mcp.tools import OFFERED

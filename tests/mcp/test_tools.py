@@ -10,8 +10,8 @@ from tests.rest.furniture import furnished
 from tests.rest.house import AN_ENDPOINT, House
 from tests.rest.requests import BODIES, IDS
 
-from cadenza.domain.access import RANK, Scope
-from cadenza.domain.run import Outcome, RunStatus
+from cadenza.domain.access.key import RANK, Scope
+from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.operations.office import Office
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.table import BY_NAME, OPERATIONS

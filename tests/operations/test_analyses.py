@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.operations.conftest import Front
 
-from cadenza.domain.access import Scope
-from cadenza.domain.analysis import Tokens, ToolCall, Trigger
-from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotFound
+from cadenza.domain.planning.analysis import Tokens, ToolCall, Trigger
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.testing.contracts.analyses import an_analysis
 
 KEY = EndpointKey("default", "traffic")

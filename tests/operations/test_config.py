@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.operations.conftest import A_TARGET, Front
 
-from cadenza.domain.access import Scope
-from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotAllowed
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.operations.config_shapes import ConfigEndpoint
 from cadenza.operations.endpoints import CreateEndpoint
 

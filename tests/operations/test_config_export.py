@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.operations.conftest import A_TARGET, Front
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.target import METHODS
+from cadenza.domain.scheduling.target import METHODS
 from cadenza.operations import config
 from cadenza.operations.config_file import ConfigFile
 from cadenza.operations.config_writing import written

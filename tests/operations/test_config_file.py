@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.operations.conftest import Front
 
-from cadenza.domain import spans
+from cadenza.domain import durations as spans
 from cadenza.domain.errors import InvalidRequest
 from cadenza.operations import config_file
 from cadenza.operations.config_file import ConfigFile

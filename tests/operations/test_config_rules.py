@@ -13,7 +13,7 @@ from cadenza.adapters.sql.migrate import migrate
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.rules import MOST_RULES, Clear, Escalation, Pace, Rest, RunSoon, Wake
+from cadenza.domain.planning.rules.rule import MOST_RULES, Clear, Escalation, Pace, Rest, RunSoon, Wake
 from cadenza.operations.config_file import ConfigFile
 from cadenza.operations.config_writing import written
 from cadenza.testing.ids import FakeIds

@@ -17,8 +17,8 @@ from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import NotAllowed
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.ports.store import Store
 from cadenza.testing.ids import FakeIds
 

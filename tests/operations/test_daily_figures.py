@@ -6,10 +6,10 @@ from functools import partial
 import pytest
 from tests.operations.conftest import Front
 
-from cadenza.domain.alert import of_failures
-from cadenza.domain.daily_rules import Service, cut_off, succeeded
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.rules import Service, cut_off, succeeded
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.people import UserKey
+from cadenza.domain.monitoring.alert import of_failures
 from cadenza.testing.clock import NEW_YEAR
 
 TODAY = NEW_YEAR.date()

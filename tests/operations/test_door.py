@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from cadenza.domain.access import ApiKey, Scope
+from cadenza.domain.access.key import ApiKey, Scope
 from cadenza.operations.door import MOST, Door, caller_of
 from cadenza.testing.clock import NEW_YEAR
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from tests.operations.conftest import Front
 
+from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.errors import InvalidRequest, NotFound
-from cadenza.domain.run import RunStatus
-from cadenza.domain.slo import Judgement, Measured, Slo, SloState
-from cadenza.domain.tenant import Limits, Tenant
+from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.office import Office
 from cadenza.ports.watch import SloStanding
 from cadenza.testing.clock import NEW_YEAR, FakeClock

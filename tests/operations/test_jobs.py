@@ -3,7 +3,7 @@
 import pytest
 from tests.operations.conftest import Front
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 
 

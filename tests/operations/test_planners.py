@@ -7,12 +7,12 @@ import pytest
 from tests.operations.conftest import Front
 
 from cadenza.adapters.planners.learned_memory import NOTES_OF, Memory
-from cadenza.domain.analysis import Tokens
-from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import InvalidRequest, Unavailable
-from cadenza.domain.learning.state import Known
-from cadenza.domain.learning.tally import Tally
-from cadenza.domain.target import Json
+from cadenza.domain.planning.analysis import Tokens
+from cadenza.domain.planning.learning.gains import Tally
+from cadenza.domain.planning.learning.state import Known
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.target import Json
 from cadenza.operations.office import Office
 from cadenza.sim.playback import Playback
 from cadenza.testing.contracts.analyses import an_analysis

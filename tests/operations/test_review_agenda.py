@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests.operations.conftest import A_TARGET, Front
 
+from cadenza.domain.agents.schedule import AGENDA
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.schedule import AGENDA
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from tests.operations.conftest import A_TARGET, Front
 
-from cadenza.domain.endpoint import EndpointKey, evolve
 from cadenza.domain.errors import NotAllowed
-from cadenza.domain.plan import Source
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.steer import Amended
 
 EVERY_MINUTE = {"kind": "every", "interval_ms": 60_000}
 

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from tests.operations.conftest import Front
 
-from cadenza.domain.access import Scope
-from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, NotFound
-from cadenza.domain.incidents import Memory, written
-from cadenza.domain.rules import MOST_RULES
-from cadenza.domain.run import Outcome, RunStatus
+from cadenza.domain.planning.rules.incidents import Memory, written
+from cadenza.domain.planning.rules.rule import MOST_RULES
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.testing.contracts.bench import Bench
 
 FAST: dict[str, Any] = {"tool": "propose_interval", "intervalMs": 20_000}

@@ -7,8 +7,8 @@ import pytest
 from tests.operations.conftest import Front
 
 from cadenza.adapters.expressions import FUNCTIONS, HELPERS
-from cadenza.domain.rule_facts import NAMES, facts
-from cadenza.domain.rules import STEPS
+from cadenza.domain.planning.rules.context import NAMES, facts
+from cadenza.domain.planning.rules.rule import STEPS
 from cadenza.operations.config_file import ConfigFile
 from cadenza.operations.config_rule_shapes import ESCALATION, RULE, STEP, RuleWords
 from cadenza.operations.rules import CreateRule

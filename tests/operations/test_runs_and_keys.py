@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from tests.operations.conftest import Front
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotAllowed, NotFound
-from cadenza.domain.run import RunStatus
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.keys import recognised
 from cadenza.testing.contracts.bench import Bench
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.operations.conftest import Front
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 
 THE_SAME: dict[str, Any] = {"endpoint_id": "traffic"}

@@ -18,7 +18,7 @@ from cadenza.adapters.memory.store import MemoryStore
 from cadenza.adapters.mint import RandomMint
 from cadenza.adapters.quiet import NoQuota
 from cadenza.adapters.rates import SharedRates
-from cadenza.domain.access import Caller, Scope
+from cadenza.domain.access.key import Caller, Scope
 from cadenza.engine.conversing import Conversing
 from cadenza.engine.execution import Executor
 from cadenza.engine.steering import Steering

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from tests.rest.house import House
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.surfaces.http.auth import MOST_FAILURES
 
 

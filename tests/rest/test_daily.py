@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.rest.house import House
 
-from cadenza.domain.daily_rules import Service, cut_off, succeeded
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.rules import Service, cut_off, succeeded
 
 USERS = "/v1/daily/users"
 TODAY = datetime(2025, 1, 1, tzinfo=UTC)

@@ -7,8 +7,8 @@ from tests.rest.furniture import furnished
 from tests.rest.house import Answered, House
 from tests.rest.requests import NAMES, SERVED, body_of, request_of
 
-from cadenza.domain.access import RANK, Scope
-from cadenza.domain.checks import milliseconds
+from cadenza.domain.access.key import RANK, Scope
+from cadenza.domain.validation import milliseconds
 from cadenza.operations.operation import AnyOperation, Route
 
 everyone = pytest.mark.parametrize(("operation", "route"), SERVED, ids=NAMES)

@@ -7,7 +7,7 @@ from tests.rest.house import Answered, House
 from tests.rest.test_events import listening
 from tests.rest.test_sessions import Guest
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.table import OPERATIONS
 from cadenza.surfaces.dashboard import events

@@ -18,7 +18,7 @@ from tests.rest.furniture import furnished
 from tests.rest.house import House
 from tests.rest.requests import IDS, SERVED
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 
 SOAK = bool(os.environ.get("CADENZA_SOAK"))
 A_MINUTE = 60_000

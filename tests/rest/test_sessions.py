@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.rest.house import Answered, House
 
-from cadenza.domain.access import Caller, Scope
+from cadenza.domain.access.key import Caller, Scope
 from cadenza.operations.sessions import LINK_LASTS, SESSION_LASTS, new_link
 from cadenza.surfaces.http.auth import MOST_FAILURES
 

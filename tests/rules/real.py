@@ -10,10 +10,10 @@ from typing import NamedTuple
 from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.quiet import NoLog, NoTelemetry
-from cadenza.domain.analysis import Analysis
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.run import Run
-from cadenza.domain.steer import HintRecord
+from cadenza.domain.planning.analysis import Analysis
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.steer import HintRecord
 from cadenza.engine.waiting import first_of
 from cadenza.ports.store import Store
 from cadenza.roots.demo import FlashSale

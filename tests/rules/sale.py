@@ -9,7 +9,7 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.expressions import CelExpressions
 from cadenza.adapters.planners.rules import RulePlanner
 from cadenza.adapters.quiet import NoLog, NoQuota
-from cadenza.domain.access import Caller, Scope
+from cadenza.domain.access.key import Caller, Scope
 from cadenza.engine.execution import Executor
 from cadenza.engine.steering import Steering
 from cadenza.operations.config_file import ConfigFile

@@ -13,8 +13,8 @@ from cadenza.adapters.expression_tokens import tokens_of
 from cadenza.adapters.expression_weight import MOST_PARTS, measure, weigh
 from cadenza.adapters.expressions import LIKELY, CelExpressions
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.rule_facts import facts
-from cadenza.domain.rules import LONGEST_WHEN
+from cadenza.domain.planning.rules.context import facts
+from cadenza.domain.planning.rules.rule import LONGEST_WHEN
 from cadenza.ports.rules import Expressions, Verdict
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR

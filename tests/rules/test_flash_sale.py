@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 from tests.rules.sale import under_rules
 
-from cadenza.domain.steer import HintKind, HintRecord
+from cadenza.domain.scheduling.steer import HintKind, HintRecord
 from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store
 from cadenza.sim.catalogue import play_corrected

@@ -14,14 +14,14 @@ from cadenza.adapters.memory.store import MemoryStore
 from cadenza.adapters.planners import rulebook
 from cadenza.adapters.planners.rules import RulePlanner
 from cadenza.adapters.quiet import NoLog
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.baseline import Once
-from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.incidents import recalled
-from cadenza.domain.job import Job
-from cadenza.domain.rules import Clear, Escalation, Pace, Rest, Rule, RunSoon, Wake
-from cadenza.domain.steer import Amended
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.rules.incidents import recalled
+from cadenza.domain.planning.rules.rule import Clear, Escalation, Pace, Rest, Rule, RunSoon, Wake
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, Planner, Sitting
 from cadenza.testing.builders import an_endpoint

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from cadenza.adapters.memory import store as memory_store
-from cadenza.domain import creation, due
-from cadenza.domain import settle as settling
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.endpoint import NO_GUARD, Endpoint, evolve
-from cadenza.domain.hint import HintMode
-from cadenza.domain.run import Completion
-from cadenza.domain.settle import Settled
+from cadenza.domain.scheduling import creation, due
+from cadenza.domain.scheduling import settle as settling
+from cadenza.domain.scheduling.endpoint import NO_GUARD, Endpoint, evolve
+from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.run import Completion
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.validation import milliseconds
 from cadenza.engine import settler
 from cadenza.sim import corrected
 from cadenza.sim.catalogue import play_corrected

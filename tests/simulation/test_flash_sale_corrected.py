@@ -1,6 +1,6 @@
 import pytest
 
-from cadenza.domain.plan import Source
+from cadenza.domain.scheduling.plan import Source
 from cadenza.sim.catalogue import play_corrected, simulate
 from cadenza.sim.flash_sale.policies import CORRECTED, Corrections
 from cadenza.sim.flash_sale.scenario import flash_sale

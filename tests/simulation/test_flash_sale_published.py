@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 from tests.simulation.alterations import with_endpoint
 
-from cadenza.domain.plan import Source
+from cadenza.domain.scheduling.plan import Source
 from cadenza.sim.catalogue import play_published, simulate
 from cadenza.sim.checks import examine
 from cadenza.sim.flash_sale.policies import AS_PUBLISHED

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from cadenza.domain.baseline import Cron, Every
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Guard
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.settle import FOR_GOOD
+from cadenza.domain.scheduling.baseline import Cron, Every
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.settle import FOR_GOOD
 from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store
 from cadenza.roots.replay import policy_named

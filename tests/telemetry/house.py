@@ -7,8 +7,8 @@ from typing import Any
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.memory import MemoryStore
-from cadenza.domain.alert import Alert
-from cadenza.domain.run import Outcome, RunStatus
+from cadenza.domain.monitoring.alert import Alert
+from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.engine.alarm import Alarm
 from cadenza.engine.endpoint_alerts import EndpointAlerts
 from cadenza.engine.execution import Executor

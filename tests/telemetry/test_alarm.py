@@ -7,9 +7,9 @@ from tests.telemetry.house import SLO, House, Sender
 
 from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.quota import CountedQuota
-from cadenza.domain.alert import Alert, as_event, as_slack, of_quota, reached
+from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.tenant import Limits, Tenant
+from cadenza.domain.monitoring.alert import Alert, as_event, as_slack, of_quota, reached
 from cadenza.engine.alarm import MOST_ATTEMPTS, MOST_WAITING, pause_ms
 from cadenza.ports.quota import QuotaRequest, Spending
 from cadenza.testing import FakeIds

@@ -16,7 +16,7 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.http.dispatcher import HttpDispatcher
 from cadenza.adapters.http.secrets import EnvironmentSecrets
 from cadenza.adapters.http.settings import HttpSettings
-from cadenza.domain.alert import Alert, AlertKind, AlertState
+from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState
 from cadenza.testing.clock import NEW_YEAR
 
 LOOPBACK = HttpSettings(allow=("127.0.0.1",))

@@ -6,10 +6,10 @@ import pytest
 from tests.telemetry.house import FAILURE, FAILURES, SUCCESS, House
 
 from cadenza.adapters.memory import MemoryStore
-from cadenza.domain.endpoint import evolve
-from cadenza.domain.run import Claim, Completion, Outcome
-from cadenza.domain.settle import Settled
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.endpoint import evolve
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.store import Settle
 from cadenza.testing import FakeIds, an_endpoint
 

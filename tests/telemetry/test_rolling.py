@@ -7,7 +7,7 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.domain.rolling import Rolling, percentile, rounded
+from cadenza.domain.monitoring.rolling import Rolling, percentile, rounded
 from cadenza.testing.clock import NEW_YEAR
 
 MINUTES = 5

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cadenza.adapters.memory import MemoryStore
-from cadenza.domain.checks import iso
-from cadenza.domain.slo import Slo, SloSettings
+from cadenza.domain.monitoring.slo import Slo, SloSettings
+from cadenza.domain.validation import iso
 from cadenza.engine.slo_watcher import SloWatcher
 from cadenza.ports.watch import SloStanding
 from cadenza.roots.settings import Settings

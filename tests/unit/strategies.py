@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import strategies as st
 from tests.unit.world import NOW, an_endpoint, at
 
-from cadenza.domain.baseline import Baseline, Cron, Every, Once
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.endpoint import Endpoint, Lease, OpenSlot, evolve
-from cadenza.domain.hint import HintMode, IntervalHint, OneShotHint
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Backoff, Guard, Policy
+from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, evolve
+from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Backoff, Guard, Policy
+from cadenza.domain.validation import milliseconds
 
 SPANS = (1, 1_000, 20_000, 60_000, 300_000, 3_600_000)
 # Drawing is what costs time here, so that spans, guards and policies are drawn whole.

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.unit.strategies import stored
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, ORIGIN, an_endpoint, at
 
-from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.hint import IntervalHint, OneShotHint
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.commands import Command, PauseUntil, ProposeInterval, ProposeNextTime, Steer
 
 BY = Steer(now=NOW, cron=CRON, origin=ORIGIN)

@@ -11,9 +11,9 @@ from tests.engine.corridor import Corridor
 from cadenza.adapters import quota as quota_module
 from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.quota import CountedQuota
+from cadenza.domain.access.tenant import Limits, Standing, Tenant, next_month
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.run import RunStatus
-from cadenza.domain.tenant import Limits, Standing, Tenant, next_month
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.engine.execution import Executor
 from cadenza.engine.scheduler import Scheduler
 from cadenza.ports.quota import QuotaRequest, Spending

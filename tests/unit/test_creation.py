@@ -7,15 +7,15 @@ from hypothesis import given
 from tests.unit.strategies import NOTHING, endpoints, past, stored
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, SECOND, a_lease, an_endpoint, at, claimed
 
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.creation import DEFINED, created, redefined
-from cadenza.domain.endpoint import Endpoint, evolve
-from cadenza.domain.governor import plan_next_run
-from cadenza.domain.hint import IntervalHint, OneShotHint
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Completion, Outcome, RunStatus, opened
-from cadenza.domain.steer import Amended
-from cadenza.domain.sweep import abandonment, sweep_at
+from cadenza.domain.scheduling.abandon import abandonment, sweep_at
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.creation import DEFINED, created, redefined
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.governor import plan_next_run
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus, opened
+from cadenza.domain.scheduling.steer import Amended
 
 
 @given(endpoints())

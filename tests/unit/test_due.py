@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.unit.strategies import NOTHING, future, past, spans, stored
 from tests.unit.world import HOUR, MINUTE, NOW, SECOND, a_lease, an_endpoint, at, claimed, started
 
-from cadenza.domain.checks import iso, milliseconds
-from cadenza.domain.due import Cancel, Start, Wait, claim, claimable_at, closed_gate, due, recheck
-from cadenza.domain.endpoint import Endpoint, OpenSlot, evolve
-from cadenza.domain.plan import Source
+from cadenza.domain.scheduling.due import Cancel, Start, Wait, claim, claimable_at, closed_gate, due, recheck
+from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.validation import iso, milliseconds
 
 DUE = {"next_run_at": NOW}
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.endpoint import Endpoint, Lease
-from cadenza.domain.explain import BECAUSE, Explanation, explain, span
-from cadenza.domain.hint import HintMode, IntervalHint, OneShotHint
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Backoff, Guard, Policy
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint, Lease
+from cadenza.domain.scheduling.explain import BECAUSE, Explanation, explain, span
+from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Backoff, Guard, Policy
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.forecast import Course, Forecast, Forecaster
-from cadenza.domain.hint import IntervalHint
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.forecast import Course, Forecast, Forecaster
+from cadenza.domain.scheduling.hint import IntervalHint
+from cadenza.domain.validation import milliseconds
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 SPAN, SPANS = timedelta(seconds=30), 20

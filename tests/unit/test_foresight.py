@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from tests.unit.strategies import NOTHING, stored
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, an_endpoint, at, claimed, ended
 
-from cadenza.domain.baseline import Every, Once
-from cadenza.domain.due import opens_at
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.foresight import Foreseen, foreseen
-from cadenza.domain.hint import IntervalHint
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Guard
-from cadenza.domain.run import RunStatus
+from cadenza.domain.scheduling.baseline import Every, Once
+from cadenza.domain.scheduling.due import opens_at
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.foresight import Foreseen, foreseen
+from cadenza.domain.scheduling.hint import IntervalHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.run import RunStatus
 
 FEW = 6
 

@@ -19,14 +19,14 @@ from tests.unit.strategies import (
 )
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, an_endpoint, anchor_of, at
 
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.endpoint import Endpoint, OpenSlot, evolve
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.governor import plan_next_run
-from cadenza.domain.hint import OneShotHint
-from cadenza.domain.plan import Candidate, Plan, Source
-from cadenza.domain.policy import Guard
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
+from cadenza.domain.scheduling.governor import plan_next_run
+from cadenza.domain.scheduling.hint import OneShotHint
+from cadenza.domain.scheduling.plan import Candidate, Plan, Source
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.validation import milliseconds
 
 PLAIN: dict[str, st.SearchStrategy[Any]] = {
     "guard": NO_GUARD,

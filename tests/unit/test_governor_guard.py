@@ -18,13 +18,13 @@ from tests.unit.strategies import (
 )
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, SECOND, Worker, an_endpoint, anchor_of, at
 
-from cadenza.domain.baseline import Every
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.endpoint import Endpoint, evolve
-from cadenza.domain.governor import baseline_interval_ms, plan_next_run
-from cadenza.domain.plan import Plan, Source
-from cadenza.domain.policy import Backoff, Guard, Policy
-from cadenza.domain.run import RunStatus
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.governor import baseline_interval_ms, plan_next_run
+from cadenza.domain.scheduling.plan import Plan, Source
+from cadenza.domain.scheduling.policy import Backoff, Guard, Policy
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.validation import milliseconds
 
 FAR = datetime.max.replace(tzinfo=NOW.tzinfo)
 EXPONENTIAL = Policy(backoff=Backoff.EXPONENTIAL)

@@ -19,12 +19,12 @@ from tests.unit.strategies import (
 )
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, SECOND, Worker, an_endpoint, anchor_of, at
 
-from cadenza.domain.baseline import Cron, Every
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.endpoint import Endpoint, evolve
-from cadenza.domain.governor import plan_next_run
-from cadenza.domain.hint import HintMode, IntervalHint
-from cadenza.domain.plan import Candidate, Plan, Source
+from cadenza.domain.scheduling.baseline import Cron, Every
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.governor import plan_next_run
+from cadenza.domain.scheduling.hint import HintMode, IntervalHint
+from cadenza.domain.scheduling.plan import Candidate, Plan, Source
+from cadenza.domain.validation import milliseconds
 
 OVERRIDE: dict[str, st.SearchStrategy[Any]] = {
     "guard": NO_GUARD,

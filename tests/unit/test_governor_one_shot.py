@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from tests.unit.strategies import NO_GUARD, NOTHING, endpoints, future, one_shots, past, repeating
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, ORIGIN, SECOND, Worker, an_endpoint, at
 
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.endpoint import Endpoint, evolve
-from cadenza.domain.governor import plan_next_run
-from cadenza.domain.hint import HintMode, IntervalHint, OneShotHint
-from cadenza.domain.plan import Plan, Source
-from cadenza.domain.run import RunStatus
-from cadenza.domain.steer import take_one_shot
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.governor import plan_next_run
+from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
+from cadenza.domain.scheduling.plan import Plan, Source
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.steer import take_one_shot
 
 UNBOUND: dict[str, st.SearchStrategy[Any]] = {"guard": NO_GUARD, "paused_until": NOTHING}
 

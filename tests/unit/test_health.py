@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from cadenza.domain.health import Ended, health
-from cadenza.domain.run import RunStatus
+from cadenza.domain.planning.health import Ended, health
+from cadenza.domain.scheduling.run import RunStatus
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 

@@ -14,9 +14,9 @@ import pytest
 from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.dispatch import DispatcherByTarget, DispatcherOnDemand
 from cadenza.domain.errors import Conflict, InvalidRequest
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Claim, Outcome, RunStatus
-from cadenza.domain.target import CallableTarget, HttpTarget, PromptTarget, Target
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget, Target
 from cadenza.testing import FakeDispatcher, an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.adapters.planners.http_hints import HttpHints
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.baseline import Baseline, Cron, Every, Once
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.planning import Planning
-from cadenza.domain.policy import Guard
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.steer import Amended
-from cadenza.domain.target import Json
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.planner_settings import Planning
+from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.target import Json
 from cadenza.engine.steering import COMMANDS
 from cadenza.ports.planner import NOTHING_TO_SAY, Briefing
 from cadenza.testing import an_endpoint

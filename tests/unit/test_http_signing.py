@@ -12,7 +12,7 @@ from tests.integration.http.bench import a_claim
 from cadenza.adapters.http.failure import ExchangeFailed
 from cadenza.adapters.http.hop import message_id
 from cadenza.adapters.http.signing import signature_headers
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.scheduling.target import HttpTarget
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 OTHER = "whsec_" + b64encode(bytes(range(32))).decode()

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from cadenza.adapters.http.success import same
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.paths import follow
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.json_path import follow
+from cadenza.domain.scheduling.target import HttpTarget
 
 URL = "https://example.org/"
 

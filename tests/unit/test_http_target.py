@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.target import METHODS, HttpTarget
+from cadenza.domain.scheduling.target import METHODS, HttpTarget
 
 URL = "https://example.org/"
 

@@ -8,7 +8,7 @@ import pytest
 from tests.integration.http.bench import until
 from tests.unit.test_http_callables import a_claim, knowing
 
-from cadenza.domain.run import RunStatus
+from cadenza.domain.scheduling.run import RunStatus
 
 
 async def test_threads_are_as_many_as_there_are_places() -> None:

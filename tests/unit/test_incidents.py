@@ -9,8 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.test_rules import a_rule
 
-from cadenza.domain.incidents import UNTOUCHED, Decision, Memory, Sight, decide, recalled, written
-from cadenza.domain.rules import Clear, Escalation, Pace, Rest, Rule, Step, Wake
+from cadenza.domain.planning.rules.incidents import (
+    UNTOUCHED,
+    Decision,
+    Memory,
+    Sight,
+    decide,
+    recalled,
+    written,
+)
+from cadenza.domain.planning.rules.rule import Clear, Escalation, Pace, Rest, Rule, Step, Wake
 from cadenza.testing.clock import NEW_YEAR
 
 THEN, RELAX, FIRST, SECOND = Pace(interval_ms=1_000), Clear(), Wake(endpoint="a"), Rest(for_ms=5)

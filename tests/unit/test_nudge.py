@@ -7,14 +7,14 @@ from hypothesis import given
 from tests.unit.strategies import NOTHING, future, moments, onces, past, repeating, stored
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, SECOND, a_lease, an_endpoint, at
 
-from cadenza.domain.baseline import Every, Once
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.endpoint import Endpoint, OpenSlot, evolve
-from cadenza.domain.governor import plan_next_run
-from cadenza.domain.hint import IntervalHint
-from cadenza.domain.nudge import Nudge, nudge, relax
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Guard
+from cadenza.domain.scheduling.baseline import Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
+from cadenza.domain.scheduling.governor import plan_next_run
+from cadenza.domain.scheduling.hint import IntervalHint
+from cadenza.domain.scheduling.nudge import Nudge, nudge, relax
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.validation import milliseconds
 
 SOURCE = Source.AI_ONESHOT
 UNPAUSED = NOTHING | past()

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from tests.unit.strategies import NOTHING, future, past, stored
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, ORIGIN, SECOND, a_lease, an_endpoint, at
 
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.endpoint import Endpoint, OpenSlot, evolve
 from cadenza.domain.errors import Conflict, InvalidRequest
-from cadenza.domain.governor import plan_next_run
-from cadenza.domain.hint import IntervalHint, OneShotHint
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Guard
-from cadenza.domain.run import SkippedSlot
-from cadenza.domain.steer import (
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
+from cadenza.domain.scheduling.governor import plan_next_run
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.run import SkippedSlot
+from cadenza.domain.scheduling.steer import (
     Amended,
     HintKind,
     HintRecord,

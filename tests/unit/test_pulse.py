@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.domain.health import COUNTED, Ended
-from cadenza.domain.pulse import MOST_BEATS, SPANS_S, pulse
-from cadenza.domain.run import RunStatus
+from cadenza.domain.monitoring.statistics import MOST_BEATS, SPANS_S, pulse
+from cadenza.domain.planning.health import COUNTED, Ended
+from cadenza.domain.scheduling.run import RunStatus
 
 NOW = datetime(2030, 1, 1, 12, 0, 7, tzinfo=UTC)
 

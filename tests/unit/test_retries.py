@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from tests.unit.strategies import spans
 from tests.unit.world import DAY, HOUR, MINUTE, NOW, SECOND, Worker, an_endpoint, at, claimed, ended, settled
 
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.endpoint import OpenSlot, evolve
-from cadenza.domain.hint import OneShotHint
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Guard, Policy
-from cadenza.domain.run import Outcome, RunStatus
-from cadenza.domain.settle import FOR_GOOD
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import OpenSlot, evolve
+from cadenza.domain.scheduling.hint import OneShotHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Guard, Policy
+from cadenza.domain.scheduling.run import Outcome, RunStatus
+from cadenza.domain.scheduling.settle import FOR_GOOD
 
 THRICE = Policy(max_attempts=3, retry_delay_ms=10 * SECOND)
 FAILED = (RunStatus.FAILURE, RunStatus.TIMEOUT)

@@ -9,20 +9,20 @@ from tests.unit.strategies import crons, everies, spans
 from tests.unit.test_rules import a_rule
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.domain.baseline import Baseline, Cron, Every, Once
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.endpoint import Endpoint, evolve
-from cadenza.domain.governor import plan_next_run
-from cadenza.domain.hint import IntervalHint
-from cadenza.domain.incidents import UNTOUCHED
-from cadenza.domain.plan import Source
-from cadenza.domain.rule_facts import NAMES, facts
-from cadenza.domain.rule_scene import Scene
-from cadenza.domain.rule_steps import already, calls, effective_interval_ms
-from cadenza.domain.rules import Clear, Pace, Rest, RunSoon, Step, Wake
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.settle import FOR_GOOD
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.planning.rules.context import NAMES, facts
+from cadenza.domain.planning.rules.incidents import UNTOUCHED
+from cadenza.domain.planning.rules.rule import Clear, Pace, Rest, RunSoon, Step, Wake
+from cadenza.domain.planning.rules.rule_scene import Scene
+from cadenza.domain.planning.rules.steps import already, calls, effective_interval_ms
+from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.governor import plan_next_run
+from cadenza.domain.scheduling.hint import IntervalHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.settle import FOR_GOOD
+from cadenza.domain.scheduling.target import HttpTarget
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.commands import ProposeInterval, Steer
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR as NOW

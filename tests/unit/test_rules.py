@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.rules import (
+from cadenza.domain.planning.rules.rule import (
     LONGEST_WHEN,
     MOST_ESCALATIONS,
     STEPS,

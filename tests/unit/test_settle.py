@@ -22,16 +22,16 @@ from tests.unit.world import (
     settled,
 )
 
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.endpoint import Endpoint, evolve
-from cadenza.domain.governor import plan_next_run
-from cadenza.domain.hint import IntervalHint
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Policy
-from cadenza.domain.run import Completion, Outcome, RunStatus
-from cadenza.domain.settle import FOR_GOOD, settle, unplannable
-from cadenza.domain.steer import take_interval_hint
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.governor import plan_next_run
+from cadenza.domain.scheduling.hint import IntervalHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Policy
+from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus
+from cadenza.domain.scheduling.settle import FOR_GOOD, settle, unplannable
+from cadenza.domain.scheduling.steer import take_interval_hint
+from cadenza.domain.validation import milliseconds
 
 ENDED = (RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT)
 ANY_STATUS = st.sampled_from(RunStatus)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.unit.strategies import NOTHING, everies, moments, past, stored
 from tests.unit.world import CRON, MINUTE, NOW, SECOND, an_endpoint, at, claimed
 
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import evolve
-from cadenza.domain.run import Completion, Outcome, RunStatus
-from cadenza.domain.settle import settle, settle_step_by_step
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import evolve
+from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus
+from cadenza.domain.scheduling.settle import settle, settle_step_by_step
 
 STEERED_BY = ("interval_hint", "one_shot_hint", "paused_until", "quota_opens_at", "skipped_at", "open_slot")
 ORDINARY: dict[str, st.SearchStrategy[Any]] = {

@@ -6,8 +6,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.domain.spells import ENDED_BY, spells
-from cadenza.domain.steer import HintKind, HintRecord
+from cadenza.domain.scheduling.spells import ENDED_BY, spells
+from cadenza.domain.scheduling.steer import HintKind, HintRecord
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 

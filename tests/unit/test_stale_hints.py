@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from tests.unit.strategies import NOTHING, future, interval_hints, one_shots, past, repeating, stored
 from tests.unit.world import HOUR, MINUTE, NOW, ORIGIN, SECOND, Worker, an_endpoint, at, verdicts
 
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import Endpoint, evolve
-from cadenza.domain.hint import IntervalHint, OneShotHint
-from cadenza.domain.plan import Source
-from cadenza.domain.run import RunStatus, SkippedSlot
-from cadenza.domain.steer import take_one_shot, without_stale_hints
-from cadenza.domain.sweep import tidy
+from cadenza.domain.scheduling.abandon import tidy
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import RunStatus, SkippedSlot
+from cadenza.domain.scheduling.steer import take_one_shot, without_stale_hints
 
 EXPIRED_ONE_SHOT = one_shots(past() | future(), past())
 REASON = "the one-shot hint expired unserved"

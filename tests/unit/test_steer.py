@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from tests.unit.strategies import NOTHING, future, interval_hints, one_shots, past, repeating, stored
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, ORIGIN, a_lease, an_endpoint, at
 
-from cadenza.domain.baseline import Once
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.endpoint import Endpoint, evolve
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.governor import plan_next_run
-from cadenza.domain.hint import HintMode, IntervalHint, OneShotHint
-from cadenza.domain.nudge import nudge, relax
-from cadenza.domain.plan import Source
-from cadenza.domain.run import SkippedSlot
-from cadenza.domain.steer import Amended, HintKind, HintRecord, take_interval_hint, take_one_shot
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.governor import plan_next_run
+from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
+from cadenza.domain.scheduling.nudge import nudge, relax
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import SkippedSlot
+from cadenza.domain.scheduling.steer import Amended, HintKind, HintRecord, take_interval_hint, take_one_shot
+from cadenza.domain.validation import milliseconds
 
 FRESH_INTERVAL = interval_hints(future())
 FRESH_ONE_SHOT = one_shots(future() | st.just(NOW), st.just(at(24 * HOUR)))

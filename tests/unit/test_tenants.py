@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from cadenza.domain.access import ApiKey, Caller, Scope
-from cadenza.domain.baseline import Cron, Every
-from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.access.key import ApiKey, Caller, Scope
+from cadenza.domain.access.tenant import Limits, month_of, next_month
 from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.domain.labels import carries, checked_labels
-from cadenza.domain.policy import Guard
-from cadenza.domain.tenant import Limits, month_of, next_month
+from cadenza.domain.scheduling.baseline import Cron, Every
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.policy import Guard
 
 LIMITS = Limits(min_interval_ms=60_000)
 

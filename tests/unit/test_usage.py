@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.settle import Settled
-from cadenza.domain.usage import Charge, charges
+from cadenza.domain.access.usage import Charge, charges
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.settle import Settled
 from cadenza.testing import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.world import HOUR, MINUTE, NOW, an_endpoint, at
 
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.checks import LONGEST_SPAN_MS, LONGEST_TEXT, a_count, a_moment, a_span, a_text, iso
-from cadenza.domain.endpoint import Endpoint, evolve
 from cadenza.domain.errors import CadenzaError, InvalidRequest
-from cadenza.domain.hint import HintMode, IntervalHint, OneShotHint
-from cadenza.domain.policy import Backoff, Guard, Misfire, Policy
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
+from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
+from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, a_count, a_moment, a_span, a_text, iso
 
 NAIVE = NOW.replace(tzinfo=None)
 TEN_MEGABYTES = "x" * 10_000_000

@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.waiting_room import STRENGTH, Look, WaitingRoom
 
 KEYS = st.builds(EndpointKey, st.sampled_from("abc"), st.sampled_from("123456"))

@@ -18,9 +18,9 @@ from tests.unit.walks import (
 )
 from tests.unit.world import NOW, Worker, verdicts
 
-from cadenza.domain.baseline import Once
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.run import Run, RunStatus
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.validation import milliseconds
 
 ONCE = Once(NOW)
 ALL_STEERING = (*STEERING, hint_one_shot, hint_one_shot)

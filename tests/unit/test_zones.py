@@ -12,12 +12,12 @@ from tests.unit.strategies import LINES, endpoints, moments
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, an_endpoint, at
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.governor import plan_next_run
-from cadenza.domain.hint import IntervalHint, OneShotHint
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Guard
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.governor import plan_next_run
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Guard
 
 BERLIN, CHATHAM = ZoneInfo("Europe/Berlin"), ZoneInfo("Pacific/Chatham")
 NEW_YORK = ZoneInfo("America/New_York")

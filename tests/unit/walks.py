@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from tests.unit.strategies import modes
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, ORIGIN, SECOND, Worker, an_endpoint
 
-from cadenza.domain.baseline import Baseline, Cron, Every, Once
-from cadenza.domain.checks import milliseconds
 from cadenza.domain.errors import CadenzaError
-from cadenza.domain.hint import IntervalHint, OneShotHint
-from cadenza.domain.policy import Guard, Policy
-from cadenza.domain.run import RunStatus
-from cadenza.domain.steer import clear_hints, run_now, take_interval_hint, take_one_shot
-from cadenza.domain.sweep import tidy
+from cadenza.domain.scheduling.abandon import tidy
+from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.policy import Guard, Policy
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.steer import clear_hints, run_now, take_interval_hint, take_one_shot
+from cadenza.domain.validation import milliseconds
 
 Step = Callable[[Worker, int], None]
 FAR = NOW + milliseconds(1_000 * HOUR)

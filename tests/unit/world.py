@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.due import Cancel, Start, claim, due, recheck
-from cadenza.domain.endpoint import Endpoint, Lease
-from cadenza.domain.run import Claim, Completion, Outcome, Run, RunStatus, SkippedSlot, skipped
-from cadenza.domain.settle import Settled, settle
-from cadenza.domain.steer import Amended, pause, resume
+from cadenza.domain.scheduling.due import Cancel, Start, claim, due, recheck
+from cadenza.domain.scheduling.endpoint import Endpoint, Lease
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome, Run, RunStatus, SkippedSlot, skipped
+from cadenza.domain.scheduling.settle import Settled, settle
+from cadenza.domain.scheduling.steer import Amended, pause, resume
+from cadenza.domain.validation import milliseconds
 
 NOW = datetime(2025, 3, 30, 0, 55, tzinfo=UTC)
 """A whole minute, for cron, and five minutes before Europe changes its clocks."""

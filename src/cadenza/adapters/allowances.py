@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from cadenza.domain.tenant import Standing
+from cadenza.domain.access.tenant import Standing
 from cadenza.ports.quota import Spending
 
 LIMITED = timedelta(seconds=1)

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from cadenza.domain.checks import LONGEST_TEXT
-from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import Conflict, InvalidRequest
-from cadenza.domain.run import Claim, Outcome, RunStatus
-from cadenza.domain.target import CallableTarget, Json
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.target import CallableTarget, Json
+from cadenza.domain.validation import LONGEST_TEXT
 
 Function = Callable[..., Any]
 LARGEST_RESPONSE = 16_384

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from cadenza.domain.checks import a_moment, a_text
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.validation import a_moment, a_text
 
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Self
 
-from cadenza.domain.run import Claim, Outcome, RunStatus
-from cadenza.domain.target import CallableTarget, HttpTarget, PromptTarget
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget
 from cadenza.ports.dispatcher import Dispatcher
 
 

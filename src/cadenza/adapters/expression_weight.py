@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from cadenza.adapters.expression_tokens import LOOPS, NO_TOKEN, Token
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.rule_facts import NAMES
+from cadenza.domain.planning.rules.context import NAMES
 
 COPYING = frozenset({"map", "filter"})
 DEEPEST_LOOP = 2

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cadenza.adapters.expression_tokens import bound_names, tokens_of
 from cadenza.adapters.expression_weight import Weight, measure, weigh
-from cadenza.domain.checks import quoted
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.rule_facts import NAMES, Facts
-from cadenza.domain.rules import LONGEST_WHEN
+from cadenza.domain.planning.rules.context import NAMES, Facts
+from cadenza.domain.planning.rules.rule import LONGEST_WHEN
+from cadenza.domain.validation import quoted
 from cadenza.ports.rules import Verdict
 
 if TYPE_CHECKING:  # The package imports its own command line with it, which takes half a second.

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from cadenza.adapters.callables import caught, described
-from cadenza.domain.daily import DONE, ErrorClass, JobFailed, JobResult
+from cadenza.domain.daily.user import DONE, ErrorClass, JobFailed, JobResult
 
 Function = Callable[[str, date], Any]
 """Takes a user's id and a service date. What it raises is a failure; a JobResult says more than nothing."""

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from cadenza.domain.daily_shards import lanes
+from cadenza.domain.daily.daily_shards import lanes
 from cadenza.ports.chair import Chair
 from cadenza.ports.lanes import LaneServer
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from cadenza.adapters.allowances import Account
-from cadenza.domain.alert import reached
-from cadenza.domain.tenant import Standing, month_of, next_month
+from cadenza.domain.access.tenant import Standing, month_of, next_month
+from cadenza.domain.monitoring.alert import reached
 from cadenza.ports.clock import Clock
 from cadenza.ports.quota import QuotaAnswer, QuotaRequest
 from cadenza.ports.telemetry import QUOTA_SPENT, Telemetry

@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 
 from cadenza.adapters.windows import WINDOWS_A_MINUTE, seconds_left, window_of
-from cadenza.domain.checks import a_count
+from cadenza.domain.validation import a_count
 from cadenza.ports.clock import Clock
 from cadenza.ports.replies import RateStore
 

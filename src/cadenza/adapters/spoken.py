@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from cadenza.domain.alert import Raised
-from cadenza.domain.conversation import Turn
-from cadenza.domain.people import Agent, User, UserKey
-from cadenza.domain.settle import Settled
+from cadenza.domain.agents.conversation import Turn
+from cadenza.domain.agents.users import Agent, User, UserKey
+from cadenza.domain.monitoring.alert import Raised
+from cadenza.domain.scheduling.settle import Settled
 
 Answer = TypeVar("Answer")
 Closed = Callable[[Answer], Iterable[Settled | None]]

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from cadenza.domain.checks import quoted
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.validation import quoted
 
 MOST_LABELS = 32
 LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")

@@ -4,14 +4,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.baseline import Cron as CronLine
-from cadenza.domain.baseline import Once
-from cadenza.domain.creation import created
-from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
-from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
-from cadenza.domain.job import Job
-from cadenza.domain.people import AgentKey, User, UserKey
-from cadenza.domain.schedule import (
+from cadenza.domain.access.tenant import Limits
+from cadenza.domain.agents.schedule import (
     AGENDA,
     Schedule,
     next_fires,
@@ -20,7 +14,7 @@ from cadenza.domain.schedule import (
     schedule_of,
     spelled,
 )
-from cadenza.domain.scheduling import (
+from cadenza.domain.agents.schedule_request import (
     LONGEST_ID,
     SHORTEST_ID,
     Caller,
@@ -31,8 +25,14 @@ from cadenza.domain.scheduling import (
     drafted,
     same_request,
 )
-from cadenza.domain.steer import Amended
-from cadenza.domain.tenant import Limits
+from cadenza.domain.agents.users import AgentKey, User, UserKey
+from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
+from cadenza.domain.scheduling.baseline import Cron as CronLine
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.creation import created
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.catalog import FIRST_PAGE, JobStore, Page
 from cadenza.ports.clock import Clock
 from cadenza.ports.cron import Cron

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from cadenza.domain.alert import Alert, AlertKind, of_failures, of_quota, of_recovery, of_slo
-from cadenza.domain.checks import milliseconds
+from cadenza.domain.monitoring.alert import Alert, AlertKind, of_failures, of_quota, of_recovery, of_slo
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.waiting import first_of, survived
 from cadenza.ports.alerts import AlertSender
 from cadenza.ports.clock import Clock

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.health import COUNTED
-from cadenza.domain.run import Run
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.health import COUNTED
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.feed import PAGE, Feed
 from cadenza.engine.panel import DEFAULTS, Panel, PanelSettings
 from cadenza.engine.recorder import Recorder

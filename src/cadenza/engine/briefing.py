@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.health import MOST_COUNTED, WINDOWS_H, health
-from cadenza.domain.news import trigger_of
-from cadenza.domain.run import Run
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.health import MOST_COUNTED, WINDOWS_H, health
+from cadenza.domain.planning.run_changes import trigger_of
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
 from cadenza.engine.waiting_room import Look
 from cadenza.ports.clock import Clock
 from cadenza.ports.planner import Briefing

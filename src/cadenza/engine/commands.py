@@ -5,13 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol, Self, TypedDict
 
-from cadenza.domain.checks import a_moment, a_span, a_text, iso, milliseconds, quoted, without_point
-from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.governor import CronClock
-from cadenza.domain.hint import LONGEST_TTL_MINUTES, SHORTEST_TTL_MINUTES, IntervalHint, OneShotHint
-from cadenza.domain.settle import FOR_GOOD
-from cadenza.domain.steer import Amended, pause, resume, take_interval_hint, take_one_shot
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.governor import CronClock
+from cadenza.domain.scheduling.hint import (
+    LONGEST_TTL_MINUTES,
+    SHORTEST_TTL_MINUTES,
+    IntervalHint,
+    OneShotHint,
+)
+from cadenza.domain.scheduling.settle import FOR_GOOD
+from cadenza.domain.scheduling.steer import Amended, pause, resume, take_interval_hint, take_one_shot
+from cadenza.domain.validation import a_moment, a_span, a_text, iso, milliseconds, quoted, without_point
 
 DEFAULT_ONE_SHOT_TTL = 30
 

@@ -7,12 +7,20 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.access import Caller, Scope, Speaker
-from cadenza.domain.conversation import FROM_USER, ConversationKey, Message, Origin, OriginKind, Role, Turn
-from cadenza.domain.delivery import Delivery, SocketMessage, Subtitle
+from cadenza.domain.access.key import Caller, Scope, Speaker
+from cadenza.domain.agents.conversation import (
+    FROM_USER,
+    ConversationKey,
+    Message,
+    Origin,
+    OriginKind,
+    Role,
+    Turn,
+)
+from cadenza.domain.agents.delivery import Delivery, SocketMessage, Subtitle
+from cadenza.domain.agents.schedule_request import spent_today
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, Unavailable
-from cadenza.domain.people import UserKey
-from cadenza.domain.scheduling import spent_today
 from cadenza.engine.hands import Hands
 from cadenza.engine.turn_taking import TurnTaking
 from cadenza.ports.agents import AgentRuntime, Prompt, Reply, Tools

@@ -5,8 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cadenza.domain.checks import a_count, a_span, milliseconds
-from cadenza.domain.daily_shards import lane_of, lanes, shard_of, shards_of_lane, share
+from cadenza.domain.daily.daily_shards import lane_of, lanes, shard_of, shards_of_lane, share
+from cadenza.domain.validation import a_count, a_span, milliseconds
 from cadenza.engine.daily_events import DailyEvents, Ticked
 from cadenza.engine.daily_executor import DailyExecutor
 from cadenza.engine.daily_finalizer import DailyFinalizer

@@ -3,7 +3,7 @@
 from datetime import date
 from typing import NamedTuple
 
-from cadenza.domain.daily import DayStatus, ErrorClass, Verdict
+from cadenza.domain.daily.user import DayStatus, ErrorClass, Verdict
 from cadenza.engine.daily_queue import Offered
 from cadenza.ports.daily import Owed
 from cadenza.ports.log import Logger

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Collection
 from datetime import datetime
 
-from cadenza.domain.checks import LONGEST_TEXT
-from cadenza.domain.daily import ErrorClass, JobResult
-from cadenza.domain.daily_shards import shard_of
+from cadenza.domain.daily.daily_shards import shard_of
+from cadenza.domain.daily.user import ErrorClass, JobResult
+from cadenza.domain.validation import LONGEST_TEXT
 from cadenza.engine.daily_events import DailyEvents, Ended
 from cadenza.engine.daily_finalizer import DailyFinalizer
 from cadenza.engine.daily_queue import DailyQueue

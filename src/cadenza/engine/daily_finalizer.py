@@ -6,10 +6,10 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
-from cadenza.domain.daily import DailyUser, DayStatus, Ruling
-from cadenza.domain.daily_rules import Service, cut_off, succeeded
-from cadenza.domain.people import UserKey
-from cadenza.domain.window import has_opened, is_over
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.rules import Service, cut_off, succeeded
+from cadenza.domain.daily.user import DailyUser, DayStatus, Ruling
+from cadenza.domain.daily.window import has_opened, is_over
 from cadenza.engine.daily_events import DailyEvents
 from cadenza.engine.daily_queue import DailyQueue
 from cadenza.engine.daily_watch import Watch

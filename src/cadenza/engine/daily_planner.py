@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Collection
 from datetime import datetime
 from operator import attrgetter
 
-from cadenza.domain.daily import Cause
-from cadenza.domain.daily_rules import Service
+from cadenza.domain.daily.rules import Service
+from cadenza.domain.daily.user import Cause
+from cadenza.domain.daily.window import WINDOW
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.window import WINDOW
 from cadenza.engine.daily_events import DailyEvents, Ticked
 from cadenza.engine.daily_finalizer import DailyFinalizer
 from cadenza.engine.daily_queue import DailyQueue, Offered

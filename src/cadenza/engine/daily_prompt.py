@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import date
 
-from cadenza.domain.conversation import ConversationKey, Origin, OriginKind, scheduled_text
-from cadenza.domain.daily import DONE, ErrorClass, JobResult
+from cadenza.domain.agents.conversation import ConversationKey, Origin, OriginKind, scheduled_text
+from cadenza.domain.daily.user import DONE, ErrorClass, JobResult
 from cadenza.domain.errors import CadenzaError
 from cadenza.engine.conversing import Conversing, Cue
 from cadenza.ports.conversations import ConversationStore

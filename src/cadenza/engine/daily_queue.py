@@ -8,9 +8,9 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
-from cadenza.domain.daily_shards import SHARDS, shard_of
-from cadenza.domain.people import UserKey
-from cadenza.domain.window import RETRY_DELAY, has_opened, is_over
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.daily_shards import SHARDS, shard_of
+from cadenza.domain.daily.window import RETRY_DELAY, has_opened, is_over
 from cadenza.ports.daily import Owed
 
 RETRY_DELAY_MS = RETRY_DELAY.total_seconds() * 1_000

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from cadenza.domain.daily_clock import ClockTrust
+from cadenza.domain.daily.clock_trust import ClockTrust
 from cadenza.ports.clock import Clock
 from cadenza.ports.stopwatch import Stopwatch
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from cadenza.domain.alert import Raised, of_failures, of_recovery
-from cadenza.domain.settle import Settled
+from cadenza.domain.monitoring.alert import Raised, of_failures, of_recovery
+from cadenza.domain.scheduling.settle import Settled
 from cadenza.engine.telling import how_it_fared
 from cadenza.ports.clock import Clock
 from cadenza.ports.telemetry import ENDPOINT_FAILED

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 
-from cadenza.domain.checks import LONGEST_TEXT, milliseconds
-from cadenza.domain.misfire import misfired
-from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
+from cadenza.domain.scheduling.misfire import misfired
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
+from cadenza.domain.validation import LONGEST_TEXT, milliseconds
 from cadenza.engine.deadlines import Deadlines
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher

@@ -4,10 +4,10 @@ from collections import OrderedDict, deque
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from cadenza.domain.checks import iso
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.run import Run
-from cadenza.domain.target import Json
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.target import Json
+from cadenza.domain.validation import iso
 from cadenza.ports.analyses import AnalysisStore
 from cadenza.ports.clock import Clock
 

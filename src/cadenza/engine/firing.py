@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.conversation import ConversationKey
+from cadenza.domain.agents.conversation import ConversationKey
+from cadenza.domain.agents.firing import conversation_of, said_by, target_of
+from cadenza.domain.agents.schedule_request import spent_today, tomorrow
 from cadenza.domain.errors import CadenzaError
-from cadenza.domain.fired import conversation_of, said_by, target_of
-from cadenza.domain.run import Claim, Outcome, RunStatus
-from cadenza.domain.scheduling import spent_today, tomorrow
-from cadenza.domain.target import Json
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.target import Json
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.conversing import Conversing, ConversingStore, Cue
 from cadenza.ports.clock import Clock
 

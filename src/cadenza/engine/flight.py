@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from datetime import datetime
 
-from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.engine.execution import Executor
 from cadenza.engine.waiting import first_of
 from cadenza.ports.clock import Clock

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cadenza.domain.access import Caller
-from cadenza.domain.delivery import CanvasCommand
+from cadenza.domain.access.key import Caller
+from cadenza.domain.agents.delivery import CanvasCommand
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
-from cadenza.domain.target import Json, json_size
+from cadenza.domain.scheduling.target import Json, json_size
 from cadenza.ports.agents import Tool, Tools
 
 MOST_DRAWN = 20

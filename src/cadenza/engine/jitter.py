@@ -2,10 +2,10 @@
 
 from zlib import crc32
 
-from cadenza.domain.baseline import Cron, Every
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Claim
+from cadenza.domain.scheduling.baseline import Cron, Every
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Claim
+from cadenza.domain.validation import milliseconds
 
 DOWNTIME_MS = 5_000
 """Later than this, an endpoint waited for a worker; nothing on a working system does."""

@@ -1,6 +1,6 @@
 """Keeps the leases of what is running."""
 
-from cadenza.domain.checks import milliseconds
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.flight import Flight
 from cadenza.engine.scheduler import Scheduler
 from cadenza.engine.waiting import first_of, survived

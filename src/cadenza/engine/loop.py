@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.due import claimable_at
-from cadenza.domain.settle import Settled
+from cadenza.domain.scheduling.due import claimable_at
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.execution import Executor
 from cadenza.engine.flight import Flight
 from cadenza.engine.leases import LeaseKeeper

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from cadenza.domain.checks import milliseconds
+from cadenza.domain.validation import milliseconds
 from cadenza.ports.clock import Clock
 
 GATHERED = 20

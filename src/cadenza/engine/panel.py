@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.briefing import Briefer
 from cadenza.engine.recorder import Recorder
 from cadenza.engine.settling import RECOVERY_MS

@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from cadenza.domain.delivery import while_away
+from cadenza.domain.agents.delivery import while_away
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import NotFound
-from cadenza.domain.people import UserKey
 from cadenza.engine.visit import Visit
 from cadenza.engine.waiting import survived
 from cadenza.ports.clock import Clock

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from cadenza.domain.analysis import Analysis
+from cadenza.domain.planning.analysis import Analysis
 from cadenza.engine.settling import RECOVERY_MS
 from cadenza.engine.waiting import survived
 from cadenza.ports.analyses import AnalysisStore, NextLook

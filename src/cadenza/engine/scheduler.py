@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.due import Cancel, Recheck, Start, Wait, recheck
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
-from cadenza.domain.settle import Settled
+from cadenza.domain.scheduling.due import Cancel, Recheck, Start, Wait, recheck
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.endpoint_alerts import RaiseFor
 from cadenza.engine.execution import Executor
 from cadenza.engine.settler import Settler

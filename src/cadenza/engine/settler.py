@@ -1,9 +1,9 @@
 """Settling that cannot fail: an endpoint that no plan can be made for is paused, and costs no other."""
 
-from cadenza.domain.checks import LONGEST_TEXT
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.run import Completion
-from cadenza.domain.settle import Settled, settle, unplannable
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Completion
+from cadenza.domain.scheduling.settle import Settled, settle, unplannable
+from cadenza.domain.validation import LONGEST_TEXT
 from cadenza.engine.endpoint_alerts import RaiseFor
 from cadenza.ports.clock import Clock
 from cadenza.ports.cron import Cron

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from cadenza.domain.run import Completion
-from cadenza.domain.settle import Settled
+from cadenza.domain.scheduling.run import Completion
+from cadenza.domain.scheduling.settle import Settled
 from cadenza.engine.flight import Flight
 from cadenza.engine.scheduler import Scheduler
 from cadenza.engine.waiting import first_of, survived

@@ -7,12 +7,12 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from cadenza.domain.analysis import Analysis, Tokens, ToolCall
-from cadenza.domain.checks import LONGEST_SPAN_MS, LONGEST_TEXT, iso, milliseconds, quoted
-from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
-from cadenza.domain.steer import Amended
-from cadenza.domain.target import Json
+from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.target import Json
+from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, iso, milliseconds, quoted
 from cadenza.engine.commands import Command, Steer
 from cadenza.engine.steering import COMMANDS, Steering
 from cadenza.ports.log import Logger

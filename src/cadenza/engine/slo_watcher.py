@@ -4,9 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from cadenza.domain.checks import iso
-from cadenza.domain.rolling import Rolling
-from cadenza.domain.slo import Change, Measured, Slo, SloSettings, SloState, judged, measure, silence
+from cadenza.domain.monitoring.rolling import Rolling
+from cadenza.domain.monitoring.slo import (
+    Change,
+    Measured,
+    Slo,
+    SloSettings,
+    SloState,
+    judged,
+    measure,
+    silence,
+)
+from cadenza.domain.validation import iso
 from cadenza.engine.waiting import survived
 from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger

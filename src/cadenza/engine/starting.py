@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from cadenza.domain.checks import milliseconds
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.run import Claim
+from cadenza.domain.scheduling.run import Claim
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.flight import Flight
 from cadenza.engine.jitter import offset_ms
 from cadenza.engine.scheduler import Scheduler, Started

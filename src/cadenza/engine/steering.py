@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, NamedTuple, overload
 
-from cadenza.domain.checks import iso, quoted
-from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.nudge import Nudge
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.nudge import Nudge
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.validation import iso, quoted
 from cadenza.engine.commands import (
     Change,
     Command,

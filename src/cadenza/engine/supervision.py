@@ -8,8 +8,8 @@ from datetime import datetime
 from traceback import format_exception
 from typing import NamedTuple
 
-from cadenza.domain.checks import milliseconds
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.waiting import Work, first_of
 from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger

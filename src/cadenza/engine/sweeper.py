@@ -2,11 +2,11 @@
 
 from functools import partial
 
-from cadenza.domain.checks import iso
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.run import Run
-from cadenza.domain.settle import Settled
-from cadenza.domain.sweep import abandonment, tidy
+from cadenza.domain.scheduling.abandon import abandonment, tidy
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.validation import iso
 from cadenza.engine.endpoint_alerts import RaiseFor
 from cadenza.engine.settler import Settler
 from cadenza.engine.telling import Telling

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from cadenza.domain.checks import iso
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.settle import Settled
-from cadenza.domain.target import HttpTarget, PromptTarget
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.target import HttpTarget, PromptTarget
+from cadenza.domain.validation import iso
 from cadenza.ports.log import Logger
 from cadenza.ports.telemetry import (
     DEPTH,

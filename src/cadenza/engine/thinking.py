@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from cadenza.domain.analysis import Analysis, Trigger
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.news import Shown, concerns_siblings, whole_response
+from cadenza.domain.planning.analysis import Analysis, Trigger
+from cadenza.domain.planning.run_changes import Shown, concerns_siblings, whole_response
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.briefing import Briefer, BriefingBudget
 from cadenza.engine.settling import RECOVERY_MS
 from cadenza.engine.sitting import Sat, Seat, said, sit

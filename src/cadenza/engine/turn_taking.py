@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.conversation import ConversationKey
+from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.errors import CadenzaError, Conflict
+from cadenza.domain.validation import milliseconds
 from cadenza.ports.clock import Clock
 from cadenza.ports.conversations import ConversationStore
 from cadenza.ports.ids import Ids

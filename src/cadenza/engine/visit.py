@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
 
-from cadenza.domain.delivery import Delivery
+from cadenza.domain.agents.delivery import Delivery
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.people import UserKey
 from cadenza.ports.clock import Clock
 from cadenza.ports.deliveries import DeliveryStore
 from cadenza.ports.log import Logger

@@ -3,8 +3,8 @@
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.scheduling.endpoint import EndpointKey
 
 STRENGTH = {Trigger.FAILURE: 3, Trigger.RUN: 2, Trigger.SIBLING: 1, Trigger.DUE: 0}
 NO_ONE: frozenset[EndpointKey] = frozenset()

@@ -5,9 +5,9 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
-from cadenza.domain.access import Caller
+from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import InvalidRequest, NotFound
-from cadenza.domain.target import Json
+from cadenza.domain.scheduling.target import Json
 from cadenza.operations.office import Office
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.schedules import create_schedule, delete_schedule, list_schedules

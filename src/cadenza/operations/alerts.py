@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Self
 
-from cadenza.domain.access import Scope
-from cadenza.domain.alert import Alert, AlertKind, AlertState
+from cadenza.domain.access.key import Scope
+from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState
 from cadenza.operations.desk import Desk
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.wire import Limit

@@ -5,8 +5,8 @@ from typing import Annotated, Self
 
 from pydantic import JsonValue
 
-from cadenza.domain.access import Scope
-from cadenza.domain.analysis import Analysis, Tokens, Trigger
+from cadenza.domain.access.key import Scope
+from cadenza.domain.planning.analysis import Analysis, Tokens, Trigger
 from cadenza.operations.desk import Desk
 from cadenza.operations.endpoints import OneEndpoint
 from cadenza.operations.farewell import live

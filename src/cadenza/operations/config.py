@@ -7,9 +7,9 @@ from typing import Any, Literal, Self
 from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.rules import Escalation
+from cadenza.domain.planning.rules.rule import Escalation
 from cadenza.operations.config_diff import Action, Decision, Difference, Kind, decide
 from cadenza.operations.config_export import exported
 from cadenza.operations.config_intent import intent_of

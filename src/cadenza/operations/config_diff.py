@@ -6,15 +6,15 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from cadenza.domain.creation import DEFINED, created, redefined
-from cadenza.domain.endpoint import Endpoint, evolve
+from cadenza.domain.agents.schedule import AGENDA
 from cadenza.domain.errors import InvalidRequest, NotAllowed
-from cadenza.domain.governor import CronClock
-from cadenza.domain.job import Job
-from cadenza.domain.rules import DEFINED as OF_RULE
-from cadenza.domain.rules import Rule
-from cadenza.domain.schedule import AGENDA
-from cadenza.domain.steer import Amended
+from cadenza.domain.planning.rules.rule import DEFINED as OF_RULE
+from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.scheduling.creation import DEFINED, created, redefined
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.governor import CronClock
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.operations.config_rules import WantedRule, changed_rule, check_rules, rules_gone
 from cadenza.operations.farewell import archived
 from cadenza.ports.catalog import Arrangement, Estate, Extent

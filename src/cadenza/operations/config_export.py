@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.job import Job
-from cadenza.domain.rules import Rule
-from cadenza.domain.schedule import AGENDA
+from cadenza.domain.agents.schedule import AGENDA
+from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.job import Job
 from cadenza.operations.config_rule_shapes import RuleWords
 from cadenza.operations.config_shapes import ConfigEndpoint, ConfigJob
 from cadenza.operations.endpoints import PARTS

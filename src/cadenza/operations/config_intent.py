@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.access.tenant import Limits
+from cadenza.domain.agents.schedule import AGENDA
 from cadenza.domain.errors import Fault, InvalidRequest
-from cadenza.domain.job import Job
-from cadenza.domain.schedule import AGENDA
-from cadenza.domain.tenant import Limits
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.job import Job
 from cadenza.operations.config_diff import Intent, WantedEndpoint, WantedJob
 from cadenza.operations.config_rules import WantedRule, made_rule, placed_rules, refuse
 from cadenza.operations.config_shapes import MOST_ENDPOINTS, ConfigDocument, ConfigEndpoint, ConfigJob

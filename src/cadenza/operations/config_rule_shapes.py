@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from cadenza.domain.rules import MOST_ESCALATIONS, MOST_RULES
+from cadenza.domain.planning.rules.rule import MOST_ESCALATIONS, MOST_RULES
 from cadenza.operations.config_words import IF_SAID, in_milliseconds, milliseconds_of, spoken
 from cadenza.operations.rule_shapes import SHAPES, AnyStep, EscalationShape, When
 from cadenza.operations.shapes import Shape

@@ -5,9 +5,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import Fault, InvalidRequest
-from cadenza.domain.rules import DEFINED, MOST_RULES, Rule
+from cadenza.domain.planning.rules.rule import DEFINED, MOST_RULES, Rule
+from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.operations.config_rule_shapes import RuleWords
 from cadenza.operations.config_shapes import ConfigDocument
 from cadenza.operations.rule_checks import strangers

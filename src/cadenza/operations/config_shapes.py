@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from cadenza.domain.hint import HintMode
+from cadenza.domain.scheduling.hint import HintMode
 from cadenza.operations.config_rule_shapes import ConfigRules
 from cadenza.operations.config_words import IF_SAID, in_milliseconds, milliseconds_of, spoken
 from cadenza.operations.operation import Command

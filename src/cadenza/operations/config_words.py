@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import Field, create_model
 
+from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.spans import span_ms
 from cadenza.operations.shapes import Shape
 
 IF_SAID = Field(default=None, exclude_if=lambda value: value is None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from cadenza.domain.spans import UNITS_MS
+from cadenza.domain.durations import UNITS_MS
 from cadenza.operations.config_file import BROKEN
 from cadenza.operations.config_rule_shapes import A_MINUTE_MS, ESCALATION, STEP
 from cadenza.operations.config_shapes import GUARD, POLICY, ConfigDocument

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field
 
-from cadenza.domain.access import Scope
-from cadenza.domain.daily import A_DUE_TIME, DUE_TIME_FORM, DailyUser, DayStatus, enrollment
-from cadenza.domain.daily_rules import enroll
-from cadenza.domain.people import UserKey
-from cadenza.domain.window import opens
+from cadenza.domain.access.key import Scope
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.rules import enroll
+from cadenza.domain.daily.user import A_DUE_TIME, DUE_TIME_FORM, DailyUser, DayStatus, enrollment
+from cadenza.domain.daily.window import opens
 from cadenza.operations.desk import Desk
 from cadenza.operations.listing import Listed, Paged, cut
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from cadenza.domain.access import Scope
-from cadenza.domain.daily import Cause, DayCounts, DayStatus, Gap, Verdict
+from cadenza.domain.access.key import Scope
+from cadenza.domain.daily.user import Cause, DayCounts, DayStatus, Gap, Verdict
 from cadenza.operations.daily import OneDailyUser, key_of, spelled
 from cadenza.operations.desk import Desk
 from cadenza.operations.listing import Listed, Paged, cut

@@ -3,11 +3,11 @@
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
 
-from cadenza.domain.access import Scope
-from cadenza.domain.daily import DayCounts
-from cadenza.domain.daily_figures import FIRST_MISS, Missed
+from cadenza.domain.access.key import Scope
+from cadenza.domain.daily.user import DayCounts
+from cadenza.domain.daily.window import cutoff, due_at_minute, minute_of_day, opens
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.window import cutoff, due_at_minute, minute_of_day, opens
+from cadenza.domain.monitoring.daily_figures import FIRST_MISS, Missed
 from cadenza.operations.daily import spelled
 from cadenza.operations.daily_days import CountsView, ServiceDate, VerdictView
 from cadenza.operations.desk import Desk

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from cadenza.domain.access import Caller
-from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.access.key import Caller
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.conversing import Conversing
 from cadenza.engine.execution import Executor
 from cadenza.engine.steering import Steering

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple
 
-from cadenza.domain.access import ApiKey, Caller, Speaker
+from cadenza.domain.access.key import ApiKey, Caller, Speaker
 
 REMEMBERED = timedelta(seconds=5)
 MOST = 10_000

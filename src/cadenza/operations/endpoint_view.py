@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Self
 
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.hint import HintMode
-from cadenza.domain.plan import Source
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.plan import Source
 from cadenza.operations.listing import Listed
 from cadenza.operations.operation import View
 from cadenza.operations.shapes import (

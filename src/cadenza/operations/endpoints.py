@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from cadenza.domain.access import Scope
-from cadenza.domain.baseline import Cron
-from cadenza.domain.creation import created, redefined
-from cadenza.domain.endpoint import Endpoint, evolve
+from cadenza.domain.access.key import Scope
+from cadenza.domain.access.tenant import Limits
 from cadenza.domain.errors import Conflict, InvalidRequest
-from cadenza.domain.hint import HintMode
-from cadenza.domain.steer import Amended
-from cadenza.domain.tenant import Limits
+from cadenza.domain.scheduling.baseline import Cron
+from cadenza.domain.scheduling.creation import created, redefined
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.operations.desk import Desk
 from cadenza.operations.endpoint_view import EndpointsPage, EndpointView
 from cadenza.operations.farewell import archived, if_live, live

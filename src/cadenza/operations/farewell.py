@@ -1,8 +1,8 @@
 """Deleted endpoints: out of sight at once, and kept for whoever reads their history."""
 
-from cadenza.domain.endpoint import Endpoint, evolve
 from cadenza.domain.errors import NotFound
-from cadenza.domain.steer import Amended, Change
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.steer import Amended, Change
 
 
 def archived(endpoint: Endpoint) -> Amended:

@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Self
 
-from cadenza.domain.access import Scope
-from cadenza.domain.job import Job
+from cadenza.domain.access.key import Scope
+from cadenza.domain.scheduling.job import Job
 from cadenza.operations.desk import Desk
 from cadenza.operations.farewell import archived
 from cadenza.operations.listing import Listed, Paged, cut

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from cadenza.domain.access import ApiKey, Caller, Scope
+from cadenza.domain.access.key import ApiKey, Caller, Scope
 from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.operations.desk import Desk
 from cadenza.operations.door import caller_of

@@ -4,9 +4,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from cadenza.domain.access import Scope
-from cadenza.domain.conversation import ConversationKey
-from cadenza.domain.delivery import CanvasCommand, Delivery
+from cadenza.domain.access.key import Scope
+from cadenza.domain.agents.conversation import ConversationKey
+from cadenza.domain.agents.delivery import CanvasCommand, Delivery
 from cadenza.domain.errors import Unavailable
 from cadenza.operations.desk import Desk
 from cadenza.operations.operation import View, operation

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.run import Run
+from cadenza.domain.scheduling.run import Run
 from cadenza.operations.desk import Supplies
 
 LOOK_EVERY_S = 1.0

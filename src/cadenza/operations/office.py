@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from cadenza.domain.access import ApiKey, Caller
+from cadenza.domain.access.key import ApiKey, Caller
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Fault, InvalidRequest, NotAllowed, NotFound
-from cadenza.domain.people import UserKey
-from cadenza.domain.rules import STEPS
+from cadenza.domain.planning.rules.rule import STEPS
 from cadenza.operations.desk import Desk, Supplies
 from cadenza.operations.door import caller_of
 from cadenza.operations.keys import opening

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 from pydantic import ConfigDict
 
-from cadenza.domain.access import Caller, Scope
+from cadenza.domain.access.key import Caller, Scope
 from cadenza.operations.desk import Desk
 from cadenza.operations.documented import Documented
 

@@ -4,12 +4,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Self
 
-from cadenza.domain.access import Scope
-from cadenza.domain.forecast import Course, Forecast, Forecaster
-from cadenza.domain.health import Ended
-from cadenza.domain.pulse import Beat, Pulse, pulse
-from cadenza.domain.run import RunStatus
-from cadenza.domain.tenant import month_of, next_month
+from cadenza.domain.access.key import Scope
+from cadenza.domain.access.tenant import month_of, next_month
+from cadenza.domain.monitoring.statistics import Beat, Pulse, pulse
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.forecast import Course, Forecast, Forecaster
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.desk import Desk
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.wire import Whole

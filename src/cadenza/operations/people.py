@@ -5,9 +5,9 @@ from typing import Annotated, Self
 
 from pydantic import StringConstraints
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
+from cadenza.domain.agents.users import LONGEST_INSTRUCTIONS, Agent, AgentKey, User, refused_model
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.people import LONGEST_INSTRUCTIONS, Agent, AgentKey, User, refused_model
 from cadenza.engine.agenda import EVERY_MINUTE
 from cadenza.operations.desk import Desk
 from cadenza.operations.door import forget_user

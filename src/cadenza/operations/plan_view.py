@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Self
 
-from cadenza.domain.explain import Explanation
-from cadenza.domain.plan import Source
+from cadenza.domain.scheduling.explain import Explanation
+from cadenza.domain.scheduling.plan import Source
 from cadenza.operations.operation import View
 
 

@@ -4,11 +4,11 @@ from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Annotated, Self
 
-from cadenza.domain.access import Scope
-from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.learning.won import PLANNER, Lesson, lesson_of
-from cadenza.domain.planning import Learning
+from cadenza.domain.planning.learning.won import PLANNER, Lesson, lesson_of
+from cadenza.domain.planning.planner_settings import Learning
+from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.operations.analyses import AnalysesPage, AnalysisView, DayView, TokensView
 from cadenza.operations.desk import Desk
 from cadenza.operations.listing import Listed, Paged, cut

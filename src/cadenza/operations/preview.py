@@ -7,13 +7,13 @@ from typing import Annotated, Any, Self
 
 from pydantic import JsonValue
 
-from cadenza.domain import steer
-from cadenza.domain.access import Scope
-from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.foresight import Foreseen, foreseen
-from cadenza.domain.plan import Source
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling import steer
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.foresight import Foreseen, foreseen
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.commands import Steer
 from cadenza.engine.steering import COMMANDS
 from cadenza.operations.desk import Desk

@@ -1,9 +1,9 @@
 """Changes by which an endpoint counts towards its tenant's limit again."""
 
-from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.access.tenant import too_many
 from cadenza.domain.errors import NotFound
-from cadenza.domain.steer import Amended, Change
-from cadenza.domain.tenant import too_many
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.steer import Amended, Change
 from cadenza.operations.desk import Desk
 from cadenza.ports.catalog import Arrangement, Estate, Extent
 

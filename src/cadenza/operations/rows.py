@@ -5,12 +5,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from cadenza.domain.access import Scope
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.health import Ended
-from cadenza.domain.plan import Source
-from cadenza.domain.run import RunStatus
+from cadenza.domain.access.key import Scope
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.desk import Desk
 from cadenza.operations.endpoint_view import IntervalHintView, OneShotHintView
 from cadenza.operations.endpoints import Selected

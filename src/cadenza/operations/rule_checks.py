@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from cadenza.domain.errors import Fault, InvalidRequest
-from cadenza.domain.rules import Rule, Step
+from cadenza.domain.planning.rules.rule import Rule, Step
 from cadenza.operations.desk import Desk
 from cadenza.ports.catalog import EndpointFilter, Page
 

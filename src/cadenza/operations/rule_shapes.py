@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from cadenza.domain.errors import Fault, InvalidRequest
-from cadenza.domain.hint import LONGEST_TTL_MINUTES
-from cadenza.domain.rules import (
+from cadenza.domain.planning.rules.rule import (
     LONGEST_WHEN,
     MOST_ESCALATIONS,
     STEPS,
@@ -20,6 +19,7 @@ from cadenza.domain.rules import (
     Step,
     Wake,
 )
+from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
 from cadenza.operations.shapes import Shape, part
 from cadenza.operations.wire import WITHOUT_CONTROL, Name, Span, SpanOrNone
 

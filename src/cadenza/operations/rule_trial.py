@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from cadenza.domain.access import Scope
-from cadenza.domain.analysis import Trigger
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotFound
-from cadenza.domain.incidents import NOTES_OF, UNTOUCHED, recalled
-from cadenza.domain.rule_scene import Scene
-from cadenza.domain.rules import Rule
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.rules.incidents import NOTES_OF, UNTOUCHED, recalled
+from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.planning.rules.rule_scene import Scene
 from cadenza.engine.briefing import Briefer, BriefingBudget
 from cadenza.engine.waiting_room import Look
 from cadenza.operations.desk import Desk

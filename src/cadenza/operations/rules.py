@@ -6,9 +6,9 @@ from typing import Self
 
 from pydantic import Field
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.rules import MOST_RULES, Rule
+from cadenza.domain.planning.rules.rule import MOST_RULES, Rule
 from cadenza.operations.desk import Desk
 from cadenza.operations.listing import Listed, Paged, cut
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation

@@ -5,10 +5,10 @@ from typing import Self
 
 from pydantic import JsonValue
 
-from cadenza.domain.access import Scope
-from cadenza.domain.health import MOST_COUNTED, WINDOWS_H, health
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Run, RunStatus
+from cadenza.domain.access.key import Scope
+from cadenza.domain.planning.health import MOST_COUNTED, WINDOWS_H, health
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.operations.desk import Desk
 from cadenza.operations.endpoints import OneEndpoint
 from cadenza.operations.farewell import live

@@ -5,14 +5,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints
 
-from cadenza.domain.access import Scope, Speaker
-from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.access.key import Scope, Speaker
+from cadenza.domain.agents.schedule import AGENDA, Schedule, ScheduleType, no_schedule, schedule_of
+from cadenza.domain.agents.schedule_request import LONGEST_PROMPT, NewSchedule
+from cadenza.domain.agents.schedule_request import Caller as Asking
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import InvalidRequest, NotFound
-from cadenza.domain.people import UserKey
-from cadenza.domain.schedule import AGENDA, Schedule, ScheduleType, no_schedule, schedule_of
-from cadenza.domain.scheduling import LONGEST_PROMPT, NewSchedule
-from cadenza.domain.scheduling import Caller as Asking
-from cadenza.domain.target import PromptTarget
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.engine.agenda import Agenda, Made
 from cadenza.operations.desk import Desk
 from cadenza.operations.listing import Listed, Paged, cut

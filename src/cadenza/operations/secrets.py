@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, SecretStr, StringConstraints
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.operations.desk import Desk
 from cadenza.operations.listing import Listed, Paged, cut
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation

@@ -5,7 +5,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import NamedTuple
 
-from cadenza.domain.access import Caller
+from cadenza.domain.access.key import Caller
 from cadenza.operations.desk import Supplies
 from cadenza.operations.door import origin_of
 from cadenza.operations.keys import opening

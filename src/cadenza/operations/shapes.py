@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from cadenza.domain.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.errors import Fault, InvalidRequest
-from cadenza.domain.planning import LEAST_RUNS, MOST_RUNS, MOST_WATCHED, Learning, Planning
-from cadenza.domain.policy import Backoff, Guard, Misfire, Policy
-from cadenza.domain.target import (
+from cadenza.domain.planning.planner_settings import LEAST_RUNS, MOST_RUNS, MOST_WATCHED, Learning, Planning
+from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
+from cadenza.domain.scheduling.target import (
     CAPTURED_HEADERS,
     LONGEST_URL,
     MOST_CAPTURED_BYTES,

@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.operations.desk import Desk
 from cadenza.operations.operation import Command, View, operation

@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Self
 
-from cadenza.domain.access import Scope
-from cadenza.domain.slo import Judgement, Slo
+from cadenza.domain.access.key import Scope
+from cadenza.domain.monitoring.slo import Judgement, Slo
 from cadenza.operations.desk import Desk
 from cadenza.operations.operation import Command, View, operation
 from cadenza.ports.watch import SloStanding

@@ -2,14 +2,14 @@
 
 from datetime import datetime
 
-from cadenza.domain import steer
-from cadenza.domain.access import Scope
-from cadenza.domain.endpoint import Endpoint, evolve
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.explain import explain
-from cadenza.domain.learning.won import PLANNER, lesson_of
-from cadenza.domain.planning import Learning
-from cadenza.domain.steer import Amended, Change, HintKind
+from cadenza.domain.planning.learning.won import PLANNER, lesson_of
+from cadenza.domain.planning.planner_settings import Learning
+from cadenza.domain.scheduling import steer
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.explain import explain
+from cadenza.domain.scheduling.steer import Amended, Change, HintKind
 from cadenza.operations.desk import Desk
 from cadenza.operations.endpoint_view import EndpointView
 from cadenza.operations.endpoints import OneEndpoint

@@ -3,12 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Self
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.spells import Spell, spells
-from cadenza.domain.steer import HintKind
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.spells import Spell, spells
+from cadenza.domain.scheduling.steer import HintKind
 from cadenza.operations.desk import Desk
 from cadenza.operations.endpoints import OneEndpoint
 from cadenza.operations.farewell import live

@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from cadenza.domain.access import Scope
-from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.hint import LONGEST_TTL_MINUTES
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.commands import Command as Tool
 from cadenza.engine.commands import PauseUntil, ProposeInterval, ProposeNextTime, Steer
 from cadenza.operations.desk import Desk

@@ -2,10 +2,10 @@
 
 from pydantic import JsonValue
 
-from cadenza.domain.access import Scope
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Claim, RunStatus
+from cadenza.domain.access.key import Scope
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Claim, RunStatus
 from cadenza.operations.desk import Desk
 from cadenza.operations.endpoints import OneEndpoint
 from cadenza.operations.farewell import live

@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Annotated, Self
 
-from cadenza.domain.access import Scope
-from cadenza.domain.tenant import NO_LIMITS, Limits, Tenant, month_of, next_month
+from cadenza.domain.access.key import Scope
+from cadenza.domain.access.tenant import NO_LIMITS, Limits, Tenant, month_of, next_month
 from cadenza.operations.desk import Desk
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.wire import Id, Name, Span, Whole

@@ -5,10 +5,10 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import NamedTuple
 
-from cadenza.domain.access import Caller
-from cadenza.domain.conversation import ConversationKey
+from cadenza.domain.access.key import Caller
+from cadenza.domain.agents.conversation import ConversationKey
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.people import UserKey
 from cadenza.engine.postman import AT_ONCE, Postman
 from cadenza.engine.visit import Visit as Visit  # noqa: PLC0414 - Whoever serves a socket holds one.
 from cadenza.operations.desk import Desk

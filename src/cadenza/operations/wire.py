@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from cadenza.domain.checks import LONGEST_SPAN_MS, LONGEST_TEXT, without_point
+from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, without_point
 
 WITHOUT_CONTROL = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
 ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from cadenza.domain.access import Caller
-from cadenza.domain.analysis import Tokens
-from cadenza.domain.conversation import Message, OriginKind
-from cadenza.domain.delivery import SocketMessage
-from cadenza.domain.people import Agent, User
-from cadenza.domain.target import Json
+from cadenza.domain.access.key import Caller
+from cadenza.domain.agents.conversation import Message, OriginKind
+from cadenza.domain.agents.delivery import SocketMessage
+from cadenza.domain.agents.users import Agent, User
+from cadenza.domain.planning.analysis import Tokens
+from cadenza.domain.scheduling.target import Json
 
 CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Json]]
 """Calls a tool by its name. A CadenzaError is a refusal, whose sentence is for the agent to read."""

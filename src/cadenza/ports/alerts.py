@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from cadenza.domain.alert import Alert
+from cadenza.domain.monitoring.alert import Alert
 
 
 class AlertSender(Protocol):

@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.analysis import Analysis, Tokens
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.run import Run
-from cadenza.domain.target import Json
+from cadenza.domain.planning.analysis import Analysis, Tokens
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.target import Json
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 

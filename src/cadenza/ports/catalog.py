@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.health import Ended
-from cadenza.domain.job import Job
-from cadenza.domain.plan import Source
-from cadenza.domain.rules import Rule
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.steer import Amended, Change
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.steer import Amended, Change
 
 
 class Page(NamedTuple):

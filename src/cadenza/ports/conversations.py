@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Protocol
 
-from cadenza.domain.conversation import ConversationKey, Message, Turn
-from cadenza.domain.delivery import Delivery
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.conversation import ConversationKey, Message, Turn
+from cadenza.domain.agents.delivery import Delivery
+from cadenza.domain.agents.users import UserKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 

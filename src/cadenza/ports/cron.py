@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Protocol
 
-from cadenza.domain.governor import CronClock
+from cadenza.domain.scheduling.governor import CronClock
 
 
 class Cron(CronClock, Protocol):

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.daily import DailyUser, Enrollment, Gap, Ruling, Verdict
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.user import DailyUser, Enrollment, Gap, Ruling, Verdict
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 

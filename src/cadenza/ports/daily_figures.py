@@ -3,8 +3,8 @@
 from datetime import date, datetime
 from typing import Protocol
 
-from cadenza.domain.daily import Verdict
-from cadenza.domain.daily_figures import FIRST_MISS, DayTotal, Missed, Tally, Waiting
+from cadenza.domain.daily.user import Verdict
+from cadenza.domain.monitoring.daily_figures import FIRST_MISS, DayTotal, Missed, Tally, Waiting
 
 
 class DailyFigureStore(Protocol):

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Protocol
 
-from cadenza.domain.delivery import Delivery
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.delivery import Delivery
+from cadenza.domain.agents.users import UserKey
 
 Ring = Callable[[], None]
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from cadenza.domain.run import Claim, Outcome
+from cadenza.domain.scheduling.run import Claim, Outcome
 
 
 class Dispatcher(Protocol):

@@ -5,12 +5,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.analysis import Analysis, Tokens
-from cadenza.domain.baseline import Baseline
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.health import Ended
-from cadenza.domain.hint import IntervalHint
-from cadenza.domain.run import Run
+from cadenza.domain.planning.analysis import Analysis, Tokens
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.baseline import Baseline
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.hint import IntervalHint
+from cadenza.domain.scheduling.run import Run
 
 
 class Ahead(NamedTuple):

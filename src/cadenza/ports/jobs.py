@@ -3,7 +3,7 @@
 from datetime import date
 from typing import Protocol
 
-from cadenza.domain.daily import JobResult
+from cadenza.domain.daily.user import JobResult
 
 
 class JobRunner(Protocol):

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.access import ApiKey
+from cadenza.domain.access.key import ApiKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 

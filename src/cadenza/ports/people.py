@@ -3,7 +3,7 @@
 from datetime import date
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.people import Agent, AgentKey, User, UserKey
+from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from cadenza.domain.analysis import Tokens, Trigger
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.health import Health
-from cadenza.domain.run import Run
-from cadenza.domain.steer import Amended
+from cadenza.domain.planning.analysis import Tokens, Trigger
+from cadenza.domain.planning.health import Health
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.steer import Amended
 
 CallTool = Callable[[Endpoint, str, Mapping[str, Any]], Awaitable[Amended]]
 """Calls a tool of an endpoint by its name, with its arguments as they are named on the wire."""

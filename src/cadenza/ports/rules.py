@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.rule_facts import Facts
-from cadenza.domain.rules import Rule
+from cadenza.domain.planning.rules.context import Facts
+from cadenza.domain.planning.rules.rule import Rule
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 RuleChange = Callable[[Rule], Rule]

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 Decide = Callable[[Sequence[Endpoint]], Endpoint]

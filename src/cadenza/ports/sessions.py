@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 
 
 class Pass(StrEnum):

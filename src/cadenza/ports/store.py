@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.due import Recheck
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.run import Claim, Completion, Run
-from cadenza.domain.settle import Settled
-from cadenza.domain.steer import Amended, Change, HintRecord
+from cadenza.domain.scheduling.due import Recheck
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Claim, Completion, Run
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.steer import Amended, Change, HintRecord
 from cadenza.ports.analyses import AnalysisStore
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Catalog, Page
 from cadenza.ports.conversations import ConversationStore

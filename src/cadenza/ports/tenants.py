@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.tenant import Spent, Standing, Tenant
+from cadenza.domain.access.tenant import Spent, Standing, Tenant
 
 
 class MonthSpent(NamedTuple):

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.alert import Alert
-from cadenza.domain.slo import SloState
+from cadenza.domain.monitoring.alert import Alert
+from cadenza.domain.monitoring.slo import SloState
 
 
 class SloStanding(NamedTuple):

@@ -3,7 +3,7 @@
 import sys
 from contextlib import suppress
 
-from cadenza.domain.access import Caller, Scope
+from cadenza.domain.access.key import Caller, Scope
 from cadenza.operations.desk import Desk
 from cadenza.operations.keys import CreateKey, create_key
 from cadenza.operations.office import Office

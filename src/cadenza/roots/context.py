@@ -5,11 +5,11 @@ from collections.abc import Coroutine
 from datetime import datetime, timedelta
 from typing import Any
 
-from cadenza.domain.checks import a_moment, milliseconds
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.run import Claim
-from cadenza.domain.spans import Span, span_ms
-from cadenza.domain.steer import Amended
+from cadenza.domain.durations import Span, span_ms
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Claim
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.validation import a_moment, milliseconds
 from cadenza.engine.commands import Command, PauseUntil, ProposeInterval, ProposeNextTime
 from cadenza.engine.steering import Steering
 

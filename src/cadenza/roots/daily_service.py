@@ -10,8 +10,8 @@ from typing import NamedTuple
 from cadenza.adapters.chairs import FileChair
 from cadenza.adapters.clock import ClockStopwatch, SystemClock, SystemStopwatch
 from cadenza.adapters.lanes import ChairLanes
-from cadenza.domain.daily import ErrorClass, JobResult
-from cadenza.domain.daily_shards import SHARDS
+from cadenza.domain.daily.daily_shards import SHARDS
+from cadenza.domain.daily.user import ErrorClass, JobResult
 from cadenza.engine.daily import DailyRunner, DailySettings
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock

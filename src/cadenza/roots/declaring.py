@@ -3,14 +3,14 @@
 from datetime import timedelta
 from typing import TypedDict
 
-from cadenza.domain.baseline import Baseline
-from cadenza.domain.checks import quoted
-from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.durations import Span, span_ms
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.hint import HintMode
-from cadenza.domain.policy import Backoff, Guard, Misfire, Policy
-from cadenza.domain.spans import Span, span_ms
-from cadenza.domain.target import CallableTarget
+from cadenza.domain.scheduling.baseline import Baseline
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
+from cadenza.domain.scheduling.target import CallableTarget
+from cadenza.domain.validation import quoted
 
 JOB = "embedded"
 DEFAULTS = Policy()

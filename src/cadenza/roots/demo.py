@@ -8,13 +8,13 @@ from datetime import timedelta
 from aiohttp import web
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.domain.creation import created
-from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.errors import Conflict, NotFound, Unavailable
-from cadenza.domain.job import Job
-from cadenza.domain.rules import MOST_RULES
-from cadenza.domain.steer import Amended
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.planning.rules.rule import MOST_RULES
+from cadenza.domain.scheduling.creation import created
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger
 from cadenza.ports.store import Store

@@ -14,14 +14,14 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.jobs import CallableJobs
 from cadenza.adapters.log import StructuredLog
-from cadenza.domain.baseline import Baseline, Cron, Every, Once
-from cadenza.domain.creation import created, redefined
-from cadenza.domain.daily import enrollment
-from cadenza.domain.daily_rules import enroll
-from cadenza.domain.endpoint import Endpoint, EndpointKey
+from cadenza.domain.daily.rules import enroll
+from cadenza.domain.daily.user import enrollment
+from cadenza.domain.durations import Span, span_ms
 from cadenza.domain.errors import Conflict
-from cadenza.domain.run import Claim
-from cadenza.domain.spans import Span, span_ms
+from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.creation import created, redefined
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Claim
 from cadenza.engine.loop import Loop
 from cadenza.engine.steering import Steering
 from cadenza.ports.clock import Clock

@@ -9,8 +9,8 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from cadenza.domain.checks import iso
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.validation import iso
 from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger
 from cadenza.ports.store import Store

@@ -8,7 +8,7 @@ from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.quiet import NoLog
-from cadenza.domain.access import Caller, Scope
+from cadenza.domain.access.key import Caller, Scope
 from cadenza.operations.office import Office
 from cadenza.roots.office import on_demand, open_office
 from cadenza.roots.settings import Settings

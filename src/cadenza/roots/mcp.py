@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from cadenza.domain.access import Caller, Scope
+from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.roots.api import a_log
 from cadenza.roots.local import local_office

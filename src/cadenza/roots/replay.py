@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.quiet import NoLog
-from cadenza.domain.baseline import Every, Once
-from cadenza.domain.checks import quoted
-from cadenza.domain.endpoint import Endpoint, EndpointKey
+from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest, NotFound
-from cadenza.domain.run import Run
-from cadenza.domain.spans import span_ms
+from cadenza.domain.scheduling.baseline import Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.validation import quoted
 from cadenza.ports.catalog import EndpointFilter, Page, RunFilter
 from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadenza.domain.errors import Conflict, InvalidRequest, Unavailable
-from cadenza.domain.job import Job
+from cadenza.domain.scheduling.job import Job
 from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store
 from cadenza.sim.corrected import JOB, TENANT
 from cadenza.sim.stepwise import Seating
 
 if TYPE_CHECKING:  # Each kind of planner costs its own imports.
-    from cadenza.domain.rules import Rule
+    from cadenza.domain.planning.rules.rule import Rule
     from cadenza.sim.catalogue import Planners
 
 LONGEST_FILE = 8 * 1024 * 1024
@@ -64,7 +64,7 @@ def ruled(rules: "Sequence[Rule]") -> Seating:
     async def seated(store: Store) -> Sequence[Planner]:
         from cadenza.adapters.expressions import CelExpressions
         from cadenza.adapters.planners.rules import RulePlanner
-        from cadenza.domain.rules import MOST_RULES
+        from cadenza.domain.planning.rules.rule import MOST_RULES
 
         for rule in rules:
             with suppress(Conflict):  # The job has another rule.

@@ -12,8 +12,8 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
-from cadenza.domain.checks import quoted
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.validation import quoted
 
 NOT_SETTINGS = ("CADENZA_SECRET_", "CADENZA_TEST_", "CADENZA_SOAK", "CADENZA_SKIP_DASHBOARD")
 LIKE_A_KEY = "CADENZA_SECRET_KEY"

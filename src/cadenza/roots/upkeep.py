@@ -15,9 +15,9 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.quiet import NoLog
 from cadenza.adapters.sql.migrate import SQLITE, Migrated, migrate, name_of, version
 from cadenza.adapters.sql.migrations import HEAD
-from cadenza.domain.checks import quoted
-from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotFound
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.validation import quoted
 from cadenza.roots.requests import reach_of
 from cadenza.roots.secrets import environment_secrets, open_secrets, secret_keys
 from cadenza.roots.settings import Settings, misspelt, read_settings

@@ -11,7 +11,7 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.metrics import SchedulerMetrics
 from cadenza.adapters.telemetry import Events
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.slo import SloSettings
+from cadenza.domain.monitoring.slo import SloSettings
 from cadenza.engine import alarm, slo_watcher
 from cadenza.engine.alarm import Alarm
 from cadenza.engine.daily_planner import STALLED_TICKS

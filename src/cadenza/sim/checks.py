@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from cadenza.domain.checks import milliseconds
+from cadenza.domain.validation import milliseconds
 from cadenza.sim.recording import Gap, Recording
 from cadenza.sim.world import MINUTES, elapsed_s
 

@@ -7,14 +7,14 @@ from typing import Generic, Protocol, TypedDict
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.quiet import NoLog, NoQuota, NoTelemetry
-from cadenza.domain.baseline import Every
-from cadenza.domain.checks import iso
-from cadenza.domain.creation import created
-from cadenza.domain.due import due
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.policy import Guard
-from cadenza.domain.run import Claim, Outcome, RunStatus
-from cadenza.domain.target import Json
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.creation import created
+from cadenza.domain.scheduling.due import due
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.target import Json
+from cadenza.domain.validation import iso
 from cadenza.engine.execution import Executor
 from cadenza.engine.scheduler import Scheduler
 from cadenza.engine.steering import Steering, Tools, call_tool

@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 from itertools import islice
 
 from cadenza.adapters.planners.changes import looked, shown
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import Endpoint, EndpointKey
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 
 UNPACED_MS = 60_000

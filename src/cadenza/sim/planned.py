@@ -5,9 +5,9 @@ from typing import Any
 
 from cadenza.adapters.planners.changes import shown
 from cadenza.adapters.quiet import NoQuota, NoTelemetry
-from cadenza.domain.endpoint import Endpoint, evolve
-from cadenza.domain.planning import Learning, Planning
-from cadenza.domain.target import Json
+from cadenza.domain.planning.planner_settings import Learning, Planning
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.target import Json
 from cadenza.engine.thinking import Means
 from cadenza.sim.corrected import EngineStage
 from cadenza.sim.loop import STEP_S, play

@@ -4,7 +4,7 @@ import asyncio
 from threading import Lock
 from typing import Any
 
-from cadenza.domain.steer import HintRecord
+from cadenza.domain.scheduling.steer import HintRecord
 from cadenza.ports.simulations import (
     Simulated,
     SimulatedCheck,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Generic
 
-from cadenza.domain.plan import Source
-from cadenza.domain.steer import HintKind, HintRecord
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.steer import HintKind, HintRecord
 from cadenza.ports.clock import Clock
 from cadenza.sim.recording import History, Played
 from cadenza.sim.scenario import DORMANT_UNTIL, Scenario, SimulatedEndpoint

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.steer import HintRecord
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.steer import HintRecord
 from cadenza.sim.scenario import Row, Scenario
 from cadenza.sim.world import elapsed_s
 

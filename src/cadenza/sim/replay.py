@@ -10,13 +10,13 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.planners.changes import looked, shown
 from cadenza.adapters.quiet import NoLog, NoQuota, NoTelemetry
-from cadenza.domain.baseline import Baseline
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.creation import DEFINED, created
-from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.planning import Learning
-from cadenza.domain.run import Claim, Outcome, Run, RunStatus
+from cadenza.domain.planning.planner_settings import Learning
+from cadenza.domain.scheduling.baseline import Baseline
+from cadenza.domain.scheduling.creation import DEFINED, created
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.execution import Executor
 from cadenza.engine.scheduler import Scheduler
 from cadenza.engine.steering import Steering

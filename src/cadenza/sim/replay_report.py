@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from cadenza.domain.checks import iso
+from cadenza.domain.validation import iso
 from cadenza.sim.delays import Figures, figures
 from cadenza.sim.replay import Course, Replayed
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from cadenza.domain.checks import iso
-from cadenza.domain.run import Run
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.validation import iso
 from cadenza.sim.checks import Check
 from cadenza.sim.parity import Parity
 from cadenza.sim.recording import Played, Recording, Snapshot

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
-from cadenza.domain.analysis import Analysis, Trigger
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.health import COUNTED
+from cadenza.domain.planning.analysis import Analysis, Trigger
+from cadenza.domain.planning.health import COUNTED
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.briefing import Briefer
 from cadenza.engine.sitting import Seat
 from cadenza.engine.thinking import Means, Thinking, Thought

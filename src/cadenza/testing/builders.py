@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.plan import Source
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.plan import Source
 from cadenza.testing.clock import NEW_YEAR
 
 

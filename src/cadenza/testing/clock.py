@@ -4,7 +4,7 @@ import asyncio
 from datetime import UTC, datetime
 from heapq import heappop, heappush
 
-from cadenza.domain.checks import a_moment, milliseconds
+from cadenza.domain.validation import a_moment, milliseconds
 
 NEW_YEAR = datetime(2025, 1, 1, tzinfo=UTC)
 BREATHS = 50

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from cadenza.domain.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 
 Behaviour = Callable[[Claim], Awaitable[Outcome] | Outcome]
 

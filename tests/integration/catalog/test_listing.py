@@ -22,7 +22,7 @@ from cadenza.adapters.sql.rows import EPOCH
 from cadenza.adapters.sql.sqlite import catalog_statements as on_sqlite
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.run import Run, RunStatus
+from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.ports.catalog import Page, RunFilter
 from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR

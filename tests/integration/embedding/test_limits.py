@@ -11,8 +11,8 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.sql.migrate import migrate
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.tenant import Limits, Tenant
+from cadenza.domain.access.tenant import Limits, Tenant
+from cadenza.domain.scheduling.endpoint import EndpointKey
 
 
 async def test_a_function_beyond_the_limit_of_its_tenant_waits_for_next_month(

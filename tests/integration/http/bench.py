@@ -13,10 +13,10 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.http.dispatcher import HttpDispatcher
 from cadenza.adapters.http.settings import HttpSettings
 from cadenza.domain.errors import NotFound
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Policy
-from cadenza.domain.run import Claim, Outcome
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Policy
+from cadenza.domain.scheduling.run import Claim, Outcome
+from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.testing import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.integration.http.bench import Request, a_claim, a_dispatcher, a_server, answer, run, says
 
-from cadenza.domain.run import RunStatus
-from cadenza.domain.target import METHODS, HttpTarget
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.target import METHODS, HttpTarget
 
 
 def response_of(outcome: Any) -> dict[str, Any]:

@@ -23,8 +23,8 @@ from tests.integration.http.bench import (
     run,
 )
 
-from cadenza.domain.run import RunStatus
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.target import HttpTarget
 
 
 def writes(content: bytes) -> Callable[[Request, asyncio.StreamWriter], None]:

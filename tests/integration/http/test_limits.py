@@ -21,8 +21,8 @@ from tests.integration.http.bench import (
     until,
 )
 
-from cadenza.domain.run import Outcome, RunStatus
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.scheduling.run import Outcome, RunStatus
+from cadenza.domain.scheduling.target import HttpTarget
 
 HEAD = b"HTTP/1.1 200 X\r\nContent-Type: text/plain\r\n"
 

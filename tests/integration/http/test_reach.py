@@ -13,8 +13,8 @@ from tests.integration.http.bench import (
     says,
 )
 
-from cadenza.domain.run import Outcome, RunStatus
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.scheduling.run import Outcome, RunStatus
+from cadenza.domain.scheduling.target import HttpTarget
 
 OUTSIDE = "127.0.0.2"
 """Plays the internet: on loopback like everything here, but opened by the operator."""

@@ -15,8 +15,8 @@ from tests.integration.http.bench import (
     says,
 )
 
-from cadenza.domain.run import Outcome, RunStatus
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.scheduling.run import Outcome, RunStatus
+from cadenza.domain.scheduling.target import HttpTarget
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from tests.integration.http.bench import FakeSecrets, Reply, Request, a_server, answer, run
 
-from cadenza.domain.run import RunStatus
+from cadenza.domain.scheduling.run import RunStatus
 
 SECRET = 'p@ss/wörd "1"'
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.integration.http.bench import FakeSecrets, Request, a_claim, a_dispatcher, a_server, run
 
-from cadenza.domain.run import RunStatus
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.target import HttpTarget
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 OLD = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"

@@ -20,10 +20,10 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.http.signing import signature_headers
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.log import StructuredLog
-from cadenza.domain.baseline import Every
 from cadenza.domain.errors import NotFound, Unavailable
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.secrets import SecretKey
 from cadenza.ports.store import Store
 from cadenza.roots.secrets import open_secrets

@@ -8,9 +8,9 @@ from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.dispatch import DispatcherByTarget
 from cadenza.adapters.quiet import NoQuota
-from cadenza.domain.endpoint import evolve
-from cadenza.domain.run import RunStatus
-from cadenza.domain.target import CallableTarget, HttpTarget
+from cadenza.domain.scheduling.endpoint import evolve
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
 from cadenza.engine.execution import Executor
 from cadenza.ports.quota import QuotaAnswer
 

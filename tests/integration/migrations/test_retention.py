@@ -16,7 +16,7 @@ from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.adapters.sql.retention import retain
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import MINUTE, Bench

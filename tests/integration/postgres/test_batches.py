@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from tests.integration.postgres.world import a_store
 
-from cadenza.domain.baseline import Every, Once
-from cadenza.domain.due import Start
-from cadenza.domain.endpoint import evolve
-from cadenza.domain.hint import IntervalHint, OneShotHint
-from cadenza.domain.run import Claim, Outcome, RunStatus
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.baseline import Every, Once
+from cadenza.domain.scheduling.due import Start
+from cadenza.domain.scheduling.endpoint import evolve
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import Bench
 

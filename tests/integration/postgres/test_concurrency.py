@@ -12,13 +12,13 @@ import asyncpg
 import pytest
 from tests.integration.postgres.world import a_store, fill, many
 
-from cadenza.domain.due import claim as claimed_by_the_rules
-from cadenza.domain.endpoint import Lease, OpenSlot, evolve
-from cadenza.domain.hint import IntervalHint, OneShotHint
-from cadenza.domain.job import Job
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Outcome, RunStatus, opened
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.due import claim as claimed_by_the_rules
+from cadenza.domain.scheduling.endpoint import Lease, OpenSlot, evolve
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Outcome, RunStatus, opened
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.catalog import EVERY_ENDPOINT, Arrangement, Estate, Extent, Page
 from cadenza.testing import FakeIds, an_endpoint
 from cadenza.testing.clock import NEW_YEAR

@@ -10,12 +10,12 @@ from cadenza.adapters.sql.definition import LONGEST_REMEMBERED
 from cadenza.adapters.sql.postgres.definitions import READ_OWNED, Claimed, Definitions
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import EndpointKey, evolve
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.run import RunStatus
-from cadenza.domain.steer import Amended
-from cadenza.domain.target import HttpTarget
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.testing import FakeIds
 from cadenza.testing.contracts.bench import LEASE_MS, Bench
 from cadenza.testing.contracts.talk import ANNA, Talk, a_schedule

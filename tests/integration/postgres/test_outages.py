@@ -7,10 +7,10 @@ from tests.integration.postgres.world import a_store
 from tests.postgres import PASSWORD, Cluster, on_database
 
 from cadenza.adapters.sql.migrate import migrate
-from cadenza.domain.endpoint import evolve
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.run import RunStatus
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.endpoint import evolve
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.testing import FakeLog
 from cadenza.testing.contracts.bench import Bench
 

@@ -23,9 +23,9 @@ from cadenza.adapters.sql.postgres import feed
 from cadenza.adapters.sql.postgres.chair import THE_CHAIR, PostgresChair
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.domain.planning import Learning, Planning
-from cadenza.domain.run import Outcome, RunStatus
-from cadenza.domain.target import Json
+from cadenza.domain.planning.planner_settings import Learning, Planning
+from cadenza.domain.scheduling.run import Outcome, RunStatus
+from cadenza.domain.scheduling.target import Json
 from cadenza.testing import FakeLog
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import MINUTE, Bench

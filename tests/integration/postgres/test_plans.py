@@ -13,8 +13,8 @@ from cadenza.adapters.sql.postgres import statements as sql
 from cadenza.adapters.sql.postgres.cycle_statements import CLAIMS, LOCK, SETTLE, SETTLE_PLAIN, START
 from cadenza.adapters.sql.postgres.plain import settle_plain
 from cadenza.adapters.sql.postgres.pool import Connection
-from cadenza.domain.run import Completion, Outcome, RunStatus
-from cadenza.domain.settle import settle
+from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus
+from cadenza.domain.scheduling.settle import settle
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import Bench
 

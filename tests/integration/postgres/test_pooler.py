@@ -13,12 +13,12 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.quiet import NoLog
 from cadenza.adapters.sql.postgres.hearing import is_heard
 from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import EndpointKey, evolve
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.run import RunStatus
-from cadenza.domain.steer import Amended
-from cadenza.domain.target import CallableTarget
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings
 from cadenza.roots.stores import open_store

@@ -10,7 +10,7 @@ from tests.integration.postgres.world import a_store, fill, many
 from cadenza.adapters.rates import SharedRates
 from cadenza.adapters.sql.postgres import counting, plain
 from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.domain.tenant import Spent, month_of
+from cadenza.domain.access.tenant import Spent, month_of
 from cadenza.ports.replies import Reply
 from cadenza.testing import FakeClock
 from cadenza.testing.clock import NEW_YEAR

@@ -10,7 +10,7 @@ from cadenza.adapters.sql.postgres.arrays import arrays
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.adapters.sql.rows import write_state
-from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.ports.log import Logger
 from cadenza.testing import FakeIds, FakeLog, an_endpoint
 

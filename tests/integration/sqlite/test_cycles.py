@@ -14,13 +14,13 @@ from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.known import Known
 from cadenza.adapters.sql.sqlite.settling import Held
 from cadenza.adapters.sql.sqlite.store import SqliteStore
-from cadenza.domain import due
-from cadenza.domain.endpoint import Lease
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Policy
-from cadenza.domain.run import Claim, Outcome, RunStatus, opened
-from cadenza.domain.settle import Settled
+from cadenza.domain.scheduling import due
+from cadenza.domain.scheduling.endpoint import Lease
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Policy
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus, opened
+from cadenza.domain.scheduling.settle import Settled
 from cadenza.testing import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import LEASE_MS, MINUTE, Bench

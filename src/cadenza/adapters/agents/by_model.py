@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable, Collection
 
+from cadenza.domain.agents.users import OFFLINE, refused_model
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.people import OFFLINE, refused_model
 from cadenza.ports.agents import AgentRuntime, CallTool, Prompt, Reply
 
 

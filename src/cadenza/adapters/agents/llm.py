@@ -10,7 +10,7 @@ from cadenza.adapters.agents.llm_briefing import asked, instructed, remembered
 from cadenza.adapters.agents.llm_turn import LlmTurn
 from cadenza.adapters.planners.llm_model import GaveUp, Line, Nap
 from cadenza.adapters.planners.llm_talk import Limits, Talk
-from cadenza.domain.delivery import Subtitle
+from cadenza.domain.agents.delivery import Subtitle
 from cadenza.domain.errors import CadenzaError
 from cadenza.ports.agents import CallTool, Prompt, Reply
 

@@ -5,9 +5,9 @@ from importlib.resources import files
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from cadenza.domain.checks import iso
-from cadenza.domain.conversation import Message, OriginKind, Role
-from cadenza.domain.schedule import spelled
+from cadenza.domain.agents.conversation import Message, OriginKind, Role
+from cadenza.domain.agents.schedule import spelled
+from cadenza.domain.validation import iso
 from cadenza.ports.agents import Prompt
 
 MOST_REMEMBERED = 24_000

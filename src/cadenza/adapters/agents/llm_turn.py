@@ -9,8 +9,8 @@ from pydantic_ai.models import ModelRequestParameters
 from cadenza.adapters.planners.llm_briefing import quoted_json
 from cadenza.adapters.planners.llm_model import GaveUp
 from cadenza.adapters.planners.llm_talk import Limits, Said, Shape, Talk, arguments_of, definition, length_of
-from cadenza.domain.checks import quoted
 from cadenza.domain.errors import CadenzaError, NotAllowed, NotFound
+from cadenza.domain.validation import quoted
 from cadenza.ports.agents import CallTool, Tool
 
 LONGEST_RESULT = 12_000

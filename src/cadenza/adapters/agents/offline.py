@@ -25,8 +25,8 @@ from cadenza.adapters.agents.offline_talk import (
 )
 from cadenza.adapters.agents.offline_when import AtMoment, Later, Repeatedly, resolved
 from cadenza.adapters.agents.offline_words import Unclear
-from cadenza.domain.conversation import Role
-from cadenza.domain.delivery import Subtitle
+from cadenza.domain.agents.conversation import Role
+from cadenza.domain.agents.delivery import Subtitle
 from cadenza.domain.errors import CadenzaError
 from cadenza.ports.agents import CallTool, Prompt, Reply
 

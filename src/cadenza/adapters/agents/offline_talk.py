@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cadenza.adapters.agents.offline_when import ZONES
-from cadenza.domain.schedule import spelled
+from cadenza.domain.agents.schedule import spelled
 from cadenza.ports.agents import Prompt
 
 LONGEST_NAME = 60

@@ -10,7 +10,7 @@ import orjson
 
 from cadenza.adapters.http.capture import Body
 from cadenza.adapters.http.revealing import Revealed
-from cadenza.domain.target import DEEPEST_JSON, Json
+from cadenza.domain.scheduling.target import DEEPEST_JSON, Json
 
 JSON_TYPES = re.compile(r"(application|text)/([^/]+\+)?json")
 TEXT_TYPES = re.compile(

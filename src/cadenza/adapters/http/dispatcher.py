@@ -10,8 +10,8 @@ from cadenza.adapters.http.exchange import Exchange
 from cadenza.adapters.http.failure import ExchangeFailed, Failure, explained
 from cadenza.adapters.http.sessions import Sessions
 from cadenza.adapters.http.settings import HttpSettings
-from cadenza.domain.run import Claim, Outcome, RunStatus
-from cadenza.domain.target import HttpTarget, Json
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.target import HttpTarget, Json
 from cadenza.ports.clock import Clock
 from cadenza.ports.secrets import Secrets
 

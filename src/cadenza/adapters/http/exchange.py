@@ -14,8 +14,8 @@ from cadenza.adapters.http.revealing import NOTHING_REVEALED, reveal
 from cadenza.adapters.http.sessions import Sessions
 from cadenza.adapters.http.signing import signature_headers
 from cadenza.adapters.http.success import check_success
-from cadenza.domain.run import Claim
-from cadenza.domain.target import MOST_CAPTURED_BYTES, HttpTarget, Json
+from cadenza.domain.scheduling.run import Claim
+from cadenza.domain.scheduling.target import MOST_CAPTURED_BYTES, HttpTarget, Json
 from cadenza.ports.secrets import Secrets
 
 LONGEST_CAPTURED_HEADER = 1_024

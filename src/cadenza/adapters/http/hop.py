@@ -10,8 +10,8 @@ from yarl import URL
 
 from cadenza.adapters.http.failure import ExchangeFailed, Failure
 from cadenza.adapters.http.revealing import NOTHING_REVEALED, Revealed
-from cadenza.domain.run import Claim
-from cadenza.domain.target import HEADER_VALUE, HttpTarget, Json
+from cadenza.domain.scheduling.run import Claim
+from cadenza.domain.scheduling.target import HEADER_VALUE, HttpTarget, Json
 
 JSON_TYPE = "application/json"
 TEXT_TYPE = "text/plain; charset=utf-8"

@@ -4,14 +4,14 @@ from dataclasses import replace
 from datetime import date, time
 
 from cadenza.adapters.http.failure import Failure
-from cadenza.domain.daily import DONE, ErrorClass, JobResult
-from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.daily.user import DONE, ErrorClass, JobResult
+from cadenza.domain.daily.window import cutoff
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Policy
-from cadenza.domain.run import Claim, Outcome, RunStatus
-from cadenza.domain.target import HttpTarget
-from cadenza.domain.window import cutoff
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Policy
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.ids import Ids

@@ -8,7 +8,7 @@ from urllib.parse import quote, quote_plus
 
 from cadenza.adapters.http.failure import ExchangeFailed, Failure
 from cadenza.domain.errors import CadenzaError
-from cadenza.domain.target import REFERENCE, Json
+from cadenza.domain.scheduling.target import REFERENCE, Json
 from cadenza.ports.secrets import Secrets
 
 SHORTEST_MASKED = 4

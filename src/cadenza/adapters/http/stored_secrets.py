@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cadenza.adapters.holdings import missing
 from cadenza.adapters.http.secret_keys import Keys
 from cadenza.domain.errors import InvalidRequest, Unavailable
-from cadenza.domain.target import REFERENCE
+from cadenza.domain.scheduling.target import REFERENCE
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.secrets import SealedStore, SecretEntry, SecretKey
 

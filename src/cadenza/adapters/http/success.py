@@ -2,8 +2,8 @@
 
 from cadenza.adapters.http.content import Document
 from cadenza.adapters.http.failure import ExchangeFailed, Failure
-from cadenza.domain.paths import follow
-from cadenza.domain.target import HttpTarget, Json
+from cadenza.domain.json_path import follow
+from cadenza.domain.scheduling.target import HttpTarget, Json
 
 
 def check_success(target: HttpTarget, *, status: int, document: Document | None) -> None:

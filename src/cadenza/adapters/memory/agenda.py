@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from heapq import heappop, heappush
 
-from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.scheduling.endpoint import EndpointKey
 
 Entry = tuple[datetime, int, EndpointKey]
 

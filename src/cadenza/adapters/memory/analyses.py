@@ -8,10 +8,10 @@ from datetime import UTC, date, datetime
 from itertools import islice
 
 from cadenza.adapters.memory.shelves import Shelves
-from cadenza.domain.analysis import Analysis, Tokens
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.run import Run
-from cadenza.domain.target import Json
+from cadenza.domain.planning.analysis import Analysis, Tokens
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.target import Json
 from cadenza.ports.analyses import DaySpent, Fed, NextLook
 from cadenza.ports.catalog import FIRST_PAGE, Page
 

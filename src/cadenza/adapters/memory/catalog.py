@@ -6,11 +6,11 @@ from itertools import islice
 
 from cadenza.adapters.holdings import arranged, matches, run_matches, taken
 from cadenza.adapters.memory.jobs import MemoryJobs
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.health import Ended
-from cadenza.domain.run import Run
-from cadenza.domain.steer import Amended, Change
-from cadenza.domain.tenant import too_many
+from cadenza.domain.access.tenant import too_many
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.steer import Amended, Change
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
     EVERY_RUN,

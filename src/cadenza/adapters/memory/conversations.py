@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from cadenza.adapters.holdings import missing
 from cadenza.adapters.memory.doorbells import Doorbells, Ring
-from cadenza.domain.conversation import ConversationKey, Message, Turn, owed_by
-from cadenza.domain.delivery import Delivery, firings, is_owed
-from cadenza.domain.people import Agent, AgentKey, User, UserKey
+from cadenza.domain.agents.conversation import ConversationKey, Message, Turn, owed_by
+from cadenza.domain.agents.delivery import Delivery, firings, is_owed
+from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.people import AgentSpent
 

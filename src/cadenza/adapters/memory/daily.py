@@ -8,9 +8,9 @@ from itertools import islice
 from threading import RLock
 
 from cadenza.adapters.holdings import missing
-from cadenza.domain.daily import DailyUser, Enrollment, Gap, Ruling, Verdict
-from cadenza.domain.daily_shards import SHARDS, shard_of
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.daily_shards import SHARDS, shard_of
+from cadenza.domain.daily.user import DailyUser, Enrollment, Gap, Ruling, Verdict
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.daily import Enroll, Owed, Rule
 

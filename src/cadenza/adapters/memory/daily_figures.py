@@ -6,9 +6,9 @@ from datetime import date, datetime
 from itertools import islice
 from threading import RLock
 
-from cadenza.domain.daily import DayCounts, DayStatus, Verdict
-from cadenza.domain.daily_figures import FIRST_MISS, DayTotal, Missed, Tally, Waiting
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.user import DayCounts, DayStatus, Verdict
+from cadenza.domain.monitoring.daily_figures import FIRST_MISS, DayTotal, Missed, Tally, Waiting
 from cadenza.ports.daily import Owed
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.users import UserKey
 
 Ring = Callable[[], None]
 

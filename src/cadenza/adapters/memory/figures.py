@@ -6,11 +6,11 @@ from itertools import islice
 from operator import attrgetter
 
 from cadenza.adapters.memory.analyses import MemoryAnalyses
-from cadenza.domain.analysis import Analysis, Tokens
-from cadenza.domain.due import claimable_at
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.health import Ended
-from cadenza.domain.run import Run
+from cadenza.domain.planning.analysis import Analysis, Tokens
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.due import claimable_at
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
 from cadenza.ports.figures import Ahead, Mark, Sat, Together
 
 KEY_OF: Mapping[Together, Callable[[Analysis], str]] = {

@@ -2,8 +2,8 @@
 
 from cadenza.adapters.holdings import following, missing, same, taken
 from cadenza.adapters.memory.shelves import Shelves
-from cadenza.domain.job import Job
-from cadenza.domain.steer import Change
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Change
 from cadenza.ports.catalog import FIRST_PAGE, JobChange, Page
 
 

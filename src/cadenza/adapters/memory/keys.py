@@ -4,7 +4,7 @@ from collections.abc import Collection
 from threading import RLock
 
 from cadenza.adapters.holdings import missing, taken
-from cadenza.domain.access import ApiKey
+from cadenza.domain.access.key import ApiKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.keys import KeptKey
 

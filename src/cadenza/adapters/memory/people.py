@@ -7,10 +7,10 @@ from cadenza.adapters.holdings import missing, taken
 from cadenza.adapters.memory.conversations import MemoryConversations
 from cadenza.adapters.memory.shelves import Shelves
 from cadenza.adapters.spoken import still_as_old, still_the_agent
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.people import Agent, AgentKey, User, UserKey
-from cadenza.domain.schedule import is_active, is_of
-from cadenza.domain.target import PromptTarget
+from cadenza.domain.agents.schedule import is_active, is_of
+from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.keys import KeptKey
 from cadenza.ports.people import AgentSpent

@@ -5,7 +5,7 @@ from datetime import datetime
 from threading import RLock
 
 from cadenza.adapters.windows import oldest_kept
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.users import UserKey
 from cadenza.ports.replies import Reply, own_keys
 
 

@@ -2,7 +2,7 @@
 
 from cadenza.adapters.holdings import missing, same_rule, taken, too_many_rules
 from cadenza.adapters.memory.jobs import MemoryJobs
-from cadenza.domain.rules import Rule
+from cadenza.domain.planning.rules.rule import Rule
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.rules import EVERY_RULE, RuleChange, RuledJob, RuleFilter
 

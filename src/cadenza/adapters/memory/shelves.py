@@ -7,11 +7,11 @@ from threading import RLock
 from cadenza.adapters.holdings import following
 from cadenza.adapters.memory.agenda import Agenda
 from cadenza.adapters.memory.bell import Belfry
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.job import Job
-from cadenza.domain.rules import Rule
-from cadenza.domain.run import Run, SkippedSlot
-from cadenza.domain.steer import Amended, HintRecord
+from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.run import Run, SkippedSlot
+from cadenza.domain.scheduling.steer import Amended, HintRecord
 
 
 class Shelves(ABC):

@@ -21,15 +21,15 @@ from cadenza.adapters.memory.sessions import MemorySessions
 from cadenza.adapters.memory.tenants import MemoryTenants
 from cadenza.adapters.memory.watch import MemoryWatch
 from cadenza.adapters.spoken import raised_in, turns_in
-from cadenza.domain.due import Cancel, Recheck, claim, claimable_at
-from cadenza.domain.endpoint import Endpoint, EndpointKey, Lease, evolve
-from cadenza.domain.job import Job
-from cadenza.domain.people import UserKey
-from cadenza.domain.rules import Rule
-from cadenza.domain.run import Claim, Completion, Run, SkippedSlot, opened, skipped
-from cadenza.domain.settle import Settled
-from cadenza.domain.steer import Amended, Change, HintRecord
-from cadenza.domain.sweep import sweep_at
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.scheduling.abandon import sweep_at
+from cadenza.domain.scheduling.due import Cancel, Recheck, claim, claimable_at
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Lease, evolve
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.run import Claim, Completion, Run, SkippedSlot, opened, skipped
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.steer import Amended, Change, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Decide, Retention, Settle, Sweeping

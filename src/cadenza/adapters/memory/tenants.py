@@ -5,10 +5,10 @@ from datetime import datetime
 from itertools import islice
 from threading import RLock
 
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.settle import Settled
-from cadenza.domain.tenant import Spent, Standing, Tenant, month_of
-from cadenza.domain.usage import charges
+from cadenza.domain.access.tenant import Spent, Standing, Tenant, month_of
+from cadenza.domain.access.usage import charges
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.settle import Settled
 from cadenza.ports.tenants import MonthSpent
 
 NOTHING = Spent()

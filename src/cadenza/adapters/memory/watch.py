@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import RLock
 
-from cadenza.domain.alert import Alert, Raised, about_endpoint, is_told_to
-from cadenza.domain.endpoint import EndpointKey
+from cadenza.domain.monitoring.alert import Alert, Raised, about_endpoint, is_told_to
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.ports.watch import OwedAlert, SloStanding
 
 

@@ -4,11 +4,11 @@ from hashlib import blake2b
 
 import orjson
 
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.health import COUNTED
-from cadenza.domain.paths import follow
-from cadenza.domain.run import Run
-from cadenza.domain.target import HttpTarget, Json
+from cadenza.domain.json_path import follow
+from cadenza.domain.planning.health import COUNTED
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.target import HttpTarget, Json
 
 TELLING = ("status", "body", "text", "sha256")
 """Of an HTTP answer, what it says; its headers and its size change without a reason."""

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.baseline import Every, Once
-from cadenza.domain.checks import iso, milliseconds
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.run import Run
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.scheduling.baseline import Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.validation import iso, milliseconds
 from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 
 NAME = "http"

@@ -4,10 +4,10 @@ from cadenza.adapters.planners.learned_looks import beat_of
 from cadenza.adapters.planners.learned_memory import NOTES_OF, Hand, LearnedMemory
 from cadenza.adapters.planners.learned_mind import Mind, Thought, scope_of
 from cadenza.adapters.planners.learned_steps import foreign, step
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.learning.telling import told
-from cadenza.domain.planning import Learning
-from cadenza.domain.steer import HintKind
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.learning.explanation import told
+from cadenza.domain.planning.planner_settings import Learning
+from cadenza.domain.scheduling.steer import HintKind
 from cadenza.ports.catalog import Page
 from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 from cadenza.ports.store import Store

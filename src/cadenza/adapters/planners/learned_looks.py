@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from cadenza.domain.baseline import Every
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.hint import HintMode
-from cadenza.domain.learning.figures import MOST_FIGURES, damped
-from cadenza.domain.learning.learner import Beat
-from cadenza.domain.learning.proposal import LEAST_BEATS, MOST_BEATS, Bounds
-from cadenza.domain.learning.state import Look
-from cadenza.domain.paths import follow
-from cadenza.domain.plan import Source
-from cadenza.domain.planning import Learning
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.target import HttpTarget, Json
+from cadenza.domain.json_path import follow
+from cadenza.domain.planning.learning.learner import Beat
+from cadenza.domain.planning.learning.proposal import LEAST_BEATS, MOST_BEATS, Bounds
+from cadenza.domain.planning.learning.state import Look
+from cadenza.domain.planning.learning.stress import MOST_FIGURES, damped
+from cadenza.domain.planning.planner_settings import Learning
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.target import HttpTarget, Json
 
 HOUR_S = 3_600.0
 LATE_S = 60.0

@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from cadenza.domain.endpoint import EndpointKey
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.hint import IntervalHint
-from cadenza.domain.learning.notes import known_of, pool_of, purse_of, written
-from cadenza.domain.learning.purse import Purse
-from cadenza.domain.learning.state import Known, Pool
-from cadenza.domain.target import Json
+from cadenza.domain.planning.learning.run_price import Purse
+from cadenza.domain.planning.learning.serialization import known_of, pool_of, purse_of, written
+from cadenza.domain.planning.learning.state import Known, Pool
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.hint import IntervalHint
+from cadenza.domain.scheduling.target import Json
 from cadenza.ports.analyses import AnalysisStore
 
 NOTES_OF = "learned"

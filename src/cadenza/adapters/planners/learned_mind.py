@@ -6,12 +6,12 @@ from typing import NamedTuple
 from cadenza.adapters.planners.changes import looked, shown
 from cadenza.adapters.planners.learned_looks import bounds_of, look_of, moment_s
 from cadenza.adapters.planners.learned_memory import Hand, LearnedMemory, Memory, Scope
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.learning.learner import Beat, echoed, hinted, learned
-from cadenza.domain.learning.proposal import Proposal, decided, proposed
-from cadenza.domain.learning.state import Pool
-from cadenza.domain.planning import Learning
-from cadenza.domain.run import Run
+from cadenza.domain.planning.learning.learner import Beat, echoed, hinted, learned
+from cadenza.domain.planning.learning.proposal import Proposal, decided, proposed
+from cadenza.domain.planning.learning.state import Pool
+from cadenza.domain.planning.planner_settings import Learning
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Run
 from cadenza.ports.planner import Briefing
 
 

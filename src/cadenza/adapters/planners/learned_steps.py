@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from cadenza.adapters.planners.learned_memory import Hand, Memory
 from cadenza.adapters.planners.learned_mind import Thought
-from cadenza.domain.checks import iso, milliseconds
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.hint import LONGEST_TTL_MINUTES, IntervalHint
-from cadenza.domain.learning.telling import reason
+from cadenza.domain.planning.learning.explanation import reason
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES, IntervalHint
+from cadenza.domain.validation import iso, milliseconds
 from cadenza.ports.planner import Briefing
 
 ALIKE = 0.1

@@ -14,7 +14,7 @@ from cadenza.adapters.planners.llm_model import GaveUp, Line, Nap
 from cadenza.adapters.planners.llm_occasions import Occasions
 from cadenza.adapters.planners.llm_talk import CHARACTERS_PER_TOKEN, Limits, Shape
 from cadenza.adapters.planners.llm_tools import SubmitAnalysis, Toolbox
-from cadenza.domain.checks import milliseconds
+from cadenza.domain.validation import milliseconds
 from cadenza.ports.catalog import Catalog
 from cadenza.ports.planner import Briefing, CallTool, Sitting
 

@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cadenza.domain.baseline import Baseline, Cron, Every, Once
-from cadenza.domain.checks import iso
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.health import Health
-from cadenza.domain.run import Run
+from cadenza.domain.planning.health import Health
+from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.validation import iso
 from cadenza.ports.planner import Briefing
 
 MOST_RUNS = 20

@@ -9,8 +9,8 @@ from cadenza.adapters.planners.llm_briefing import quoted_json
 from cadenza.adapters.planners.llm_model import GaveUp, Line
 from cadenza.adapters.planners.llm_talk import Limits, Said, Shape, Talk, arguments_of, definition, length_of
 from cadenza.adapters.planners.llm_tools import SUBMIT, THE_END, SubmitAnalysis, Toolbox
-from cadenza.domain.analysis import Tokens
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.planning.analysis import Tokens
 
 REMINDER = f"Do not answer in plain text. Call a tool; when you are done, call {SUBMIT}."
 

@@ -21,8 +21,8 @@ from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 
-from cadenza.domain.checks import quoted
 from cadenza.domain.errors import InvalidRequest, Unavailable
+from cadenza.domain.validation import quoted
 
 TRANSIENT = (ModelRateLimitError, ModelUnavailableError, ModelServerError, ModelConnectionError)
 FIRST_NAP_S, LONGEST_NAP_S = 1.0, 30.0

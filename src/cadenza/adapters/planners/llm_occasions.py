@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from cadenza.adapters.planners.changes import looked, shown
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.run import Run, RunStatus
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.ports.planner import Briefing
 
 MOST_REMEMBERED = 50_000

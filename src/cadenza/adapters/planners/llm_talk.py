@@ -18,8 +18,8 @@ from pydantic_ai.tools import ToolDefinition
 
 from cadenza.adapters.planners.llm_briefing import quoted_json
 from cadenza.adapters.planners.llm_model import GaveUp, Line
-from cadenza.domain.analysis import Tokens
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.planning.analysis import Tokens
 
 CHARACTERS_PER_TOKEN = 3
 """Fewer than there are, so that an estimate is rather too high."""

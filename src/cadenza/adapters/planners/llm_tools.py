@@ -10,10 +10,10 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from cadenza.adapters.planners.changes import looked
 from cadenza.adapters.planners.llm_briefing import health_told, quoted_json, response_told, runs_told
 from cadenza.adapters.planners.llm_talk import Shape
-from cadenza.domain.checks import iso, quoted
-from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
-from cadenza.domain.health import MOST_COUNTED, WINDOWS_H, health
+from cadenza.domain.planning.health import MOST_COUNTED, WINDOWS_H, health
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.validation import iso, quoted
 from cadenza.ports.catalog import Catalog, Page, RunFilter
 from cadenza.ports.planner import Briefing, CallTool
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.rules import MOST_RULES, Rule
+from cadenza.domain.planning.rules.rule import MOST_RULES, Rule
+from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.ports.catalog import Page
 from cadenza.ports.rules import RuledJob, RuleFilter, RuleStore
 

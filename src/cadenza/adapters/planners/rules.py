@@ -5,13 +5,13 @@ from datetime import datetime
 from typing import Protocol
 
 from cadenza.adapters.planners.rulebook import Rulebook
-from cadenza.domain.analysis import Trigger
-from cadenza.domain.checks import iso, milliseconds
-from cadenza.domain.endpoint import Endpoint
 from cadenza.domain.errors import CadenzaError, Unavailable
-from cadenza.domain.incidents import NOTES_OF, UNTOUCHED, Decision, Memory, recalled, written
-from cadenza.domain.rule_scene import Scene
-from cadenza.domain.rules import Rule, Step
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.rules.incidents import NOTES_OF, UNTOUCHED, Decision, Memory, recalled, written
+from cadenza.domain.planning.rules.rule import Rule, Step
+from cadenza.domain.planning.rules.rule_scene import Scene
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.validation import iso, milliseconds
 from cadenza.ports.analyses import AnalysisStore
 from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 from cadenza.ports.rules import Expressions, RuleStore

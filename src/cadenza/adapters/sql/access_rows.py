@@ -5,8 +5,8 @@ from typing import Any
 import orjson
 
 from cadenza.adapters.sql.rows import Read, Row
-from cadenza.domain.access import ApiKey, Scope
-from cadenza.domain.tenant import NO_LIMITS, Limits
+from cadenza.domain.access.key import ApiKey, Scope
+from cadenza.domain.access.tenant import NO_LIMITS, Limits
 from cadenza.ports.keys import KeptKey
 from cadenza.ports.replies import Reply
 

@@ -6,10 +6,10 @@ from typing import Any
 import orjson
 
 from cadenza.adapters.sql.rows import Read, Row, document, storable
-from cadenza.domain.alert import about_endpoint
-from cadenza.domain.conversation import Message, Origin, OriginKind, Role, Turn
-from cadenza.domain.delivery import Delivery, read_message, write_message
-from cadenza.domain.people import Agent, User, UserKey
+from cadenza.domain.agents.conversation import Message, Origin, OriginKind, Role, Turn
+from cadenza.domain.agents.delivery import Delivery, read_message, write_message
+from cadenza.domain.agents.users import Agent, User, UserKey
+from cadenza.domain.monitoring.alert import about_endpoint
 from cadenza.ports.replies import own_keys
 
 USER = ("tenant_id", "id", "timezone", "created_at")

@@ -5,8 +5,8 @@ from typing import Any
 import orjson
 
 from cadenza.adapters.sql.rows import Read, Row, document, storable
-from cadenza.domain.analysis import Analysis, Tokens, ToolCall, Trigger
-from cadenza.domain.run import Run
+from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
+from cadenza.domain.scheduling.run import Run
 
 ANALYSIS = (
     "tenant_id",

@@ -5,10 +5,10 @@ from typing import Any
 
 from cadenza.adapters.sql.definition import write_definition
 from cadenza.adapters.sql.rows import STATUSES, Read, Row
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.health import Ended
-from cadenza.domain.job import Job
-from cadenza.domain.run import Run
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.run import Run
 from cadenza.ports.catalog import Page, RunFilter, RunsFound
 
 JOB = ("tenant_id", "id", "name", "active", "description", "applied", "created_at")

@@ -6,9 +6,9 @@ from typing import Any
 import orjson
 
 from cadenza.adapters.sql.rows import Read, Row
-from cadenza.domain.daily import Cause, DailyUser, DayStatus, DueChange, Gap, Verdict
-from cadenza.domain.daily_shards import shard_of
-from cadenza.domain.window import due_at_minute, minute_of_day
+from cadenza.domain.daily.daily_shards import shard_of
+from cadenza.domain.daily.user import Cause, DailyUser, DayStatus, DueChange, Gap, Verdict
+from cadenza.domain.daily.window import due_at_minute, minute_of_day
 
 USER = (
     "tenant_id",

@@ -8,12 +8,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import orjson
 
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.hint import HintMode
-from cadenza.domain.planning import Planning
-from cadenza.domain.policy import Guard, Policy
-from cadenza.domain.target import CallableTarget, HttpTarget, PromptTarget
+from cadenza.domain.planning.planner_settings import Planning
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.policy import Guard, Policy
+from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget
 
 KINDS: dict[str, type] = {
     "every": Every,

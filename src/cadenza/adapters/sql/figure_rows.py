@@ -2,8 +2,8 @@
 
 from cadenza.adapters.sql.definition import read_definition
 from cadenza.adapters.sql.rows import Read, Row
-from cadenza.domain.analysis import Tokens
-from cadenza.domain.hint import IntervalHint
+from cadenza.domain.planning.analysis import Tokens
+from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.ports.figures import Ahead, Sat
 
 AHEAD = ("s.next_run_at", "e.definition", "s.interval_hint_ms", "s.interval_hint_expires_at")

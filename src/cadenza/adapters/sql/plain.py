@@ -1,8 +1,8 @@
 """Runs that changed next to nothing: nearly all of them, so that a narrow statement is worth its while."""
 
-from cadenza.domain.due import claimable_at
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.run import Claim
+from cadenza.domain.scheduling.due import claimable_at
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Claim
 
 
 def is_plain(claim: Claim, after: Endpoint) -> bool:

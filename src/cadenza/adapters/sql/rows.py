@@ -7,13 +7,13 @@ from typing import Any, Protocol
 import orjson
 
 from cadenza.adapters.sql.definition import read_definition
-from cadenza.domain.due import claimable_at
-from cadenza.domain.endpoint import Endpoint, Lease, OpenSlot, restored
-from cadenza.domain.hint import IntervalHint, OneShotHint
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Run, RunStatus
-from cadenza.domain.steer import HintKind, HintRecord
-from cadenza.domain.sweep import sweep_at
+from cadenza.domain.scheduling.abandon import sweep_at
+from cadenza.domain.scheduling.due import claimable_at
+from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, restored
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.steer import HintKind, HintRecord
 
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 SOURCES = {source.value: source for source in Source}

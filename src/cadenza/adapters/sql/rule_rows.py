@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from cadenza.adapters.sql.rows import Read, Row
-from cadenza.domain.rules import STEPS, Escalation, Rule, Step
+from cadenza.domain.planning.rules.rule import STEPS, Escalation, Rule, Step
 
 RULE = ("tenant_id", "id", "job_id", "endpoint_id", "name", "definition", "created_at")
 COLUMNS = ", ".join(RULE)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cadenza.adapters.sql.rows import Read, Row
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.ports.sessions import Pass, Session
 
 

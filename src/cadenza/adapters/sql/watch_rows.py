@@ -6,8 +6,8 @@ import orjson
 
 from cadenza.adapters.sql.agent_rows import beginning_with
 from cadenza.adapters.sql.rows import Read, Row, storable
-from cadenza.domain.alert import Alert, AlertKind, AlertState, told_to
-from cadenza.domain.slo import Judgement, Measured, Slo, SloState
+from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState, told_to
+from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
 from cadenza.ports.watch import OwedAlert, SloStanding
 
 LOOKED_AT = 500

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from cadenza.domain.baseline import Every
-from cadenza.domain.checks import iso
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.health import COUNTED
+from cadenza.domain.planning.health import COUNTED
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.validation import iso
 from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 from cadenza.sim.flash_sale.policies import (
     ACTIONS,

@@ -5,7 +5,7 @@ from datetime import timedelta
 from itertools import takewhile
 from typing import NamedTuple
 
-from cadenza.domain.checks import iso
+from cadenza.domain.validation import iso
 from cadenza.sim.scenario import Column, Row, Scenario, SimulatedEndpoint
 from cadenza.sim.steered import FOR_LONG, SOON_MS, Steered
 from cadenza.sim.world import Phase, World

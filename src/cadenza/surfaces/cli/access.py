@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.spans import span_ms
 from cadenza.surfaces.cli.commands import Commands, example, said
 from cadenza.surfaces.cli.paging import FIRST, Paging, gathered
 from cadenza.surfaces.cli.parameters import whole_number

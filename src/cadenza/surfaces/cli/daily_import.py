@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from cadenza.domain.daily import A_DUE_TIME, DUE_TIME_FORM
+from cadenza.domain.daily.user import A_DUE_TIME, DUE_TIME_FORM
 from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.surfaces.cli.names import AN_ID
 from cadenza.surfaces.cli.progress import counting

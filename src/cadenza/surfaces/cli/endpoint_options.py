@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
+from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.spans import span_ms
 from cadenza.surfaces.cli.options import Description, Labels, Name
 from cadenza.surfaces.cli.parameters import whole_number
 from cadenza.surfaces.cli.words import body, bound, later, pairs

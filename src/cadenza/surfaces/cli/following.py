@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from cadenza.domain.checks import iso
+from cadenza.domain.validation import iso
 from cadenza.surfaces.cli.look import Item
 from cadenza.surfaces.cli.way import Asker
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
-from cadenza.domain.checks import quoted
 from cadenza.domain.errors import InvalidRequest, NotFound
+from cadenza.domain.validation import quoted
 from cadenza.surfaces.cli.way import Asker
 
 AN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.spans import span_ms
 from cadenza.surfaces.cli.commands import Commands, example
 from cadenza.surfaces.cli.names import on_endpoint
 from cadenza.surfaces.cli.options import AnEndpoint

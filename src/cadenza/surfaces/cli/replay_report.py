@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cadenza.domain.checks import iso
+from cadenza.domain.validation import iso
 from cadenza.sim.delays import Figures
 from cadenza.sim.replay import Replayed
 from cadenza.sim.replay_report import measures

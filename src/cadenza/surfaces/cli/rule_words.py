@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from cadenza.domain.checks import quoted
+from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.spans import span_ms
+from cadenza.domain.validation import quoted
 from cadenza.surfaces.cli.words import pairs
 
 if TYPE_CHECKING:  # Rich costs time.

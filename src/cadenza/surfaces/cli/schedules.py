@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from cadenza.domain.spans import span_ms
+from cadenza.domain.durations import span_ms
 from cadenza.surfaces.cli.commands import Commands, example, said
 from cadenza.surfaces.cli.paging import FIRST, Paging, gathered
 from cadenza.surfaces.cli.way import HERE, Way

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.spans import span_ms
 from cadenza.surfaces.cli.commands import Commands, Errand, example, plan_look
 from cadenza.surfaces.cli.endpoints import selected
 from cadenza.surfaces.cli.exits import Exit

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from cadenza.domain.checks import iso, milliseconds, quoted
+from cadenza.domain.durations import PART, span_ms
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.spans import PART, span_ms
+from cadenza.domain.validation import iso, milliseconds, quoted
 
 NONE = "none"
 A_MOMENT = "a span such as 2h, or a moment such as 2030-01-31T12:00:00Z"

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from cadenza.domain.access import Caller, Scope
+from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import CadenzaError, NotAllowed
 from cadenza.operations.newsroom import NOTHING, News, Newsroom, Reader
 from cadenza.surfaces.dashboard.answers import clocks, refused

@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from starlette.requests import Request
 from starlette.routing import Route
 
-from cadenza.domain.access import Scope as Right
+from cadenza.domain.access.key import Scope as Right
 from cadenza.domain.errors import InvalidRequest
 from cadenza.operations import sessions
 from cadenza.operations.sessions import Entered

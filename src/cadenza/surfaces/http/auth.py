@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from starlette.types import Scope
 
-from cadenza.domain.access import Caller
+from cadenza.domain.access.key import Caller
 from cadenza.operations.office import Office
 from cadenza.operations.sessions import admit_session, shows_csrf
 from cadenza.surfaces.dashboard import cookies

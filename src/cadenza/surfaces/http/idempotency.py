@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.types import Scope
 
-from cadenza.domain.access import Caller
+from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import InvalidRequest
 from cadenza.operations import wire
 from cadenza.operations.replies import About, Answer, Asked

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.operations.operation import NO_CONTENT, AnyOperation, Route
 from cadenza.surfaces.http import idempotency, problems
 from cadenza.surfaces.http.components import Components, Schema

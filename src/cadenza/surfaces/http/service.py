@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-from cadenza.domain.access import Caller
+from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import CadenzaError
 from cadenza.operations.office import Office
 from cadenza.operations.operation import NO_CONTENT, AnyOperation, Route

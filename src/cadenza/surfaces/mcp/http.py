@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from cadenza.domain.access import Caller
+from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import CadenzaError, Unavailable
 from cadenza.operations.office import Office
 from cadenza.surfaces.http.headers import given

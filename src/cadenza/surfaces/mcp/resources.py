@@ -15,8 +15,8 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from cadenza.domain.checks import quoted
 from cadenza.domain.errors import CadenzaError, Unavailable
+from cadenza.domain.validation import quoted
 from cadenza.operations.table import BY_NAME
 from cadenza.surfaces.mcp.texts import TEXTS
 from cadenza.surfaces.mcp.tools import spoken

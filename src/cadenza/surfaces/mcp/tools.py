@@ -14,9 +14,9 @@ from mcp.types import (
     ToolAnnotations,
 )
 
-from cadenza.domain.access import Scope
-from cadenza.domain.checks import quoted
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import CadenzaError, Fault, InvalidRequest
+from cadenza.domain.validation import quoted
 from cadenza.operations.operation import CREATED, AnyOperation, Route
 from cadenza.operations.table import OPERATIONS
 from cadenza.surfaces.mcp.visit import Visit

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
-from cadenza.domain.access import Caller
+from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import NotAllowed
 from cadenza.operations.office import Office
 from cadenza.operations.operation import AnyOperation

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from cadenza.domain.checks import iso
-from cadenza.domain.delivery import Delivery, write_message
+from cadenza.domain.agents.delivery import Delivery, write_message
 from cadenza.domain.errors import CadenzaError, InvalidRequest
+from cadenza.domain.validation import iso
 from cadenza.operations.messages import Said
 from cadenza.operations.office import spelled
 from cadenza.operations.wire import Flag, Id, Whole

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.people import UserKey
 from cadenza.operations.visiting import Visiting
 from cadenza.surfaces.http.problems import TOO_MANY, Refusal
 from cadenza.surfaces.websocket.line import NOT_ADMITTED

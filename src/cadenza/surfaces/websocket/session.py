@@ -5,8 +5,8 @@ from collections import Counter, deque
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, Unavailable
-from cadenza.domain.people import UserKey
 from cadenza.operations.visiting import Guest, Visit
 from cadenza.surfaces.http.problems import TOO_MANY, UNEXPECTED, Refusal
 from cadenza.surfaces.websocket import frames

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from cadenza.domain.baseline import Once
-from cadenza.domain.endpoint import evolve
 from cadenza.domain.errors import Conflict, NotAllowed, NotFound
-from cadenza.domain.job import Job
-from cadenza.domain.plan import Source
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.endpoint import evolve
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.catalog import Admission, EndpointFilter
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint

@@ -4,10 +4,10 @@ from functools import partial
 from typing import Any
 
 from cadenza.adapters.quiet import NoLog
-from cadenza.domain.endpoint import Endpoint, evolve
-from cadenza.domain.run import Claim, Completion, Outcome, RunStatus
-from cadenza.domain.settle import Settled
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.endpoint_alerts import EndpointAlerts
 from cadenza.engine.settler import Settler
 from cadenza.engine.sweeper import Sweeper

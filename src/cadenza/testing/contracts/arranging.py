@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.errors import Conflict, NotFound
-from cadenza.domain.job import Job
-from cadenza.domain.plan import Source
-from cadenza.domain.run import SkippedSlot
-from cadenza.domain.steer import Amended, HintKind, HintRecord
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import SkippedSlot
+from cadenza.domain.scheduling.steer import Amended, HintKind, HintRecord
 from cadenza.ports.catalog import Arrange, Arrangement, EndpointFilter, Estate, Extent
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint

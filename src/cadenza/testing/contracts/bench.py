@@ -12,13 +12,13 @@ import pytest
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.quiet import NoLog
-from cadenza.domain.checks import milliseconds
-from cadenza.domain.due import Recheck, recheck
-from cadenza.domain.endpoint import Endpoint, evolve
-from cadenza.domain.job import Job
-from cadenza.domain.run import Claim, Completion, Outcome, Run, RunStatus
-from cadenza.domain.settle import Settled, settle
-from cadenza.domain.steer import Amended
+from cadenza.domain.scheduling.due import Recheck, recheck
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome, Run, RunStatus
+from cadenza.domain.scheduling.settle import Settled, settle
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.engine.sweeper import Sweeper
 from cadenza.ports.store import Bell, Store

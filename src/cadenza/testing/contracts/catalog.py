@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from cadenza.domain.endpoint import Endpoint, evolve
 from cadenza.domain.errors import Conflict
-from cadenza.domain.plan import Source
-from cadenza.domain.run import RunStatus, SkippedSlot
-from cadenza.domain.steer import Amended, HintKind, HintRecord
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import RunStatus, SkippedSlot
+from cadenza.domain.scheduling.steer import Amended, HintKind, HintRecord
 from cadenza.ports.catalog import EVERY_ENDPOINT, EndpointFilter, Page
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.admission import AdmissionContract

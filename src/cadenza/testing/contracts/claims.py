@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.job import Job
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Claim
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Claim
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.bench import MINUTE, Bench, Contract
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cadenza.domain.conversation import ConversationKey, Role
+from cadenza.domain.agents.conversation import ConversationKey, Role
 from cadenza.domain.errors import NotFound
 from cadenza.ports.catalog import Page
 from cadenza.ports.store import Store

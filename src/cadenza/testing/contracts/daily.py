@@ -8,8 +8,11 @@ from functools import partial
 
 import pytest
 
-from cadenza.domain.conversation import ConversationKey, Message, Role, Turn
-from cadenza.domain.daily import (
+from cadenza.domain.agents.conversation import ConversationKey, Message, Role, Turn
+from cadenza.domain.agents.users import Agent, User, UserKey
+from cadenza.domain.daily.daily_shards import SHARDS, shard_of
+from cadenza.domain.daily.rules import Service, cut_off, enroll, enrolled, succeeded
+from cadenza.domain.daily.user import (
     Cause,
     DailyUser,
     DayStatus,
@@ -20,11 +23,8 @@ from cadenza.domain.daily import (
     Verdict,
     enrollment,
 )
-from cadenza.domain.daily_rules import Service, cut_off, enroll, enrolled, succeeded
-from cadenza.domain.daily_shards import SHARDS, shard_of
+from cadenza.domain.daily.window import DAY, WINDOW
 from cadenza.domain.errors import Conflict, NotFound
-from cadenza.domain.people import Agent, User, UserKey
-from cadenza.domain.window import DAY, WINDOW
 from cadenza.ports.catalog import Page
 from cadenza.ports.daily import DailyStore, Owed
 from cadenza.ports.store import Store

@@ -3,12 +3,12 @@
 from datetime import date, time, timedelta
 from functools import partial
 
-from cadenza.domain.daily import DayCounts, enrollment
-from cadenza.domain.daily_figures import DayTotal, Missed, Tally, Waiting
-from cadenza.domain.daily_rules import succeeded
-from cadenza.domain.daily_shards import SHARDS
-from cadenza.domain.people import UserKey
-from cadenza.domain.window import DAY, cutoff
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.daily_shards import SHARDS
+from cadenza.domain.daily.rules import succeeded
+from cadenza.domain.daily.user import DayCounts, enrollment
+from cadenza.domain.daily.window import DAY, cutoff
+from cadenza.domain.monitoring.daily_figures import DayTotal, Missed, Tally, Waiting
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.bench import Contract
 from cadenza.testing.contracts.daily import NOON, TODAY, a_user, cut, enrolled_at

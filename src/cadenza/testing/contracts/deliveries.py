@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from cadenza.domain.conversation import ConversationKey
-from cadenza.domain.delivery import KEPT_FOR, Subtitle
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.conversation import ConversationKey
+from cadenza.domain.agents.delivery import KEPT_FOR, Subtitle
+from cadenza.domain.agents.users import UserKey
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.bench import MINUTE, Bench
 from cadenza.testing.contracts.talk import ANNA, BERT, COMMAND, NAMESAKE, TUTOR, Talk, TalkContract

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.run import Run, RunStatus
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.bench import MINUTE, Bench, Contract
 

@@ -3,12 +3,12 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from cadenza.domain.analysis import Analysis, Tokens, ToolCall, Trigger
-from cadenza.domain.baseline import Cron, Every
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.health import Ended
-from cadenza.domain.hint import IntervalHint
-from cadenza.domain.run import Run, RunStatus
+from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.baseline import Cron, Every
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.hint import IntervalHint
+from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.ports.figures import Ahead, Mark, Sat, Together
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Sequence
 
-from cadenza.domain.conversation import ConversationKey
-from cadenza.domain.delivery import Subtitle
+from cadenza.domain.agents.conversation import ConversationKey
+from cadenza.domain.agents.delivery import Subtitle
+from cadenza.domain.agents.schedule import POLICY
 from cadenza.domain.errors import NotFound
-from cadenza.domain.run import Outcome, RunStatus
-from cadenza.domain.schedule import POLICY
-from cadenza.domain.settle import MOST_ABANDONED
+from cadenza.domain.scheduling.run import Outcome, RunStatus
+from cadenza.domain.scheduling.settle import MOST_ABANDONED
 from cadenza.ports.people import AgentSpent
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.bench import LEASE_MS, MINUTE, Bench

@@ -2,10 +2,10 @@
 
 import pytest
 
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.health import Ended
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Run, RunStatus
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.ports.catalog import EVERY_RUN, Page, RunFilter
 from cadenza.testing.contracts.bench import MINUTE, Bench, Contract
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from cadenza.domain.endpoint import Endpoint, evolve
 from cadenza.domain.errors import Conflict, NotFound
-from cadenza.domain.job import Job
-from cadenza.domain.run import RunStatus
-from cadenza.domain.steer import Amended, HintKind, HintRecord
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.steer import Amended, HintKind, HintRecord
 from cadenza.ports.catalog import EVERY_ENDPOINT, Page
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from cadenza.domain.access import ApiKey, Scope
+from cadenza.domain.access.key import ApiKey, Scope
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.ports.catalog import Page
 from cadenza.ports.keys import KeptKey

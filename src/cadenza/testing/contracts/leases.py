@@ -2,9 +2,9 @@
 
 import pytest
 
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Guard
-from cadenza.domain.run import RunStatus
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.testing.contracts.bench import LEASE_MS, MINUTE, Bench, Contract
 
 

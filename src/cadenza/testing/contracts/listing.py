@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.endpoint import Endpoint, EndpointKey, OpenSlot
 from cadenza.domain.errors import Conflict, NotFound
-from cadenza.domain.hint import HintMode, IntervalHint, OneShotHint
-from cadenza.domain.job import Job
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Backoff, Guard, Misfire, Policy
-from cadenza.domain.target import CallableTarget, HttpTarget, PromptTarget
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, OpenSlot
+from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
+from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget
 from cadenza.ports.catalog import EndpointFilter, Page
 from cadenza.ports.store import Retention
 from cadenza.testing.clock import NEW_YEAR

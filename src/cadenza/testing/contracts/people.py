@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from cadenza.domain.access import ApiKey
-from cadenza.domain.alert import of_failures
-from cadenza.domain.conversation import ConversationKey
-from cadenza.domain.endpoint import Endpoint, EndpointKey
+from cadenza.domain.access.key import ApiKey
+from cadenza.domain.agents.conversation import ConversationKey
+from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.errors import NotFound
-from cadenza.domain.people import Agent, AgentKey, User, UserKey
-from cadenza.domain.target import PromptTarget
+from cadenza.domain.monitoring.alert import of_failures
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.catalog import Page
 from cadenza.ports.keys import KeptKey
 from cadenza.ports.people import AgentSpent

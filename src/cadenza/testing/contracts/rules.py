@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from cadenza.domain.errors import Conflict, NotAllowed, NotFound
-from cadenza.domain.job import Job
-from cadenza.domain.rules import Clear, Escalation, Pace, Rest, Rule, RunSoon, Wake
-from cadenza.domain.steer import Amended
+from cadenza.domain.planning.rules.rule import Clear, Escalation, Pace, Rest, Rule, RunSoon, Wake
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.catalog import Arrangement, Estate, Extent, Page
 from cadenza.ports.rules import RuledJob, RuleFilter
 from cadenza.ports.store import Store

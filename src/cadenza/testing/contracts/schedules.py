@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from cadenza.domain.baseline import Once
-from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Conflict, NotAllowed, NotFound
-from cadenza.domain.people import UserKey
-from cadenza.domain.steer import Amended
-from cadenza.domain.target import PromptTarget
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.catalog import Page
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.bench import Bench

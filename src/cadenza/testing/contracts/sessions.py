@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.ports.sessions import Pass, Session
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR

@@ -2,10 +2,10 @@
 
 import pytest
 
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Backoff, Guard, Policy
-from cadenza.domain.run import Outcome, RunStatus
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Backoff, Guard, Policy
+from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.testing.contracts.bench import MINUTE, Bench, Contract
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cadenza.domain.baseline import Cron, Every, Once
-from cadenza.domain.plan import Source
-from cadenza.domain.run import RunStatus
+from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.testing.contracts.bench import MINUTE, Bench, Contract
 
 

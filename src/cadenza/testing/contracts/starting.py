@@ -1,8 +1,8 @@
 """Claims that waited for their moment get a second look."""
 
-from cadenza.domain.due import Cancel, Start, Wait
-from cadenza.domain.plan import Source
-from cadenza.domain.run import Claim, RunStatus
+from cadenza.domain.scheduling.due import Cancel, Start, Wait
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Claim, RunStatus
 from cadenza.testing.contracts.bench import LEASE_MS, MINUTE, Bench, Contract
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from cadenza.domain.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.errors import InvalidRequest, NotFound
-from cadenza.domain.hint import IntervalHint, OneShotHint
-from cadenza.domain.plan import Source
-from cadenza.domain.policy import Guard
-from cadenza.domain.steer import Amended, HintKind
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.steer import Amended, HintKind
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.bench import MINUTE, Bench, Contract
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from cadenza.domain.baseline import Cron
-from cadenza.domain.conversation import ConversationKey, Message, Origin, OriginKind, Role, Turn
-from cadenza.domain.delivery import CanvasCommand, Delivery, Subtitle
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.people import Agent, User, UserKey
-from cadenza.domain.schedule import POLICY
-from cadenza.domain.target import PromptTarget
+from cadenza.domain.agents.conversation import ConversationKey, Message, Origin, OriginKind, Role, Turn
+from cadenza.domain.agents.delivery import CanvasCommand, Delivery, Subtitle
+from cadenza.domain.agents.schedule import POLICY
+from cadenza.domain.agents.users import Agent, User, UserKey
+from cadenza.domain.scheduling.baseline import Cron
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import Bench, Contract

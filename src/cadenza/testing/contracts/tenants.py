@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from cadenza.domain.plan import Source
-from cadenza.domain.run import RunStatus
-from cadenza.domain.tenant import MOST, NO_LIMITS, Limits, Spent, Standing, Tenant
+from cadenza.domain.access.tenant import MOST, NO_LIMITS, Limits, Spent, Standing, Tenant
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.ports.store import Store
 from cadenza.ports.tenants import MonthSpent
 from cadenza.testing.contracts.bench import LEASE_MS, MINUTE, Bench, Contract

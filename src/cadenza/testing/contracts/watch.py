@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from cadenza.domain.alert import Alert, AlertKind, AlertState, of_failures, of_quota, of_slo
-from cadenza.domain.slo import Judgement, Measured, Slo, SloState
+from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState, of_failures, of_quota, of_slo
+from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
 from cadenza.ports.store import Store
 from cadenza.ports.watch import SloStanding
 from cadenza.testing.clock import NEW_YEAR

@@ -13,10 +13,10 @@ from cadenza.adapters.sql.postgres.feed import ended_since
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.rows import document, read_endpoint, read_run
-from cadenza.domain.analysis import Analysis, Tokens
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.run import Run
-from cadenza.domain.target import Json
+from cadenza.domain.planning.analysis import Analysis, Tokens
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.target import Json
 from cadenza.ports.analyses import DaySpent, Fed, NextLook
 from cadenza.ports.catalog import FIRST_PAGE, Page
 

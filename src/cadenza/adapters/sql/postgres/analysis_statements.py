@@ -4,7 +4,7 @@ from cadenza.adapters.sql.analysis_rows import ANALYSIS, COLUMNS, WITHOUT_RESPON
 from cadenza.adapters.sql.postgres.catalog_statements import STANDING
 from cadenza.adapters.sql.postgres.statements import READ_ROW
 from cadenza.adapters.sql.rows import READ
-from cadenza.domain.run import Run
+from cadenza.domain.scheduling.run import Run
 
 KEYS = "unnest($1::text[], $2::text[]) AS k (tenant_id, id)"
 ENDED = f"""

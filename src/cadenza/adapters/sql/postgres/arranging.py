@@ -15,7 +15,7 @@ from cadenza.adapters.sql.postgres.searching import asked
 from cadenza.adapters.sql.postgres.statements import RING
 from cadenza.adapters.sql.rule_rows import read_rule, write_rule
 from cadenza.adapters.sql.rule_statements import POSTGRES as RULES
-from cadenza.domain.steer import Amended, Change
+from cadenza.domain.scheduling.steer import Amended, Change
 from cadenza.ports.catalog import Arrange, Arrangement, EndpointFilter, Estate, Extent, Page
 from cadenza.ports.ids import Ids
 

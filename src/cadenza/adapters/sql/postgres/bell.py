@@ -10,8 +10,8 @@ from cadenza.adapters.sql.postgres import statements as sql
 from cadenza.adapters.sql.postgres.errors import translated
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.spoken import OWED, called_for
+from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.people import UserKey
 from cadenza.ports.log import Logger
 
 AGAIN_S = 1.0

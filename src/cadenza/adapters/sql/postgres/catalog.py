@@ -10,10 +10,10 @@ from cadenza.adapters.sql.postgres import catalog_statements as sql
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.rows import read_endpoint
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.health import Ended
-from cadenza.domain.job import Job
-from cadenza.domain.steer import Amended, Change
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Amended, Change
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
     EVERY_RUN,

@@ -6,7 +6,7 @@ from itertools import count
 from cadenza.adapters.sql.catalog_rows import ENDED, JOB, LABEL
 from cadenza.adapters.sql.postgres.arrays import given
 from cadenza.adapters.sql.rows import LIVE, READ
-from cadenza.domain.run import Run
+from cadenza.domain.scheduling.run import Run
 
 # Who brings an endpoint into a job or under a label waits for who changes jobs, or many endpoints at once:
 # one would miss the other. This lock comes before all others, and workers never take it.

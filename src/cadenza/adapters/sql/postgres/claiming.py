@@ -10,10 +10,10 @@ from cadenza.adapters.sql.postgres.definitions import Definitions, Fields
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.rows import SOURCES, Row, read_steering
-from cadenza.domain.due import claim
-from cadenza.domain.endpoint import Lease, restored
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.run import Claim
+from cadenza.domain.scheduling.due import claim
+from cadenza.domain.scheduling.endpoint import Lease, restored
+from cadenza.domain.scheduling.run import Claim
 from cadenza.ports.ids import Ids
 
 TENANTS_AT_ONCE = 50

@@ -13,9 +13,9 @@ from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.postgres.spoken import commit_turn
 from cadenza.adapters.sql.retention import BATCH
-from cadenza.domain.conversation import ConversationKey, Message, Turn
-from cadenza.domain.delivery import Delivery
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.conversation import ConversationKey, Message, Turn
+from cadenza.domain.agents.delivery import Delivery
+from cadenza.domain.agents.users import UserKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 ENDLESS = 2**62

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from cadenza.adapters.sql.postgres.arrays import arrays
 from cadenza.adapters.sql.postgres.pool import Connection
-from cadenza.domain.settle import Settled
-from cadenza.domain.usage import charges
+from cadenza.domain.access.usage import charges
+from cadenza.domain.scheduling.settle import Settled
 
 SHARD = "pg_backend_pid() % 16"
 """Where to count: sessions that count for one tenant at the same time would queue for one row."""

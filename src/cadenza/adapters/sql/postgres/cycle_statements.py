@@ -3,7 +3,7 @@
 from cadenza.adapters.sql.postgres.arrays import assigned, given, given_or_shared
 from cadenza.adapters.sql.postgres.counting import COUNTED
 from cadenza.adapters.sql.rows import STEERING, WRITTEN
-from cadenza.domain.run import Run
+from cadenza.domain.scheduling.run import Run
 
 COUNTS = ("missed_slots", "failure_count", "abandoned_count")
 STATE = ("next_run_at", "next_source", "last_run_at", *COUNTS)

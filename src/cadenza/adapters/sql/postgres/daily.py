@@ -19,8 +19,8 @@ from cadenza.adapters.sql.daily_rows import (
 from cadenza.adapters.sql.postgres import daily_statements as sql
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
-from cadenza.domain.daily import DailyUser, Enrollment, Gap, Ruling, Verdict
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.user import DailyUser, Enrollment, Gap, Ruling, Verdict
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.daily import Enroll, Owed, Rule
 

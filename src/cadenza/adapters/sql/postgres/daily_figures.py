@@ -7,8 +7,8 @@ from cadenza.adapters.sql.daily_rows import read_verdict
 from cadenza.adapters.sql.postgres import daily_figure_statements as sql
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
-from cadenza.domain.daily import DayCounts, Verdict
-from cadenza.domain.daily_figures import FIRST_MISS, DayTotal, Missed, Tally, Waiting
+from cadenza.domain.daily.user import DayCounts, Verdict
+from cadenza.domain.monitoring.daily_figures import FIRST_MISS, DayTotal, Missed, Tally, Waiting
 
 
 class PostgresDailyFigures:

@@ -6,7 +6,7 @@ from cadenza.adapters.sql.postgres import analysis_statements as sql
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.rows import read_run
-from cadenza.domain.run import Run
+from cadenza.domain.scheduling.run import Run
 from cadenza.ports.analyses import Fed
 
 MOST_REPEATED = 20_000

@@ -12,10 +12,10 @@ from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.postgres.searching import midnight
 from cadenza.adapters.sql.rows import Row, read_endpoint, read_run
-from cadenza.domain.analysis import Analysis
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.health import Ended
-from cadenza.domain.run import Run
+from cadenza.domain.planning.analysis import Analysis
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
 from cadenza.ports.figures import Ahead, Mark, Sat, Together
 
 

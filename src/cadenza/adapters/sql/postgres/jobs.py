@@ -9,8 +9,8 @@ from cadenza.adapters.sql.postgres.keeping import jobs_by_id, locked, steer, wri
 from cadenza.adapters.sql.postgres.pool import Connection
 from cadenza.adapters.sql.postgres.statements import RING
 from cadenza.adapters.sql.rule_statements import POSTGRES as RULES
-from cadenza.domain.job import Job
-from cadenza.domain.steer import Change
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Change
 from cadenza.ports.catalog import JobChange
 from cadenza.ports.ids import Ids
 

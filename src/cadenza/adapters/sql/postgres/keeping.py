@@ -12,12 +12,12 @@ from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.postgres.settling import add_passed
 from cadenza.adapters.sql.rows import read_endpoint, write_state
-from cadenza.domain.creation import defined_anew
-from cadenza.domain.due import claimable_at
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.job import Job
-from cadenza.domain.steer import Amended, Change
-from cadenza.domain.tenant import too_many
+from cadenza.domain.access.tenant import too_many
+from cadenza.domain.scheduling.creation import defined_anew
+from cadenza.domain.scheduling.due import claimable_at
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Amended, Change
 from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.ids import Ids
 

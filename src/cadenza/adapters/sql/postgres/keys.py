@@ -6,7 +6,7 @@ from cadenza.adapters.holdings import missing, taken
 from cadenza.adapters.sql.access_rows import read_key, write_key
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
-from cadenza.domain.access import ApiKey
+from cadenza.domain.access.key import ApiKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.keys import KeptKey
 

@@ -5,9 +5,9 @@ from cadenza.adapters.sql.postgres import statements as sql
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.rows import read_endpoint, read_hint, read_open_run, read_run
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.run import Run
-from cadenza.domain.steer import HintRecord
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.steer import HintRecord
 from cadenza.ports.catalog import Page
 
 AFTER_ALL = "\U0010ffff"

@@ -21,8 +21,8 @@ from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.postgres.statements import GET
 from cadenza.adapters.sql.rows import read_endpoint
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.people import Agent, AgentKey, User, UserKey
+from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
+from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.people import AgentSpent
 from cadenza.ports.schedules import Decide

@@ -9,9 +9,9 @@ from cadenza.adapters.sql.postgres.arrays import SEPARATOR, arrays, arrays_or_sh
 from cadenza.adapters.sql.postgres.cycle_statements import COUNTS, SETTLE_PLAIN, TOLD
 from cadenza.adapters.sql.postgres.pool import Connection
 from cadenza.adapters.sql.rows import document, storable
-from cadenza.domain.run import Completion, Run
-from cadenza.domain.settle import Settled
-from cadenza.domain.usage import charges
+from cadenza.domain.access.usage import charges
+from cadenza.domain.scheduling.run import Completion, Run
+from cadenza.domain.scheduling.settle import Settled
 
 Column = Sequence[Any]
 NOWHERE = "(0,0)"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cadenza.adapters.sql.rows import LEASE, RUN_ID, Row
-from cadenza.domain.run import Claim
+from cadenza.domain.scheduling.run import Claim
 
 
 def as_it_is(moment: Any) -> Any:

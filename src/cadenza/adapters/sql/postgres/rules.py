@@ -9,7 +9,7 @@ from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.rule_rows import read_rule, write_rule
 from cadenza.adapters.sql.rule_statements import POSTGRES as SQL
-from cadenza.domain.rules import Rule
+from cadenza.domain.planning.rules.rule import Rule
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.rules import EVERY_RULE, RuleChange, RuledJob, RuleFilter
 

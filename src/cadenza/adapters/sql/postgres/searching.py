@@ -8,8 +8,8 @@ from cadenza.adapters.sql.postgres import catalog_statements as sql
 from cadenza.adapters.sql.postgres.pool import PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.rows import EPOCH, read_run
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.health import Ended
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.ports.catalog import EndpointFilter, Page, RunFilter, RunsFound
 
 AFTER_ALL = "\U0010ffff"

@@ -14,9 +14,9 @@ from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is, holds
 from cadenza.adapters.sql.postgres.spoken import speaking
 from cadenza.adapters.sql.rows import VERSION, Row, read_endpoint, write_run, write_state
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.run import Completion, SkippedSlot, skipped
-from cadenza.domain.settle import Settled
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Completion, SkippedSlot, skipped
+from cadenza.domain.scheduling.settle import Settled
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Settle
 

@@ -10,7 +10,7 @@ import asyncpg
 
 from cadenza.adapters.sql.postgres.errors import translated
 from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.domain.daily_shards import lanes
+from cadenza.domain.daily.daily_shards import lanes
 from cadenza.domain.errors import Unavailable
 from cadenza.ports.lanes import LaneServer
 from cadenza.ports.log import Logger

@@ -15,9 +15,9 @@ from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.postgres.statements import CHECK as CALL
 from cadenza.adapters.sql.postgres.watch import RAISE
 from cadenza.adapters.sql.watch_rows import alert_row
-from cadenza.domain.conversation import Turn, owed_by
-from cadenza.domain.delivery import Delivery
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.conversation import Turn, owed_by
+from cadenza.domain.agents.delivery import Delivery
+from cadenza.domain.agents.users import UserKey
 
 Answer = TypeVar("Answer")
 OWED = "owed "

@@ -9,8 +9,8 @@ from cadenza.adapters.sql.postgres.cycle_statements import START
 from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.sql.postgres.reading import as_it_is, holds
 from cadenza.adapters.sql.rows import VERSION, Row, read_endpoint
-from cadenza.domain.due import Cancel, Recheck
-from cadenza.domain.run import Claim
+from cadenza.domain.scheduling.due import Cancel, Recheck
+from cadenza.domain.scheduling.run import Claim
 from cadenza.ports.store import Decide
 
 

@@ -2,7 +2,7 @@
 
 from cadenza.adapters.sql.postgres.arrays import assigned, given
 from cadenza.adapters.sql.rows import OWNED, READ, WRITTEN
-from cadenza.domain.run import Run
+from cadenza.domain.scheduling.run import Run
 
 CHANNEL = "cadenza"
 

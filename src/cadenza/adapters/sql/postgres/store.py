@@ -30,11 +30,11 @@ from cadenza.adapters.sql.postgres.sweeping import sweep
 from cadenza.adapters.sql.postgres.tenants import PostgresTenants
 from cadenza.adapters.sql.postgres.watch import PostgresWatch
 from cadenza.adapters.sql.retention import retain
-from cadenza.domain.due import Recheck
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.run import Claim, Completion, Run
-from cadenza.domain.settle import Settled
-from cadenza.domain.steer import Amended, Change, HintRecord
+from cadenza.domain.scheduling.due import Recheck
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Claim, Completion, Run
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.steer import Amended, Change, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.ids import Ids
 from cadenza.ports.log import Logger

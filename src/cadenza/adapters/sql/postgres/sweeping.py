@@ -9,7 +9,7 @@ from cadenza.adapters.sql.postgres.pool import Connection
 from cadenza.adapters.sql.postgres.reading import as_it_is
 from cadenza.adapters.sql.postgres.settling import Held, add_passed, write_settled
 from cadenza.adapters.sql.rows import VERSION, Row, read_endpoint, read_open_run
-from cadenza.domain.settle import Settled
+from cadenza.domain.scheduling.settle import Settled
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Abandon, Sweeping
 

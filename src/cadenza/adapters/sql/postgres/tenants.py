@@ -7,7 +7,7 @@ from cadenza.adapters.sql.access_rows import read_limits, write_limits
 from cadenza.adapters.sql.postgres.catalog_statements import COUNT_LIVE_UP_TO
 from cadenza.adapters.sql.postgres.counting import SHARD
 from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.domain.tenant import Spent, Standing, Tenant, month_of
+from cadenza.domain.access.tenant import Spent, Standing, Tenant, month_of
 from cadenza.ports.tenants import MonthSpent
 
 PUT = """

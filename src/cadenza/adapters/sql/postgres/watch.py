@@ -13,7 +13,7 @@ from cadenza.adapters.sql.watch_rows import (
     slo_row,
     spans_told_to,
 )
-from cadenza.domain.alert import Alert
+from cadenza.domain.monitoring.alert import Alert
 from cadenza.ports.watch import OwedAlert, SloStanding
 
 PUT_SLO = """

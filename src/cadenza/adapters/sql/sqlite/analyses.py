@@ -13,10 +13,10 @@ from cadenza.adapters.sql.sqlite import analysis_statements as sql
 from cadenza.adapters.sql.sqlite import statements
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.settling import in_micros
-from cadenza.domain.analysis import Analysis, Tokens
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.run import Run
-from cadenza.domain.target import Json
+from cadenza.domain.planning.analysis import Analysis, Tokens
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.target import Json
 from cadenza.ports.analyses import DaySpent, Fed, NextLook
 from cadenza.ports.catalog import FIRST_PAGE, Page
 

@@ -3,7 +3,7 @@
 from cadenza.adapters.sql.analysis_rows import ANALYSIS, COLUMNS, WITHOUT_RESPONSE
 from cadenza.adapters.sql.rows import READ
 from cadenza.adapters.sql.sqlite.catalog_statements import STANDING
-from cadenza.domain.run import Run
+from cadenza.domain.scheduling.run import Run
 
 LAST = "SELECT coalesce(max(rowid), 0) FROM runs"
 ENDED = f"SELECT rowid, {', '.join(WITHOUT_RESPONSE)} FROM runs WHERE rowid > ? ORDER BY rowid LIMIT ?"

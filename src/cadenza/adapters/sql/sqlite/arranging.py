@@ -14,8 +14,8 @@ from cadenza.adapters.sql.sqlite.jobs import drop_job, follow
 from cadenza.adapters.sql.sqlite.keeping import add, find_job, write_amended
 from cadenza.adapters.sql.sqlite.searching import find
 from cadenza.adapters.sql.sqlite.settling import in_micros
-from cadenza.domain.job import Job
-from cadenza.domain.steer import Amended, Change
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Amended, Change
 from cadenza.ports.catalog import Arrange, Arrangement, EndpointFilter, Estate, Extent, Page
 from cadenza.ports.ids import Ids
 

@@ -6,10 +6,10 @@ from functools import partial
 from cadenza.adapters.memory.bell import Belfry
 from cadenza.adapters.sql.sqlite import arranging, jobs, searching
 from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.health import Ended
-from cadenza.domain.job import Job
-from cadenza.domain.steer import Amended, Change
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Amended, Change
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
     EVERY_RUN,

@@ -5,7 +5,7 @@ from functools import lru_cache
 from cadenza.adapters.sql.catalog_rows import ENDED, JOB, LABEL
 from cadenza.adapters.sql.rows import LIVE, READ
 from cadenza.adapters.sql.sqlite.statements import READ_ROW
-from cadenza.domain.run import Run
+from cadenza.domain.scheduling.run import Run
 
 ADD_JOB = f"INSERT INTO jobs ({', '.join(JOB)}) VALUES ({', '.join('?' * len(JOB))})"
 PUT_JOB = (

@@ -8,9 +8,9 @@ from cadenza.adapters.sql.rows import from_micros, read_endpoint, to_micros
 from cadenza.adapters.sql.sqlite import cycle_statements as sql
 from cadenza.adapters.sql.sqlite.known import Known
 from cadenza.adapters.sql.sqlite.parts import read_many, write_many
-from cadenza.domain.due import claim
-from cadenza.domain.endpoint import Endpoint, Lease
-from cadenza.domain.run import Claim
+from cadenza.domain.scheduling.due import claim
+from cadenza.domain.scheduling.endpoint import Endpoint, Lease
+from cadenza.domain.scheduling.run import Claim
 from cadenza.ports.ids import Ids
 
 Place = tuple[int, int, str]

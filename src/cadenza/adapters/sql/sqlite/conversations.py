@@ -13,9 +13,9 @@ from cadenza.adapters.sql.retention import BATCH, delete_in_steps
 from cadenza.adapters.sql.rows import from_micros, to_micros
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.spoken import commit_turn
-from cadenza.domain.conversation import ConversationKey, Message, Turn
-from cadenza.domain.delivery import Delivery
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.conversation import ConversationKey, Message, Turn
+from cadenza.domain.agents.delivery import Delivery
+from cadenza.domain.agents.users import UserKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 ENDLESS = 2**62

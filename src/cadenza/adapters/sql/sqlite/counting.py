@@ -3,8 +3,8 @@
 import sqlite3
 from collections.abc import Iterable
 
-from cadenza.domain.settle import Settled
-from cadenza.domain.usage import charges
+from cadenza.domain.access.usage import charges
+from cadenza.domain.scheduling.settle import Settled
 
 ONLY_SHARD = 0
 """A file has one writer at a time, so nobody waits for a row of somebody else's."""

@@ -4,7 +4,7 @@ from functools import cache
 
 from cadenza.adapters.sql.rows import OPEN_RUN, READ
 from cadenza.adapters.sql.sqlite.parts import given
-from cadenza.domain.run import Run
+from cadenza.domain.scheduling.run import Run
 
 LEASED = "s.run_id = g.run_id AND s.lease_token = g.token AND s.version = g.version"
 

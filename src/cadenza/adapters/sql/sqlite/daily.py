@@ -22,8 +22,8 @@ from cadenza.adapters.sql.sqlite import daily_statements as sql
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.parts import read_many
 from cadenza.adapters.sql.sqlite.settling import in_micros
-from cadenza.domain.daily import DailyUser, Enrollment, Gap, Ruling, Verdict
-from cadenza.domain.people import UserKey
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.user import DailyUser, Enrollment, Gap, Ruling, Verdict
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.daily import Enroll, Owed, Rule
 

@@ -7,8 +7,8 @@ from cadenza.adapters.sql.daily_rows import read_verdict
 from cadenza.adapters.sql.rows import from_micros, to_micros
 from cadenza.adapters.sql.sqlite import daily_figure_statements as sql
 from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.domain.daily import DayCounts, Verdict
-from cadenza.domain.daily_figures import FIRST_MISS, DayTotal, Missed, Tally, Waiting
+from cadenza.domain.daily.user import DayCounts, Verdict
+from cadenza.domain.monitoring.daily_figures import FIRST_MISS, DayTotal, Missed, Tally, Waiting
 
 
 class SqliteDailyFigures:

@@ -11,10 +11,10 @@ from cadenza.adapters.sql.rows import from_micros, read_endpoint, read_run, to_m
 from cadenza.adapters.sql.sqlite import figure_statements as sql
 from cadenza.adapters.sql.sqlite import statements
 from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.domain.analysis import Analysis
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.health import Ended
-from cadenza.domain.run import Run
+from cadenza.domain.planning.analysis import Analysis
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
 from cadenza.ports.figures import Ahead, Mark, Sat, Together
 
 DISORDER = 10 * 60 * 1_000_000

@@ -11,8 +11,8 @@ from cadenza.adapters.sql.sqlite import catalog_statements as sql
 from cadenza.adapters.sql.sqlite.keeping import find_job, write_amended
 from cadenza.adapters.sql.sqlite.settling import in_micros
 from cadenza.adapters.sql.sqlite.statements import STEER
-from cadenza.domain.job import Job
-from cadenza.domain.steer import Change
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Change
 from cadenza.ports.catalog import JobChange, Page
 from cadenza.ports.ids import Ids
 

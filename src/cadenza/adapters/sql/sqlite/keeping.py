@@ -13,11 +13,11 @@ from cadenza.adapters.sql.sqlite.catalog_statements import (
     GET_JOB,
 )
 from cadenza.adapters.sql.sqlite.settling import add_passed, in_micros
-from cadenza.domain.creation import defined_anew
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.job import Job
-from cadenza.domain.steer import Amended, Change
-from cadenza.domain.tenant import too_many
+from cadenza.domain.access.tenant import too_many
+from cadenza.domain.scheduling.creation import defined_anew
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Amended, Change
 from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.ids import Ids
 

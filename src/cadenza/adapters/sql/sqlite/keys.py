@@ -10,7 +10,7 @@ from cadenza.adapters.sql.access_rows import read_key, write_key
 from cadenza.adapters.sql.rows import from_micros
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.settling import in_micros
-from cadenza.domain.access import ApiKey
+from cadenza.domain.access.key import ApiKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.keys import KeptKey
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from threading import Lock
 
 from cadenza.adapters.sql.sqlite.settling import Held
-from cadenza.domain.endpoint import Endpoint
+from cadenza.domain.scheduling.endpoint import Endpoint
 
 MOST = 16_384
 

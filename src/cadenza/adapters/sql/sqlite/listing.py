@@ -5,9 +5,9 @@ import sqlite3
 from cadenza.adapters.holdings import missing
 from cadenza.adapters.sql.rows import from_micros, read_hint, read_open_run, read_run
 from cadenza.adapters.sql.sqlite import statements as sql
-from cadenza.domain.endpoint import EndpointKey
-from cadenza.domain.run import Run
-from cadenza.domain.steer import HintRecord
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.steer import HintRecord
 from cadenza.ports.catalog import Page
 
 

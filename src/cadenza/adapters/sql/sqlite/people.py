@@ -22,8 +22,8 @@ from cadenza.adapters.sql.rows import from_micros, read_endpoint
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.keeping import add, get
 from cadenza.adapters.sql.sqlite.settling import in_micros
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.people import Agent, AgentKey, User, UserKey
+from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
+from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.people import AgentSpent
 from cadenza.ports.schedules import Decide

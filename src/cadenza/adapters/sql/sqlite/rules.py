@@ -10,7 +10,7 @@ from cadenza.adapters.sql.rule_statements import SQLITE as SQL
 from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.jobs import get_job
 from cadenza.adapters.sql.sqlite.settling import in_micros
-from cadenza.domain.rules import Rule
+from cadenza.domain.planning.rules.rule import Rule
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.rules import EVERY_RULE, RuleChange, RuledJob, RuleFilter
 

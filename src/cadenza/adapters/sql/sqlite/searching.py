@@ -8,8 +8,8 @@ import orjson
 from cadenza.adapters.sql.catalog_rows import found, looked_at, narrow, read_ended
 from cadenza.adapters.sql.rows import from_micros, read_endpoint, read_run, to_micros
 from cadenza.adapters.sql.sqlite import catalog_statements as sql
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.health import Ended
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.ports.catalog import EndpointFilter, Page, RunFilter, RunsFound
 
 AFTER_ALL = "\U0010ffff"

@@ -24,9 +24,9 @@ from cadenza.adapters.sql.sqlite.cycle_statements import (
     settle_plain,
 )
 from cadenza.adapters.sql.sqlite.parts import read_many, write_many
-from cadenza.domain.endpoint import Endpoint
-from cadenza.domain.run import Claim, Completion, Run, SkippedSlot, skipped
-from cadenza.domain.settle import Settled
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Claim, Completion, Run, SkippedSlot, skipped
+from cadenza.domain.scheduling.settle import Settled
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Settle
 

@@ -11,8 +11,8 @@ from cadenza.adapters.sql.rows import from_micros
 from cadenza.adapters.sql.sqlite.settling import in_micros
 from cadenza.adapters.sql.sqlite.watch import RAISE
 from cadenza.adapters.sql.watch_rows import alert_row
-from cadenza.domain.conversation import Turn, owed_by
-from cadenza.domain.delivery import Delivery
+from cadenza.domain.agents.conversation import Turn, owed_by
+from cadenza.domain.agents.delivery import Delivery
 
 Answer = TypeVar("Answer")
 

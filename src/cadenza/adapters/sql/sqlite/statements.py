@@ -1,7 +1,7 @@
 """Every statement of the SQLite store, by its name."""
 
 from cadenza.adapters.sql.rows import READ, WRITTEN
-from cadenza.domain.run import Run
+from cadenza.domain.scheduling.run import Run
 
 READ_ROW = (
     f"SELECT {', '.join(READ)} FROM endpoint_states s"

@@ -39,11 +39,11 @@ from cadenza.adapters.sql.sqlite.spoken import speaking
 from cadenza.adapters.sql.sqlite.sweeping import sweep
 from cadenza.adapters.sql.sqlite.tenants import SqliteTenants
 from cadenza.adapters.sql.sqlite.watch import SqliteWatch
-from cadenza.domain.due import Cancel, Recheck
-from cadenza.domain.endpoint import Endpoint, EndpointKey
-from cadenza.domain.run import Claim, Completion, Run
-from cadenza.domain.settle import Settled
-from cadenza.domain.steer import Amended, Change, HintRecord
+from cadenza.domain.scheduling.due import Cancel, Recheck
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Claim, Completion, Run
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.steer import Amended, Change, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Decide, Retention, Settle, Sweeping

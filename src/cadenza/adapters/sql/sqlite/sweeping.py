@@ -12,7 +12,7 @@ from cadenza.adapters.sql.rows import (
 )
 from cadenza.adapters.sql.sqlite import statements as sql
 from cadenza.adapters.sql.sqlite.settling import add_passed, in_micros, write_settled
-from cadenza.domain.settle import Settled
+from cadenza.domain.scheduling.settle import Settled
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Sweeping
 

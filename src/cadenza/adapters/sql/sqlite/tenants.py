@@ -9,7 +9,7 @@ from cadenza.adapters.sql.access_rows import read_limits, write_limits
 from cadenza.adapters.sql.sqlite.catalog_statements import COUNT_LIVE_UP_TO
 from cadenza.adapters.sql.sqlite.counting import COUNT, ONLY_SHARD
 from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.domain.tenant import Spent, Standing, Tenant, month_of
+from cadenza.domain.access.tenant import Spent, Standing, Tenant, month_of
 from cadenza.ports.tenants import MonthSpent
 
 PUT = """

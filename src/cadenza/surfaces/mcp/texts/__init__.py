@@ -3,7 +3,7 @@
 from importlib.resources import files
 from typing import NamedTuple
 
-from cadenza.domain.access import Scope
+from cadenza.domain.access.key import Scope
 from cadenza.operations.table import OPERATIONS
 
 

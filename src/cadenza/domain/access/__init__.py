@@ -1,0 +1,1 @@
+"""Tenants, their limits and usage, and the keys and scopes of callers."""

@@ -1,0 +1,1 @@
+"""Users, agents, their conversations, agent schedules, and messages owed to users."""

@@ -1,0 +1,117 @@
+"""Agent schedules: endpoints with a prompt target, as users and agents see them."""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.errors import NotFound
+from cadenza.domain.planning.planner_settings import Learning, Planning
+from cadenza.domain.scheduling.baseline import Cron, Once
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.governor import CronClock
+from cadenza.domain.scheduling.policy import Policy
+from cadenza.domain.scheduling.target import PromptTarget
+
+AGENDA = "agenda"
+"""The job of a tenant's schedules."""
+POLICY = Policy(timeout_ms=120_000, max_attempts=3, retry_delay_ms=15_000)
+UNPLANNED = Planning(learning=Learning.OFF)
+"""Nobody but its user says when a schedule fires."""
+SHOWN_FIRES = 3
+DAY = timedelta(days=1)
+
+
+class ScheduleType(StrEnum):
+    """How often it fires."""
+
+    ONE_SHOT = "one-shot"
+    RECURRING = "recurring"
+
+
+class Schedule(NamedTuple):
+    """A schedule as its user sees it."""
+
+    id: str
+    user_id: str
+    agent_id: str
+    name: str
+    prompt: str
+    schedule_type: ScheduleType
+    run_at: datetime | None
+    cron_expression: str | None
+    timezone: str
+    next_run_at: datetime | None
+    enabled: bool
+    """Will it fire again? One that is done, or switched off, will not."""
+    may_schedule: bool
+    created_at: datetime | None
+
+
+def is_of(endpoint: Endpoint, user: UserKey) -> bool:
+    """Is it a schedule of this user?"""
+    target = endpoint.target
+    return isinstance(target, PromptTarget) and (endpoint.tenant_id, target.user_id) == user
+
+
+def is_active(endpoint: Endpoint) -> bool:
+    """Will it fire again, or is it just firing?"""
+    return endpoint.enabled and not endpoint.archived and endpoint.next_run_at is not None
+
+
+def of_user(endpoint: Endpoint, user: UserKey) -> Endpoint:
+    """A schedule of this user; anybody else's, and what was deleted, is not there at all."""
+    if not is_of(endpoint, user) or endpoint.archived:
+        raise no_schedule(endpoint.id)
+    return endpoint
+
+
+def no_schedule(schedule_id: str) -> NotFound:
+    """There is none, or it is not theirs."""
+    return NotFound(f"There is no schedule {schedule_id}.")
+
+
+def schedule_of(endpoint: Endpoint) -> Schedule:
+    """The schedule that an endpoint with a prompt target is."""
+    target, baseline = endpoint.target, endpoint.baseline
+    assert isinstance(target, PromptTarget), "a schedule speaks to an agent"
+    recurring = not isinstance(baseline, Once)
+    return Schedule(
+        id=endpoint.id,
+        user_id=target.user_id,
+        agent_id=target.agent_id,
+        name=endpoint.name,
+        prompt=target.prompt,
+        schedule_type=ScheduleType.RECURRING if recurring else ScheduleType.ONE_SHOT,
+        run_at=baseline.at if isinstance(baseline, Once) else None,
+        cron_expression=baseline.expression if isinstance(baseline, Cron) else None,
+        timezone=baseline.timezone if isinstance(baseline, Cron) else "UTC",
+        next_run_at=endpoint.next_run_at,
+        enabled=is_active(endpoint),
+        may_schedule=target.may_schedule,
+        created_at=endpoint.created_at,
+    )
+
+
+def next_fires(endpoint: Endpoint, cron: CronClock, most: int = SHOWN_FIRES) -> list[datetime]:
+    """When it fires next, and then; one that runs once does so once."""
+    moment, baseline = endpoint.next_run_at, endpoint.baseline
+    fires: list[datetime] = []
+    while moment is not None and len(fires) < most:
+        fires.append(moment)
+        if not isinstance(baseline, Cron):
+            break
+        moment = cron.next(baseline.expression, moment, baseline.timezone)
+    return fires
+
+
+def fires_in_a_day(endpoint: Endpoint, cron: CronClock, most: int) -> list[datetime]:
+    """Its fires within a day from the next one on, at most so many."""
+    fires = next_fires(endpoint, cron, most)
+    return [fire for fire in fires if fire < fires[0] + DAY]
+
+
+def spelled(moment: datetime, timezone: str) -> str:
+    """A moment so that nobody mistakes it: weekday, date with its year, and zone."""
+    return f"{moment.astimezone(ZoneInfo(timezone)):%A, %-d %B %Y, %H:%M} {timezone}"

@@ -1,0 +1,262 @@
+"""What may become a schedule: how a request is read, and why it is refused."""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+from cadenza.domain.access.tenant import Limits
+from cadenza.domain.agents.schedule import AGENDA, DAY, POLICY, UNPLANNED, ScheduleType, fires_in_a_day
+from cadenza.domain.agents.users import UserKey, one_line
+from cadenza.domain.errors import InvalidRequest, NotAllowed
+from cadenza.domain.scheduling.baseline import Cron, Once
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.governor import CronClock
+from cadenza.domain.scheduling.target import PromptTarget
+from cadenza.domain.validation import a_count, a_text, iso, milliseconds, quoted
+
+LONGEST_PROMPT = 8_000
+FURTHEST = timedelta(days=3_650)
+LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+SHORTEST_ID, LONGEST_ID = 5, 24
+TYPES = tuple(ScheduleType)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSchedule:
+    """What is asked for, in the words of `create_schedule`."""
+
+    name: str
+    prompt: str
+    schedule_type: str
+    run_at: str | datetime | None = None
+    """A moment; one without an offset is meant in `timezone`, or else in the user's."""
+    cron_expression: str | None = None
+    agent_id: str | None = None
+    timezone: str | None = None
+    delay_seconds: int | None = None
+    """Instead of `run_at`: so long from now."""
+    may_schedule: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """On whose behalf, and in which turn, something is asked for."""
+
+    user: UserKey
+    turn_id: str
+    """The same for every attempt at one turn."""
+    agent_id: str | None = None
+    """The agent that asks; schedules speak to it unless another is named."""
+    fired: bool = False
+    """Whether a schedule started this turn, and not the user."""
+    may_schedule: bool = True
+    """Whether this turn may make schedules."""
+
+
+def check_caller(caller: Caller, wanted: NewSchedule) -> None:
+    """A turn that a schedule started makes schedules only if it was made so, and those make no more."""
+    if caller.fired and not caller.may_schedule:
+        raise NotAllowed(
+            "A turn that a schedule started cannot make schedules: ask the user in your answer, and make"
+            " it when they reply."
+        )
+    if caller.fired and wanted.may_schedule:
+        raise NotAllowed(
+            "A schedule that a schedule makes cannot make schedules itself: leave may_schedule out."
+        )
+
+
+def baseline_of(wanted: NewSchedule, *, now: datetime, zone: str | None) -> Once | Cron:
+    """When it fires, as it was asked for; `zone` is the user's.
+
+    1. The type says which of the moments must be there, and which must not.
+    2. What fires once has a moment that can be read and lies ahead.
+    3. What recurs has a cron line; whether it can be read, the cron port says.
+    """
+    if wanted.schedule_type not in TYPES:
+        raise InvalidRequest(f"schedule_type must be one of {', '.join(TYPES)}.", "schedule_type")
+    if wanted.schedule_type == ScheduleType.RECURRING:
+        return _recurring(wanted, wanted.timezone or zone or "UTC")
+    return Once(_ahead(_moment(wanted, now=now, zone=wanted.timezone or zone), now))
+
+
+def _recurring(wanted: NewSchedule, zone: str) -> Cron:
+    if wanted.run_at is not None or wanted.delay_seconds is not None:
+        raise InvalidRequest(
+            "A recurring schedule takes cron_expression alone: leave run_at and delay_seconds out, or make"
+            " it one-shot.",
+            "run_at",
+        )
+    if wanted.cron_expression is None:
+        raise InvalidRequest(
+            "A recurring schedule needs cron_expression: five fields, such as 0 17 * * 1 for Mondays at"
+            " 17:00.",
+            "cron_expression",
+        )
+    return Cron(wanted.cron_expression, zone)
+
+
+def _moment(wanted: NewSchedule, *, now: datetime, zone: str | None) -> datetime:
+    if wanted.cron_expression is not None:
+        raise InvalidRequest(
+            "A one-shot schedule takes run_at alone: leave cron_expression out, or make it recurring.",
+            "cron_expression",
+        )
+    if (wanted.run_at is None) == (wanted.delay_seconds is None):
+        raise InvalidRequest(
+            "A one-shot schedule needs a moment: either run_at, such as 2030-01-31T09:00:00+01:00, or"
+            " delay_seconds.",
+            "run_at",
+        )
+    if wanted.delay_seconds is not None:
+        seconds = a_count(
+            "delay_seconds", wanted.delay_seconds, least=1, most=FURTHEST // timedelta(seconds=1)
+        )
+        return now + timedelta(seconds=seconds)
+    return _with_offset(_read(wanted.run_at), zone)
+
+
+def _read(value: str | datetime | None) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    try:
+        return datetime.fromisoformat(a_text("run_at", value).strip())
+    except ValueError:
+        example = "2030-01-31T09:00:00+01:00"
+        raise InvalidRequest(f"run_at must be an ISO date and time, such as {example}.", "run_at") from None
+
+
+def _with_offset(moment: datetime, zone: str | None) -> datetime:
+    """A moment in UTC; of one that daylight saving skips, as long after the last that there was."""
+    if moment.utcoffset() is None:
+        moment = moment.replace(tzinfo=_zone_of(zone))
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidRequest("run_at lies beyond the calendar: check the year.", "run_at") from None
+
+
+def _zone_of(zone: str | None) -> ZoneInfo:
+    if zone is None:
+        raise InvalidRequest(
+            "run_at has no offset and the user has no time zone: ask where they are, and give an offset"
+            " such as +01:00 or a timezone such as Europe/Berlin.",
+            "run_at",
+        )
+    return ZoneInfo(zone)
+
+
+def _ahead(moment: datetime, now: datetime) -> datetime:
+    if moment <= now:
+        raise InvalidRequest(
+            f"run_at {iso(moment)} is in the past: it is {iso(now)} now. Give a moment that is still ahead.",
+            "run_at",
+        )
+    if moment > now + FURTHEST:
+        raise InvalidRequest(f"run_at {iso(moment)} is more than ten years ahead: check the year.", "run_at")
+    return moment
+
+
+def request_of(caller: Caller, wanted: NewSchedule) -> str:
+    """Stands for a turn and what was asked for in it."""
+    asked = (*caller.user, caller.turn_id, caller.agent_id, *astuple(wanted))
+    return sha256(repr(asked).encode()).hexdigest()
+
+
+def schedule_id(request: str, length: int) -> str:
+    """An id such as sched-a7b3c, of so many letters."""
+    number, letters = int(request, 16), ""
+    for _ in range(length):
+        number, place = divmod(number, len(LETTERS))
+        letters += LETTERS[place]
+    return f"sched-{letters}"
+
+
+def drafted(
+    caller: Caller, wanted: NewSchedule, *, baseline: Once | Cron, agent_id: str, length: int = SHORTEST_ID
+) -> Endpoint:
+    """The endpoint of a new schedule, before anything is planned."""
+    request = request_of(caller, wanted)
+    prompt = a_text("prompt", wanted.prompt, longest=LONGEST_PROMPT)
+    if not prompt.strip():
+        raise InvalidRequest("prompt must say what is to be done when it fires.", "prompt")
+    return Endpoint(
+        id=schedule_id(request, length),
+        name=one_line("name", wanted.name),
+        tenant_id=caller.user.tenant_id,
+        job_id=AGENDA,
+        target=PromptTarget(agent_id, caller.user.id, prompt, wanted.may_schedule, request),
+        baseline=baseline,
+        policy=POLICY,
+        planning=UNPLANNED,
+    )
+
+
+def admitted(new: Endpoint, active: Sequence[Endpoint], *, limits: Limits, cron: CronClock) -> Endpoint:
+    """What is kept: the new schedule, or the one that the same request has made before.
+
+    1. The same request makes one schedule.
+    2. A user has so many schedules that will fire.
+    3. Two fires of one schedule are so far apart.
+    4. All schedules of a user together fire so often a day.
+    """
+    for one in active:
+        if same_request(one, new):
+            return one
+    most = limits.schedules_per_user
+    if most is not None and len(active) >= most:
+        raise NotAllowed(
+            f"The user has {len(active)} active schedules, and may have {most}: delete one first."
+        )
+    _check_gaps(new, limits.schedule_min_interval_ms, cron)
+    _check_fires([new, *active], limits.schedule_fires_per_day, cron)
+    return new
+
+
+def same_request(one: Endpoint, other: Endpoint) -> bool:
+    """Were both asked for by the same request in the same turn?"""
+    first, second = one.target, other.target
+    if not isinstance(first, PromptTarget) or not isinstance(second, PromptTarget):
+        return False
+    return first.request is not None and first.request == second.request
+
+
+def spent_today(fires: int, tokens: int, *, limits: Limits) -> str | None:
+    """Why a user's schedules wait for tomorrow; None if they do not."""
+    if limits.schedule_fires_per_day is not None and fires >= limits.schedule_fires_per_day:
+        return f"the user's schedules have fired {fires} times today"
+    if limits.schedule_tokens_per_day is not None and tokens >= limits.schedule_tokens_per_day:
+        return f"the user's turns have spent {tokens} tokens today"
+    return None
+
+
+def tomorrow(now: datetime) -> datetime:
+    """When the counters of a day begin anew."""
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+
+
+def _check_gaps(new: Endpoint, least_ms: int | None, cron: CronClock) -> None:
+    if least_ms is None or not isinstance(new.baseline, Cron):
+        return
+    fires = fires_in_a_day(new, cron, most=200)
+    if any(later - earlier < milliseconds(least_ms) for earlier, later in pairwise(fires)):
+        raise NotAllowed(
+            f"{quoted(new.baseline.expression)} fires more often than every {least_ms // 1_000} seconds:"
+            " leave more time between two fires."
+        )
+
+
+def _check_fires(schedules: Sequence[Endpoint], most: int | None, cron: CronClock) -> None:
+    if most is None:
+        return
+    total = 0
+    for one in schedules:
+        total += len(fires_in_a_day(one, cron, most=most - total + 1))
+        if total > most:
+            raise NotAllowed(
+                f"With this one, the user's schedules would fire more than {most} times a day: make it fire"
+                " less often, or delete another."
+            )

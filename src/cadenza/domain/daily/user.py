@@ -1,0 +1,217 @@
+"""Users with a daily job: where each one stands, and the verdicts of their days."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from enum import StrEnum
+from typing import NamedTuple
+
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.window import cutoff, minute_of_day
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.validation import a_text, in_utc
+
+LONGEST_USER_ID = 200
+A_DUE_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
+DUE_TIME_FORM = "HH:MM in UTC, such as 07:30"
+
+
+class DayStatus(StrEnum):
+    """The verdict of a user's day."""
+
+    SUCCESS = "success"
+    CUTOFF_REACHED = "cutoff_reached"
+
+
+class Cause(StrEnum):
+    """Why nobody was there when a window was cut off."""
+
+    DOWN = "down"
+    """No process served this user."""
+    STALLED = "stalled"
+    """The process that did was asleep or overwhelmed."""
+    CLOCK = "clock"
+    """The clock could not be trusted."""
+    STORE = "store"
+    """The database could not be reached."""
+
+
+class ErrorClass(StrEnum):
+    """What kind of thing went wrong in a job."""
+
+    REQ = "req"
+    LLM = "llm"
+    PARSE = "parse"
+    UNKNOWN = "unknown"
+
+
+class DueChange(NamedTuple):
+    """Another due time, and the first day that it holds for."""
+
+    from_date: date
+    due: time
+
+
+class Enrollment(NamedTuple):
+    """A user who shall be served daily, and until when."""
+
+    key: UserKey
+    due: time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DailyUser:
+    """A user's durable record. All days before `next_date` have their verdicts; nothing else is kept of them.
+
+    The next cutoff says both which day is next and when it is due, so they cannot disagree.
+    """
+
+    tenant_id: str = "default"
+    user_id: str
+    next_cutoff: datetime
+    changes: tuple[DueChange, ...] = ()
+    """Due times that later days have, in the order of these days."""
+    added_at: datetime | None = None
+    last_date: date | None = None
+    """The newest day that has a verdict."""
+    status: DayStatus | None = None
+    """That verdict."""
+    last_run_at: datetime | None = None
+    """When a job last succeeded in time."""
+
+    def __post_init__(self) -> None:
+        in_utc(self, "next_cutoff", "added_at", "last_run_at")
+
+    @property
+    def key(self) -> UserKey:
+        """Its identity."""
+        return UserKey(self.tenant_id, self.user_id)
+
+    @property
+    def next_date(self) -> date:
+        """The first day without a verdict."""
+        return self.next_cutoff.date()
+
+    @property
+    def due(self) -> time:
+        """The due time of that day."""
+        return self.next_cutoff.time()
+
+    @property
+    def wanted_due(self) -> time:
+        """The due time that its owner asked for last."""
+        return self.changes[-1].due if self.changes else self.due
+
+    def due_on(self, day: date) -> time:
+        """The due time of a day that has no verdict yet."""
+        return due_among(self.changes, day, self.due)
+
+    def cutoff_on(self, day: date) -> datetime:
+        """When such a day is cut off."""
+        return cutoff(self.due_on(day), day)
+
+
+class Verdict(NamedTuple):
+    """What became of a user's day; written once, and never changed."""
+
+    tenant_id: str
+    user_id: str
+    service_date: date
+    status: DayStatus
+    due: time
+    decided_at: datetime
+    late: bool = False
+    """Whether nobody was there at the cutoff."""
+    cause: Cause | None = None
+    """If so, why."""
+
+    @property
+    def due_bucket(self) -> int:
+        """The minute of the day at which it was due."""
+        return minute_of_day(self.due)
+
+
+class DayCounts(NamedTuple):
+    """How many verdicts of a day are which."""
+
+    success: int = 0
+    cutoff_reached: int = 0
+    late: int = 0
+    """So many of the latter because nobody was there at the cutoff."""
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[str, bool, int]]) -> "DayCounts":
+        """Added up from counts by status and lateness."""
+        counts = dict.fromkeys(DayStatus, 0)
+        late = 0
+        for status, was_late, count in rows:
+            counts[DayStatus(status)] += count
+            late += count if was_late else 0
+        return cls(counts[DayStatus.SUCCESS], counts[DayStatus.CUTOFF_REACHED], late)
+
+
+class Gap(NamedTuple):
+    """Days that passed so long ago that they get no verdicts of their own, first and last included."""
+
+    tenant_id: str
+    user_id: str
+    from_date: date
+    to_date: date
+    noticed_at: datetime
+    cause: Cause
+
+
+class Ruling(NamedTuple):
+    """A decision about a user: the record afterwards, and all that is written with it."""
+
+    user: DailyUser
+    verdicts: tuple[Verdict, ...]
+    gap: Gap | None = None
+
+    @property
+    def fresh_from(self) -> datetime | None:
+        """From when on the user's conversations start afresh: a cutoff ends what was said before."""
+        cut = [one.decided_at for one in self.verdicts if one.status is DayStatus.CUTOFF_REACHED]
+        return max(cut, default=None)
+
+
+class JobResult(NamedTuple):
+    """How a job ended; a failure is a value, not an exception."""
+
+    error: str | None = None
+    error_class: ErrorClass | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Did it go well?"""
+        return self.error_class is None
+
+
+DONE = JobResult()
+
+
+class JobFailed(Exception):
+    """What a job raises that knows what kind of thing went wrong."""
+
+    def __init__(self, message: str, error_class: ErrorClass) -> None:
+        super().__init__(message)
+        self.error_class = error_class
+
+
+def due_among(changes: Sequence[DueChange], day: date, due: time) -> time:
+    """The due time of a day, when these changes follow upon a due time."""
+    for change in changes:
+        if change.from_date > day:
+            break
+        due = change.due
+    return due
+
+
+def enrollment(tenant_id: str, user_id: str, due: time) -> Enrollment:
+    """A user to be served daily; refused unless the due time is a whole minute of a UTC day."""
+    if not a_text("user_id", user_id, longest=LONGEST_USER_ID).strip():
+        raise InvalidRequest("user_id must say who.", "user_id")
+    if due.second or due.microsecond or due.tzinfo not in (None, UTC):
+        raise InvalidRequest(f"due_time must be {DUE_TIME_FORM}.", "due_time")
+    return Enrollment(UserKey(tenant_id, user_id), due.replace(tzinfo=None))

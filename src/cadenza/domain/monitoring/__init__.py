@@ -1,0 +1,1 @@
+"""Service levels, rolling aggregates, alerts, and statistics about runs and days."""

@@ -1,0 +1,1 @@
+"""What planners see and record: settings, health, what changed between runs, and analyses."""

@@ -1,0 +1,185 @@
+"""Rules: when a condition holds, then a tool is called, for as long as its owner wants."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES, SHORTEST_TTL_MINUTES
+from cadenza.domain.validation import a_span, a_text, in_utc
+
+LONGEST_WHEN = 1_000
+MOST_ESCALATIONS = 8
+MOST_RULES = 100
+"""So many may a job have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepBase:
+    """What every step has: whom it is about, and why."""
+
+    tool: ClassVar[str]
+
+    endpoint: str | None = None
+    """The name of a sibling; if none, the endpoint that the rule looks at."""
+    reason: str | None = None
+    """Said beside the rule's name."""
+
+    def __post_init__(self) -> None:
+        if self.endpoint is not None:
+            a_text("endpoint", self.endpoint, longest=200)
+        if self.reason is not None:
+            a_text("reason", self.reason, longest=1_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace(StepBase):
+    """Propose an interval for a while."""
+
+    tool = "propose_interval"
+
+    interval_ms: int
+    ttl_minutes: float = 60
+
+    def __post_init__(self) -> None:
+        StepBase.__post_init__(self)
+        a_span("intervalMs", self.interval_ms)
+        _check_ttl(self.ttl_minutes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSoon(StepBase):
+    """Propose one run."""
+
+    tool = "propose_next_time"
+
+    in_ms: int
+    ttl_minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        StepBase.__post_init__(self)
+        _check_run(self.in_ms, self.ttl_minutes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest(StepBase):
+    """Pause for a span; without one, resume."""
+
+    tool = "pause_until"
+
+    for_ms: int | None
+
+    def __post_init__(self) -> None:
+        StepBase.__post_init__(self)
+        if self.for_ms is not None:
+            a_span("pauseMs", self.for_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wake(StepBase):
+    """Resume what is paused, and let it run soon."""
+
+    tool = "wake"
+
+    in_ms: int = 0
+    ttl_minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        StepBase.__post_init__(self)
+        _check_run(self.in_ms, self.ttl_minutes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clear(StepBase):
+    """Take back the pace: the baseline resumes."""
+
+    tool = "clear"
+
+
+Step = Pace | RunSoon | Rest | Wake | Clear
+STEPS: dict[str, type[Step]] = {kind.tool: kind for kind in (Pace, RunSoon, Rest, Wake, Clear)}
+
+
+@dataclass(frozen=True, slots=True)
+class Escalation:
+    """What to do when an incident has lasted so long."""
+
+    after_ms: int
+    then: Step
+
+    def __post_init__(self) -> None:
+        a_span("after_ms", self.after_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule of a job, about all of its endpoints or about one."""
+
+    id: str
+    name: str
+    job_id: str
+    when: str
+    """An expression over what is known about the endpoint; while it holds, an incident lasts."""
+    then: Step
+    tenant_id: str = "default"
+    endpoint_id: str | None = None
+    relax: Step | None = None
+    """What to do when the incident is over."""
+    cooldown_ms: int = 0
+    """How long after it fired `then` is left alone, also by the next incident."""
+    once_per_incident: bool = False
+    escalate: tuple[Escalation, ...] = ()
+    enabled: bool = True
+    created_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if not a_text("when", self.when, longest=LONGEST_WHEN).strip():
+            raise InvalidRequest("when must say something.", "when")
+        a_span("cooldown_ms", self.cooldown_ms, least=0)
+        object.__setattr__(self, "escalate", _escalations(self.escalate))
+        in_utc(self, "created_at")
+
+    def concerns(self, endpoint_id: str) -> bool:
+        """Does it look at this endpoint of its job?"""
+        return self.enabled and self.endpoint_id in (None, endpoint_id)
+
+
+DEFINED = (
+    "name",
+    "job_id",
+    "endpoint_id",
+    "when",
+    "then",
+    "relax",
+    "cooldown_ms",
+    "once_per_incident",
+    "escalate",
+    "enabled",
+)
+"""What its owner writes."""
+
+
+def _check_ttl(minutes: Any) -> None:
+    if type(minutes) not in (int, float) or not SHORTEST_TTL_MINUTES <= minutes <= LONGEST_TTL_MINUTES:
+        message = f"ttlMinutes must be a number up to {LONGEST_TTL_MINUTES}, above 0."
+        raise InvalidRequest(message, "ttlMinutes")
+
+
+def _check_run(in_ms: int, ttl_minutes: float | None) -> None:
+    a_span("nextRunInMs", in_ms, least=0)
+    if ttl_minutes is None:
+        return
+    _check_ttl(ttl_minutes)
+    if ttl_minutes * 60_000 <= in_ms:
+        raise InvalidRequest(
+            "The hint would expire before its moment; give a longer ttlMinutes.", "ttlMinutes"
+        )
+
+
+def _escalations(steps: Any) -> tuple[Escalation, ...]:
+    if len(steps) > MOST_ESCALATIONS:
+        raise InvalidRequest(f"escalate may have {MOST_ESCALATIONS} steps.", "escalate")
+    if any(later.after_ms <= earlier.after_ms for earlier, later in pairwise(steps)):
+        raise InvalidRequest("escalate must name ever later steps.", "escalate")
+    return tuple(steps)

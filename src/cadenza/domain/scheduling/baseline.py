@@ -1,0 +1,44 @@
+"""The schedule an endpoint's owner chose: Every, Cron or Once."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.validation import a_moment, a_span, a_text, in_utc
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """A fixed interval, measured from the start of the last run."""
+
+    interval_ms: int
+
+    def __post_init__(self) -> None:
+        a_span("interval_ms", self.interval_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A cron line in a time zone. Not parsed here: whoever writes it asks the cron port to check it."""
+
+    expression: str
+    timezone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        if not a_text("expression", self.expression).strip():
+            raise InvalidRequest("expression must have five fields.", "expression")
+        a_text("timezone", self.timezone)
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """One moment; when it has been served, the endpoint is finished."""
+
+    at: datetime
+
+    def __post_init__(self) -> None:
+        a_moment("at", self.at)
+        in_utc(self, "at")
+
+
+Baseline = Every | Cron | Once

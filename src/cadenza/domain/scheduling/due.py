@@ -1,0 +1,106 @@
+"""Which endpoints are due, the claim to one, and the second look before it starts."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from cadenza.domain.scheduling.endpoint import Endpoint, Lease, evolve
+from cadenza.domain.scheduling.run import Claim
+from cadenza.domain.validation import iso
+
+AT_ONCE = timedelta(0)
+
+
+def closed_gate(endpoint: Endpoint, now: datetime) -> str | None:
+    """What keeps the endpoint from running at all, in words; None if every gate is open."""
+    if endpoint.archived:
+        return "archived"
+    if not endpoint.enabled:
+        return "disabled"
+    if not endpoint.job_active:
+        return "its job is not active"
+    if endpoint.paused_until is not None and endpoint.paused_until > now:
+        return f"paused until {iso(endpoint.paused_until)}"
+    if endpoint.quota_opens_at is not None and endpoint.quota_opens_at > now:
+        return f"its quota opens at {iso(endpoint.quota_opens_at)}"
+    return None
+
+
+def opens_at(endpoint: Endpoint) -> datetime | None:
+    """The moment from which it may run if nothing changes; None if it must change first."""
+    if endpoint.next_run_at is None or endpoint.archived or not (endpoint.enabled and endpoint.job_active):
+        return None
+    moment = endpoint.next_run_at
+    if endpoint.paused_until is not None and endpoint.paused_until > moment:
+        moment = endpoint.paused_until
+    if endpoint.quota_opens_at is not None and endpoint.quota_opens_at > moment:
+        moment = endpoint.quota_opens_at
+    return moment
+
+
+def claimable_at(endpoint: Endpoint) -> datetime | None:
+    """The moment from which it may be claimed. A lease, also one that ran out, protects until it is swept."""
+    return None if endpoint.lease else opens_at(endpoint)
+
+
+def due(endpoint: Endpoint, now: datetime, within: timedelta = AT_ONCE) -> bool:
+    """May it be claimed?"""
+    moment = claimable_at(endpoint)
+    return moment is not None and moment <= now + within
+
+
+def claim(
+    endpoint: Endpoint, lease: Lease, now: datetime, *, version: int = 0, place: int | str = 0
+) -> Claim:
+    """Lease a due endpoint. What is due already counts as started; the rest waits for its moment."""
+    moment = opens_at(endpoint)
+    assert moment is not None, "only what is due can be claimed"
+    assert endpoint.next_run_at is not None, "what opens has a next run"
+    open_slot = endpoint.open_slot
+    return Claim(
+        lease.run_id,
+        lease.token,
+        endpoint if endpoint.lease is lease else evolve(endpoint, lease=lease),
+        open_slot.slot if open_slot else endpoint.next_run_at,
+        moment,
+        open_slot.attempts + 1 if open_slot else 1,
+        endpoint.next_source,
+        now,
+        lease.until,
+        now if moment <= now else None,
+        version,
+        place,
+    )
+
+
+class Start(NamedTuple):
+    """Go: the claim, with the slot it is started for."""
+
+    claim: Claim
+
+
+class Wait(NamedTuple):
+    """Not yet: its moment is still ahead, perhaps nearer than before."""
+
+    claim: Claim
+
+
+class Cancel(NamedTuple):
+    """No longer: it has been moved, or a gate has closed since it was claimed."""
+
+    claim: Claim
+    reason: str
+
+
+Recheck = Start | Wait | Cancel
+
+
+def recheck(endpoint: Endpoint, held: Claim, now: datetime) -> Recheck:
+    """Look at a claimed endpoint again before it starts: is it still due, and when?"""
+    moment = opens_at(endpoint)
+    if moment is None:
+        return Cancel(held, closed_gate(endpoint, now) or "finished")
+    if moment > max(held.due_at, now):
+        return Cancel(held, closed_gate(endpoint, now) or f"moved to {iso(moment)}")
+    slot = held.slot if endpoint.open_slot else endpoint.next_run_at or held.slot
+    fresh = held._replace(endpoint=endpoint, slot=slot, due_at=moment, source=endpoint.next_source)
+    return Wait(fresh) if moment > now else Start(fresh._replace(started_at=now))

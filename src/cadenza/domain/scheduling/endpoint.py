@@ -1,0 +1,175 @@
+"""One schedulable thing: what it does, when it should, and where it stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.labels import checked_labels
+from cadenza.domain.planning.planner_settings import Planning
+from cadenza.domain.scheduling.baseline import Baseline, Every, Once
+from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Guard, Policy
+from cadenza.domain.scheduling.target import CallableTarget, Target
+from cadenza.domain.validation import a_count, in_utc
+
+DEFAULT_INTERVAL_MS = 60_000
+NO_GUARD = Guard()
+PARTS: tuple[tuple[str, Any], ...] = (
+    ("id", str),
+    ("name", str),
+    ("job_id", str),
+    ("tenant_id", str),
+    ("baseline", Baseline),
+    ("target", Target),
+    ("guard", Guard),
+    ("policy", Policy),
+    ("planning", Planning),
+    ("interval_hint", IntervalHint | None),
+    ("one_shot_hint", OneShotHint | None),
+)
+COUNTS = ("failure_count", "abandoned_count", "missed_slots")
+MOST = 2**31 - 1
+MOMENTS = ("created_at", "paused_until", "last_run_at", "next_run_at", "skipped_at", "quota_opens_at")
+
+
+class EndpointKey(NamedTuple):
+    """The identity of an endpoint. The tenant is part of it, so that no id crosses a tenant's border."""
+
+    tenant_id: str
+    id: str
+
+
+class Lease(NamedTuple):
+    """The right to run an endpoint once, and until when it protects."""
+
+    token: str
+    run_id: str
+    until: datetime
+
+
+class OpenSlot(NamedTuple):
+    """A slot that was attempted and has no verdict yet."""
+
+    slot: datetime
+    attempts: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """An endpoint, as one row holds it; every change is a new value.
+
+    It has no slots, so that `evolve` can copy its fields in one step.
+    """
+
+    id: str
+    name: str
+    job_id: str = "default"
+    tenant_id: str = "default"
+    description: str | None = None
+    target: Target = CallableTarget()
+    baseline: Baseline = Every(DEFAULT_INTERVAL_MS)
+    guard: Guard = Guard()
+    policy: Policy = Policy()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    planning: Planning = Planning()
+    created_at: datetime | None = None
+
+    hint_mode: HintMode = HintMode.OVERRIDE
+    interval_hint: IntervalHint | None = None
+    one_shot_hint: OneShotHint | None = None
+    paused_until: datetime | None = None
+    pause_reason: str | None = None
+
+    enabled: bool = True
+    archived: bool = False
+    job_active: bool = True
+    """Whether its job runs; kept by the store beside the endpoint, so that one row tells what is due."""
+
+    last_run_at: datetime | None = None
+    skipped_at: datetime | None = None
+    """When a slot was last skipped: planning starts anew there, though nothing ran."""
+    next_run_at: datetime | None = None
+    next_source: Source = Source.FIRST
+    """What set `next_run_at`."""
+    missed_slots: int = 0
+    """Slots that passed during the last run, to be counted on the next one."""
+    open_slot: OpenSlot | None = None
+    quota_opens_at: datetime | None = None
+    failure_count: int = 0
+    abandoned_count: int = 0
+    lease: Lease | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.hint_mode) is not HintMode:
+            object.__setattr__(self, "hint_mode", _hint_mode(self.hint_mode))
+        if type(self.baseline) is Once and self.interval_hint is not None:
+            raise InvalidRequest("An endpoint that runs once takes no interval hint.", "interval_hint")
+        for part, kind in PARTS:
+            if not isinstance(getattr(self, part), kind):
+                raise InvalidRequest(f"{part} is not of its kind.", part)
+        for count in COUNTS:
+            a_count(count, getattr(self, count), least=0, most=MOST)
+        object.__setattr__(self, "labels", checked_labels(self.labels))
+        in_utc(self, *MOMENTS)
+
+    @property
+    def key(self) -> EndpointKey:
+        """Its identity."""
+        return EndpointKey(self.tenant_id, self.id)
+
+    def anchor(self, now: datetime) -> datetime:
+        """Where planning starts: the last run or, if later, the last skip; `now` if there was neither."""
+        last, skipped = self.last_run_at, self.skipped_at
+        if last is None or (skipped is not None and skipped > last):
+            last = skipped
+        return last or now
+
+    @property
+    def has_history(self) -> bool:
+        """Did it ever run or skip a slot?"""
+        return self.last_run_at is not None or self.skipped_at is not None
+
+    @property
+    def live(self) -> bool:
+        """Does it count towards a limit? What was deleted or has done its duty does not."""
+        return not self.archived and self.next_source is not Source.FINISHED
+
+    @property
+    def effective_guard(self) -> Guard:
+        """The guard as it applies: what runs once is not clamped."""
+        return NO_GUARD if type(self.baseline) is Once else self.guard
+
+    def paused(self, now: datetime) -> bool:
+        """Is the gate closed?"""
+        return self.paused_until is not None and self.paused_until > now
+
+
+FIELDS = frozenset(one.name for one in fields(Endpoint))
+
+
+def restored(state: dict[str, Any]) -> Endpoint:
+    """An endpoint from all of its fields, as a store kept them; they were checked when they were made.
+
+    The dictionary becomes the endpoint's own.
+    """
+    assert len(state) == len(FIELDS), (
+        f"missing: {FIELDS - state.keys()}, no such fields: {state.keys() - FIELDS}"
+    )
+    endpoint = object.__new__(Endpoint)
+    object.__setattr__(endpoint, "__dict__", state)
+    return endpoint
+
+
+def evolve(endpoint: Endpoint, **changes: Any) -> Endpoint:
+    """The endpoint with some fields changed: `dataclasses.replace` for checked values, ten times as fast."""
+    return restored(vars(endpoint) | changes)
+
+
+def _hint_mode(value: str) -> HintMode:
+    try:
+        return HintMode(value)
+    except ValueError:
+        raise InvalidRequest(f"hint_mode must be one of {', '.join(HintMode)}.", "hint_mode") from None

@@ -1,0 +1,64 @@
+"""How an endpoint is run: its guard, its patience, and what to do when things go wrong."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.validation import a_count, a_span
+
+
+class Misfire(StrEnum):
+    """What becomes of a slot that is served too late."""
+
+    RUN = "run"
+    SKIP = "skip"
+
+
+class Backoff(StrEnum):
+    """What failures do to the baseline interval."""
+
+    NONE = "none"
+    EXPONENTIAL = "exponential"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The least and the most time between two runs."""
+
+    min_interval_ms: int | None = None
+    max_interval_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.min_interval_ms is not None:
+            a_span("min_interval_ms", self.min_interval_ms)
+        if self.max_interval_ms is not None:
+            a_span("max_interval_ms", self.max_interval_ms)
+        if (self.min_interval_ms or 0) > (self.max_interval_ms or float("inf")):
+            raise InvalidRequest("min_interval_ms must not exceed max_interval_ms.", "min_interval_ms")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Timeout, retries, misfires and backoff of one endpoint."""
+
+    timeout_ms: int = 30_000
+    max_attempts: int = 1
+    retry_delay_ms: int = 10_000
+    misfire: Misfire = Misfire.RUN
+    misfire_grace_ms: int = 60_000
+    backoff: Backoff = Backoff.NONE
+
+    def __post_init__(self) -> None:
+        a_span("timeout_ms", self.timeout_ms)
+        a_count("max_attempts", self.max_attempts, least=1, most=100)
+        a_span("retry_delay_ms", self.retry_delay_ms, least=0)
+        a_span("misfire_grace_ms", self.misfire_grace_ms, least=0)
+        _one_of(self, "misfire", Misfire)
+        _one_of(self, "backoff", Backoff)
+
+
+def _one_of(policy: Policy, field: str, choices: type[Misfire] | type[Backoff]) -> None:
+    value = getattr(policy, field)
+    if value not in list(choices):
+        raise InvalidRequest(f"{field} must be one of {', '.join(choices)}.", field)
+    object.__setattr__(policy, field, choices(value))

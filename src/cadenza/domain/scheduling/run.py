@@ -1,0 +1,149 @@
+"""One execution: the claim to it, what the dispatcher saw, and the row that remains."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from cadenza.domain.agents.conversation import Turn
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.target import Json
+from cadenza.domain.validation import iso
+
+
+class RunStatus(StrEnum):
+    """What became of a run."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
+    SKIPPED = "skipped"
+
+
+class Outcome(NamedTuple):
+    """What a dispatcher saw; a failing endpoint is a value, not an exception."""
+
+    status: RunStatus
+    duration_ms: int = 0
+    error: str | None = None
+    response: Json = None
+    reason: str | None = None
+    """Why a run was skipped or cancelled, in words."""
+    opens_at: datetime | None = None
+    """With a run skipped for its quota: when the quota opens."""
+    turn: Turn | None = None
+    """What an agent's turn leaves; it is committed with the run, and not at all if the lease is lost."""
+
+
+class Claim(NamedTuple):
+    """The right to run an endpoint once, with the endpoint as it was when claimed."""
+
+    run_id: str
+    token: str
+    endpoint: Endpoint
+    slot: datetime
+    due_at: datetime
+    attempt: int
+    source: Source
+    claimed_at: datetime
+    lease_until: datetime
+    started_at: datetime | None = None
+    """When it was handed to a dispatcher; None while it waits for its moment."""
+    version: int = 0
+    """The endpoint's version when it was claimed: a store tells by it whether anyone has steered since."""
+    place: int | str = 0
+    """Where its store found the endpoint, so that it need not search again; 0 if it does not say."""
+
+    @property
+    def key(self) -> EndpointKey:
+        """The identity of the endpoint."""
+        return self.endpoint.key
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt at one slot."""
+        return f"{self.endpoint.id}:{iso(self.slot)}"
+
+
+class Completion(NamedTuple):
+    """A claim and how it ended."""
+
+    claim: Claim
+    outcome: Outcome
+    finished_at: datetime
+
+
+class Run(NamedTuple):
+    """The row that says what became of a slot, or of one attempt at it, and why."""
+
+    id: str
+    tenant_id: str
+    job_id: str
+    endpoint_id: str
+    slot: datetime
+    due_at: datetime
+    """When this attempt was due: the slot itself, or the moment of a retry."""
+    attempt: int
+    source: Source
+    """What set the moment it ran for."""
+    claimed_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    status: RunStatus | None = None
+    """None while it is open."""
+    duration_ms: int = 0
+    late_ms: int = 0
+    coalesced: int = 0
+    """How many slots it stands for beside its own."""
+    verdict: bool = False
+    """Whether this is the last word on its slot; each slot gets exactly one."""
+    error: str | None = None
+    reason: str | None = None
+    response: Json = None
+
+
+def opened(claim: Claim) -> Run:
+    """The row of a run that has just been claimed."""
+    endpoint = claim.endpoint
+    return Run(
+        id=claim.run_id,
+        tenant_id=endpoint.tenant_id,
+        job_id=endpoint.job_id,
+        endpoint_id=endpoint.id,
+        slot=claim.slot,
+        due_at=claim.due_at,
+        attempt=claim.attempt,
+        source=claim.source,
+        claimed_at=claim.claimed_at,
+        started_at=claim.started_at,
+    )
+
+
+class SkippedSlot(NamedTuple):
+    """A slot that passed without a claim, and why; it becomes a run of its own."""
+
+    slot: datetime
+    source: Source
+    reason: str
+    noticed_at: datetime
+
+
+def skipped(endpoint: Endpoint, passed: SkippedSlot, run_id: str) -> Run:
+    """The row of a slot that passed without a claim."""
+    return Run(
+        id=run_id,
+        tenant_id=endpoint.tenant_id,
+        job_id=endpoint.job_id,
+        endpoint_id=endpoint.id,
+        slot=passed.slot,
+        due_at=passed.slot,
+        attempt=1,
+        source=passed.source,
+        claimed_at=passed.noticed_at,
+        finished_at=passed.noticed_at,
+        status=RunStatus.SKIPPED,
+        verdict=True,
+        reason=passed.reason,
+    )

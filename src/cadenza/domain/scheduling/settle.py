@@ -1,0 +1,271 @@
+"""The endpoint after an outcome."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from cadenza.domain.agents.conversation import Turn
+from cadenza.domain.agents.firing import given_up
+from cadenza.domain.monitoring.alert import Raised
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
+from cadenza.domain.scheduling.governor import BASELINE_INTERVAL, CronClock, guarded, plan_next_run
+from cadenza.domain.scheduling.plan import Candidate, Source
+from cadenza.domain.scheduling.run import Claim, Completion, Run, RunStatus, SkippedSlot
+from cadenza.domain.scheduling.slots import cadence_ms, slots_between, slots_missed
+from cadenza.domain.scheduling.steer import held_by_quota, soonest, without_one_shot_of, without_stale_hints
+from cadenza.domain.scheduling.target import PromptTarget
+from cadenza.domain.validation import milliseconds
+
+SUCCESS, ABANDONED, SKIPPED = RunStatus.SUCCESS, RunStatus.ABANDONED, RunStatus.SKIPPED
+FAILED = (RunStatus.FAILURE, RunStatus.TIMEOUT, ABANDONED)
+MOST_ABANDONED = 3
+ON_TIME, MILLISECOND = milliseconds(0), milliseconds(1)
+FOR_GOOD = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+class Settled(NamedTuple):
+    """An endpoint after an outcome, its closed run, and the slots that passed meanwhile."""
+
+    endpoint: Endpoint
+    run: Run
+    skipped: tuple[SkippedSlot, ...] = ()
+    turn: Turn | None = None
+    """What it leaves in a conversation; it is kept, and owed, in the commit that closes the run."""
+    raised: Raised | None = None
+    """What people are told of it; it is kept in that commit too."""
+
+
+class _Next(NamedTuple):
+    endpoint: Endpoint
+    verdict: bool
+    """Is the slot over?"""
+
+
+def settle(endpoint: Endpoint, completion: Completion, *, now: datetime, cron: CronClock) -> Settled:
+    """Close a run and decide what comes next.
+
+    1. The failure count follows the outcome; a success resets it.
+    2. A run that was dispatched moves the last run; a skipped slot moves only where planning starts.
+    3. Hints that expired or were served are cleared.
+    4. A slot that is not over stays open: for a retry, for its quota, for another worker.
+    5. Any other has its verdict, and the governor plans the next.
+    6. A schedule that failed, and is tried no more, tells its user so.
+    """
+    if _is_ordinary(endpoint, completion) and now.tzinfo is UTC:
+        return _settle_at_once(endpoint, completion, now)
+    return settle_step_by_step(endpoint, completion, now=now, cron=cron)
+
+
+def settle_step_by_step(
+    endpoint: Endpoint, completion: Completion, *, now: datetime, cron: CronClock
+) -> Settled:
+    """Settle any endpoint; for most there is a shorter way to the same."""
+    counted = _counted(endpoint, completion, now)
+    tidy, passed = without_stale_hints(counted, now)
+    after, verdict = _next(tidy, completion, now, cron)
+    run = _closed(completion, verdict=verdict, coalesced=_coalesced(endpoint, completion, cron))
+    return Settled(after, run, passed, _turn_of(completion, verdict=verdict))
+
+
+def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
+    """Is it one success more of an interval that nobody steers? Nearly every run is."""
+    claim, outcome, _ = completion
+    return (
+        outcome.status is SUCCESS
+        and claim.started_at is not None
+        and type(endpoint.baseline) is Every
+        and endpoint.failure_count == 0
+        and endpoint.interval_hint is None
+        and endpoint.one_shot_hint is None
+        and endpoint.open_slot is None
+        and endpoint.paused_until is None
+        and endpoint.quota_opens_at is None
+        and endpoint.skipped_at is None
+    )
+
+
+def _settle_at_once(endpoint: Endpoint, completion: Completion, now: datetime) -> Settled:
+    """What all the steps come to then: one value is made instead of one at every step."""
+    started, due_at = completion.claim.started_at, completion.claim.due_at
+    assert started is not None, "what never started is not ordinary"
+    assert type(endpoint.baseline) is Every, "what has no interval is not ordinary"
+    interval = milliseconds(endpoint.baseline.interval_ms)
+    moment, source = guarded(now, started, endpoint, Candidate(started + interval, BASELINE_INTERVAL))
+    span = milliseconds(cadence_ms(endpoint, now) or endpoint.baseline.interval_ms)
+    late = (started - due_at) // span if started > due_at else 0
+    passed = (now - started) // span if now > started else 0
+    after = evolve(
+        endpoint,
+        lease=None,
+        abandoned_count=0,
+        last_run_at=started,
+        next_run_at=moment,
+        next_source=source,
+        missed_slots=passed - 1 if passed else 0,
+    )
+    run = _closed(completion, verdict=True, coalesced=endpoint.missed_slots + late)
+    return Settled(after, run, (), completion.outcome.turn)
+
+
+def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> Settled:
+    """The last resort where no plan can be made: the run is closed, and the endpoint waits for a person."""
+    paused = _paused_for_good(evolve(endpoint, lease=None), reason)
+    run = _closed(completion, verdict=True, coalesced=0)
+    return Settled(paused, run, (), _turn_of(completion, verdict=True))
+
+
+def _counted(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
+    claim, status = completion.claim, completion.outcome.status
+    changes: dict[str, object] = {"lease": None}
+    if status is SUCCESS:
+        changes["failure_count"] = changes["abandoned_count"] = 0
+    elif status in FAILED:
+        changes["failure_count"] = endpoint.failure_count + 1
+        changes["abandoned_count"] = endpoint.abandoned_count + 1 if status is ABANDONED else 0
+    if claim.started_at is not None and status is not SKIPPED:
+        changes["last_run_at"] = claim.started_at
+    if endpoint.paused_until is not None and endpoint.paused_until <= now:
+        changes |= {"paused_until": None, "pause_reason": None}
+    if endpoint.quota_opens_at is not None and endpoint.quota_opens_at <= now:
+        changes["quota_opens_at"] = None
+    return _told(evolve(endpoint, **changes), completion, now)
+
+
+def _told(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
+    """Without a one-shot that this run speaks for: that of its slot, or one that passed while it was late."""
+    hint = endpoint.one_shot_hint
+    if hint is None:
+        return endpoint
+    if completion.outcome.status is SKIPPED:
+        return without_one_shot_of(now, endpoint)
+    return endpoint if hint.fresh(now) else without_one_shot_of(completion.claim.slot, endpoint)
+
+
+def _coalesced(endpoint: Endpoint, completion: Completion, cron: CronClock) -> int:
+    """The slots that this run stands for beside its own; a claim that was given back stands for none."""
+    claim, outcome, finished_at = completion
+    if claim.started_at is None and outcome.status is RunStatus.CANCELLED:
+        return 0
+    late = slots_between(endpoint, claim.due_at, claim.started_at or finished_at, cron)
+    return endpoint.missed_slots + late
+
+
+def _next(endpoint: Endpoint, completion: Completion, now: datetime, cron: CronClock) -> _Next:
+    claim, outcome, _ = completion
+    match outcome.status:
+        case RunStatus.SUCCESS:
+            return _planned(endpoint, claim, now, cron)
+        case RunStatus.FAILURE | RunStatus.TIMEOUT:
+            return _retried(endpoint, claim, now, _planned(endpoint, claim, now, cron))
+        case RunStatus.SKIPPED:
+            if outcome.opens_at is not None:
+                return _deferred(endpoint, outcome.opens_at)
+            return _planned(evolve(endpoint, skipped_at=now), claim, now, cron)
+        case RunStatus.CANCELLED:
+            return _cancelled(endpoint, claim, now)
+        case RunStatus.ABANDONED:
+            return _abandoned(endpoint, claim, now)
+
+
+def _cancelled(endpoint: Endpoint, claim: Claim, now: datetime) -> _Next:
+    """What ran is tried again; what never started is over if its slot came due and has been moved."""
+    if claim.started_at is not None:
+        return _kept_open(endpoint, claim, now)
+    moved = endpoint.next_run_at != claim.slot and endpoint.open_slot is None
+    if not moved or claim.slot > now:
+        return _Next(endpoint, verdict=False)
+    return _Next(without_one_shot_of(claim.slot, endpoint), verdict=True)
+
+
+def _abandoned(endpoint: Endpoint, claim: Claim, now: datetime) -> _Next:
+    if endpoint.abandoned_count < MOST_ABANDONED:
+        return _kept_open(endpoint, claim, now)
+    reason = f"abandoned {endpoint.abandoned_count} times in a row"
+    return _Next(_paused_for_good(endpoint, reason), verdict=True)
+
+
+def _planned(endpoint: Endpoint, claim: Claim, now: datetime, cron: CronClock) -> _Next:
+    """The slot is over; the governor says when next."""
+    over = endpoint if endpoint.open_slot is None else evolve(endpoint, open_slot=None)
+    moment, source, _ = plan_next_run(now, over, cron)
+    missed = slots_missed(over, claim.started_at, now, cron) if claim.started_at else 0
+    moment = held_by_quota(over, moment)
+    return _Next(evolve(over, next_run_at=moment, next_source=source, missed_slots=missed), verdict=True)
+
+
+def _retried(endpoint: Endpoint, claim: Claim, now: datetime, planned: _Next) -> _Next:
+    """Try the slot again, if attempts are left and the regular next run does not come first."""
+    if claim.attempt >= endpoint.policy.max_attempts:
+        return planned
+    again = max(now + milliseconds(endpoint.policy.retry_delay_ms), soonest(endpoint, now))
+    regular = planned.endpoint.next_run_at
+    if regular is not None and regular <= again:
+        return planned
+    return _kept_open(endpoint, claim, now, again)
+
+
+def _kept_open(endpoint: Endpoint, claim: Claim, now: datetime, again: datetime | None = None) -> _Next:
+    """The slot stays due, not before the guard and the pause allow."""
+    moment = again or max(claim.due_at, soonest(endpoint, claim.due_at))
+    source = Source.RETRY
+    if endpoint.paused_until is not None and endpoint.paused_until > max(now, moment):
+        moment, source = endpoint.paused_until, Source.PAUSED
+    kept = OpenSlot(claim.slot, claim.attempt)
+    waiting = evolve(endpoint, open_slot=kept, next_run_at=moment, next_source=source, missed_slots=0)
+    return _Next(waiting, verdict=False)
+
+
+def _deferred(endpoint: Endpoint, opens_at: datetime) -> _Next:
+    """Planned for when the quota opens; a slot that waits for a retry goes on waiting."""
+    moment = max(opens_at, endpoint.paused_until or opens_at)
+    held = evolve(
+        endpoint, quota_opens_at=opens_at, next_run_at=moment, next_source=Source.QUOTA, missed_slots=0
+    )
+    return _Next(held, verdict=endpoint.open_slot is None)
+
+
+def _paused_for_good(endpoint: Endpoint, reason: str) -> Endpoint:
+    return evolve(
+        endpoint,
+        open_slot=None,
+        paused_until=FOR_GOOD,
+        pause_reason=reason,
+        next_run_at=FOR_GOOD,
+        next_source=Source.PAUSED,
+        abandoned_count=0,
+    )
+
+
+def _turn_of(completion: Completion, *, verdict: bool) -> Turn | None:
+    """What a run leaves in a conversation: its turn, or that a schedule has failed and is tried no more."""
+    failed = verdict and completion.outcome.status in FAILED
+    if failed and isinstance(completion.claim.endpoint.target, PromptTarget):
+        return given_up(completion)
+    return completion.outcome.turn
+
+
+def _closed(completion: Completion, *, verdict: bool, coalesced: int) -> Run:
+    claim, outcome, finished_at = completion
+    endpoint = claim.endpoint
+    late = (claim.started_at or finished_at) - claim.due_at
+    return Run(
+        claim.run_id,
+        endpoint.tenant_id,
+        endpoint.job_id,
+        endpoint.id,
+        claim.slot,
+        claim.due_at,
+        claim.attempt,
+        claim.source,
+        claim.claimed_at,
+        claim.started_at,
+        finished_at,
+        outcome.status,
+        outcome.duration_ms,
+        late // MILLISECOND if late > ON_TIME else 0,
+        coalesced,
+        verdict,
+        outcome.error,
+        outcome.reason,
+        outcome.response,
+    )

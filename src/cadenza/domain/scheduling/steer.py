@@ -1,0 +1,181 @@
+"""Every way to steer an endpoint, as pure changes: hint and nudge together, or nothing."""
+
+from collections.abc import Callable
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.due import closed_gate, due
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.governor import CronClock, plan_next_run
+from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
+from cadenza.domain.scheduling.nudge import Nudge, nudge, relax
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import SkippedSlot
+from cadenza.domain.validation import iso, milliseconds
+
+
+class HintKind(StrEnum):
+    """What a line of the hint history records."""
+
+    INTERVAL = "interval"
+    ONE_SHOT = "one-shot"
+    PAUSE = "pause"
+    RESUME = "resume"
+    CLEAR = "clear"
+
+
+class HintRecord(NamedTuple):
+    """A line of the hint history: what was asked, by whom, and why."""
+
+    kind: HintKind
+    written_at: datetime
+    origin: str
+    reason: str | None = None
+    expires_at: datetime | None = None
+    interval_ms: int | None = None
+    at: datetime | None = None
+
+
+class Amended(NamedTuple):
+    """A changed endpoint, with all that has to be written in the same commit."""
+
+    endpoint: Endpoint
+    skipped: tuple[SkippedSlot, ...] = ()
+    record: HintRecord | None = None
+    nudge: Nudge | None = None
+
+
+Change = Callable[[Endpoint], Amended]
+
+
+def take_interval_hint(
+    endpoint: Endpoint, hint: IntervalHint, *, now: datetime, cron: CronClock, origin: str
+) -> Amended:
+    """Write the interval hint, nudge to one interval from now, and relax if the mode allows."""
+    if isinstance(endpoint.baseline, Once):
+        raise InvalidRequest("An endpoint that runs once takes no interval hint.", "intervalMs")
+    hinted = evolve(endpoint, interval_hint=hint)
+    moved, nudged = nudge(hinted, now, now + milliseconds(hint.interval_ms), Source.AI_INTERVAL)
+    if endpoint.hint_mode is HintMode.OVERRIDE:
+        moved = relax(moved, now, cron)
+    record = HintRecord(HintKind.INTERVAL, now, origin, hint.reason, hint.expires_at, hint.interval_ms)
+    return Amended(moved, record=record, nudge=nudged)
+
+
+def take_one_shot(endpoint: Endpoint, hint: OneShotHint, *, now: datetime, origin: str) -> Amended:
+    """Write the one-shot hint and nudge to its moment; one that it replaces unserved leaves its row."""
+    tidy, passed = without_stale_hints(endpoint, now)
+    moved, nudged = nudge(evolve(tidy, one_shot_hint=hint), now, hint.at, Source.AI_ONESHOT)
+    record = HintRecord(HintKind.ONE_SHOT, now, origin, hint.reason, hint.expires_at, at=hint.at)
+    return Amended(moved, passed, record, nudged)
+
+
+def pause(endpoint: Endpoint, until: datetime, reason: str | None, *, now: datetime, origin: str) -> Amended:
+    """Close the gate. A slot that was due and unclaimed is skipped; one that waits for a retry stays open."""
+    if until <= now:
+        raise InvalidRequest(f"A pause must end in the future, not at {iso(until)}.", "untilIso")
+    paused = evolve(endpoint, paused_until=until, pause_reason=reason)
+    passed: tuple[SkippedSlot, ...] = ()
+    slot = endpoint.next_run_at
+    if slot is not None:
+        paused = evolve(paused, next_run_at=until, next_source=Source.PAUSED)
+        if due(endpoint, now) and endpoint.open_slot is None:
+            passed = (SkippedSlot(slot, endpoint.next_source, "paused before it could start", now),)
+            paused = without_one_shot_of(slot, paused)
+    return Amended(paused, passed, HintRecord(HintKind.PAUSE, now, origin, reason, until))
+
+
+def resume(endpoint: Endpoint, reason: str | None, *, now: datetime, cron: CronClock, origin: str) -> Amended:
+    """Open the gate and plan anew, also when that is later; what is not paused stays as it is."""
+    record = HintRecord(HintKind.RESUME, now, origin, reason)
+    opened = evolve(endpoint, paused_until=None, pause_reason=None)
+    if not endpoint.paused(now):
+        return Amended(opened, record=record)
+    if opened.open_slot is not None:
+        return Amended(
+            evolve(opened, next_run_at=soonest(opened, now), next_source=Source.RESUME), record=record
+        )
+    plan = plan_next_run(now, opened, cron)
+    moment = held_by_quota(opened, plan.next_run_at)
+    return Amended(evolve(opened, next_run_at=moment, next_source=Source.RESUME), record=record)
+
+
+def clear_hints(endpoint: Endpoint, *, now: datetime, cron: CronClock, origin: str) -> Amended:
+    """Remove both hints and plan anew; what is due, claimed or waiting for a retry keeps its moment."""
+    _, passed = without_stale_hints(endpoint, now)
+    cleared = evolve(endpoint, interval_hint=None, one_shot_hint=None)
+    return Amended(replanned(cleared, now, cron), passed, HintRecord(HintKind.CLEAR, now, origin))
+
+
+def run_now(endpoint: Endpoint, *, now: datetime) -> Amended:
+    """Make it due at once, as soon as its minimum interval allows."""
+    gate = "running" if endpoint.lease else closed_gate(endpoint, now)
+    if gate is not None:
+        raise Conflict(f"{endpoint.name} cannot run now ({gate}).")
+    moment = soonest(endpoint, now)
+    if endpoint.next_run_at is not None and endpoint.next_run_at <= moment:
+        return Amended(endpoint)
+    return Amended(evolve(endpoint, next_run_at=moment, next_source=Source.MANUAL))
+
+
+def replanned(endpoint: Endpoint, now: datetime, cron: CronClock) -> Endpoint:
+    """The endpoint with a fresh plan, unless its next run is due, claimed or a retry."""
+    stored = endpoint.next_run_at
+    if endpoint.lease or endpoint.open_slot or (stored is not None and stored <= now):
+        return endpoint
+    plan = plan_next_run(now, endpoint, cron)
+    return evolve(endpoint, next_run_at=held_by_quota(endpoint, plan.next_run_at), next_source=plan.source)
+
+
+def soonest(endpoint: Endpoint, now: datetime) -> datetime:
+    """The first moment at which the guard lets it run."""
+    least = endpoint.effective_guard.min_interval_ms
+    if least is None or endpoint.last_run_at is None:
+        return now
+    return max(now, endpoint.last_run_at + milliseconds(least))
+
+
+def held_by_quota(endpoint: Endpoint, moment: datetime | None) -> datetime | None:
+    """A moment, not before the quota opens."""
+    if moment is None or endpoint.quota_opens_at is None:
+        return moment
+    return max(moment, endpoint.quota_opens_at)
+
+
+def without_stale_hints(endpoint: Endpoint, now: datetime) -> tuple[Endpoint, tuple[SkippedSlot, ...]]:
+    """The endpoint without hints that are over; a one-shot that expired unserved is a skipped slot."""
+    interval, one_shot = endpoint.interval_hint, endpoint.one_shot_hint
+    passed: tuple[SkippedSlot, ...] = ()
+    if interval is None and one_shot is None:
+        return endpoint, passed
+    if interval is not None and not interval.fresh(now):
+        interval = None
+    if one_shot is not None:
+        served = one_shot.served(endpoint.last_run_at)
+        expired = not one_shot.fresh(now)
+        if expired and not served and not _answered_by_due_slot(endpoint, one_shot, now):
+            passed = (SkippedSlot(one_shot.at, Source.AI_ONESHOT, "the one-shot hint expired unserved", now),)
+        if served or expired:
+            one_shot = None
+    if interval is endpoint.interval_hint and one_shot is endpoint.one_shot_hint:
+        return endpoint, passed
+    return evolve(endpoint, interval_hint=interval, one_shot_hint=one_shot), passed
+
+
+def _answered_by_due_slot(endpoint: Endpoint, hint: OneShotHint, now: datetime) -> bool:
+    """Is a slot due, or still open, that serves the one-shot? Its verdict is the hint's verdict too."""
+    if endpoint.open_slot is not None and hint.at <= endpoint.open_slot.slot:
+        return True
+    stored = endpoint.next_run_at
+    return stored is not None and hint.at <= stored <= now
+
+
+def without_one_shot_of(slot: datetime, endpoint: Endpoint) -> Endpoint:
+    """A one-shot whose slot has its verdict, though nothing ran, does not come back."""
+    hint = endpoint.one_shot_hint
+    if hint is None or hint.at > slot:
+        return endpoint
+    return evolve(endpoint, one_shot_hint=None)
