@@ -15,7 +15,7 @@ from benchmarks.workers import CLOCK, LOG
 
 from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.engine.loop import Loop
+from cadenza.engine.worker.loop import Loop
 from cadenza.roots.loops import run_to_end
 from cadenza.roots.settings import Settings
 from cadenza.roots.stores import open_store

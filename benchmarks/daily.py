@@ -31,7 +31,7 @@ from cadenza.adapters.sql.sqlite.file import SqliteFile
 from cadenza.adapters.sql.sqlite.settling import in_micros
 from cadenza.adapters.sql.sqlite.store import SqliteStore
 from cadenza.domain.daily.user import DONE, DailyUser, JobResult
-from cadenza.engine.daily import DailyRunner, DailySettings
+from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.ports.daily import DailyStore
 from cadenza.ports.jobs import JobRunner
 from cadenza.ports.telemetry import FINALIZE, TICK, Measurements, Metadata, Telemetry

@@ -3,10 +3,10 @@
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.quiet import NoLog, NoQuota, NoTelemetry
-from cadenza.engine.execution import Executor
-from cadenza.engine.loop import Loop, LoopSettings
-from cadenza.engine.scheduler import Scheduler, SchedulerSettings
-from cadenza.engine.sweeper import Sweeper
+from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.loop import Loop, LoopSettings
+from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
+from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.store import Store
 

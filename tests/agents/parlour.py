@@ -20,12 +20,12 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import Settled
-from cadenza.engine.conversing import Conversing
-from cadenza.engine.execution import Executor
-from cadenza.engine.firing import Firing
-from cadenza.engine.scheduler import Scheduler, SchedulerSettings
+from cadenza.engine.agents.conversation import Conversing
+from cadenza.engine.agents.prompt_dispatcher import Firing
+from cadenza.engine.agents.turn_lock import TurnSettings, TurnTaking
 from cadenza.engine.steering import Steering
-from cadenza.engine.turn_taking import TurnSettings, TurnTaking
+from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
 from cadenza.operations.agent_tools import AgentTools
 from cadenza.operations.desk import Supplies
 from cadenza.operations.office import Office

@@ -19,8 +19,8 @@ from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.target import Json
-from cadenza.engine.conversing import Conversing
-from cadenza.engine.turn_taking import TurnTaking
+from cadenza.engine.agents.conversation import Conversing
+from cadenza.engine.agents.turn_lock import TurnTaking
 from cadenza.operations.office import Office
 from cadenza.operations.operation import View
 from cadenza.operations.people import UserTokenView

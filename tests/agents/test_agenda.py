@@ -25,7 +25,7 @@ from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotF
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.target import PromptTarget
-from cadenza.engine.agenda import Agenda, Made
+from cadenza.engine.agents.schedules import Agenda, Made
 from cadenza.testing import FakeClock, FakeIds
 from cadenza.testing.builders import an_endpoint
 

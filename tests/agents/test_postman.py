@@ -13,8 +13,8 @@ from cadenza.adapters.memory import MemoryStore
 from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import User, UserKey
 from cadenza.domain.errors import NotFound, Unavailable
-from cadenza.engine.postman import EVERY_MS, Postman
-from cadenza.engine.visit import PAGE, Visit
+from cadenza.engine.agents.delivery import EVERY_MS, Postman
+from cadenza.engine.agents.delivery_stream import PAGE, Visit
 from cadenza.testing import FakeClock, FakeIds, FakeLog
 from cadenza.testing.contracts.bench import Bench
 from cadenza.testing.contracts.talk import ANNA, BERT, COMMAND, Talk

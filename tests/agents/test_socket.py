@@ -11,7 +11,7 @@ from tests.agents.talker import Talker, dialled
 from cadenza.domain.access.key import ApiKey
 from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.users import UserKey
-from cadenza.engine.turn_taking import TurnSettings
+from cadenza.engine.agents.turn_lock import TurnSettings
 
 
 @pytest.fixture

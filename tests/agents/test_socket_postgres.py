@@ -13,8 +13,8 @@ from cadenza.adapters.sql.postgres.store import PostgresStore
 from cadenza.domain.agents.conversation import ConversationKey, Turn
 from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import Agent, User, UserKey
-from cadenza.engine.postman import Postman
-from cadenza.engine.visit import Visit
+from cadenza.engine.agents.delivery import Postman
+from cadenza.engine.agents.delivery_stream import Visit
 from cadenza.testing import FakeLog
 
 __all__ = ["database_url", "newest_databases"]

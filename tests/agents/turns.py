@@ -9,7 +9,7 @@ from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.delivery import Subtitle
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.planning.analysis import Tokens
-from cadenza.engine.turn_taking import TurnSettings
+from cadenza.engine.agents.turn_lock import TurnSettings
 from cadenza.ports.agents import CallTool, Prompt, Reply
 
 TALK = ConversationKey(TENANT, ADA, HELPER)

@@ -15,10 +15,12 @@ from cadenza.domain.daily.clock_trust import ClockTrust
 from cadenza.domain.daily.rules import Service
 from cadenza.domain.daily.user import DailyUser, Enrollment, Ruling
 from cadenza.domain.daily.window import WINDOW, cutoff, service_date
-from cadenza.engine import daily_finalizer, daily_planner, daily_queue
-from cadenza.engine.daily_executor import DailyExecutor
-from cadenza.engine.daily_finalizer import DailyFinalizer, _Success
-from cadenza.engine.daily_planner import DailyPlanner
+from cadenza.engine.daily import finalizer as daily_finalizer
+from cadenza.engine.daily import queue as daily_queue
+from cadenza.engine.daily import tick as daily_planner
+from cadenza.engine.daily.executor import DailyExecutor
+from cadenza.engine.daily.finalizer import DailyFinalizer, _Success
+from cadenza.engine.daily.tick import DailyPlanner
 from cadenza.ports.daily import Owed
 
 Patch = pytest.MonkeyPatch

@@ -20,7 +20,7 @@ from cadenza.adapters.sql.postgres.daily import PostgresDaily
 from cadenza.adapters.sql.postgres.shards import PostgresLanes
 from cadenza.adapters.sql.sqlite.daily import SqliteDaily
 from cadenza.domain.daily.user import DONE, ErrorClass, JobResult
-from cadenza.engine.daily_queue import DailyQueue
+from cadenza.engine.daily.queue import DailyQueue
 from cadenza.ports.daily import Owed
 from cadenza.roots.daily import serve
 from cadenza.roots.daily_service import Times

@@ -11,7 +11,7 @@ from cadenza.adapters.memory import MemoryStore
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.daily_shards import SHARDS, lane_of, lanes, shard_of
 from cadenza.domain.monitoring.slo import Slo, SloSettings
-from cadenza.engine.slo_watcher import SloWatcher
+from cadenza.engine.monitoring.slo_watcher import SloWatcher
 from cadenza.ports.daily import Owed
 from cadenza.testing import FakeClock, FakeIds
 

@@ -19,7 +19,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.user import DONE, ErrorClass, JobFailed, JobResult
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.target import HttpTarget
-from cadenza.engine.daily_prompt import PromptJobs
+from cadenza.engine.daily.prompt_job import PromptJobs
 from cadenza.testing import FakeIds
 
 DAY = date(2026, 3, 10)

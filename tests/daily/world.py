@@ -12,7 +12,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import DONE, DailyUser, ErrorClass, JobResult, Ruling, Verdict, enrollment
 from cadenza.domain.errors import Unavailable
-from cadenza.engine.daily import DailyRunner, DailySettings
+from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.ports.catalog import Page
 from cadenza.ports.daily import DailyStore, Owed, Rule
 from cadenza.testing import FakeIds, FakeLog, FakeTelemetry

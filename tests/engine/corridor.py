@@ -12,10 +12,10 @@ from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.execution import Executor
-from cadenza.engine.scheduler import Scheduler, SchedulerSettings
 from cadenza.engine.steering import Steering, call_tool
-from cadenza.engine.sweeper import Sweeper
+from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
+from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.testing import FakeClock, FakeDispatcher, FakeIds, FakeLog, FakeQuota, FakeTelemetry, an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.telemetry import Event

@@ -10,11 +10,11 @@ from tests.engine.corridor import Corridor
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Outcome, RunStatus
-from cadenza.engine.analyst import Analyst, AnalystSettings
-from cadenza.engine.briefing import BriefingBudget
-from cadenza.engine.panel import PanelSettings
-from cadenza.engine.sitting import Seat
-from cadenza.engine.thinking import Means
+from cadenza.engine.planning.analysis import Seat
+from cadenza.engine.planning.analyst import Analyst, AnalystSettings
+from cadenza.engine.planning.briefing import BriefingBudget
+from cadenza.engine.planning.consult import Means
+from cadenza.engine.planning.planner_pool import PanelSettings
 from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 from cadenza.testing import FakeClock, FakeIds
 

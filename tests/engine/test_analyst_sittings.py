@@ -12,8 +12,8 @@ from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotF
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
-from cadenza.engine.sitting import Seat
-from cadenza.engine.thinking import SHADOWS_APART
+from cadenza.engine.planning.analysis import Seat
+from cadenza.engine.planning.consult import SHADOWS_APART
 from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 from cadenza.ports.quota import QuotaRequest, Spending
 from cadenza.testing import an_endpoint
@@ -242,7 +242,7 @@ async def test_a_planner_that_hangs_is_stopped_and_what_it_did_before_is_recorde
 async def test_a_planner_that_does_not_let_itself_be_stopped_can_do_nothing_any_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cadenza.engine.sitting.TO_LEAVE_S", 0.01)
+    monkeypatch.setattr("cadenza.engine.planning.analysis.TO_LEAVE_S", 0.01)
     later = asyncio.Event()
     late: list[CadenzaError] = []
 

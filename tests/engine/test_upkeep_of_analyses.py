@@ -7,7 +7,7 @@ import pytest
 
 from cadenza.adapters.memory import MemoryStore
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.engine.upkeep import Upkeep
+from cadenza.engine.retention import Upkeep
 from cadenza.ports.store import Retention
 from cadenza.testing import FakeClock, FakeIds, FakeLog
 from cadenza.testing.contracts.analyses import an_analysis

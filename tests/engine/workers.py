@@ -7,7 +7,7 @@ from typing import Any, Self
 from tests.engine.corridor import Corridor
 
 from cadenza.adapters.clock import SystemClock
-from cadenza.engine.loop import Loop, LoopSettings
+from cadenza.engine.worker.loop import Loop, LoopSettings
 from cadenza.testing import FakeClock
 
 LONGEST_WAIT = 60

@@ -15,10 +15,10 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.policy import Guard, Misfire, Policy
 from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.execution import Executor
-from cadenza.engine.scheduler import Scheduler, SchedulerSettings
 from cadenza.engine.steering import Steering, call_tool
-from cadenza.engine.sweeper import Sweeper
+from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
+from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.testing import FakeClock, FakeIds, FakeLog, FakeQuota, an_endpoint
 
 LEASE_MS = 20_000

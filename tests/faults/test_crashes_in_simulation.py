@@ -10,7 +10,7 @@ from tests.faults.mortality import Life, live
 from cadenza.domain.scheduling import settle as rules
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.run import Claim, RunStatus
-from cadenza.engine import sweeper
+from cadenza.engine.worker import sweeper
 
 SEEDS = range(100) if os.environ.get("CADENZA_SOAK") else range(8)
 TICKS = 4

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from cadenza.adapters.memory import MemoryStore
 from cadenza.adapters.quiet import NoLog
 from cadenza.domain.errors import Unavailable
-from cadenza.engine.upkeep import Upkeep
+from cadenza.engine.retention import Upkeep
 from cadenza.ports.store import Retention
 from cadenza.roots.health import Health
 from cadenza.testing import FakeClock, FakeIds, FakeLog

@@ -22,7 +22,7 @@ from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
-from cadenza.engine.feed import NOTES_OF, PLACE
+from cadenza.engine.planning.feed import NOTES_OF, PLACE
 from cadenza.engine.supervision import Part, Patience, Supervisor
 from cadenza.ports.clock import Clock
 from cadenza.ports.planner import Briefing, CallTool, Sitting

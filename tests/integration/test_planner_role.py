@@ -20,7 +20,7 @@ from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Outcome, RunStatus
-from cadenza.engine.feed import NOTES_OF, PLACE
+from cadenza.engine.planning.feed import NOTES_OF, PLACE
 from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings
 from cadenza.roots.stores import open_store

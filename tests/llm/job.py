@@ -13,10 +13,10 @@ from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.settle import FOR_GOOD
-from cadenza.engine.briefing import Briefer, BriefingBudget
-from cadenza.engine.sitting import Sat, Seat, sit
+from cadenza.engine.planning.analysis import Sat, Seat, sit
+from cadenza.engine.planning.briefing import Briefer, BriefingBudget
+from cadenza.engine.planning.queue import Look
 from cadenza.engine.steering import Steering
-from cadenza.engine.waiting_room import Look
 from cadenza.ports.planner import Briefing
 from cadenza.roots.llm import steering_shapes
 from cadenza.testing.contracts.bench import MINUTE, Bench

@@ -11,8 +11,8 @@ from cadenza.adapters.expressions import CelExpressions
 from cadenza.adapters.memory.store import MemoryStore
 from cadenza.adapters.quiet import NoLog, NoQuota
 from cadenza.domain.access.key import Caller, Scope
-from cadenza.engine.execution import Executor
 from cadenza.engine.steering import Steering
+from cadenza.engine.worker.execute import Executor
 from cadenza.operations.desk import Supplies
 from cadenza.operations.office import Office
 from cadenza.ports.catalog import FIRST_PAGE, Page

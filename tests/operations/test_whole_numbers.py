@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from tests.rest.requests import SERVED
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.engine.commands import ProposeInterval, ProposeNextTime
+from cadenza.engine.steering_commands import ProposeInterval, ProposeNextTime
 from cadenza.operations.operation import Command
 from cadenza.operations.wire import Whole
 

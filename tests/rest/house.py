@@ -19,10 +19,10 @@ from cadenza.adapters.mint import RandomMint
 from cadenza.adapters.quiet import NoQuota
 from cadenza.adapters.rates import SharedRates
 from cadenza.domain.access.key import Caller, Scope
-from cadenza.engine.conversing import Conversing
-from cadenza.engine.execution import Executor
+from cadenza.engine.agents.conversation import Conversing
+from cadenza.engine.agents.turn_lock import TurnTaking
 from cadenza.engine.steering import Steering
-from cadenza.engine.turn_taking import TurnTaking
+from cadenza.engine.worker.execute import Executor
 from cadenza.operations.agent_tools import AgentTools
 from cadenza.operations.desk import Supplies
 from cadenza.operations.keys import NewKeyView

@@ -7,7 +7,7 @@ from tests.rest.house import AN_ENDPOINT, Answered, House
 
 from cadenza.adapters.memory.store import MemoryStore
 from cadenza.domain.errors import Unavailable
-from cadenza.engine.upkeep import Upkeep
+from cadenza.engine.retention import Upkeep
 from cadenza.ports.replies import Reply
 from cadenza.ports.store import Retention
 

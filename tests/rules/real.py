@@ -14,7 +14,7 @@ from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.steer import HintRecord
-from cadenza.engine.waiting import first_of
+from cadenza.engine.async_helpers import first_of
 from cadenza.ports.store import Store
 from cadenza.roots.demo import FlashSale
 from cadenza.roots.planner import Study, analyst, planners

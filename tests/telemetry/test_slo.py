@@ -9,7 +9,7 @@ import pytest
 from cadenza.adapters.memory import MemoryStore
 from cadenza.domain.monitoring.slo import Slo, SloSettings
 from cadenza.domain.validation import iso
-from cadenza.engine.slo_watcher import SloWatcher
+from cadenza.engine.monitoring.slo_watcher import SloWatcher
 from cadenza.ports.watch import SloStanding
 from cadenza.roots.settings import Settings
 from cadenza.roots.watching import by_a_fast_clock, slo_settings

@@ -12,7 +12,7 @@ from tests.rest.program import Caller, Program, running
 CRASHING = """
 import sys
 from cadenza.engine import supervision
-from cadenza.engine.upkeep import Upkeep
+from cadenza.engine.retention import Upkeep
 from cadenza.roots.command_line import main
 
 class Bug(Exception): pass

@@ -13,7 +13,7 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.steer import Amended
-from cadenza.engine.commands import Command, PauseUntil, ProposeInterval, ProposeNextTime, Steer
+from cadenza.engine.steering_commands import Command, PauseUntil, ProposeInterval, ProposeNextTime, Steer
 
 BY = Steer(now=NOW, cron=CRON, origin=ORIGIN)
 

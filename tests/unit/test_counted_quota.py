@@ -14,8 +14,8 @@ from cadenza.adapters.quota import CountedQuota
 from cadenza.domain.access.tenant import Limits, Standing, Tenant, next_month
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.engine.execution import Executor
-from cadenza.engine.scheduler import Scheduler
+from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.scheduler import Scheduler
 from cadenza.ports.quota import QuotaRequest, Spending
 from cadenza.testing import FakeClock, FakeIds
 from cadenza.testing.clock import NEW_YEAR

@@ -23,7 +23,7 @@ from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.settle import FOR_GOOD
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.commands import ProposeInterval, Steer
+from cadenza.engine.steering_commands import ProposeInterval, Steer
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR as NOW
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.engine.waiting_room import STRENGTH, Look, WaitingRoom
+from cadenza.engine.planning.queue import STRENGTH, Look, WaitingRoom
 
 KEYS = st.builds(EndpointKey, st.sampled_from("abc"), st.sampled_from("123456"))
 LOOKS = st.builds(

@@ -8,7 +8,7 @@ from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.nudge import Nudge
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.validation import iso, quoted
-from cadenza.engine.commands import (
+from cadenza.engine.steering_commands import (
     Change,
     Command,
     PauseUntil,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.waiting import Work, first_of
+from cadenza.engine.async_helpers import Work, first_of
 from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger
 from cadenza.ports.telemetry import PART_CRASHED, Telemetry

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.engine.conversing import Conversing
-from cadenza.engine.execution import Executor
+from cadenza.engine.agents.conversation import Conversing
 from cadenza.engine.steering import Steering
+from cadenza.engine.worker.execute import Executor
 from cadenza.operations.door import Door
 from cadenza.ports.clock import Clock
 from cadenza.ports.cron import Cron

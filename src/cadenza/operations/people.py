@@ -8,7 +8,7 @@ from pydantic import StringConstraints
 from cadenza.domain.access.key import Scope
 from cadenza.domain.agents.users import LONGEST_INSTRUCTIONS, Agent, AgentKey, User, refused_model
 from cadenza.domain.errors import InvalidRequest
-from cadenza.engine.agenda import EVERY_MINUTE
+from cadenza.engine.agents.schedules import EVERY_MINUTE
 from cadenza.operations.desk import Desk
 from cadenza.operations.door import forget_user
 from cadenza.operations.keys import new_key

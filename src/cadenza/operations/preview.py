@@ -14,8 +14,8 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.foresight import Foreseen, foreseen
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.steer import Amended
-from cadenza.engine.commands import Steer
 from cadenza.engine.steering import COMMANDS
+from cadenza.engine.steering_commands import Steer
 from cadenza.operations.desk import Desk
 from cadenza.operations.endpoints import OneEndpoint
 from cadenza.operations.farewell import live

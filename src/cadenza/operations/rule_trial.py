@@ -9,8 +9,8 @@ from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.rules.incidents import NOTES_OF, UNTOUCHED, recalled
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.planning.rules.rule_scene import Scene
-from cadenza.engine.briefing import Briefer, BriefingBudget
-from cadenza.engine.waiting_room import Look
+from cadenza.engine.planning.briefing import Briefer, BriefingBudget
+from cadenza.engine.planning.queue import Look
 from cadenza.operations.desk import Desk
 from cadenza.operations.farewell import live
 from cadenza.operations.operation import View, operation

@@ -13,7 +13,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.target import PromptTarget
-from cadenza.engine.agenda import Agenda, Made
+from cadenza.engine.agents.schedules import Agenda, Made
 from cadenza.operations.desk import Desk
 from cadenza.operations.listing import Listed, Paged, cut
 from cadenza.operations.operation import CREATED, Command, View, operation

@@ -9,8 +9,8 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
 from cadenza.domain.scheduling.steer import Amended
-from cadenza.engine.commands import Command as Tool
-from cadenza.engine.commands import PauseUntil, ProposeInterval, ProposeNextTime, Steer
+from cadenza.engine.steering_commands import Command as Tool
+from cadenza.engine.steering_commands import PauseUntil, ProposeInterval, ProposeNextTime, Steer
 from cadenza.operations.desk import Desk
 from cadenza.operations.endpoints import OneEndpoint, Selected
 from cadenza.operations.farewell import live

@@ -9,8 +9,8 @@ from cadenza.domain.access.key import Caller
 from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
-from cadenza.engine.postman import AT_ONCE, Postman
-from cadenza.engine.visit import Visit as Visit  # noqa: PLC0414 - Whoever serves a socket holds one.
+from cadenza.engine.agents.delivery import AT_ONCE, Postman
+from cadenza.engine.agents.delivery_stream import Visit as Visit  # noqa: PLC0414 - Whoever serves a socket holds one.
 from cadenza.operations.desk import Desk
 from cadenza.operations.door import caller_of
 from cadenza.operations.keys import opening

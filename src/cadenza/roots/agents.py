@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from cadenza.adapters.agents.by_model import RuntimeByModel
 from cadenza.adapters.agents.offline import OfflineAgent
 from cadenza.domain.errors import Unavailable
-from cadenza.engine.conversing import Conversing
-from cadenza.engine.firing import Firing
-from cadenza.engine.turn_taking import TurnTaking
+from cadenza.engine.agents.conversation import Conversing
+from cadenza.engine.agents.prompt_dispatcher import Firing
+from cadenza.engine.agents.turn_lock import TurnTaking
 from cadenza.operations.agent_tools import AgentTools
 from cadenza.operations.desk import Supplies
 from cadenza.operations.office import Office

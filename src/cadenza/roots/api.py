@@ -19,8 +19,8 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.log import StructuredLog
 from cadenza.adapters.rates import SharedRates
 from cadenza.domain.errors import Unavailable
+from cadenza.engine.async_helpers import Work
 from cadenza.engine.supervision import Part, Supervisor
-from cadenza.engine.waiting import Work
 from cadenza.operations.office import Office
 from cadenza.roots.loops import run_to_end
 from cadenza.roots.office import open_office

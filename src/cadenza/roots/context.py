@@ -10,8 +10,8 @@ from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.validation import a_moment, milliseconds
-from cadenza.engine.commands import Command, PauseUntil, ProposeInterval, ProposeNextTime
 from cadenza.engine.steering import Steering
+from cadenza.engine.steering_commands import Command, PauseUntil, ProposeInterval, ProposeNextTime
 
 AN_HOUR = timedelta(hours=1)
 

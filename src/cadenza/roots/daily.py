@@ -6,8 +6,8 @@ from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.errors import InvalidRequest
-from cadenza.engine.daily_events import SCHEDULER
-from cadenza.engine.daily_planner import STALLED_TICKS
+from cadenza.engine.daily.events import SCHEDULER
+from cadenza.engine.daily.tick import STALLED_TICKS
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.jobs import JobRunner
 from cadenza.ports.stopwatch import Stopwatch

@@ -12,7 +12,7 @@ from cadenza.adapters.clock import ClockStopwatch, SystemClock, SystemStopwatch
 from cadenza.adapters.lanes import ChairLanes
 from cadenza.domain.daily.daily_shards import SHARDS
 from cadenza.domain.daily.user import ErrorClass, JobResult
-from cadenza.engine.daily import DailyRunner, DailySettings
+from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock
 from cadenza.ports.jobs import JobRunner

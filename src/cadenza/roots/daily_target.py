@@ -16,7 +16,7 @@ from cadenza.adapters.http.jobs import HttpJobs
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.jobs import CallableJobs
 from cadenza.domain.errors import InvalidRequest
-from cadenza.engine.daily_prompt import PromptJobs
+from cadenza.engine.daily.prompt_job import PromptJobs
 from cadenza.operations.shapes import HttpShape, Shape
 from cadenza.operations.wire import Id, Name, Text
 from cadenza.ports.jobs import JobRunner

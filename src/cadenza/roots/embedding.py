@@ -22,8 +22,8 @@ from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.creation import created, redefined
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim
-from cadenza.engine.loop import Loop
 from cadenza.engine.steering import Steering
+from cadenza.engine.worker.loop import Loop
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
 from cadenza.roots.context import RunContext, Steerable

@@ -14,8 +14,8 @@ from cadenza.adapters.http.stored_secrets import StoredSecrets
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.mint import RandomMint
 from cadenza.adapters.quiet import NoQuota
-from cadenza.engine.execution import Executor
 from cadenza.engine.steering import Steering
+from cadenza.engine.worker.execute import Executor
 from cadenza.operations.desk import Supplies
 from cadenza.operations.office import Office
 from cadenza.ports.clock import Clock

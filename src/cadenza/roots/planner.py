@@ -16,11 +16,11 @@ from cadenza.adapters.planners.http_hints import HttpHints
 from cadenza.adapters.planners.learned import LearnedPlanner
 from cadenza.adapters.planners.rules import RulePlanner
 from cadenza.adapters.quota import CountedQuota
-from cadenza.engine.analyst import Analyst
-from cadenza.engine.sitting import Seat
+from cadenza.engine.planning.analysis import Seat
+from cadenza.engine.planning.analyst import Analyst
+from cadenza.engine.planning.consult import Means
 from cadenza.engine.steering import Steering
 from cadenza.engine.supervision import Part, Supervisor
-from cadenza.engine.thinking import Means
 from cadenza.ports.chair import Chair
 from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger

@@ -10,10 +10,10 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.planner_metrics import PlannerMetrics
 from cadenza.adapters.telemetry import Events, RunBell
 from cadenza.domain.errors import InvalidRequest
-from cadenza.engine.daily_events import SCHEDULER as DAILY
+from cadenza.engine.daily.events import SCHEDULER as DAILY
+from cadenza.engine.retention import Upkeep
 from cadenza.engine.supervision import Part, Supervisor
-from cadenza.engine.telling import SCHEDULER as ENDPOINTS
-from cadenza.engine.upkeep import Upkeep
+from cadenza.engine.worker.events import SCHEDULER as ENDPOINTS
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Retention, Store
 from cadenza.ports.telemetry import JOB

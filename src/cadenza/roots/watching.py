@@ -12,12 +12,13 @@ from cadenza.adapters.metrics import SchedulerMetrics
 from cadenza.adapters.telemetry import Events
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.slo import SloSettings
-from cadenza.engine import alarm, slo_watcher
-from cadenza.engine.alarm import Alarm
-from cadenza.engine.daily_planner import STALLED_TICKS
-from cadenza.engine.endpoint_alerts import EndpointAlerts
-from cadenza.engine.slo_watcher import SloWatcher
+from cadenza.engine.daily.tick import STALLED_TICKS
+from cadenza.engine.monitoring import alert_delivery as alarm
+from cadenza.engine.monitoring import slo_watcher
+from cadenza.engine.monitoring.alert_delivery import Alarm
+from cadenza.engine.monitoring.slo_watcher import SloWatcher
 from cadenza.engine.supervision import Part
+from cadenza.engine.worker.endpoint_alerts import EndpointAlerts
 from cadenza.ports.log import Logger
 from cadenza.ports.store import Store
 from cadenza.roots.requests import http_dispatcher

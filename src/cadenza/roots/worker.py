@@ -14,12 +14,12 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch import DispatcherByTarget
 from cadenza.adapters.quiet import NoTelemetry
 from cadenza.adapters.quota import CountedQuota
-from cadenza.engine.endpoint_alerts import EndpointAlerts
-from cadenza.engine.execution import Executor
-from cadenza.engine.loop import Loop, LoopSettings
-from cadenza.engine.scheduler import Scheduler, SchedulerSettings
-from cadenza.engine.sweeper import Sweeper
-from cadenza.engine.waiting import Work
+from cadenza.engine.async_helpers import Work
+from cadenza.engine.worker.endpoint_alerts import EndpointAlerts
+from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.loop import Loop, LoopSettings
+from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
+from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.log import Logger

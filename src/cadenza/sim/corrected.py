@@ -15,10 +15,10 @@ from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import iso
-from cadenza.engine.execution import Executor
-from cadenza.engine.scheduler import Scheduler
 from cadenza.engine.steering import Steering, Tools, call_tool
-from cadenza.engine.sweeper import Sweeper
+from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.scheduler import Scheduler
+from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.catalog import Page
 from cadenza.ports.clock import Clock
 from cadenza.ports.cron import Cron

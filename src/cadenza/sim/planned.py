@@ -8,7 +8,7 @@ from cadenza.adapters.quiet import NoQuota, NoTelemetry
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.target import Json
-from cadenza.engine.thinking import Means
+from cadenza.engine.planning.consult import Means
 from cadenza.sim.corrected import EngineStage
 from cadenza.sim.loop import STEP_S, play
 from cadenza.sim.recording import Recording

@@ -17,10 +17,10 @@ from cadenza.domain.scheduling.creation import DEFINED, created
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.execution import Executor
-from cadenza.engine.scheduler import Scheduler
+from cadenza.engine.planning.consult import Means
 from cadenza.engine.steering import Steering
-from cadenza.engine.thinking import Means
+from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.scheduler import Scheduler
 from cadenza.ports.store import Store
 from cadenza.sim.corrected import Ports
 from cadenza.sim.delays import Change, Delay, delay_of

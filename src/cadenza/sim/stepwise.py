@@ -6,10 +6,10 @@ from datetime import datetime
 from cadenza.domain.planning.analysis import Analysis, Trigger
 from cadenza.domain.planning.health import COUNTED
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.engine.briefing import Briefer
-from cadenza.engine.sitting import Seat
-from cadenza.engine.thinking import Means, Thinking, Thought
-from cadenza.engine.waiting_room import Look, WaitingRoom
+from cadenza.engine.planning.analysis import Seat
+from cadenza.engine.planning.briefing import Briefer
+from cadenza.engine.planning.consult import Means, Thinking, Thought
+from cadenza.engine.planning.queue import Look, WaitingRoom
 from cadenza.ports.planner import Briefing, Planner
 from cadenza.ports.store import Store
 

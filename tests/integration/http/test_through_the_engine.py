@@ -11,7 +11,7 @@ from cadenza.adapters.quiet import NoQuota
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
-from cadenza.engine.execution import Executor
+from cadenza.engine.worker.execute import Executor
 from cadenza.ports.quota import QuotaAnswer
 
 

@@ -8,9 +8,9 @@ from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.scheduling.steer import Amended
-from cadenza.engine.endpoint_alerts import EndpointAlerts
-from cadenza.engine.settler import Settler
-from cadenza.engine.sweeper import Sweeper
+from cadenza.engine.worker.endpoint_alerts import EndpointAlerts
+from cadenza.engine.worker.settler import Settler
+from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.bench import LEASE_MS, MINUTE, Bench, Contract
 from cadenza.testing.contracts.watch import of_endpoint, taken

@@ -20,7 +20,7 @@ from cadenza.domain.scheduling.settle import Settled, settle
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
-from cadenza.engine.sweeper import Sweeper
+from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.store import Bell, Store
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import FakeClock

@@ -1,0 +1,1 @@
+"""Conversation turns, agent schedules that fire, and the delivery of messages to users."""

@@ -1,0 +1,1 @@
+"""The daily runner: tick, queue, executor and finalizer."""

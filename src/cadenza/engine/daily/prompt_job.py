@@ -1,0 +1,48 @@
+"""Daily jobs that are prompts: an agent answers, and its answer is owed to the user."""
+
+from dataclasses import replace
+from datetime import date
+
+from cadenza.domain.agents.conversation import ConversationKey, Origin, OriginKind, scheduled_text
+from cadenza.domain.daily.user import DONE, ErrorClass, JobResult
+from cadenza.domain.errors import CadenzaError
+from cadenza.engine.agents.conversation import Conversing, Cue
+from cadenza.ports.conversations import ConversationStore
+
+NAME = "daily"
+
+
+class PromptJobs:
+    """Lets one agent answer one prompt in each user's conversation, once a day."""
+
+    def __init__(
+        self, *, conversing: Conversing, store: ConversationStore, agent_id: str, prompt: str
+    ) -> None:
+        self._conversing = conversing
+        self._store = store
+        self._agent_id = agent_id
+        self._prompt = prompt
+
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:
+        """Let the agent answer; the answer of a day is kept and owed once, however often it is tried."""
+        key = ConversationKey(tenant_id, user_id, self._agent_id)
+        try:
+            return await self._answered(key, f"{NAME}:{service_date.isoformat()}")
+        except CadenzaError as problem:
+            return JobResult(problem.message, ErrorClass.UNKNOWN)
+
+    async def _answered(self, key: ConversationKey, firing: str) -> JobResult:
+        cue = Cue(
+            turn_id=f"{key.user_id}:{firing}",
+            text=scheduled_text(NAME, self._prompt),
+            words=self._prompt,
+            origin=Origin(OriginKind.DAILY, name=NAME),
+            may_schedule=False,
+        )
+        async with self._conversing.answered(key, cue) as (reply, turn):
+            if reply.error is not None:
+                await self._store.commit_turn(turn)
+                return JobResult(reply.error, ErrorClass.LLM)
+            if await self._store.commit_turn(replace(turn, firing=firing)) is None:
+                return JobResult("another turn has begun meanwhile", ErrorClass.UNKNOWN)
+        return DONE

@@ -1,0 +1,1 @@
+"""Service levels watched from telemetry, and alerts delivered to people."""

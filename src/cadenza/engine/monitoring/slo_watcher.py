@@ -1,0 +1,162 @@
+"""Telemetry in, warnings out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from cadenza.domain.monitoring.rolling import Rolling
+from cadenza.domain.monitoring.slo import (
+    Change,
+    Measured,
+    Slo,
+    SloSettings,
+    SloState,
+    judged,
+    measure,
+    silence,
+)
+from cadenza.domain.validation import iso
+from cadenza.engine.async_helpers import survived
+from cadenza.ports.clock import Clock
+from cadenza.ports.log import Logger
+from cadenza.ports.telemetry import (
+    DEPTH,
+    FINALIZE,
+    IN_FLIGHT,
+    JOB,
+    SLO_CHANGED,
+    TICK,
+    Measurements,
+    Metadata,
+    Telemetry,
+)
+from cadenza.ports.watch import SloStanding, SloStore
+
+HEARD = frozenset({TICK, DEPTH, IN_FLIGHT, JOB, FINALIZE})
+MOST_SCHEDULERS = 8
+"""A name too many is a mistake of who emits, and must not cost memory."""
+REMEMBERED = timedelta(hours=1)
+"""So old may a breach be, last seen, that a restart takes up."""
+SAID = {Change.BEGUN: "an SLO is breached", Change.OVER: "an SLO is kept again"}
+
+
+class SloWatcher:
+    """Keeps rolling aggregates of each scheduler, and says once when a promise is broken and when it is kept.
+
+    Attach it to the events that it hears; `run` evaluates them.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        log: Logger,
+        telemetry: Telemetry,
+        store: SloStore,
+        process: str,
+        settings: SloSettings,
+        eval_ms: float,
+        expected: Sequence[str] = (),
+    ) -> None:
+        self._clock = clock
+        self._log = log
+        self._telemetry = telemetry
+        self._store = store
+        self._process = process
+        self._settings = settings
+        self._eval_ms = eval_ms
+        self._rolling: dict[str, Rolling] = {}
+        self._ticked_at: dict[str, datetime] = dict.fromkeys(expected, clock.now())
+        self._states: dict[tuple[str, Slo], SloState] = {}
+        self._resumed = False
+
+    def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:
+        """Take one event in."""
+        if event not in HEARD:
+            return
+        scheduler, now = str(metadata.get("scheduler", "daily")), self._clock.now()
+        rolling = self._of(scheduler)
+        if rolling is None:
+            return
+        if event == JOB:
+            rolling.job(now, measurements["duration_ms"])
+        elif event == TICK:
+            self._ticked_at[scheduler] = now
+            rolling.tick(now, measurements["duration_ms"])
+        else:
+            _take(rolling, event, measurements, metadata, now=now)
+
+    async def run(self) -> None:
+        """Evaluate every so often, until cancelled; a breach that was open before a restart stays open."""
+        while not self._resumed:
+            self._resumed = await survived(self._resume(), self._log)
+            if not self._resumed:
+                await self._clock.sleep(self._eval_ms)
+        while True:
+            await self._clock.sleep(self._eval_ms)
+            await survived(self._store.put_slos(self.evaluate()), self._log)
+
+    def evaluate(self) -> list[SloStanding]:
+        """Judge every promise once, and say what has changed."""
+        now = self._clock.now()
+        return [self._judge(scheduler, measured, now) for scheduler, measured in self._measured(now)]
+
+    def _measured(self, now: datetime) -> Iterator[tuple[str, Measured]]:
+        for scheduler, rolling in self._rolling.items():
+            for measured in measure(rolling, self._settings, now):
+                yield scheduler, measured
+        for scheduler, ticked_at in self._ticked_at.items():
+            yield scheduler, silence(ticked_at, self._settings, now)
+
+    def _judge(self, scheduler: str, measured: Measured, now: datetime) -> SloStanding:
+        place = (scheduler, measured.slo)
+        before = self._states.get(place, SloState())
+        after, change = judged(before, measured, self._settings, now)
+        self._states[place] = after
+        if change is not None:
+            self._tell(change, scheduler, measured, after.breached_since or before.breached_since or now)
+        return SloStanding(self._process, scheduler, now, self._settings.slo_window_minutes, after)
+
+    def _tell(self, change: Change, scheduler: str, measured: Measured, since: datetime) -> None:
+        facts: dict[str, Any] = {
+            "slo": measured.slo.value,
+            "scheduler": scheduler,
+            "window_minutes": self._settings.slo_window_minutes,
+            "value": measured.value,
+            "threshold": measured.threshold,
+            "samples": measured.samples,
+            "since": iso(since),
+        }
+        if measured.slo is Slo.CUTOFF_MISS_RATE:
+            facts["due_bucket"] = measured.due_bucket
+        if measured.slo is Slo.QUEUE_PRESSURE:
+            facts["rising"] = measured.rising
+        tell = self._log.warning if change is Change.BEGUN else self._log.info
+        tell(SAID[change], **facts)
+        told = {**facts, "change": change.value, "process": self._process}
+        self._telemetry.emit(SLO_CHANGED, {"breached": float(change is Change.BEGUN)}, told)
+
+    async def _resume(self) -> None:
+        """Take up the breaches that this process left open."""
+        for standing in await self._store.slos(self._clock.now() - REMEMBERED):
+            state = standing.state
+            if standing.process == self._process and state.breached_since and state.measured:
+                self._states[standing.scheduler, state.measured.slo] = state
+
+    def _of(self, scheduler: str) -> Rolling | None:
+        rolling = self._rolling.get(scheduler)
+        if rolling is None and len(self._rolling) < MOST_SCHEDULERS:
+            rolling = self._rolling[scheduler] = Rolling(self._settings.slo_window_minutes)
+        return rolling
+
+
+def _take(
+    rolling: Rolling, event: str, measurements: Measurements, metadata: Mapping[str, Any], *, now: datetime
+) -> None:
+    if event == DEPTH:
+        rolling.depth(now, measurements["depth"])
+    elif event == IN_FLIGHT:
+        rolling.in_flight(now, full=0 < metadata["max_concurrency"] <= measurements["in_flight"])
+    elif not metadata.get("late"):  # What was finalized late tells of a process that was away, not of misses.
+        missed = metadata["status"] == "cutoff_reached"
+        rolling.finalized(now, missed=missed, due_bucket=metadata["due_bucket"])

@@ -1,0 +1,104 @@
+"""Running one claimed endpoint, so that whatever it does costs the others nothing."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+
+from cadenza.domain.scheduling.misfire import misfired
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
+from cadenza.domain.validation import LONGEST_TEXT, milliseconds
+from cadenza.engine.worker.deadlines import Deadlines
+from cadenza.ports.clock import Clock
+from cadenza.ports.dispatcher import Dispatcher
+from cadenza.ports.quota import Quota, QuotaAnswer, QuotaRequest, Spending
+
+SUCCESS = RunStatus.SUCCESS  # Python 3.11 is slow to find members.
+SEEN = frozenset({RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT})
+"""What a dispatcher may report; the other statuses are the scheduler's own words."""
+
+
+class Executor:
+    """Asks the quota, then dispatches: with a timeout, and with every failure turned into an outcome."""
+
+    def __init__(self, *, dispatcher: Dispatcher, quota: Quota, clock: Clock) -> None:
+        self._dispatcher = dispatcher
+        self._quota = quota
+        self._clock = clock
+        self._deadlines = Deadlines()
+
+    async def admit(self, claims: Sequence[Claim]) -> list[QuotaAnswer]:
+        """What the quota says to each of these claims, asked in one batch; what misfired costs nothing."""
+        now = self._clock.now()
+        free = [misfired(claim, now) for claim in claims]
+        if claims and not any(free):
+            return await self._quota.check([_request(claim.endpoint.tenant_id) for claim in claims])
+        paying = [claim for claim, costs_nothing in zip(claims, free, strict=True) if not costs_nothing]
+        requests = [_request(claim.endpoint.tenant_id) for claim in paying]
+        answers = iter(await self._quota.check(requests) if requests else [])
+        return [QuotaAnswer() if costs_nothing else next(answers) for costs_nothing in free]
+
+    async def execute(
+        self, claim: Claim, answer: QuotaAnswer, *, task: "asyncio.Task[None] | None" = None
+    ) -> Completion:
+        """Run the claim in the task that runs now, which a caller may name, or say why not."""
+        now = self._clock.now()
+        if answer.opens_at is not None and answer.opens_at > now:
+            outcome = Outcome(RunStatus.SKIPPED, reason="the quota is used up", opens_at=answer.opens_at)
+        elif misfired(claim, now):
+            late = (now - claim.due_at) // milliseconds(1)
+            outcome = Outcome(RunStatus.SKIPPED, reason=f"{late} ms late, beyond its grace")
+        else:
+            outcome = await self._dispatch(claim, now, task)
+        return Completion(claim, outcome, self._clock.now())
+
+    async def _dispatch(self, claim: Claim, began: datetime, task: "asyncio.Task[None] | None") -> Outcome:
+        deadline = self._deadlines.set(claim.endpoint.policy.timeout_ms, task)
+        try:
+            return _checked(await self._dispatcher.execute(claim))
+        except asyncio.CancelledError as problem:
+            if deadline.expired and not deadline.task.uncancel():
+                return _too_late(claim)
+            if deadline.task.cancelling():
+                raise
+            error = _described(problem)
+        except Exception as problem:  # noqa: BLE001 - a dispatcher's bug must cost one run, not the batch
+            error = _described(problem)
+        finally:
+            self._deadlines.clear(deadline)
+        took = (self._clock.now() - began) // milliseconds(1)
+        return Outcome(RunStatus.FAILURE, max(0, took), error=error)
+
+
+@lru_cache(maxsize=1024)
+def _request(tenant_id: str) -> QuotaRequest:
+    return QuotaRequest(Spending.ENDPOINT, tenant_id)
+
+
+def _too_late(claim: Claim) -> Outcome:
+    timeout_ms = claim.endpoint.policy.timeout_ms
+    return Outcome(RunStatus.TIMEOUT, timeout_ms, error=f"no answer within {timeout_ms} ms")
+
+
+def _checked(outcome: object) -> Outcome:
+    if not isinstance(outcome, Outcome):
+        return Outcome(
+            RunStatus.FAILURE, error=f"the dispatcher answered {type(outcome).__name__}, not an outcome"
+        )
+    if outcome.opens_at is not None and outcome.status is RunStatus.SKIPPED:
+        return outcome  # It has a quota of its own, and waits for it.
+    if outcome.status is not SUCCESS and outcome.status not in SEEN:
+        return Outcome(RunStatus.FAILURE, error=f"the dispatcher answered the status {outcome.status!r}")
+    if type(outcome.status) is not RunStatus:
+        outcome = outcome._replace(status=RunStatus(outcome.status))
+    if outcome.error is not None and len(outcome.error) > LONGEST_TEXT:
+        outcome = outcome._replace(error=outcome.error[:LONGEST_TEXT])
+    return outcome._replace(reason=None, opens_at=None) if outcome.reason or outcome.opens_at else outcome
+
+
+def _described(problem: BaseException) -> str:
+    kind = type(problem).__name__
+    try:
+        return f"{kind}: {problem}"[:LONGEST_TEXT]
+    except Exception:  # noqa: BLE001 - it cannot even say what went wrong
+        return kind

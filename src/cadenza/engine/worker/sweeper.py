@@ -1,0 +1,77 @@
+"""Ends what nobody will end: leases that ran out, one-shots that nobody served."""
+
+from functools import partial
+
+from cadenza.domain.scheduling.abandon import abandonment, tidy
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.validation import iso
+from cadenza.engine.async_helpers import survived
+from cadenza.engine.worker.endpoint_alerts import RaiseFor
+from cadenza.engine.worker.events import Telling
+from cadenza.engine.worker.settler import Settler
+from cadenza.ports.clock import Clock
+from cadenza.ports.cron import Cron
+from cadenza.ports.log import Logger
+from cadenza.ports.store import EndpointStore, Sweeping
+
+BATCH = 500
+NAMED = 10
+"""How many runs a log line names."""
+
+
+class Sweeper:
+    """Frees endpoints whose worker did not come back."""
+
+    def __init__(
+        self,
+        *,
+        store: EndpointStore,
+        clock: Clock,
+        cron: Cron,
+        log: Logger,
+        telling: Telling | None = None,
+        alerts: RaiseFor | None = None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._settler = Settler(clock=clock, cron=cron, log=log, alerts=alerts)
+        self._log = log
+        self._telling = telling
+
+    async def run(self, every_ms: float) -> None:
+        """Sweep at once, and then every so often, until cancelled."""
+        while True:
+            await survived(self.sweep(), self._log)
+            await self._clock.sleep(every_ms)
+
+    async def sweep(self) -> list[Settled]:
+        """Abandon every run whose lease ran out; its slot is due again, as the guard allows."""
+        now = self._clock.now()
+
+        def abandon(endpoint: Endpoint, run: Run) -> Settled:
+            return self._settler(endpoint, abandonment(endpoint, run, now))
+
+        sweeping = Sweeping(abandon, partial(tidy, now=now))
+        abandoned: list[Settled] = []
+        while batch := await self._store.sweep(now=now, limit=BATCH, sweeping=sweeping):
+            abandoned += batch
+        self._tell(abandoned)
+        return abandoned
+
+    def _tell(self, abandoned: list[Settled]) -> None:
+        """One line for all of them, however many a dead worker held; and one for each that is given up."""
+        if abandoned:
+            some = [settled.run.id for settled in abandoned[:NAMED]]
+            self._log.warning("runs were abandoned by their worker", runs=len(abandoned), run_ids=some)
+        for endpoint, run, *_ in abandoned:
+            if self._telling is not None and endpoint.failure_count:
+                self._telling.fared(endpoint, run, endpoint.failure_count - 1)
+            if self._log.verbose:
+                facts = {"endpoint_id": endpoint.id, "run_id": run.id, "slot": iso(run.slot)}
+                self._log.debug("a run was abandoned", **facts)
+            if run.verdict:
+                self._log.warning(
+                    "an endpoint is paused", endpoint_id=endpoint.id, reason=endpoint.pause_reason
+                )
