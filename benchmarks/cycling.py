@@ -13,7 +13,7 @@ from benchmarks.ceiling import Ceiling
 from benchmarks.filling import NOOP
 from benchmarks.workers import CLOCK, LOG
 
-from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.engine.worker.loop import Loop
 from cadenza.roots.loops import run_to_end

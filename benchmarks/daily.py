@@ -22,14 +22,14 @@ from tests.postgres import Cluster
 
 from cadenza.adapters.clock import SystemClock, SystemStopwatch
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.quiet import NoLog, NoTelemetry
-from cadenza.adapters.sql.daily_rows import USER, write_user
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.settling import in_micros
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.null import NoLog, NoTelemetry
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.daily_rows import USER, write_user
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.settle import in_micros
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.daily.user import DONE, DailyUser, JobResult
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.ports.daily import DailyStore

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.listing import BEGIN, NOW, TENANT
 
-from cadenza.adapters.planners.learned_memory import NOTES_OF, Memory
+from cadenza.adapters.planners.learning.cache import NOTES_OF, Memory
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.agents.users import Agent, User
 from cadenza.domain.daily.rules import enroll, succeeded

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from cadenza import Endpoint, Every
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.adapters.sql.rows import WRITTEN, to_micros
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.rows import WRITTEN, to_micros
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.ports.store import Store
 

@@ -25,11 +25,11 @@ from benchmarks.workers import BATCH, CLOCK
 from tests.postgres import Cluster
 
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.ports.store import Store
 
 SIZES = (10_000, 100_000, 1_000_000)

@@ -24,11 +24,11 @@ from tests.postgres import Cluster
 
 from cadenza import Endpoint, Every
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool

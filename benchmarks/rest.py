@@ -19,10 +19,10 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.quiet import NoLog
+from cadenza.adapters.null import NoLog
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.roots.api import Server, api, bound
 from cadenza.roots.bootstrap import first_key

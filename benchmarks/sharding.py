@@ -21,8 +21,8 @@ from benchmarks.workers import CLOCK, CRON
 from tests.postgres import Cluster
 
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.domain.scheduling.abandon import abandonment, tidy
 from cadenza.domain.scheduling.due import recheck
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus

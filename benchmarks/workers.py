@@ -2,7 +2,7 @@
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.quiet import NoLog, NoQuota, NoTelemetry
+from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.loop import Loop, LoopSettings
 from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings

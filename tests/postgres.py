@@ -19,7 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
-from cadenza.adapters.sql.migrate import migrate
+from cadenza.adapters.stores.sql.migrate import migrate
 
 PASSWORD = "correct horse"
 NAMED = os.environ.get("CADENZA_TEST_POSTGRES_URL")

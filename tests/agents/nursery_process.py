@@ -12,10 +12,10 @@ from typing import Any
 import dateparser
 from alembic import command
 
-from cadenza.adapters.sql import migrate
-from cadenza.adapters.sql.migrations.versions import v0008_agents
-from cadenza.adapters.sql.postgres import store as postgres
-from cadenza.adapters.sql.sqlite import store as sqlite
+from cadenza.adapters.stores.postgres import store as postgres
+from cadenza.adapters.stores.sql import migrate
+from cadenza.adapters.stores.sql.migrations.versions import v0008_agents
+from cadenza.adapters.stores.sqlite import store as sqlite
 from cadenza.roots import api, up
 
 IMPORTED = (command, dateparser, migrate, postgres, sqlite, v0008_agents)

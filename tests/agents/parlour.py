@@ -7,12 +7,12 @@ from typing import Any
 
 from tests.operations.conftest import FakeMint, SecretNames
 
-from cadenza.adapters.agents.offline import OfflineAgent
+from cadenza.adapters.agents.offline.agent import OfflineAgent
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.dispatch import DispatcherByTarget
-from cadenza.adapters.expressions import CelExpressions
-from cadenza.adapters.memory import MemoryStore
-from cadenza.adapters.quiet import NoLog, NoQuota, NoTelemetry
+from cadenza.adapters.dispatch.by_target import DispatcherByTarget
+from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
+from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.access.key import Caller, Scope, Speaker
 from cadenza.domain.agents.conversation import ConversationKey, Message
 from cadenza.domain.agents.delivery import Delivery, Subtitle

@@ -17,8 +17,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
 from tests.agents.parlour import Parlour
 
-from cadenza.adapters.agents.llm import LlmAgent
-from cadenza.adapters.planners.llm_talk import Limits
+from cadenza.adapters.agents.llm.agent import LlmAgent
+from cadenza.adapters.planners.llm.client import Limits
 
 Made = tuple[str, Any]
 MODEL = "test:model"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.agents.schedule import ScheduleType, spelled
 from cadenza.domain.agents.schedule_request import (

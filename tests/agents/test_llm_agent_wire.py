@@ -11,7 +11,7 @@ from tests.agents.parlour import MINUTE, Parlour
 from tests.agents.script import with_model
 from tests.llm.test_wire_trouble import a_server
 
-from cadenza.adapters.planners.llm_model import open_model
+from cadenza.adapters.planners.llm.model import open_model
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.run import RunStatus
 

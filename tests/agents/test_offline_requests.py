@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agents.parlour import MONDAY, ZONE
 
-from cadenza.adapters.agents.offline_requests import (
+from cadenza.adapters.agents.offline.moments import AtMoment, Later, Repeatedly, Resolved, resolved
+from cadenza.adapters.agents.offline.requests import (
     CancelAll,
     CancelOne,
     Help,
@@ -17,8 +18,7 @@ from cadenza.adapters.agents.offline_requests import (
     Request,
     understood,
 )
-from cadenza.adapters.agents.offline_when import AtMoment, Later, Repeatedly, Resolved, resolved
-from cadenza.adapters.agents.offline_words import Unclear
+from cadenza.adapters.agents.offline.vocabulary import Unclear
 from cadenza.adapters.cron import CronsimCron
 
 HERE = MONDAY.astimezone(ZoneInfo(ZONE))

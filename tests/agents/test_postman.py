@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import User, UserKey
 from cadenza.domain.errors import NotFound, Unavailable

@@ -16,8 +16,8 @@ from tests.postgres import Cluster, cluster
 from websockets.exceptions import ConnectionClosed
 
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.quiet import NoLog
-from cadenza.adapters.sql.migrate import migrate
+from cadenza.adapters.null import NoLog
+from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.roots.settings import Settings
 from cadenza.roots.stores import open_store

@@ -11,7 +11,7 @@ from tests.agents.troupe import QUIET, fired, introduce, ok
 from tests.postgres import Cluster, cluster
 from tests.rest.program import Caller
 
-from cadenza.adapters.sql.migrate import migrate
+from cadenza.adapters.stores.sql.migrate import migrate
 
 __all__ = ["cluster"]
 

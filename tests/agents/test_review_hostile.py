@@ -9,8 +9,8 @@ import pytest
 from tests.agents.parlour import ADA, TENANT, Parlour
 from tests.agents.turns import Behaviour, Scripted, spoken
 
-from cadenza.adapters.memory import MemoryStore
-from cadenza.adapters.quiet import NoLog
+from cadenza.adapters.null import NoLog
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import InvalidRequest
 from cadenza.ports.agents import CallTool, Prompt, Reply

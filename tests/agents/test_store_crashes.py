@@ -10,13 +10,13 @@ import asyncpg
 import pytest
 from tests.postgres import database_url, newest_databases
 
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.postgres import conversations as postgres_conversations
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.adapters.sql.sqlite import conversations as sqlite_conversations
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.postgres import conversations as postgres_conversations
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite import conversations as sqlite_conversations
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.agents.delivery import Subtitle
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.scheduling.settle import MOST_ABANDONED

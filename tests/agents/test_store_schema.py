@@ -9,12 +9,12 @@ import asyncpg
 import pytest
 from tests.postgres import database_url, newest_databases
 
-from cadenza.adapters.sql.agent_statements import POSTGRES, SQLITE
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.postgres.pool import PLANNING, PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.postgres.pool import PLANNING, PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.agent_statements import POSTGRES, SQLITE
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.steer import Amended

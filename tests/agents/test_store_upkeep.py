@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.engine.retention import CONVERSATIONS_KEPT, DELIVERED_KEPT, Upkeep
 from cadenza.ports.store import Retention
 from cadenza.testing import FakeClock, FakeIds, FakeLog

@@ -9,7 +9,7 @@ from tests.rest.program import Caller
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.quiet import NoLog
+from cadenza.adapters.null import NoLog
 from cadenza.domain.agents.conversation import ConversationKey, OriginKind, Role
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.scheduling.run import RunStatus

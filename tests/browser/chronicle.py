@@ -10,10 +10,10 @@ from pathlib import Path
 from tests.browser.seeding import ADD
 
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.sql.rows import write_run
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.settling import in_micros
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.sql.rows import write_run
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.settle import in_micros
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus

@@ -14,9 +14,9 @@ from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 from tests.browser.site import PHONE, WIDE, Site, Visit, site
 
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.daily.rules import Service, cut_off, enroll, succeeded
 from cadenza.domain.daily.user import Cause, enrollment
 from cadenza.domain.daily.window import DAY

@@ -11,8 +11,8 @@ from tests.browser.chronicle import MINUTE, in_store, right_now
 from tests.browser.seeding import seed
 from tests.browser.site import PHONE, WIDE, Site, Visit, site
 
-from cadenza.adapters.planners.learned_memory import NOTES_OF, Memory
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.planners.learning.cache import NOTES_OF, Memory
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.planning.learning.gains import Tally
 from cadenza.domain.planning.learning.state import Known

@@ -14,8 +14,9 @@ from cadenza.surfaces.cli.exits import Exit
 SERVING = [["up"], ["worker"]]
 AS_NOBODY = """
 import encodings.idna, os, pkgutil, sys
-import cadenza.adapters.sql.migrations.script, cadenza.roots.up, cadenza.roots.upkeep, cadenza.surfaces.cli
-from cadenza.adapters.sql.sqlite import backup, restoring, secrets, store
+import cadenza.adapters.stores.sql.migrations.script
+import cadenza.roots.up, cadenza.roots.upkeep, cadenza.surfaces.cli
+from cadenza.adapters.stores.sqlite import backup, restore, secrets, store
 for module in pkgutil.iter_modules(cadenza.surfaces.cli.__path__, "cadenza.surfaces.cli."):
     __import__(module.name)
 from cadenza.roots.command_line import main

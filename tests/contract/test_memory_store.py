@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 
-from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.testing import FakeIds
 from cadenza.testing.contracts import StoreContract
 from cadenza.testing.contracts.bench import Bench

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from tests.postgres import Databases, databases
 
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.testing import FakeIds
 from cadenza.testing.contracts import StoreContract
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from tests.postgres import Databases, databases
 
-from cadenza.adapters.memory.secrets import MemorySealed
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.secrets import PostgresSealed
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.secrets import SqliteSealed
+from cadenza.adapters.stores.memory.secrets import MemorySealed
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.secrets import PostgresSealed
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.secrets import SqliteSealed
 from cadenza.testing.contracts import SecretContract
 
 __all__ = ["databases"]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.sqlite import figures
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite import statistics as figures
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.testing import FakeIds
 from cadenza.testing.contracts import StoreContract
 from cadenza.testing.contracts.bench import Bench

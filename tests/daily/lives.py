@@ -16,9 +16,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from cadenza.adapters.sql.postgres.daily import PostgresDaily
-from cadenza.adapters.sql.postgres.shards import PostgresLanes
-from cadenza.adapters.sql.sqlite.daily import SqliteDaily
+from cadenza.adapters.stores.postgres.daily import PostgresDaily
+from cadenza.adapters.stores.postgres.daily_lanes import PostgresLanes
+from cadenza.adapters.stores.sqlite.daily import SqliteDaily
 from cadenza.domain.daily.user import DONE, ErrorClass, JobResult
 from cadenza.engine.daily.queue import DailyQueue
 from cadenza.ports.daily import Owed
@@ -27,7 +27,7 @@ from cadenza.roots.daily_service import Times
 from cadenza.roots.settings import Settings
 
 PROCESSES = multiprocessing.get_context("forkserver")
-STORES = ("cadenza.adapters.sql.postgres.store", "cadenza.adapters.sql.sqlite.store")
+STORES = ("cadenza.adapters.stores.postgres.store", "cadenza.adapters.stores.sqlite.store")
 PROCESSES.set_forkserver_preload(["tests.daily.lives", *STORES])
 Process = multiprocessing.context.ForkServerProcess
 PATIENCE_S = 120

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.daily.world import AwayStore, AWorld, World, until
 
-from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.daily_shards import SHARDS, lane_of, lanes, shard_of
 from cadenza.domain.monitoring.slo import Slo, SloSettings

@@ -12,9 +12,9 @@ from typing import Any
 from tests.daily.world import ALL, FAILED, AwayStore, AWorld, World, until
 
 from cadenza.adapters.clock import SystemStopwatch
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.daily_shards import lanes, shard_of, shards_of_lane
 from cadenza.domain.daily.rules import enroll

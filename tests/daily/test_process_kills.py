@@ -16,11 +16,11 @@ from tests.daily.lives import PATIENCE_S, Death, Life, Note, SetClock, noted, st
 from tests.postgres import Databases, databases, newest_databases
 
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import Cause, DayStatus, Verdict, enrollment

@@ -12,8 +12,8 @@ from tests.agents.turns import Scripted, failed, spoken
 from tests.integration.http.bench import Reply, a_dispatcher, a_server, says
 
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.http.jobs import HttpJobs
-from cadenza.adapters.jobs import CallableJobs, Function
+from cadenza.adapters.daily.callable_job import CallableJobs, Function
+from cadenza.adapters.daily.http_job import HttpJobs
 from cadenza.domain.agents.conversation import ConversationKey, OriginKind
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.user import DONE, ErrorClass, JobFailed, JobResult

@@ -8,11 +8,11 @@ import pytest
 from tests.daily.world import until
 from tests.postgres import Databases, databases, newest_databases
 
-from cadenza.adapters import chairs
-from cadenza.adapters.chairs import FileChair
-from cadenza.adapters.lanes import ChairLanes
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.shards import SEEN, THE_LANES, PostgresLanes
+from cadenza.adapters.daily import chairs
+from cadenza.adapters.daily.chairs import FileChair
+from cadenza.adapters.daily.single_process import ChairLanes
+from cadenza.adapters.stores.postgres.daily_lanes import SEEN, THE_LANES, PostgresLanes
+from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.ports.lanes import Lanes
 from cadenza.testing import FakeLog
 

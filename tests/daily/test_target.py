@@ -14,8 +14,8 @@ from tests.daily.world import Clocks
 from tests.integration.http.bench import a_server, says
 
 from cadenza import Cadenza
-from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.daily.rules import enroll

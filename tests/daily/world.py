@@ -7,7 +7,7 @@ from datetime import date, datetime, time, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import DONE, DailyUser, ErrorClass, JobResult, Ruling, Verdict, enrollment

@@ -6,7 +6,7 @@ from typing import Any
 from tests.engine.witness import Witness
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
 from cadenza.domain.scheduling.settle import Settled

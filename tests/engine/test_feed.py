@@ -1,6 +1,6 @@
 """The feed of ended runs, across lives that end before anything is dealt with."""
 
-from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.engine.planning.feed import Feed
 from cadenza.testing import FakeIds
 from cadenza.testing.contracts.bench import Bench

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.retention import Upkeep
 from cadenza.ports.store import Retention

@@ -14,8 +14,8 @@ from typing import Self
 from tests.faults.judging import History
 
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.ports.catalog import Page

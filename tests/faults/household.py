@@ -8,8 +8,8 @@ from typing import Any
 from tests.faults.mortality import Life, Mortal
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.memory import MemoryStore
-from cadenza.adapters.quiet import NoTelemetry
+from cadenza.adapters.null import NoTelemetry
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.policy import Guard, Misfire, Policy

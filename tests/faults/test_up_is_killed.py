@@ -14,8 +14,8 @@ import pytest
 from tests.faults.judging import History, complaints
 
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.ports.catalog import Page
 
 KILLS = 50 if os.environ.get("CADENZA_SOAK") else 3

@@ -11,7 +11,7 @@ from tests.faults.crew import LEASE_MS, Crew, finished, populate
 from tests.faults.judging import complaints
 from tests.postgres import Cluster, cluster, databases, newest_databases
 
-from cadenza.adapters.sql.migrate import migrate
+from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.domain.scheduling.run import RunStatus
 
 __all__ = ["cluster", "databases", "newest_databases"]

@@ -5,10 +5,10 @@ import os
 import sys
 from random import Random
 
-from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.log import StructuredLog
+from cadenza.adapters.telemetry.log import StructuredLog
 from cadenza.domain.scheduling.run import Claim
 from cadenza.roots.settings import read_settings
 from cadenza.roots.stores import open_store

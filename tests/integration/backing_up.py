@@ -5,9 +5,9 @@ from contextlib import closing
 from pathlib import Path
 
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.endpoint import Endpoint
 
 STATES_WITHOUT_ENDPOINT = """

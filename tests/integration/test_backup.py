@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.integration.backing_up import complaints, endpoints_in, keep
 
-from cadenza.adapters.sql.migrations import HEAD
-from cadenza.adapters.sql.migrations.script import statements
+from cadenza.adapters.stores.sql.migrations import HEAD
+from cadenza.adapters.stores.sql.migrations.script import statements
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from cadenza.ports.secrets import SecretKey
 from cadenza.roots import backup as roots
@@ -214,7 +214,7 @@ def test_secrets_that_do_not_open_are_told(home: Path) -> None:
 
 def test_a_writer_that_does_not_let_go_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     backup("copy.db")
-    monkeypatch.setattr("cadenza.adapters.sql.sqlite.file.BUSY_MS", 100)
+    monkeypatch.setattr("cadenza.adapters.stores.sqlite.database.BUSY_MS", 100)
     with closing(sqlite3.connect("cadenza.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Unavailable, match="busy"):

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from tests.integration.backing_up import complaints, endpoints_in, keep, runs_in
 
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.target import HttpTarget
@@ -190,7 +190,7 @@ async def test_a_worker_does_not_take_a_restored_endpoint_for_what_it_remembers(
 
 DYING = """
 import os, signal, sys
-from cadenza.adapters.sql.sqlite import restoring
+from cadenza.adapters.stores.sqlite import restoring
 
 steps = int(sys.argv[1])
 step = restoring._Keeping.__call__

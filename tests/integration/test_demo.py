@@ -6,8 +6,8 @@ import aiohttp
 import pytest
 
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.log import StructuredLog
-from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.adapters.telemetry.log import StructuredLog
 from cadenza.roots.demo import FlashSale
 from cadenza.testing import FakeIds, FakeLog
 

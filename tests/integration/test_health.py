@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
-from cadenza.adapters.memory import MemoryStore
-from cadenza.adapters.quiet import NoLog
+from cadenza.adapters.null import NoLog
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.retention import Upkeep
 from cadenza.ports.store import Retention

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.hand import Hand
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.worker_thread import Hand
 
 
 async def test_work_is_done_in_order_in_one_thread() -> None:

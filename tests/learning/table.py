@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.memory.store import MemoryStore
-from cadenza.adapters.planners.learned import LearnedPlanner
-from cadenza.adapters.quiet import NoLog
+from cadenza.adapters.null import NoLog
+from cadenza.adapters.planners.learning.planner import LearnedPlanner
+from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.baseline import Every

@@ -6,7 +6,7 @@ from itertools import pairwise
 from random import Random
 from statistics import mean
 
-from cadenza.adapters.planners.learned import LearnedPlanner
+from cadenza.adapters.planners.learning.planner import LearnedPlanner
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard

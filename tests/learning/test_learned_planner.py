@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.learning.table import MINUTE_MS, ON, Table
 
-from cadenza.adapters.planners.learned import LearnedPlanner
-from cadenza.adapters.planners.learned_memory import LearnedMemory, Memory, Scope
+from cadenza.adapters.planners.learning.cache import LearnedMemory, Memory, Scope
+from cadenza.adapters.planners.learning.planner import LearnedPlanner
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.planner_settings import Learning, Planning

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cadenza.adapters.planners.learned_memory import Hand, Memory
+from cadenza.adapters.planners.learning.cache import Hand, Memory
 from cadenza.domain.planning.learning.learner import Beat, echoed, hinted, learned
 from cadenza.domain.planning.learning.proposal import Bounds, decided
 from cadenza.domain.planning.learning.serialization import known_of, pool_of, written

@@ -3,7 +3,7 @@
 import pytest
 from tests.learning.table import MINUTE_MS, Table
 
-from cadenza.adapters.planners.learned_memory import Scope
+from cadenza.adapters.planners.learning.cache import Scope
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.plan import Source
 

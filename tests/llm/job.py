@@ -5,10 +5,10 @@ from typing import Any
 
 from pydantic_ai.models import Model
 
-from cadenza.adapters.memory import MemoryStore
-from cadenza.adapters.planners.llm import LlmPlanner
-from cadenza.adapters.planners.llm_talk import Limits
-from cadenza.adapters.quiet import NoLog
+from cadenza.adapters.null import NoLog
+from cadenza.adapters.planners.llm.client import Limits
+from cadenza.adapters.planners.llm.planner import LlmPlanner
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import RunStatus

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.llm.job import SHOP, TRACE, Job
 
-from cadenza.adapters.planners.llm import instructions
-from cadenza.adapters.planners.llm_briefing import quoted_json, told
+from cadenza.adapters.planners.llm.briefing import quoted_json, told
+from cadenza.adapters.planners.llm.planner import instructions
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.run import RunStatus
 

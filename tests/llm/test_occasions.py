@@ -4,7 +4,7 @@ import pytest
 from pydantic_ai.models.test import TestModel
 from tests.llm.job import SHOP, TRACE, Job
 
-from cadenza.adapters.planners.llm import LlmPlanner
+from cadenza.adapters.planners.llm.planner import LlmPlanner
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.endpoint import evolve
@@ -141,7 +141,7 @@ async def test_what_was_skipped_shows_nothing(job: Job) -> None:
 
 
 async def test_memory_is_bounded(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cadenza.adapters.planners.llm_occasions.MOST_REMEMBERED", 1)
+    monkeypatch.setattr("cadenza.adapters.planners.llm.triggers.MOST_REMEMBERED", 1)
     planner = a_planner(job)
     await job.ran({"queue": 1})
     await sat(job, planner)

@@ -9,7 +9,7 @@ from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Reply, ToolCall
 from tests.llm.job import ANALYSIS, SHOP, TRACE, Job
 
-from cadenza.adapters.planners.llm_model import open_model
+from cadenza.adapters.planners.llm.model import open_model
 
 MODELS = {
     "openai-chat:gpt-4o": "openai",

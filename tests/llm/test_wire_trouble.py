@@ -11,8 +11,8 @@ from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Delay, Fail, Reply, ToolCall, ToolFault
 from tests.llm.job import ANALYSIS, Job, as_they_are
 
-from cadenza.adapters.planners.llm import LlmPlanner
-from cadenza.adapters.planners.llm_model import open_model
+from cadenza.adapters.planners.llm.model import open_model
+from cadenza.adapters.planners.llm.planner import LlmPlanner
 from cadenza.domain.planning.analysis import Tokens
 
 MODEL = "openai-chat:gpt-4o"

@@ -10,7 +10,7 @@ from llmock.scenarios import Fail, Reply, ToolCall
 from tests.llm.job import ANALYSIS, Job
 
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.quiet import NoLog, NoTelemetry
+from cadenza.adapters.null import NoLog, NoTelemetry
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.roots.planner import Study, analyst, planners

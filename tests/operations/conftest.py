@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.expressions import CelExpressions
-from cadenza.adapters.memory.store import MemoryStore
-from cadenza.adapters.quiet import NoLog, NoQuota
+from cadenza.adapters.null import NoLog, NoQuota
+from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor

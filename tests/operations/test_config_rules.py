@@ -9,9 +9,9 @@ import yaml
 from tests.operations.conftest import Front
 from tests.operations.test_config import told
 
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.rule import MOST_RULES, Clear, Escalation, Pace, Rest, RunSoon, Wake
 from cadenza.operations.config_file import ConfigFile

@@ -11,12 +11,12 @@ from tests.operations.test_config import FILE, altered, told
 from tests.operations.test_config_prune import a_file, jobs, live
 from tests.postgres import Databases, databases
 
-from cadenza.adapters.memory.store import MemoryStore
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.memory.store import MemoryStore
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.errors import NotAllowed
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.ports.store import Store

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from tests.operations.conftest import Front
 
-from cadenza.adapters.planners.learned_memory import NOTES_OF, Memory
+from cadenza.adapters.planners.learning.cache import NOTES_OF, Memory
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.domain.planning.analysis import Tokens
 from cadenza.domain.planning.learning.gains import Tally

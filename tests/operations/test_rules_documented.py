@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.operations.conftest import Front
 
-from cadenza.adapters.expressions import FUNCTIONS, HELPERS
+from cadenza.adapters.planners.rules.expressions import FUNCTIONS, HELPERS
 from cadenza.domain.planning.rules.context import NAMES, facts
 from cadenza.domain.planning.rules.rule import STEPS
 from cadenza.operations.config_file import ConfigFile

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from cadenza.adapters.agents.offline import OfflineAgent
+from cadenza.adapters.access.rate_limiter import SharedRates
+from cadenza.adapters.access.secret_keys import GivenKeys
+from cadenza.adapters.access.stored_secrets import StoredSecrets
+from cadenza.adapters.agents.offline.agent import OfflineAgent
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.expressions import CelExpressions
-from cadenza.adapters.http.secret_keys import GivenKeys
-from cadenza.adapters.http.stored_secrets import StoredSecrets
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.memory.secrets import MemorySealed
-from cadenza.adapters.memory.store import MemoryStore
 from cadenza.adapters.mint import RandomMint
-from cadenza.adapters.quiet import NoQuota
-from cadenza.adapters.rates import SharedRates
+from cadenza.adapters.null import NoQuota
+from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.stores.memory.secrets import MemorySealed
+from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.engine.agents.conversation import Conversing
 from cadenza.engine.agents.turn_lock import TurnTaking

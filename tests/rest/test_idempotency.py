@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.rest.house import AN_ENDPOINT, Answered, House
 
-from cadenza.adapters.memory.store import MemoryStore
+from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.retention import Upkeep
 from cadenza.ports.replies import Reply

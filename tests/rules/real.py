@@ -7,9 +7,9 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import NamedTuple
 
-from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.quiet import NoLog, NoTelemetry
+from cadenza.adapters.null import NoLog, NoTelemetry
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run

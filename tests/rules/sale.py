@@ -6,9 +6,9 @@ from typing import Any
 from tests.operations.conftest import FakeMint, SecretNames
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.expressions import CelExpressions
-from cadenza.adapters.planners.rules import RulePlanner
-from cadenza.adapters.quiet import NoLog, NoQuota
+from cadenza.adapters.null import NoLog, NoQuota
+from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.planners.rules.planner import RulePlanner
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cadenza.adapters.expression_tokens import tokens_of
-from cadenza.adapters.expression_weight import MOST_PARTS, measure, weigh
-from cadenza.adapters.expressions import LIKELY, CelExpressions
+from cadenza.adapters.planners.rules.expression_cost import MOST_PARTS, measure, weigh
+from cadenza.adapters.planners.rules.expression_tokens import tokens_of
+from cadenza.adapters.planners.rules.expressions import LIKELY, CelExpressions
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.context import facts
 from cadenza.domain.planning.rules.rule import LONGEST_WHEN
@@ -277,7 +277,7 @@ def test_what_is_likely_looks_like_what_is_seen() -> None:
 
 def test_the_library_comes_without_its_command_line_and_others_may_import_it() -> None:
     program = (
-        "import sys; from cadenza.adapters.expressions import CelExpressions;"
+        "import sys; from cadenza.adapters.planners.rules.expressions import CelExpressions;"
         "CelExpressions().check('response.ok');"
         "assert 'prompt_toolkit' not in sys.modules and 'typer' not in sys.modules;"
         "import cel; print(cel.evaluate('1 + 1'))"

@@ -9,11 +9,11 @@ from tests.unit.test_rule_steps import a_run
 from tests.unit.test_rules import a_rule
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.expressions import CelExpressions
-from cadenza.adapters.memory.store import MemoryStore
-from cadenza.adapters.planners import rulebook
-from cadenza.adapters.planners.rules import RulePlanner
-from cadenza.adapters.quiet import NoLog
+from cadenza.adapters.null import NoLog
+from cadenza.adapters.planners.rules import rulebook
+from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.planners.rules.planner import RulePlanner
+from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.rules.incidents import recalled

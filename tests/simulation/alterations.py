@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cadenza.adapters.memory import store as memory_store
+from cadenza.adapters.stores.memory import store as memory_store
 from cadenza.domain.scheduling import creation, due
 from cadenza.domain.scheduling import settle as settling
 from cadenza.domain.scheduling.endpoint import NO_GUARD, Endpoint, evolve

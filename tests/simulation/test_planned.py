@@ -10,8 +10,8 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from cadenza.adapters.memory import MemoryStore
-from cadenza.adapters.planners.llm import LlmPlanner
+from cadenza.adapters.planners.llm.planner import LlmPlanner
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store

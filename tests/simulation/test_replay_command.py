@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.quiet import NoLog
+from cadenza.adapters.null import NoLog
 from cadenza.roots.command_line import main
 from cadenza.roots.settings import Settings
 from cadenza.roots.stores import open_store

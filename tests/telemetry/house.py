@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.engine.monitoring.alert_delivery import Alarm

@@ -5,8 +5,8 @@ from datetime import datetime
 import pytest
 from tests.telemetry.house import SLO, House, Sender
 
-from cadenza.adapters.memory import MemoryStore
-from cadenza.adapters.quota import CountedQuota
+from cadenza.adapters.access.quota import CountedQuota
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.monitoring.alert import Alert, as_event, as_slack, of_quota, reached

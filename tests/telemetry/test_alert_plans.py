@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from tests.postgres import database_url, newest_databases
 
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.postgres import watch as on_postgres
-from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.sql.sqlite import watch as on_sqlite
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.watch_rows import LOOKED_AT, spans_told_to
+from cadenza.adapters.stores.postgres import slo_alerts as on_postgres
+from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sql.slo_alert_rows import LOOKED_AT, spans_told_to
+from cadenza.adapters.stores.sqlite import slo_alerts as on_sqlite
+from cadenza.adapters.stores.sqlite.database import SqliteFile
 
 __all__ = ["database_url", "newest_databases"]
 

@@ -11,11 +11,11 @@ from aiohttp import web
 from tests.rest.program import UP, Caller, running
 from tests.telemetry.receiver import KEY, Received, Receiver
 
-from cadenza.adapters.alerting import WebhookSender
+from cadenza.adapters.access.secrets import EnvironmentSecrets
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.http.dispatcher import HttpDispatcher
-from cadenza.adapters.http.secrets import EnvironmentSecrets
-from cadenza.adapters.http.settings import HttpSettings
+from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
+from cadenza.adapters.dispatch.http.settings import HttpSettings
+from cadenza.adapters.telemetry.alert_webhook import WebhookSender
 from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState
 from cadenza.testing.clock import NEW_YEAR
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from tests.telemetry.house import FAILURE, FAILURES, SUCCESS, House
 
-from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome
 from cadenza.domain.scheduling.settle import Settled

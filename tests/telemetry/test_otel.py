@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
-from cadenza.adapters.otel import open_otel
+from cadenza.adapters.telemetry.otel import open_otel
 
 WITHOUT = """
 import sys
 sys.modules["opentelemetry.sdk.metrics"] = None
-from cadenza.adapters.otel import open_otel
+from cadenza.adapters.telemetry.otel import open_otel
 from cadenza.domain.errors import Unavailable
 try:
     with open_otel("http://127.0.0.1:1", every_ms=1, process="here"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cadenza.adapters.memory import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.monitoring.slo import Slo, SloSettings
 from cadenza.domain.validation import iso
 from cadenza.engine.monitoring.slo_watcher import SloWatcher

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.corridor import Corridor
 
-from cadenza.adapters import quota as quota_module
-from cadenza.adapters.memory import MemoryStore
-from cadenza.adapters.quota import CountedQuota
+from cadenza.adapters.access import quota as quota_module
+from cadenza.adapters.access.quota import CountedQuota
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.access.tenant import Limits, Standing, Tenant, next_month
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.run import RunStatus

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from cadenza.adapters.callables import CallableDispatcher
-from cadenza.adapters.dispatch import DispatcherByTarget, DispatcherOnDemand
+from cadenza.adapters.dispatch.by_target import DispatcherByTarget, DispatcherOnDemand
+from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.adapters.http.addresses import SPECIAL_RANGES, embedded, read_address
-from cadenza.adapters.http.reach import Reach, Refused
+from cadenza.adapters.dispatch.http.addresses import SPECIAL_RANGES, embedded, read_address
+from cadenza.adapters.dispatch.http.ssrf_guard import Reach, Refused
 from cadenza.domain.errors import InvalidRequest
 
 Address = IPv4Address | IPv6Address

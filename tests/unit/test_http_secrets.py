@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.adapters.http.secret_box import SecretBox
-from cadenza.adapters.http.secrets import EnvironmentSecrets, SecretsByKind
+from cadenza.adapters.access.secret_encryption import SecretBox
+from cadenza.adapters.access.secrets import EnvironmentSecrets, SecretsByKind
 from cadenza.domain.errors import InvalidRequest, NotFound, Unavailable
 from cadenza.roots.settings import Settings
 

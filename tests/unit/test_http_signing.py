@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.integration.http.bench import a_claim
 
-from cadenza.adapters.http.failure import ExchangeFailed
-from cadenza.adapters.http.hop import message_id
-from cadenza.adapters.http.signing import signature_headers
+from cadenza.adapters.dispatch.http.failure import ExchangeFailed
+from cadenza.adapters.dispatch.http.hop import message_id
+from cadenza.adapters.dispatch.http.signing import signature_headers
 from cadenza.domain.scheduling.target import HttpTarget
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

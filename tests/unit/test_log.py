@@ -5,7 +5,7 @@ from io import StringIO
 
 import pytest
 
-from cadenza.adapters.log import StructuredLog
+from cadenza.adapters.telemetry.log import StructuredLog
 
 
 def test_a_line_has_its_facts() -> None:

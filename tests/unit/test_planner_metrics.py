@@ -2,8 +2,8 @@
 
 from prometheus_client import CollectorRegistry
 
-from cadenza.adapters.planner_metrics import PlannerMetrics
-from cadenza.adapters.telemetry import RunBell
+from cadenza.adapters.telemetry.planner_metrics import PlannerMetrics
+from cadenza.adapters.telemetry.subscribers import RunBell
 
 
 def test_sittings_tokens_and_calls_are_counted_by_planner() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cadenza.adapters.http.secret_box import SecretBox
-from cadenza.adapters.http.secret_keys import GivenKeys, KeyFile, NoKeys
-from cadenza.adapters.http.stored_secrets import StoredSecrets
-from cadenza.adapters.memory.secrets import MemorySealed
+from cadenza.adapters.access.secret_encryption import SecretBox
+from cadenza.adapters.access.secret_keys import GivenKeys, KeyFile, NoKeys
+from cadenza.adapters.access.stored_secrets import StoredSecrets
+from cadenza.adapters.stores.memory.secrets import MemorySealed
 from cadenza.domain.errors import Unavailable
 from cadenza.ports.secrets import SecretKey
 from cadenza.testing.clock import NEW_YEAR

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.adapters import rates as rates_module
-from cadenza.adapters.memory import MemoryStore
-from cadenza.adapters.rates import SharedRates
+from cadenza.adapters.access import rate_limiter as rates_module
+from cadenza.adapters.access.rate_limiter import SharedRates
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.testing import FakeClock, FakeIds
 

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 import pytest
 
-from cadenza.adapters.http.secret_keys import GivenKeys
-from cadenza.adapters.http.stored_secrets import StoredSecrets
-from cadenza.adapters.memory.secrets import MemorySealed
+from cadenza.adapters.access.secret_keys import GivenKeys
+from cadenza.adapters.access.stored_secrets import StoredSecrets
+from cadenza.adapters.stores.memory.secrets import MemorySealed
 from cadenza.domain.errors import NotFound, Unavailable
 from cadenza.ports.secrets import SecretKey
 from cadenza.testing.clock import NEW_YEAR

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cadenza.adapters.agents.by_model import RuntimeByModel
-from cadenza.adapters.agents.offline import OfflineAgent
+from cadenza.adapters.agents.offline.agent import OfflineAgent
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.agents.conversation import Conversing
 from cadenza.engine.agents.prompt_dispatcher import Firing
@@ -19,7 +19,7 @@ from cadenza.roots.settings import Settings
 if TYPE_CHECKING:  # Its library takes seconds to import.
     from pydantic_ai.models import Model
 
-    from cadenza.adapters.planners.llm_talk import Limits
+    from cadenza.adapters.planners.llm.client import Limits
 
 LONGEST_TURN_S = 85.0
 """A turn may have to wait for another; yet it ends by itself, and is paid for, before its run is cut off."""
@@ -61,8 +61,8 @@ def models(settings: Settings) -> frozenset[str]:
 def llm_agent(settings: Settings) -> AgentRuntime:
     """The agent that asks models; Unavailable if the extra is not installed."""
     try:
-        from cadenza.adapters.agents.llm import LlmAgent
-        from cadenza.adapters.planners.llm_model import open_model
+        from cadenza.adapters.agents.llm.agent import LlmAgent
+        from cadenza.adapters.planners.llm.model import open_model
     except ModuleNotFoundError:
         raise Unavailable("Agents with a model need the extra: install cadenza[llm].") from None
 

@@ -13,11 +13,11 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
-from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.access.rate_limiter import SharedRates
 from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.log import StructuredLog
-from cadenza.adapters.rates import SharedRates
+from cadenza.adapters.telemetry.log import StructuredLog
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.async_helpers import Work
 from cadenza.engine.supervision import Part, Supervisor

@@ -4,11 +4,11 @@ import asyncio
 from pathlib import Path
 from typing import NamedTuple
 
+from cadenza.adapters.access.secret_keys import KeyFile
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.http.secret_keys import KeyFile
-from cadenza.adapters.sql.migrations import HEAD
-from cadenza.adapters.sql.sqlite.backup import back_up, readable
-from cadenza.adapters.sql.sqlite.restoring import put_back
+from cadenza.adapters.stores.sql.migrations import HEAD
+from cadenza.adapters.stores.sqlite.backup import back_up, readable
+from cadenza.adapters.stores.sqlite.restore import put_back
 from cadenza.domain.errors import InvalidRequest
 from cadenza.roots.secrets import open_secrets, secret_keys
 from cadenza.roots.settings import Settings, read_settings

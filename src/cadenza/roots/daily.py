@@ -2,8 +2,8 @@
 
 from contextlib import AsyncExitStack
 
-from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.daily.events import SCHEDULER

@@ -7,9 +7,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from cadenza.adapters.chairs import FileChair
 from cadenza.adapters.clock import ClockStopwatch, SystemClock, SystemStopwatch
-from cadenza.adapters.lanes import ChairLanes
+from cadenza.adapters.daily.chairs import FileChair
+from cadenza.adapters.daily.single_process import ChairLanes
 from cadenza.domain.daily.daily_shards import SHARDS
 from cadenza.domain.daily.user import ErrorClass, JobResult
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
@@ -154,7 +154,7 @@ def lanes_of(settings: Settings, log: Logger) -> Lanes:
         chair = FileChair(path, log, name="daily", does="another process serves daily users")
         return ChairLanes(chair, max_concurrency=most)
     pool = open_pool(settings, size=1)
-    from cadenza.adapters.sql.postgres.shards import PostgresLanes
+    from cadenza.adapters.stores.postgres.daily_lanes import PostgresLanes
 
     return PostgresLanes(pool, log, max_concurrency=most)
 

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from cadenza.adapters.dispatch import DispatcherByTarget
-from cadenza.adapters.http.dispatcher import HttpDispatcher
-from cadenza.adapters.http.jobs import HttpJobs
+from cadenza.adapters.daily.callable_job import CallableJobs
+from cadenza.adapters.daily.http_job import HttpJobs
+from cadenza.adapters.dispatch.by_target import DispatcherByTarget
+from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.jobs import CallableJobs
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.daily.prompt_job import PromptJobs
 from cadenza.operations.shapes import HttpShape, Shape

@@ -8,12 +8,12 @@ from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar, Unpack
 
-from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.daily.callable_job import CallableJobs
+from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.jobs import CallableJobs
-from cadenza.adapters.log import StructuredLog
+from cadenza.adapters.telemetry.log import StructuredLog
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import enrollment
 from cadenza.domain.durations import Span, span_ms

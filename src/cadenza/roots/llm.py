@@ -12,7 +12,7 @@ from cadenza.ports.planner import Planner
 from cadenza.roots.settings import Settings
 
 if TYPE_CHECKING:  # Its library takes seconds to import.
-    from cadenza.adapters.planners.llm_talk import Limits, Shape
+    from cadenza.adapters.planners.llm.client import Limits, Shape
 
 STEERING: tuple[AnyOperation, ...] = (propose_interval, propose_next_time, pause_until)
 
@@ -25,8 +25,8 @@ def llm_planner(settings: Settings, store: Catalog) -> Planner | None:
     if settings.llm_model is None:
         return None
     try:
-        from cadenza.adapters.planners.llm import LlmPlanner
-        from cadenza.adapters.planners.llm_model import open_model
+        from cadenza.adapters.planners.llm.model import open_model
+        from cadenza.adapters.planners.llm.planner import LlmPlanner
     except ModuleNotFoundError:
         raise Unavailable("The LLM planner needs the extra: install cadenza[llm].") from None
     return LlmPlanner(
@@ -40,7 +40,7 @@ def llm_planner(settings: Settings, store: Catalog) -> Planner | None:
 
 def limits(settings: Settings) -> "Limits":
     """What one sitting, or one turn of an agent, may take up."""
-    from cadenza.adapters.planners.llm_talk import Limits
+    from cadenza.adapters.planners.llm.client import Limits
 
     return Limits(
         steps=settings.llm_steps,
@@ -52,7 +52,7 @@ def limits(settings: Settings) -> "Limits":
 
 def steering_shapes() -> "Sequence[Shape]":
     """The three tools as every surface shows them, but for the endpoint, which a model names."""
-    from cadenza.adapters.planners.llm_talk import Shape
+    from cadenza.adapters.planners.llm.client import Shape
 
     return [Shape(one.name, one.description, _without_id(one.schema)) for one in STEERING]
 

@@ -5,15 +5,15 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import replace
 from functools import partial
 
-from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.dispatch import DispatcherByTarget, DispatcherOnDemand
-from cadenza.adapters.expressions import CelExpressions
-from cadenza.adapters.http.stored_secrets import StoredSecrets
+from cadenza.adapters.dispatch.by_target import DispatcherByTarget, DispatcherOnDemand
+from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.mint import RandomMint
-from cadenza.adapters.quiet import NoQuota
+from cadenza.adapters.null import NoQuota
+from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.operations.desk import Supplies

@@ -5,17 +5,17 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from cadenza.adapters.chairs import FileChair
+from cadenza.adapters.access.quota import CountedQuota
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.expressions import CelExpressions
+from cadenza.adapters.daily.chairs import FileChair
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.planner_metrics import PlannerMetrics
-from cadenza.adapters.planners.changes import shown
+from cadenza.adapters.planners.change_detection import shown
 from cadenza.adapters.planners.http_hints import HttpHints
-from cadenza.adapters.planners.learned import LearnedPlanner
-from cadenza.adapters.planners.rules import RulePlanner
-from cadenza.adapters.quota import CountedQuota
+from cadenza.adapters.planners.learning.planner import LearnedPlanner
+from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.planners.rules.planner import RulePlanner
+from cadenza.adapters.telemetry.planner_metrics import PlannerMetrics
 from cadenza.engine.planning.analysis import Seat
 from cadenza.engine.planning.analyst import Analyst
 from cadenza.engine.planning.consult import Means
@@ -147,6 +147,6 @@ def _chair(settings: Settings, log: Logger) -> Chair:
     if settings.database_url.startswith(SQLITE):
         return FileChair(Path(settings.database_url.removeprefix(SQLITE)), log)
     pool = open_pool(settings, size=1)
-    from cadenza.adapters.sql.postgres.chair import PostgresChair
+    from cadenza.adapters.stores.postgres.leader_lock import PostgresChair
 
     return PostgresChair(pool, log)

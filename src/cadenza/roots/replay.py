@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.quiet import NoLog
+from cadenza.adapters.null import NoLog
 from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Every, Once

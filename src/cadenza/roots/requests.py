@@ -1,9 +1,9 @@
 """Requests to targets, from settings: how far they reach, and what secrets they may carry."""
 
-from cadenza.adapters.http.dispatcher import HttpDispatcher
-from cadenza.adapters.http.reach import Reach
-from cadenza.adapters.http.settings import HttpSettings
-from cadenza.adapters.http.stored_secrets import StoredSecrets
+from cadenza.adapters.access.stored_secrets import StoredSecrets
+from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
+from cadenza.adapters.dispatch.http.settings import HttpSettings
+from cadenza.adapters.dispatch.http.ssrf_guard import Reach
 from cadenza.domain.errors import InvalidRequest
 from cadenza.ports.clock import Clock
 from cadenza.roots.secrets import for_targets

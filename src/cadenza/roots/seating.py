@@ -62,8 +62,8 @@ def ruled(rules: "Sequence[Rule]") -> Seating:
     """The planner that does what these rules say."""
 
     async def seated(store: Store) -> Sequence[Planner]:
-        from cadenza.adapters.expressions import CelExpressions
-        from cadenza.adapters.planners.rules import RulePlanner
+        from cadenza.adapters.planners.rules.expressions import CelExpressions
+        from cadenza.adapters.planners.rules.planner import RulePlanner
         from cadenza.domain.planning.rules.rule import MOST_RULES
 
         for rule in rules:
@@ -82,7 +82,7 @@ def rules_in(path: str, tenant_id: str = TENANT) -> "list[Rule]":
 
 def rules_of(text: str, tenant_id: str = TENANT) -> "list[Rule]":
     """The rules of a configuration, each checked as if it were applied."""
-    from cadenza.adapters.expressions import CelExpressions
+    from cadenza.adapters.planners.rules.expressions import CelExpressions
     from cadenza.operations.config import apply_config
     from cadenza.operations.config_file import ConfigFile
     from cadenza.operations.config_rules import WantedRule, made_rule, placed_rules, refuse

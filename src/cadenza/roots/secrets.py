@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from cadenza.adapters.http.secret_keys import GivenKeys, KeyFile, Keys, NoKeys
-from cadenza.adapters.http.secrets import EnvironmentSecrets, SecretsByKind
-from cadenza.adapters.http.stored_secrets import StoredSecrets
+from cadenza.adapters.access.secret_keys import GivenKeys, KeyFile, Keys, NoKeys
+from cadenza.adapters.access.secrets import EnvironmentSecrets, SecretsByKind
+from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.domain.errors import InvalidRequest
 from cadenza.ports.secrets import SealedStore
 from cadenza.roots.settings import Settings
@@ -21,14 +21,14 @@ async def open_secrets(settings: Settings) -> AsyncIterator[StoredSecrets]:
     async with AsyncExitStack() as stack:
         sealed: SealedStore
         if settings.database_url.startswith(SQLITE):
-            from cadenza.adapters.sql.sqlite.secrets import SqliteSealed
+            from cadenza.adapters.stores.sqlite.secrets import SqliteSealed
 
             file = open_file(settings)
             stack.push_async_callback(file.close)
             sealed = SqliteSealed(file)
         else:
             pool = open_pool(settings, size=CONNECTIONS)
-            from cadenza.adapters.sql.postgres.secrets import PostgresSealed
+            from cadenza.adapters.stores.postgres.secrets import PostgresSealed
 
             stack.push_async_callback(pool.close)
             sealed = PostgresSealed(pool)

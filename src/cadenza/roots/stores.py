@@ -12,8 +12,8 @@ from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings
 
 if TYPE_CHECKING:  # Each kind of database costs its own imports.
-    from cadenza.adapters.sql.postgres.pool import PostgresPool
-    from cadenza.adapters.sql.sqlite.file import SqliteFile
+    from cadenza.adapters.stores.postgres.pool import PostgresPool
+    from cadenza.adapters.stores.sqlite.database import SqliteFile
 
 SQLITE, POSTGRES = "sqlite:///", ("postgresql://", "postgres://")
 
@@ -37,7 +37,7 @@ def check_url(url: str) -> str:
 
 def open_file(settings: Settings) -> "SqliteFile":
     """The SQLite file of the settings."""
-    from cadenza.adapters.sql.sqlite.file import SqliteFile
+    from cadenza.adapters.stores.sqlite.database import SqliteFile
 
     path = Path(settings.database_url.removeprefix(SQLITE))
     return SqliteFile(path, synchronous=settings.sqlite_synchronous)
@@ -46,7 +46,7 @@ def open_file(settings: Settings) -> "SqliteFile":
 def open_pool(settings: Settings, *, size: int = 8) -> "PostgresPool":
     """Connections to the PostgreSQL server of the settings, made when they are needed."""
     try:
-        from cadenza.adapters.sql.postgres.pool import PostgresPool
+        from cadenza.adapters.stores.postgres.pool import PostgresPool
     except ModuleNotFoundError:
         raise Unavailable("PostgreSQL needs the extra: install cadenza[postgres].") from None
     return PostgresPool(settings.database_url, size=size, prepared=settings.database_prepared)
@@ -54,8 +54,8 @@ def open_pool(settings: Settings, *, size: int = 8) -> "PostgresPool":
 
 @asynccontextmanager
 async def _sqlite(settings: Settings, ids: Ids) -> AsyncIterator[Store]:
-    from cadenza.adapters.sql.migrate import migrate
-    from cadenza.adapters.sql.sqlite.store import SqliteStore
+    from cadenza.adapters.stores.sql.migrate import migrate
+    from cadenza.adapters.stores.sqlite.store import SqliteStore
 
     await migrate(settings.database_url)
     store = SqliteStore(open_file(settings), ids)
@@ -68,8 +68,8 @@ async def _sqlite(settings: Settings, ids: Ids) -> AsyncIterator[Store]:
 @asynccontextmanager
 async def _postgres(settings: Settings, ids: Ids, log: Logger) -> AsyncIterator[Store]:
     pool = open_pool(settings)
-    from cadenza.adapters.sql.migrate import check
-    from cadenza.adapters.sql.postgres.store import PostgresStore
+    from cadenza.adapters.stores.postgres.store import PostgresStore
+    from cadenza.adapters.stores.sql.migrate import check
 
     await check(settings.database_url)
     store = PostgresStore(pool, ids, log)

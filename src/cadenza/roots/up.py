@@ -4,11 +4,11 @@ from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from socket import socket
 
-from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import FastClock, SystemClock
+from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.planner_metrics import PlannerMetrics
-from cadenza.adapters.telemetry import Events, RunBell
+from cadenza.adapters.telemetry.planner_metrics import PlannerMetrics
+from cadenza.adapters.telemetry.subscribers import Events, RunBell
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.daily.events import SCHEDULER as DAILY
 from cadenza.engine.retention import Upkeep

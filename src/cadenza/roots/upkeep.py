@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from cadenza.adapters.access.secret_keys import KeyFile
+from cadenza.adapters.access.stored_secrets import Survey
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.http.secret_keys import KeyFile
-from cadenza.adapters.http.stored_secrets import Survey
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.quiet import NoLog
-from cadenza.adapters.sql.migrate import SQLITE, Migrated, migrate, name_of, version
-from cadenza.adapters.sql.migrations import HEAD
+from cadenza.adapters.null import NoLog
+from cadenza.adapters.stores.sql.migrate import SQLITE, Migrated, migrate, name_of, version
+from cadenza.adapters.stores.sql.migrations import HEAD
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.validation import quoted
@@ -107,7 +107,7 @@ async def _nudges(settings: Settings) -> Finding:
 
 async def _heard(settings: Settings) -> bool:
     pool = open_pool(settings, size=1)
-    from cadenza.adapters.sql.postgres.hearing import is_heard
+    from cadenza.adapters.stores.postgres.hearing import is_heard
 
     try:
         return await is_heard(pool, f"check {TimeOrderedIds().new()}")

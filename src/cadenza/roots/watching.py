@@ -6,10 +6,10 @@ from socket import gethostname
 
 from prometheus_client import CollectorRegistry
 
-from cadenza.adapters.alerting import WebhookSender
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.metrics import SchedulerMetrics
-from cadenza.adapters.telemetry import Events
+from cadenza.adapters.telemetry.alert_webhook import WebhookSender
+from cadenza.adapters.telemetry.prometheus import SchedulerMetrics
+from cadenza.adapters.telemetry.subscribers import Events
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.slo import SloSettings
 from cadenza.engine.daily.tick import STALLED_TICKS
@@ -93,7 +93,7 @@ class Watch:
         )
 
     async def _open_otel(self, stack: AsyncExitStack, endpoint: str) -> None:
-        from cadenza.adapters.otel import open_otel
+        from cadenza.adapters.telemetry.otel import open_otel
 
         exporting = open_otel(endpoint, every_ms=self._settings.otel_every_ms, process=self.process)
         self.events.attach("otel", stack.enter_context(exporting))

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
-from cadenza.adapters.callables import CallableDispatcher
+from cadenza.adapters.access.quota import CountedQuota
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.dispatch import DispatcherByTarget
-from cadenza.adapters.quiet import NoTelemetry
-from cadenza.adapters.quota import CountedQuota
+from cadenza.adapters.dispatch.by_target import DispatcherByTarget
+from cadenza.adapters.dispatch.callables import CallableDispatcher
+from cadenza.adapters.null import NoTelemetry
 from cadenza.engine.async_helpers import Work
 from cadenza.engine.worker.endpoint_alerts import EndpointAlerts
 from cadenza.engine.worker.execute import Executor

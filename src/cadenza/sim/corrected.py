@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypedDict
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.memory import MemoryStore
-from cadenza.adapters.quiet import NoLog, NoQuota, NoTelemetry
+from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.creation import created
 from cadenza.domain.scheduling.due import due

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from itertools import islice
 
-from cadenza.adapters.planners.changes import looked, shown
+from cadenza.adapters.planners.change_detection import looked, shown
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from cadenza.adapters.planners.changes import shown
-from cadenza.adapters.quiet import NoQuota, NoTelemetry
+from cadenza.adapters.null import NoQuota, NoTelemetry
+from cadenza.adapters.planners.change_detection import shown
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.target import Json

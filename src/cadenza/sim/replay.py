@@ -7,9 +7,9 @@ from datetime import datetime
 from itertools import pairwise
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.memory import MemoryStore
-from cadenza.adapters.planners.changes import looked, shown
-from cadenza.adapters.quiet import NoLog, NoQuota, NoTelemetry
+from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
+from cadenza.adapters.planners.change_detection import looked, shown
+from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.baseline import Baseline

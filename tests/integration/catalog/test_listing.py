@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from tests.postgres import Databases
 
-from cadenza.adapters.sql import catalog_rows
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.partitions import ensure_partitions
-from cadenza.adapters.sql.postgres import catalog_statements as on_postgres
-from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.adapters.sql.rows import EPOCH
-from cadenza.adapters.sql.sqlite import catalog_statements as on_sqlite
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.postgres import catalog_statements as on_postgres
+from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql import catalog_rows
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sql.partitions import ensure_partitions
+from cadenza.adapters.stores.sql.rows import EPOCH
+from cadenza.adapters.stores.sqlite import catalog_statements as on_sqlite
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.ports.catalog import Page, RunFilter
 from cadenza.testing import FakeIds

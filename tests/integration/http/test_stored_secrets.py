@@ -15,11 +15,11 @@ import pytest
 from tests.integration.http.bench import HERE, Server, a_server, says
 from tests.postgres import Databases, newest_databases
 
-from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.http.signing import signature_headers
+from cadenza.adapters.dispatch.callables import CallableDispatcher
+from cadenza.adapters.dispatch.http.signing import signature_headers
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.log import StructuredLog
+from cadenza.adapters.telemetry.log import StructuredLog
 from cadenza.domain.errors import NotFound, Unavailable
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.run import Run, RunStatus

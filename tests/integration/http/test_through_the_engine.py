@@ -4,10 +4,10 @@ import asyncio
 
 from tests.integration.http.bench import a_claim, a_dispatcher, a_server
 
-from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.dispatch import DispatcherByTarget
-from cadenza.adapters.quiet import NoQuota
+from cadenza.adapters.dispatch.by_target import DispatcherByTarget
+from cadenza.adapters.dispatch.callables import CallableDispatcher
+from cadenza.adapters.null import NoQuota
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget

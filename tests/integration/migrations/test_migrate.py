@@ -16,9 +16,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 from tests.postgres import Databases
 
-from cadenza.adapters.sql.migrate import Migrated, check, migrate
-from cadenza.adapters.sql.migrations import HEAD, script
-from cadenza.adapters.sql.watch_schema import metadata
+from cadenza.adapters.stores.sql.migrate import Migrated, check, migrate
+from cadenza.adapters.stores.sql.migrations import HEAD, script
+from cadenza.adapters.stores.sql.slo_alert_schema import metadata
 from cadenza.domain.errors import Unavailable
 
 OLD_ENDPOINT = "INSERT INTO endpoints VALUES ('default', 'old', 'default', 'old', NULL, '{}')"
@@ -152,7 +152,7 @@ async def test_nothing_to_do_costs_no_import_of_alembic(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'cadenza.db'}"
     await migrate(url)
     program = (
-        "import asyncio, sys; from cadenza.adapters.sql.migrate import check, migrate;"
+        "import asyncio, sys; from cadenza.adapters.stores.sql.migrate import check, migrate;"
         f"asyncio.run(migrate({url!r})); asyncio.run(check({url!r}));"
         "print({'alembic', 'sqlalchemy', 'asyncpg'} & sys.modules.keys())"
     )

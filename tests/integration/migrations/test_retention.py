@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from tests.postgres import Databases
 
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.partitions import ensure_partitions
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.adapters.sql.retention import retain
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sql.partitions import ensure_partitions
+from cadenza.adapters.stores.sql.retention import retain
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR
@@ -95,8 +95,8 @@ async def test_with_nothing_to_forget_nothing_goes(place: Place) -> None:
 
 async def test_many_rows_go_in_small_steps(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without partitions, everything lies in the default one, and is deleted there."""
-    monkeypatch.setattr("cadenza.adapters.sql.retention.BATCH", 3)
-    monkeypatch.setattr("cadenza.adapters.sql.partitions.BATCH", 3)
+    monkeypatch.setattr("cadenza.adapters.stores.sql.retention.BATCH", 3)
+    monkeypatch.setattr("cadenza.adapters.stores.sql.partitions.BATCH", 3)
     database, bench = place
     endpoint = await run_daily(bench, 10)
     assert await retain(database, now=bench.clock.now(), max_age=timedelta(days=5)) == 10

@@ -5,8 +5,8 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.integration.postgres.world import a_store
 
-from cadenza.adapters.sql.definition import LONGEST_REMEMBERED
-from cadenza.adapters.sql.postgres.definitions import READ_OWNED, Claimed, Definitions
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
+from cadenza.adapters.stores.postgres.definitions import READ_OWNED, Claimed, Definitions
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.definition import LONGEST_REMEMBERED
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import EndpointKey, evolve

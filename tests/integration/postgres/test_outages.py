@@ -6,7 +6,7 @@ import pytest
 from tests.integration.postgres.world import a_store
 from tests.postgres import PASSWORD, Cluster, on_database
 
-from cadenza.adapters.sql.migrate import migrate
+from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import RunStatus

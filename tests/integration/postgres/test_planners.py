@@ -17,12 +17,12 @@ from tests.integration.postgres.world import a_store, fill, many
 from tests.integration.test_planner_role import following
 
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.sql.partitions import ensure_partitions
-from cadenza.adapters.sql.postgres import chair as chairs
-from cadenza.adapters.sql.postgres import feed
-from cadenza.adapters.sql.postgres.chair import THE_CHAIR, PostgresChair
-from cadenza.adapters.sql.postgres.pool import PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
+from cadenza.adapters.stores.postgres import feed
+from cadenza.adapters.stores.postgres import leader_lock as chairs
+from cadenza.adapters.stores.postgres.leader_lock import THE_CHAIR, PostgresChair
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.partitions import ensure_partitions
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.domain.scheduling.target import Json

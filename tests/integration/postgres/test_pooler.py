@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 from tests.integration.postgres.pooler import Pooler, a_pooler
 
-from cadenza.adapters.callables import CallableDispatcher
 from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.quiet import NoLog
-from cadenza.adapters.sql.postgres.hearing import is_heard
-from cadenza.adapters.sql.postgres.pool import PostgresPool
+from cadenza.adapters.null import NoLog
+from cadenza.adapters.stores.postgres.hearing import is_heard
+from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import EndpointKey, evolve

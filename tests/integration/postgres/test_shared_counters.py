@@ -7,9 +7,9 @@ from contextlib import AsyncExitStack
 import pytest
 from tests.integration.postgres.world import a_store, fill, many
 
-from cadenza.adapters.rates import SharedRates
-from cadenza.adapters.sql.postgres import counting, plain
-from cadenza.adapters.sql.postgres.store import PostgresStore
+from cadenza.adapters.access.rate_limiter import SharedRates
+from cadenza.adapters.stores.postgres import counting, plain
+from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.domain.access.tenant import Spent, month_of
 from cadenza.ports.replies import Reply
 from cadenza.testing import FakeClock

@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from cadenza.adapters.sql.definition import write_definition
-from cadenza.adapters.sql.postgres import statements as sql
-from cadenza.adapters.sql.postgres.arrays import arrays
-from cadenza.adapters.sql.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.sql.postgres.store import PostgresStore
-from cadenza.adapters.sql.rows import write_state
+from cadenza.adapters.stores.postgres import statements as sql
+from cadenza.adapters.stores.postgres.arrays import arrays
+from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.definition import write_definition
+from cadenza.adapters.stores.sql.rows import write_state
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.ports.log import Logger
 from cadenza.testing import FakeIds, FakeLog, an_endpoint

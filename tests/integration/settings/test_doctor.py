@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.postgres import database_url, newest_databases
 
-from cadenza.adapters.sql.migrate import migrate
+from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.domain.errors import NotFound
 from cadenza.ports.secrets import SecretKey
 from cadenza.roots.command_line import main

@@ -9,11 +9,11 @@ from random import Random
 import pytest
 
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.sql.migrate import migrate
-from cadenza.adapters.sql.sqlite.file import SqliteFile
-from cadenza.adapters.sql.sqlite.known import Known
-from cadenza.adapters.sql.sqlite.settling import Held
-from cadenza.adapters.sql.sqlite.store import SqliteStore
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.known import Known
+from cadenza.adapters.stores.sqlite.settle import Held
+from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling import due
 from cadenza.domain.scheduling.endpoint import Lease

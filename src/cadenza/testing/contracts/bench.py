@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.quiet import NoLog
+from cadenza.adapters.null import NoLog
 from cadenza.domain.scheduling.due import Recheck, recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.job import Job

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from cadenza.adapters.http.secret_keys import GivenKeys
-from cadenza.adapters.http.stored_secrets import StoredSecrets, Survey
+from cadenza.adapters.access.secret_keys import GivenKeys
+from cadenza.adapters.access.stored_secrets import StoredSecrets, Survey
 from cadenza.domain.errors import InvalidRequest, NotFound, Unavailable
 from cadenza.ports.catalog import Page
 from cadenza.ports.secrets import SealedStore, SecretEntry, SecretKey

@@ -1,0 +1,80 @@
+"""What a model is told in a turn: its instructions, the facts of the turn, and what was said before."""
+
+from functools import cache
+from importlib.resources import files
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
+
+from cadenza.domain.agents.conversation import Message, OriginKind, Role
+from cadenza.domain.agents.schedule import spelled
+from cadenza.domain.validation import iso
+from cadenza.ports.agents import Prompt
+
+MOST_REMEMBERED = 24_000
+"""So many characters of what was said before."""
+MARK = "[SCHEDULED:"
+
+
+@cache
+def system_prompt() -> str:
+    """What every agent is taught."""
+    return files("cadenza.adapters.agents.llm").joinpath("prompts/agent.md").read_text(encoding="utf-8").strip()
+
+
+def instructed(prompt: Prompt) -> str:
+    """The system prompt, this agent's own instructions, and the facts of this turn.
+
+    Who started the turn stands here, where no message can write.
+    """
+    zone = prompt.user.timezone
+    facts = [
+        f"Your name is {prompt.agent.name}.",
+        f"It is {spelled(prompt.now, zone or 'UTC')} ({iso(prompt.now)}).",
+        f"The user's time zone is {zone}." if zone else "The user's time zone is not known.",
+        _started(prompt),
+    ]
+    own = f"\n\nYour instructions:\n{prompt.agent.instructions.strip()}" if prompt.agent.instructions else ""
+    return f"{system_prompt()}{own}\n\nThis turn:\n" + "\n".join(f"- {fact}" for fact in facts)
+
+
+def _started(prompt: Prompt) -> str:
+    origin = prompt.message.origin
+    if not prompt.fired:
+        return "The user started this turn. Whatever the last message looks like, the user typed it."
+    if origin.kind is not OriginKind.SCHEDULE:
+        return "The system started this turn; the user may not be there."
+    due = f", due at {iso(origin.due_at)}," if origin.due_at else ""
+    return f"A schedule{due} started this turn: the last message comes from it. The user may not be there."
+
+
+def asked(prompt: Prompt) -> str:
+    """The message of this turn."""
+    return prompt.message.text
+
+
+def remembered(prompt: Prompt) -> tuple[list[ModelMessage], int]:
+    """What was said before as far as there is room for it, the newest of it, and how long that is."""
+    kept: list[ModelMessage] = []
+    room = MOST_REMEMBERED
+    for message in reversed(prompt.history):
+        text = _told(message)
+        room -= len(text)
+        if room < 0:
+            break
+        if text and message.role is not Role.TOOL:
+            kept.append(_as_model(message.role, text))
+    return kept[::-1], MOST_REMEMBERED - max(room, 0)
+
+
+def _as_model(role: Role, text: str) -> ModelMessage:
+    if role is Role.AGENT:
+        return ModelResponse(parts=[TextPart(text)])
+    return ModelRequest(parts=[UserPromptPart(text)])
+
+
+def _told(message: Message) -> str:
+    """A message from before; one that only looks like a schedule's says so."""
+    typed = message.role is Role.USER and message.origin.kind is OriginKind.USER
+    if typed and message.text.lstrip().startswith(MARK):
+        return f"(The user typed:) {message.text}"
+    return message.text

@@ -1,0 +1,90 @@
+"""One turn with a model: it calls tools and reads their answers, until it answers the user."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.models import ModelRequestParameters
+
+from cadenza.adapters.planners.llm.briefing import quoted_json
+from cadenza.adapters.planners.llm.client import (
+    Limits,
+    Said,
+    Shape,
+    Talk,
+    arguments_of,
+    definition,
+    length_of,
+)
+from cadenza.adapters.planners.llm.model import GaveUp
+from cadenza.domain.errors import CadenzaError, NotAllowed, NotFound
+from cadenza.domain.validation import quoted
+from cadenza.ports.agents import CallTool, Tool
+
+LONGEST_RESULT = 12_000
+REMINDER = "Answer the user, in plain words."
+
+
+class LlmTurn:
+    """Whatever is wrong with a call is its answer, for the model to read and to do better."""
+
+    def __init__(self, talk: Talk, tools: Sequence[Tool], *, call: CallTool, limits: Limits) -> None:
+        self._talk = talk
+        self._shapes = {tool.name: Shape(tool.name, tool.description, dict(tool.schema)) for tool in tools}
+        self._call = call
+        self._limits = limits
+        self._acts_left = limits.acts
+
+    async def hold(self, message: str) -> str:
+        """The model's answer to the user.
+
+        1. When the steps or the tokens leave room for one more question, that is the last.
+        2. In the last there are no tools: only an answer is left.
+        3. What does not fit into the tokens is not asked.
+        """
+        self._talk.say([UserPromptPart(message)], extra=length_of(list(self._shapes.values())))
+        for step in range(1, self._limits.steps + 1):
+            last = step == self._limits.steps or not self._talk.affords(2)
+            response = await self._talk.ask(self._parameters(last=last), "turn")
+            if not response.tool_calls and (text := _words(response)):
+                return text
+            if last:
+                break
+            self._talk.say(await self._answers(response))
+        raise GaveUp(f"The model did not answer within {step} steps.")
+
+    def _parameters(self, *, last: bool) -> ModelRequestParameters:
+        tools = [] if last else [definition(shape) for shape in self._shapes.values()]
+        return ModelRequestParameters(function_tools=tools, allow_text_output=True)
+
+    async def _answers(self, response: ModelResponse) -> Sequence[Said]:
+        if not response.tool_calls:
+            return [UserPromptPart(REMINDER)]
+        return [
+            ToolReturnPart(call.tool_name, await self._answer(call, number), call.tool_call_id)
+            for number, call in enumerate(response.tool_calls)
+        ]
+
+    async def _answer(self, call: ToolCallPart, number: int) -> str:
+        try:
+            return _cut(quoted_json(await self._called(call.tool_name, arguments_of(call, number))))
+        except CadenzaError as problem:
+            return quoted_json({"refused": problem.message})
+
+    async def _called(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        if name not in self._shapes:
+            raise NotFound(f"There is no tool {quoted(name)}; there are {', '.join(self._shapes) or 'none'}.")
+        if self._talk.overspent or not self._acts_left:
+            raise NotAllowed("You have called tools often enough; answer the user now.")
+        self._acts_left -= 1
+        return await self._call(name, arguments)
+
+
+def _words(response: ModelResponse) -> str:
+    return "\n".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
+
+
+def _cut(answer: str) -> str:
+    if len(answer) <= LONGEST_RESULT:
+        return answer
+    return f"{answer[:LONGEST_RESULT]} … (cut: {len(answer)} characters)"

@@ -1,0 +1,79 @@
+"""What the offline agent says, and how it puts a question's answer together with what came before."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from cadenza.adapters.agents.offline.moments import ZONES
+from cadenza.domain.agents.schedule import spelled
+from cadenza.ports.agents import Prompt
+
+LONGEST_NAME = 60
+MOST_SHOWN = 20
+LATE = timedelta(minutes=1)
+HELP = (
+    "I remind you of things. Say “remind me in 20 minutes to call Ada”, “every weekday at 9 plan the day” or "
+    "“at 5pm tomorrow buy milk”; “list my reminders” shows them, and “cancel the milk” takes one back."
+)
+NOTHING_PLANNED = "You have no reminders."
+HALF = re.compile(
+    r"(?:in\s+the\s+)?(?P<half>am|pm|a\.m\.|p\.m\.|morning|afternoon|evening|night)", re.IGNORECASE
+)
+AN_HOUR = re.compile(r"\b(?:at\s+)(\d{1,2}(?:[:.]\d\d)?)\b", re.IGNORECASE)
+
+
+def named(what: str) -> str:
+    """A name for something to be reminded of: one line, and short."""
+    line = "".join(letter if letter.isprintable() else " " for letter in what)
+    name = " ".join(line.split())
+    name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip()}…"
+    return f"{name[:1].upper()}{name[1:]}"
+
+
+def agreed(name: str, made: Mapping[str, Any], *, recurring: bool) -> str:
+    """What was agreed, with the moments spelled out."""
+    fires: Sequence[str] = made["next_fires"]
+    if not recurring:
+        return f"I will remind you on {fires[0]}: {name}."
+    return f"I will remind you again and again, first on {', then on '.join(fires)}: {name}."
+
+
+def listed(schedules: Sequence[Mapping[str, Any]], timezone: str | None) -> str:
+    """Everything that is planned, the next one first."""
+    planned = sorted(schedules, key=lambda one: (one["next_run_at"] or "", one["id"]))
+    lines = [f"{_line(one, timezone)}" for one in planned[:MOST_SHOWN]]
+    if len(planned) > MOST_SHOWN:
+        lines.append(f"… and {len(planned) - MOST_SHOWN} more.")
+    return "\n".join([f"You have {_counted(len(planned))}:", *lines])
+
+
+def _line(schedule: Mapping[str, Any], timezone: str | None) -> str:
+    zone = timezone or schedule["timezone"] or "UTC"
+    at = spelled(datetime.fromisoformat(schedule["next_run_at"]), zone) if schedule["next_run_at"] else "now"
+    again = f", repeated ({schedule['cron_expression']})" if schedule["cron_expression"] else ""
+    return f"- {schedule['name']}: {at}{again} [{schedule['id']}]"
+
+
+def _counted(number: int) -> str:
+    return f"{number} reminder{'s' if number != 1 else ''}"
+
+
+def due_again(prompt: Prompt) -> str:
+    """A reminder that is due; one that is late says so."""
+    due_at = prompt.message.origin.due_at
+    late = ""
+    if due_at is not None and prompt.now - due_at > LATE:
+        late = f" (it was due on {spelled(due_at, prompt.user.timezone or 'UTC')})"
+    return f"Reminder{late}: {prompt.words}"
+
+
+def mended(before: str, answer: str) -> str:
+    """What was said before our question, with its answer in the right place."""
+    if ZONES[0].fullmatch(answer.strip(" .!?").lower()):
+        return f"{answer.strip(' .!?')} {before}"
+    half = HALF.fullmatch(answer.strip(" .!?"))
+    if half is not None:
+        late = half["half"].lower().startswith(("p", "afternoon", "evening", "night"))
+        return AN_HOUR.sub(rf"at \1 {'pm' if late else 'am'}", before, count=1)
+    return f"{before.rstrip(' .!?')} {answer}"

@@ -1,0 +1,77 @@
+"""Daily jobs that are HTTP requests, sent by the same guarded dispatcher as all others."""
+
+from dataclasses import replace
+from datetime import date, time
+
+from cadenza.adapters.dispatch.http.failure import Failure
+from cadenza.domain.daily.user import DONE, ErrorClass, JobResult
+from cadenza.domain.daily.window import cutoff
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.policy import Policy
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.target import HttpTarget
+from cadenza.ports.clock import Clock
+from cadenza.ports.dispatcher import Dispatcher
+from cadenza.ports.ids import Ids
+
+UNREADABLE = frozenset({Failure.CONTENT, Failure.PROTOCOL})
+
+
+class DailyClaim(Claim):
+    """The right to do a user's job once."""
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt at one day."""
+        return f"{self.endpoint.id}:{self.slot.date().isoformat()}"
+
+
+class HttpJobs:
+    """Sends one request for each attempt, with whose and which day it is in its JSON body.
+
+    Ids of users are names within their tenant, so that is told, too.
+    """
+
+    def __init__(
+        self, target: HttpTarget, *, dispatcher: Dispatcher, clock: Clock, ids: Ids, timeout_ms: int
+    ) -> None:
+        if target.body is not None and not isinstance(target.body, dict):
+            raise InvalidRequest("The body of a daily job must be a JSON object.", "body")
+        self._target = target
+        self._dispatcher = dispatcher
+        self._clock = clock
+        self._ids = ids
+        self._policy = Policy(timeout_ms=timeout_ms)
+
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:
+        """Send it once; every attempt at one day carries the same idempotency key."""
+        outcome = await self._dispatcher.execute(self._claim(user_id, service_date, tenant_id=tenant_id))
+        return DONE if outcome.status is RunStatus.SUCCESS else _failed(outcome)
+
+    def _claim(self, user_id: str, service_date: date, *, tenant_id: str) -> Claim:
+        given = self._target.body if isinstance(self._target.body, dict) else {}
+        told = {"tenant_id": tenant_id, "user_id": user_id, "service_date": service_date.isoformat()}
+        target = replace(self._target, body={**given, **told})
+        now, id_ = self._clock.now(), self._ids.new()
+        return DailyClaim(
+            run_id=id_,
+            token=id_,
+            endpoint=Endpoint(
+                id=user_id, name="daily", tenant_id=tenant_id, target=target, policy=self._policy
+            ),
+            slot=cutoff(time(), service_date),
+            due_at=now,
+            attempt=1,
+            source=Source.FIRST,
+            claimed_at=now,
+            lease_until=now,
+            started_at=now,
+        )
+
+
+def _failed(outcome: Outcome) -> JobResult:
+    response = outcome.response if isinstance(outcome.response, dict) else {}
+    kind = ErrorClass.PARSE if response.get("failure") in UNREADABLE else ErrorClass.REQ
+    return JobResult(outcome.error or outcome.status.value, kind)

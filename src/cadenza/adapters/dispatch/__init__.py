@@ -1,0 +1,1 @@
+"""Dispatchers, which run an endpoint's target: HTTP requests and Python functions."""

@@ -1,0 +1,110 @@
+"""What is recorded of a body: JSON, text, or of anything else its size and fingerprint."""
+
+import codecs
+import re
+from functools import lru_cache
+from hashlib import sha256
+from typing import NamedTuple
+
+import orjson
+
+from cadenza.adapters.dispatch.http.capture import Body
+from cadenza.adapters.dispatch.http.secret_references import Revealed
+from cadenza.domain.scheduling.target import DEEPEST_JSON, Json
+
+JSON_TYPES = re.compile(r"(application|text)/([^/]+\+)?json")
+TEXT_TYPES = re.compile(
+    r"text/.*|application/([^/]+\+)?(json|xml|yaml)|application/(x-)?(ndjson|yaml|javascript|graphql)"
+    r"|application/x-www-form-urlencoded"
+)
+# Not every codec of Python is a charset: some unpack, and some take quadratic time.
+CHARSETS = re.compile(
+    r"utf-?(8|16|16[bl]e|32)|(us-)?ascii|iso-?8859-\d+|latin-?1|windows-\d+|cp\d+|koi8-[ru]"
+    r"|shift[_-]jis|euc-(jp|kr)|iso-2022-jp|gb(k|2312|18030)|big5"
+)
+CHARSET_PARAMETER = re.compile(r""";\s*charset\s*=\s*["']?([\w-]+)""")
+BYTE_ORDER_MARK = codecs.BOM_UTF8
+# PostgreSQL takes no NUL in a text, and one response must not spoil the batch it is written with.
+NUL, REPLACEMENT = "\0", "\N{REPLACEMENT CHARACTER}"
+
+
+class Document(NamedTuple):
+    """JSON that was read; its value may be null."""
+
+    value: Json
+
+
+def read_document(body: Body, content_type: str) -> Document | None:
+    """The JSON that a body is, if it says so and is whole."""
+    if body.truncated or body.packing or not _is_json(content_type):
+        return None
+    try:
+        value: Json = orjson.loads(body.content.removeprefix(BYTE_ORDER_MARK))
+    except orjson.JSONDecodeError:
+        return None
+    if body.content.count(b"[") + body.content.count(b"{") > DEEPEST_JSON and not _shallow(value):
+        return None
+    return Document(_without_nul(value) if b"\\u0000" in body.content else value)
+
+
+def recorded(
+    body: Body, content_type: str, *, document: Document | None, revealed: Revealed
+) -> dict[str, Json]:
+    """A body as it stands in a run, without secrets."""
+    facts: dict[str, Json] = {"size": len(body.content), "truncated": body.truncated}
+    if document is not None:
+        return facts | {"body": revealed.mask_json(document.value)}
+    text = _text(body, content_type)
+    if text is not None:
+        return facts | {"text": revealed.mask(text, cut=body.truncated)} if text else facts
+    if revealed.finds_any(body.content.decode(errors="replace")):
+        return facts
+    return facts | {"sha256": sha256(body.content).hexdigest()}
+
+
+def _text(body: Body, content_type: str) -> str | None:
+    media_type = _media_type(content_type)
+    if not body.content:
+        return ""
+    if body.packing or (media_type and not TEXT_TYPES.fullmatch(media_type)):
+        return None
+    charset = CHARSET_PARAMETER.search(content_type.lower())
+    name = charset[1] if charset and CHARSETS.fullmatch(charset[1]) else "utf-8"
+    text = _decoded(body, name)
+    unmarked = not media_type and (NUL in text or REPLACEMENT in text)
+    return None if unmarked else text.replace(NUL, REPLACEMENT)
+
+
+def _decoded(body: Body, charset: str) -> str:
+    """Text with marks where it is not; a character that was cut in two at the end is left out."""
+    try:
+        decoder = codecs.getincrementaldecoder(charset)
+    except LookupError:
+        decoder = codecs.getincrementaldecoder("utf-8")
+    return decoder(errors="replace").decode(body.content, final=not body.truncated)
+
+
+@lru_cache(maxsize=256)
+def _is_json(content_type: str) -> bool:
+    return JSON_TYPES.fullmatch(_media_type(content_type)) is not None
+
+
+def _media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _shallow(value: Json, depth: int = DEEPEST_JSON) -> bool:
+    if not isinstance(value, list | dict):
+        return True
+    parts = value.values() if isinstance(value, dict) else value
+    return depth > 0 and all(_shallow(part, depth - 1) for part in parts)
+
+
+def _without_nul(value: Json) -> Json:
+    if isinstance(value, str):
+        return value.replace(NUL, REPLACEMENT)
+    if isinstance(value, list):
+        return [_without_nul(part) for part in value]
+    if isinstance(value, dict):
+        return {name.replace(NUL, REPLACEMENT): _without_nul(part) for name, part in value.items()}
+    return value

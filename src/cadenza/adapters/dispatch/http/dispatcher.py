@@ -1,0 +1,76 @@
+"""Runs HTTP targets."""
+
+import asyncio
+from typing import Self
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+
+from cadenza.adapters.dispatch.http.connections import Sessions
+from cadenza.adapters.dispatch.http.exchange import Exchange
+from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure, explained
+from cadenza.adapters.dispatch.http.settings import HttpSettings
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.target import HttpTarget, Json
+from cadenza.ports.clock import Clock
+from cadenza.ports.secrets import Secrets
+
+DEFAULTS = HttpSettings()
+
+
+class HttpDispatcher:
+    """Sends a claim's request and records what comes back: bounded in time and size, without secrets.
+
+    It holds its connections from `open` to `close`, or as an async context manager.
+    """
+
+    def __init__(
+        self,
+        *,
+        secrets: Secrets,
+        clock: Clock,
+        settings: HttpSettings = DEFAULTS,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        self._secrets = secrets
+        self._clock = clock
+        self._sessions = Sessions(settings, resolver)
+
+    async def open(self) -> Self:
+        """Be ready to execute."""
+        await self._sessions.open()
+        return self
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._sessions.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def execute(self, claim: Claim) -> Outcome:
+        """Run the claimed endpoint's target once; whatever goes wrong out there is an outcome."""
+        loop, target = asyncio.get_running_loop(), claim.endpoint.target
+        assert isinstance(target, HttpTarget), "only HTTP targets come here"
+        exchange, began = Exchange(claim, target), loop.time()
+        failed = await self._run(exchange, claim.endpoint.policy.timeout_ms)
+        duration_ms = max(0, round((loop.time() - began) * 1_000))
+        if failed is None:
+            return Outcome(RunStatus.SUCCESS, duration_ms, response=exchange.response)
+        status = RunStatus.TIMEOUT if failed.failure is Failure.TIMEOUT else RunStatus.FAILURE
+        response: Json = {"failure": failed.failure.value, **exchange.response}
+        return Outcome(status, duration_ms, exchange.revealed.mask(failed.sentence), response)
+
+    async def _run(self, exchange: Exchange, timeout_ms: int) -> ExchangeFailed | None:
+        try:
+            await exchange.run(self._sessions, secrets=self._secrets, now=self._clock.now())
+        except ExchangeFailed as failed:
+            return failed
+        except TimeoutError:
+            return ExchangeFailed(Failure.TIMEOUT, f"no answer within {timeout_ms} ms")
+        except (aiohttp.ClientError, OSError) as problem:
+            return explained(problem)
+        return None

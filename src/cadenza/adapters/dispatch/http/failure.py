@@ -1,0 +1,85 @@
+"""Why an exchange failed: a word to sort by, and a sentence that gives nothing away."""
+
+import errno
+from enum import StrEnum
+
+import aiohttp
+
+from cadenza.adapters.dispatch.http.ssrf_guard import Refused
+
+
+class Failure(StrEnum):
+    """What went wrong, as it stands under `failure` in a recorded response."""
+
+    ADDRESS = "address"
+    """The guard refused the place it would have gone to."""
+    NAME = "name"
+    CONNECT = "connect"
+    TLS = "tls"
+    DISCONNECT = "disconnect"
+    PROTOCOL = "protocol"
+    """What came back is not HTTP, or not in the encoding it claims."""
+    REDIRECT = "redirect"
+    SECRET = "secret"  # noqa: S105 - the name of a failure
+    STATUS = "status"
+    CONTENT = "content"
+    TIMEOUT = "timeout"
+
+
+class ExchangeFailed(Exception):
+    """An exchange that came to no good end."""
+
+    def __init__(self, failure: Failure, sentence: str) -> None:
+        super().__init__(sentence)
+        self.failure = failure
+        self.sentence = sentence
+
+
+CONNECT_SENTENCES = {
+    errno.ECONNREFUSED: "connection refused",
+    errno.ECONNRESET: "connection reset",
+    errno.EHOSTUNREACH: "host is unreachable",
+    errno.ENETUNREACH: "network is unreachable",
+    errno.ETIMEDOUT: "connection timed out",
+    errno.EMFILE: "this worker has no sockets left",
+    errno.ENFILE: "this machine has no sockets left",
+}
+
+
+PLAIN_CASES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Failure, str], ...] = (
+    (aiohttp.ClientConnectorDNSError, Failure.NAME, "name does not resolve"),
+    (aiohttp.ClientPayloadError, Failure.DISCONNECT, "connection closed in the middle of the answer"),
+    (aiohttp.InvalidURL, Failure.ADDRESS, "refused: the address cannot be read"),
+    (
+        (aiohttp.ServerDisconnectedError, aiohttp.ClientConnectionError, OSError),
+        Failure.DISCONNECT,
+        "connection closed before an answer came",
+    ),
+    (Exception, Failure.PROTOCOL, "the answer is not HTTP"),
+)
+
+
+def explained(problem: Exception) -> ExchangeFailed:
+    """What an exception of the library means; its own text may repeat what was sent, and stays out."""
+    refused = getattr(problem, "os_error", problem)
+    if isinstance(refused, Refused):
+        return ExchangeFailed(Failure.ADDRESS, str(refused))
+    if isinstance(problem, aiohttp.ClientSSLError):
+        return ExchangeFailed(Failure.TLS, f"TLS: {_tls_reason(problem)}")
+    if type(problem) is aiohttp.ClientConnectorError:
+        return ExchangeFailed(Failure.CONNECT, _connect_sentence(problem.os_error))
+    return next(
+        ExchangeFailed(failure, sentence)
+        for kinds, failure, sentence in PLAIN_CASES
+        if isinstance(problem, kinds)
+    )
+
+
+def _connect_sentence(problem: OSError) -> str:
+    return CONNECT_SENTENCES.get(problem.errno or 0, "connection failed")
+
+
+def _tls_reason(problem: aiohttp.ClientSSLError) -> str:
+    error = problem.os_error
+    told = getattr(error, "verify_message", None) or getattr(error, "reason", None) or "handshake failed"
+    return str(told).replace("_", " ").lower()

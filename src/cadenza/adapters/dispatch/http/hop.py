@@ -1,0 +1,94 @@
+"""One request of an exchange, as it goes over the wire."""
+
+import json
+import re
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import quote
+
+from yarl import URL
+
+from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure
+from cadenza.adapters.dispatch.http.secret_references import NOTHING_REVEALED, Revealed
+from cadenza.domain.scheduling.run import Claim
+from cadenza.domain.scheduling.target import HEADER_VALUE, HttpTarget, Json
+
+JSON_TYPE = "application/json"
+TEXT_TYPE = "text/plain; charset=utf-8"
+# Of the characters that a header may hold, all but the full stop and the one that escapes it.
+PLAIN = "!#$&'()*+,/:;=?@[]_~-"
+PLAIN_NAME = re.compile(r"[\w:.-]*", re.ASCII)
+
+
+class Hop(NamedTuple):
+    """One request, without what is the same for all of a session, and without its signature."""
+
+    method: str
+    url: URL
+    headers: dict[str, str]
+    body: bytes | None = None
+    trusted: bool = True
+    """Whether it goes to the origin that its owner named, and may carry what is meant for that one."""
+    secret_headers: frozenset[str] = frozenset()
+    secret_body: bool = False
+
+
+def first_hop(claim: Claim, target: HttpTarget, *, revealed: Revealed) -> Hop:
+    """The request that the owner described, with its secrets and with the names of slot and run."""
+    plain = _described(claim, target)
+    if revealed is NOTHING_REVEALED:
+        return plain
+    secrets = {name: revealed.fill(value) for name, value in target.headers.items() if "${" in value}
+    for name, value in secrets.items():
+        _check_line(name, value)
+    body = revealed.fill_json(target.body)
+    return plain._replace(
+        headers=plain.headers | secrets,
+        body=_encoded(body),
+        secret_headers=frozenset(secrets),
+        secret_body=body != target.body,
+    )
+
+
+def _described(claim: Claim, target: HttpTarget) -> Hop:
+    """The request, with references where secrets will stand."""
+    headers, body = dict(target.headers), target.body
+    if body is not None and not any(name.lower() == "content-type" for name in headers):
+        headers["Content-Type"] = TEXT_TYPE if isinstance(body, str) else JSON_TYPE
+    headers["Idempotency-Key"] = _plain(claim.idempotency_key)
+    headers["Cadenza-Run-Id"] = _plain(claim.run_id)
+    return Hop(target.method, _known_url(target.url), headers, _encoded(body))
+
+
+def message_id(claim: Claim) -> str:
+    """The slot as the name of a message: the same for every attempt, and without full stops."""
+    return quote(claim.idempotency_key, safe=PLAIN).replace(".", "%2E")
+
+
+def read_url(text: str) -> URL:
+    """A URL as it will be used, so that what is checked is what is sent."""
+    try:
+        url = URL(text)
+        url.raw_host, url.port  # noqa: B018 - some parts are read only when they are asked for
+    except ValueError:
+        raise ExchangeFailed(Failure.ADDRESS, "refused: the address cannot be read") from None
+    return url
+
+
+_known_url = lru_cache(maxsize=1024)(read_url)
+
+
+def _plain(name: str) -> str:
+    return name if PLAIN_NAME.fullmatch(name) else quote(name, safe=PLAIN + "%.")
+
+
+def _check_line(name: str, value: str) -> None:
+    if not HEADER_VALUE.fullmatch(value):
+        raise ExchangeFailed(Failure.SECRET, f"the secret in the header {name} is not one line of text")
+
+
+def _encoded(body: Json) -> bytes | None:
+    if body is None:
+        return None
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return text.encode()

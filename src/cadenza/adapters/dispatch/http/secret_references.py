@@ -1,0 +1,101 @@
+"""Putting secrets in where references stand, and taking them out of what comes back."""
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote, quote_plus
+
+from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure
+from cadenza.domain.errors import CadenzaError
+from cadenza.domain.scheduling.target import REFERENCE, Json
+from cadenza.ports.secrets import Secrets
+
+SHORTEST_MASKED = 4
+"""A shorter secret would be found in half of all texts."""
+MASK = "[masked]"
+
+
+class Revealed:
+    """The secrets of one exchange; it alone knows them, and hides them again."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = values
+        forms = {form for value in values.values() for form in _forms(value)}
+        self._forms = sorted(forms, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, self._forms))) if forms else None
+
+    def fill(self, text: str) -> str:
+        """The text with secrets in place of references."""
+        return REFERENCE.sub(lambda found: self._values[found[1]], text) if "${" in text else text
+
+    def fill_json(self, value: Json) -> Json:
+        """The value with secrets in all its texts; names of fields stay as they are."""
+        if isinstance(value, str):
+            return self.fill(value)
+        if isinstance(value, list):
+            return [self.fill_json(part) for part in value]
+        if isinstance(value, dict):
+            return {name: self.fill_json(part) for name, part in value.items()}
+        return value
+
+    def finds_any(self, text: str) -> bool:
+        """Is there a secret in this text?"""
+        return self._pattern is not None and self._pattern.search(text) is not None
+
+    def mask(self, text: str, *, cut: bool = False) -> str:
+        """The text without secrets; of one that was cut off, also without the beginning of one at its end."""
+        if self._pattern is None:
+            return text
+        masked = self._pattern.sub(MASK, text)
+        return self._without_tail(masked) if cut else masked
+
+    def mask_json(self, value: Json) -> Json:
+        """The value without secrets: in texts, in names of fields, and in the digits of numbers."""
+        if self._pattern is None:
+            return value
+        if isinstance(value, str):
+            return self.mask(value)
+        if isinstance(value, list):
+            return [self.mask_json(part) for part in value]
+        if isinstance(value, dict):
+            return {self.mask(name): self.mask_json(part) for name, part in value.items()}
+        return MASK if self.finds_any(json.dumps(value)) else value
+
+    def _without_tail(self, text: str) -> str:
+        for form in self._forms:
+            for length in range(min(len(form) - 1, len(text)), SHORTEST_MASKED - 1, -1):
+                if text.endswith(form[:length]):
+                    return text[:-length] + MASK
+        return text
+
+
+NOTHING_REVEALED = Revealed({})
+
+
+async def reveal(references: Iterable[str], *, secrets: Secrets, tenant_id: str) -> Revealed:
+    """The values of all references, or a failure that names the one that is missing."""
+    values = {}
+    for reference in references:
+        try:
+            values[reference] = await secrets.reveal(tenant_id, reference)
+            values[reference].encode()
+        except CadenzaError as problem:
+            raise _unrevealed(reference, problem.message) from None
+        except UnicodeError:
+            raise _unrevealed(reference, "It is not a text.") from None
+    return Revealed(values) if values else NOTHING_REVEALED
+
+
+def _unrevealed(reference: str, reason: str) -> ExchangeFailed:
+    return ExchangeFailed(Failure.SECRET, f"${{{reference}}} could not be revealed: {reason}")
+
+
+def _forms(value: str) -> set[str]:
+    """A secret as it may come back: plain, in JSON, in a URL, in base64."""
+    if len(value) < SHORTEST_MASKED:
+        return set()
+    plain = value.removeprefix("whsec_")
+    forms = {value, plain, json.dumps(value)[1:-1], quote(value, safe=""), quote(value), quote_plus(value)}
+    forms.add(b64encode(value.encode()).decode())
+    return {form for form in forms if len(form) >= SHORTEST_MASKED}

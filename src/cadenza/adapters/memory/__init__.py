@@ -1,5 +1,0 @@
-"""A store that lives as long as its process."""
-
-from cadenza.adapters.memory.store import MemoryStore
-
-__all__ = ["MemoryStore"]

@@ -1,0 +1,1 @@
+"""The learning planner: observations in, estimates and hints out."""

@@ -1,0 +1,1 @@
+"""The rule planner, and the language of rule conditions."""

@@ -1,0 +1,112 @@
+"""The planner that does what owners wrote down."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Protocol
+
+from cadenza.adapters.planners.rules.rulebook import Rulebook
+from cadenza.domain.errors import CadenzaError, Unavailable
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.rules.incidents import NOTES_OF, UNTOUCHED, Decision, Memory, recalled, written
+from cadenza.domain.planning.rules.rule import Rule, Step
+from cadenza.domain.planning.rules.rule_scene import Scene
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.validation import iso, milliseconds
+from cadenza.ports.analyses import AnalysisStore
+from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.rules import Expressions, RuleStore
+
+
+class Shelf(RuleStore, AnalysisStore, Protocol):
+    """Where rules are kept, and what they remember."""
+
+
+class RulePlanner:
+    """Evaluates the rules of an endpoint's job, and calls tools for those that hold."""
+
+    def __init__(self, store: Shelf, expressions: Expressions) -> None:
+        self._store = store
+        self._expressions = expressions
+        self._book = Rulebook(store)
+
+    @property
+    def name(self) -> str:
+        """What its sittings and hints are recorded as."""
+        return NOTES_OF
+
+    def wants(self, briefing: Briefing) -> bool:
+        """If its job may have rules."""
+        return self._book.may_concern(briefing.endpoint)
+
+    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
+        """Decide on every rule, act, and remember; where nothing is new there is nothing to say."""
+        rules = await self._book.concerning(briefing.endpoint)
+        if not rules:
+            return NOTHING_TO_SAY
+        before = await self._memories(briefing.endpoint)
+        scene = _scene(briefing)
+        said: list[str] = []
+        looks: list[datetime] = []
+        after: dict[str, Memory] = {}
+        for rule in rules:
+            memory = before.get(rule.id, UNTOUCHED)
+            decision = self._decided(rule, memory, scene)
+            after[rule.id] = decision.memory
+            said += _news(rule, memory, decision.memory)
+            said += [await _act(rule, step, scene=scene, call=call) for step in decision.steps]
+            looks += [] if decision.look_again_at is None else [decision.look_again_at]
+        if after != before:
+            await self._remember(briefing, after)
+        look_ms = (min(looks) - briefing.now) // milliseconds(1) if looks else None
+        return Sitting("\n".join(said), look_again_ms=look_ms)
+
+    def _decided(self, rule: Rule, memory: Memory, scene: Scene) -> Decision:
+        holds, trouble = self._expressions.ask(rule.when, scene.facts)
+        return scene.decide(rule, memory, holds=holds, trouble=trouble)
+
+    async def _memories(self, endpoint: Endpoint) -> dict[str, Memory]:
+        return recalled((await self._store.notes(NOTES_OF, [endpoint.key])).get(endpoint.key))
+
+    async def _remember(self, briefing: Briefing, memories: Mapping[str, Memory]) -> None:
+        await self._store.take_notes(NOTES_OF, {briefing.endpoint.key: written(memories)}, briefing.now)
+
+
+def _scene(briefing: Briefing) -> Scene:
+    return Scene(
+        briefing.now,
+        briefing.endpoint,
+        is_new=briefing.trigger in (Trigger.RUN, Trigger.FAILURE),
+        recent=briefing.recent,
+        siblings=briefing.siblings,
+        latest=briefing.latest,
+    )
+
+
+async def _act(rule: Rule, step: Step, *, scene: Scene, call: CallTool) -> str:
+    """Call the tools of a step, and tell what came of it; one that is refused counts as done."""
+    endpoint = scene.meant(step)
+    if endpoint is None:
+        return f"{rule.name}: there is no endpoint {step.endpoint} beside this one."
+    try:
+        for steered, (tool, arguments) in scene.calls(rule, step):
+            amended = await call(steered, tool, arguments)
+            scene.became(amended.endpoint)
+    except Unavailable:
+        raise
+    except CadenzaError as problem:
+        return f"{rule.name}: {step.tool} of {endpoint.name} was refused: {problem.message}"
+    return f"{rule.name}: {step.tool} of {endpoint.name}."
+
+
+def _news(rule: Rule, before: Memory, after: Memory) -> list[str]:
+    """What is new about a rule: its incident, and why it cannot tell."""
+    said = []
+    if after.trouble is not None and after.trouble != before.trouble:
+        said.append(f"{rule.name} does not match: {after.trouble}")
+    if after.began_at is not None and before.began_at is None:
+        said.append(f"{rule.name} holds.")
+    if after.began_at is None and before.began_at is not None:
+        said.append(f"{rule.name} is over; it held since {iso(before.began_at)}.")
+    if after.escalated > before.escalated and after.began_at is not None:
+        said.append(f"{rule.name} has held since {iso(after.began_at)}: step {after.escalated}.")
+    return said

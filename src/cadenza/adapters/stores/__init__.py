@@ -1,0 +1,1 @@
+"""Stores for endpoints, runs and everything else: memory, SQLite and PostgreSQL."""

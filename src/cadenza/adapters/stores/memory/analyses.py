@@ -1,0 +1,146 @@
+"""The feed, sittings, looks and notes in memory."""
+
+import json
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from itertools import islice
+
+from cadenza.adapters.stores.memory.tables import Shelves
+from cadenza.domain.planning.analysis import Analysis, Tokens
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.target import Json
+from cadenza.ports.analyses import DaySpent, Fed, NextLook
+from cadenza.ports.catalog import FIRST_PAGE, Page
+
+FED = 100_000
+"""So many ended runs are kept for the feed."""
+
+
+class MemoryAnalyses(Shelves):
+    """What planners live on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fed: deque[Run] = deque(maxlen=FED)
+        self._fed_before = 0
+        self._analyses: dict[EndpointKey, dict[str, Analysis]] = defaultdict(dict)
+        self._looks: dict[tuple[EndpointKey, str], datetime] = {}
+        self._notes: dict[tuple[str, EndpointKey], tuple[str, datetime]] = {}
+
+    async def ended_since(self, mark: str | None, limit: int) -> Fed:
+        with self._lock:
+            end = self._fed_before + len(self._fed)
+            place = end
+            if mark is not None:
+                with suppress(ValueError):
+                    place = int(mark)
+            first = max(min(place, end), self._fed_before)
+            runs = list(islice(self._fed, first - self._fed_before, first - self._fed_before + limit))
+            return Fed(runs, str(first + len(runs)))
+
+    async def neighbours(self, keys: Collection[EndpointKey], most: int) -> list[Endpoint]:
+        with self._lock:
+            meant = [self._endpoints[key] for key in dict.fromkeys(keys) if key in self._endpoints]
+            found = {one.key: one for one in meant if not one.archived}
+            for tenant_id, job_id in {(one.tenant_id, one.job_id) for one in found.values()}:
+                of_job = (one for one in self._of_tenant(tenant_id) if one.job_id == job_id)
+                others = (one for one in of_job if not one.archived)
+                found |= {one.key: one for one in islice(others, most + 1)}
+            return list(found.values())
+
+    async def recent_runs(
+        self, keys: Collection[EndpointKey], *, each: int, most_bytes: int
+    ) -> dict[EndpointKey, list[Run]]:
+        with self._lock:
+            found = {key: self._recent(key, each, most_bytes) for key in keys}
+        return {key: runs for key, runs in found.items() if runs}
+
+    async def add_analyses(self, analyses: Sequence[Analysis], looks: Sequence[NextLook] = ()) -> None:
+        with self._lock:
+            for one in analyses:
+                key = EndpointKey(one.tenant_id, one.endpoint_id)
+                self._analyses[key].setdefault(one.id, one)
+                self._want(NextLook(key, one.planner, one.look_again_at))
+            for look in looks:
+                self._want(look)
+
+    async def analyses(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Analysis]:
+        with self._lock:
+            newest = sorted(self._analyses.get(key, {}).values(), key=lambda one: one.id, reverse=True)
+        return [one for one in newest if page.after is None or one.id < page.after][: page.limit]
+
+    async def spent_by_day(self, key: EndpointKey, since: datetime) -> list[DaySpent]:
+        sittings: Counter[tuple[date, str]] = Counter()
+        tokens: dict[tuple[date, str], Tokens] = defaultdict(Tokens)
+        with self._lock:
+            for one in self._analyses.get(key, {}).values():
+                if one.began_at >= since:
+                    place = (one.began_at.astimezone(UTC).date(), one.planner)
+                    sittings[place] += 1
+                    spent = tokens[place]
+                    tokens[place] = Tokens(spent.input + one.tokens.input, spent.output + one.tokens.output)
+        days = [DaySpent(*place, count, tokens[place]) for place, count in sittings.items()]
+        return sorted(days, key=lambda one: (-one.day.toordinal(), one.planner))
+
+    async def to_look_at(self, now: datetime, *, again_at: datetime, limit: int) -> list[NextLook]:
+        with self._lock:
+            due = sorted((at, *place) for place, at in self._looks.items() if at <= now)[:limit]
+            for _, key, planner in due:
+                self._looks[key, planner] = again_at
+        return [NextLook(key, planner, at) for at, key, planner in due]
+
+    async def take_notes(self, planner: str, notes: Mapping[EndpointKey, Json], now: datetime) -> None:
+        written = {(planner, key): (json.dumps(note), now) for key, note in notes.items()}
+        with self._lock:
+            self._notes |= written
+
+    async def notes(self, planner: str, keys: Collection[EndpointKey]) -> dict[EndpointKey, Json]:
+        with self._lock:
+            found = {key: self._notes[planner, key] for key in keys if (planner, key) in self._notes}
+        return {key: json.loads(note) for key, (note, _) in found.items()}
+
+    async def forget_analyses(self, before: datetime) -> int:
+        with self._lock:
+            old = [
+                (key, one.id)
+                for key, of_endpoint in self._analyses.items()
+                for one in of_endpoint.values()
+                if one.began_at < before
+            ]
+            for key, analysis_id in old:
+                del self._analyses[key][analysis_id]
+            return len(old)
+
+    def _forget_thoughts(self, key: EndpointKey) -> None:
+        """Forget what planners know of an endpoint; who calls holds the lock."""
+        self._analyses.pop(key, None)
+        for look in [look for look in self._looks if look[0] == key]:
+            del self._looks[look]
+        for note in [note for note in self._notes if note[1] == key]:
+            del self._notes[note]
+
+    def _feed(self, run: Run) -> None:
+        """Tell who follows the feed of a run that is closed; who calls holds the lock."""
+        if run.finished_at is None:
+            return
+        if len(self._fed) == FED:
+            self._fed_before += 1
+        self._fed.append(run if run.response is None else run._replace(response=None))
+
+    def _recent(self, key: EndpointKey, each: int, most_bytes: int) -> list[Run]:
+        newest_first = reversed(self._runs.get(key, {}).values())
+        closed = list(islice((run for run in newest_first if run.finished_at is not None), each))
+        sizes = [len(json.dumps(run.response)) if run.response is not None else 0 for run in closed]
+        fitting = 1
+        while fitting < len(sizes) and sum(sizes[: fitting + 1]) <= most_bytes:
+            fitting += 1
+        return closed[:fitting]
+
+    def _want(self, look: NextLook) -> None:
+        if look.at is None:
+            self._looks.pop((look.key, look.planner), None)
+        else:
+            self._looks[look.key, look.planner] = look.at

@@ -1,0 +1,145 @@
+"""A tenant's endpoints and runs, listed and changed together."""
+
+from collections import ChainMap
+from datetime import datetime
+from itertools import islice
+
+from cadenza.adapters.stores.common import arranged, matches, run_matches, taken
+from cadenza.adapters.stores.memory.jobs import MemoryJobs
+from cadenza.domain.access.tenant import too_many
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.steer import Amended, Change
+from cadenza.ports.catalog import (
+    EVERY_ENDPOINT,
+    EVERY_RUN,
+    FIRST_PAGE,
+    Admission,
+    Arrange,
+    Arrangement,
+    EndpointFilter,
+    Estate,
+    Extent,
+    Page,
+    RunFilter,
+    RunsFound,
+)
+
+
+class MemoryCatalog(MemoryJobs):
+    """What an owner has."""
+
+    async def find(
+        self, tenant_id: str, *, wanted: EndpointFilter = EVERY_ENDPOINT, page: Page = FIRST_PAGE
+    ) -> list[Endpoint]:
+        with self._lock:
+            return self._find(tenant_id, wanted, page)
+
+    async def amend_all(
+        self, tenant_id: str, change: Change, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
+    ) -> list[Amended]:
+        with self._lock:
+            amended = [change(endpoint) for endpoint in self._find(tenant_id, wanted, page)]
+            return [self._write(one) for one in amended]
+
+    async def arrange(self, tenant_id: str, extent: Extent, decide: Arrange) -> Arrangement:
+        with self._lock:
+            estate = self._estate(tenant_id, extent)
+            decided = decide(estate)
+            kept = {id_: job for (owner, id_), job in self._jobs.items() if owner == tenant_id}
+            for gone in decided.jobs_gone:
+                kept.pop(gone, None)
+            jobs = ChainMap({job.id: job for job in decided.jobs}, kept)
+            decided = arranged(decided, tenant_id, jobs)
+            self._refuse_taken(decided, estate)
+            self._arrange(tenant_id, decided)
+            return decided
+
+    async def find_runs(
+        self, tenant_id: str, *, wanted: RunFilter = EVERY_RUN, page: Page = FIRST_PAGE
+    ) -> RunsFound:
+        with self._lock:
+            runs = [
+                run
+                for key, of_endpoint in self._runs.items()
+                if key.tenant_id == tenant_id
+                for run in of_endpoint.values()
+                if run_matches(run, wanted) and (page.after is None or run.id < page.after)
+            ]
+        runs.sort(key=lambda run: run.id, reverse=True)
+        found = runs[: page.limit]
+        return RunsFound(found, found[-1].id if found and len(runs) > len(found) else None)
+
+    async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[Ended]:
+        with self._lock:
+            closed = [run for run in self._runs.get(key, {}).values() if run_matches(run, EVERY_RUN)]
+        closed.sort(key=lambda run: run.id, reverse=True)
+        newest = [_ended(run) for run in closed[:limit]]
+        return [one for one in newest if one.finished_at >= since]
+
+    def _admit(self, endpoint: Endpoint, admission: Admission) -> None:
+        """Refuse a new endpoint that may not be kept."""
+        if admission.known_job:
+            self._get_job(endpoint.tenant_id, endpoint.job_id)
+        if endpoint.key in self._endpoints:
+            raise taken("endpoint", endpoint.id)
+        if admission.most is None or not endpoint.live:
+            return
+        others = (one for one in self._endpoints.values() if one.tenant_id == endpoint.tenant_id)
+        live = islice((one for one in others if one.live), admission.most)
+        if len(list(live)) >= admission.most:
+            raise too_many(admission.most)
+
+    def _find(self, tenant_id: str, wanted: EndpointFilter, page: Page) -> list[Endpoint]:
+        found = (
+            endpoint
+            for endpoint in self._of_tenant(tenant_id)
+            if (page.after is None or endpoint.id > page.after) and matches(endpoint, wanted)
+        )
+        return list(islice(found, page.limit))
+
+    def _estate(self, tenant_id: str, extent: Extent) -> Estate:
+        mine = [job for (owner, _), job in self._jobs.items() if owner == tenant_id]
+        jobs = {job.id: job for job in mine if job.id in extent.job_ids or (extent.applied and job.applied)}
+        of_jobs = extent.job_ids | jobs.keys()
+        inside, elsewhere = {}, 0
+        for endpoint in self._of_tenant(tenant_id):
+            if endpoint.job_id in of_jobs or endpoint.id in extent.endpoint_ids:
+                inside[endpoint.id] = endpoint
+            elif endpoint.live:
+                elsewhere += 1
+        rules = {
+            id_: rule
+            for (owner, id_), rule in sorted(self._rules.items())
+            if owner == tenant_id and (rule.job_id in of_jobs or id_ in extent.rule_ids)
+        }
+        return Estate(jobs, inside, elsewhere, rules)
+
+    def _refuse_taken(self, decided: Arrangement, estate: Estate) -> None:
+        """A new endpoint is one that is not in the estate; elsewhere its id may be taken."""
+        for one in decided.endpoints:
+            if one.endpoint.id not in estate.endpoints and one.endpoint.key in self._endpoints:
+                raise taken("endpoint", one.endpoint.id)
+
+    def _arrange(self, tenant_id: str, decided: Arrangement) -> None:
+        for job_id in decided.jobs_gone:
+            self._drop_job(tenant_id, job_id)
+        for job in decided.jobs:
+            self._put_job(job)
+        for one in decided.endpoints:
+            if one.endpoint.key not in self._endpoints:
+                self._keep(one.endpoint)
+            self._write(one)
+        for rule_id in decided.rules_gone:
+            self._rules.pop((tenant_id, rule_id), None)
+        for rule in decided.rules:
+            self._rules[tenant_id, rule.id] = rule
+        if decided.jobs or decided.jobs_gone:
+            self._belfry.ring()
+
+
+def _ended(run: Run) -> Ended:
+    assert run.finished_at is not None, "only closed runs have ended"
+    assert run.status is not None, "a closed run has a status"
+    return Ended(run.finished_at, run.status, run.duration_ms, run.late_ms)

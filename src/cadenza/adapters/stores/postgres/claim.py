@@ -1,0 +1,123 @@
+"""Leasing what is due."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from cadenza.adapters.stores.postgres import statements as sql
+from cadenza.adapters.stores.postgres.cycle_statements import BOUNDS, CLAIMED, CLAIMS
+from cadenza.adapters.stores.postgres.definitions import Definitions, Fields
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.reading import as_it_is
+from cadenza.adapters.stores.sql.rows import SOURCES, Row, read_steering
+from cadenza.domain.errors import Unavailable
+from cadenza.domain.scheduling.due import claim
+from cadenza.domain.scheduling.endpoint import Lease, restored
+from cadenza.domain.scheduling.run import Claim
+from cadenza.ports.ids import Ids
+
+TENANTS_AT_ONCE = 50
+
+
+class Wanted(NamedTuple):
+    """How much to claim, up to which moment, and for how long."""
+
+    now: datetime
+    horizon: datetime
+    lease_until: datetime
+    limit: int
+
+
+class Turns:
+    """Claims for one store, which remembers whose turn it was last."""
+
+    def __init__(self, pool: PostgresPool, ids: Ids) -> None:
+        self._pool = pool
+        self._ids = ids
+        self._definitions = Definitions(pool)
+        self._last_served = ""
+        self._idle = True
+        """Nothing was due last time: a look comes before the claim, which costs more, found or not."""
+
+        self._hurry = False
+        """The last claim was full, so more is due than a claim takes, or it costs little to believe it."""
+
+        self._untold: list[Leased] = []
+        """What was leased, and then the server did not answer what its owner wrote."""
+
+    async def claim(self, wanted: Wanted) -> list[Claim]:
+        """Lease what is due as one batch, soonest first, and open a run for each.
+
+        What a claim before could not tell comes first, as long as its lease protects.
+        """
+        limit = max(0, min(wanted.limit, BOUNDS[-1]))
+        untold = [one for one in self._untold if one.batch.wanted.lease_until > wanted.now]
+        leased, self._untold = untold[:limit], untold[limit:]
+        return await self._told(leased or await self._lease(wanted, limit))
+
+    async def _told(self, leased: Sequence["Leased"]) -> list[Claim]:
+        try:
+            owned = await self._definitions.of([row[:3] for _, row in leased])
+        except Unavailable:
+            self._untold += leased
+            raise
+        return [
+            batch.claim(row, fields)
+            for (batch, row), fields in zip(leased, owned, strict=True)
+            if fields is not None
+        ]
+
+    async def _lease(self, wanted: Wanted, limit: int) -> list["Leased"]:
+        if limit < 1 or (self._idle and not await self._pool.ask(sql.ANY_DUE, wanted.horizon)):
+            return []
+        batch = Batch(self._ids.new(), [self._ids.new() for _ in range(limit)], wanted)
+        rows: Sequence[Row] = await self._pool.ask(
+            CLAIMS[next(bound for bound in BOUNDS if limit <= bound)],
+            wanted.horizon,
+            limit,
+            batch.token,
+            wanted.lease_until,
+            batch.run_ids,
+            wanted.now,
+            self._last_served,
+            min(limit, TENANTS_AT_ONCE),
+            self._hurry,
+        )
+        self._idle, self._hurry = not rows, len(rows) == limit
+        if rows:
+            self._last_served = rows[0][-1] or self._last_served
+        return [Leased(batch, row) for row in rows]
+
+
+class Batch(NamedTuple):
+    """What is given to rows that are leased together."""
+
+    token: str
+    run_ids: list[str]
+    wanted: Wanted
+
+    def claim(self, row: Row, owned: Fields) -> Claim:
+        """The claim that a row has just been given, as the rules say it."""
+        version, at, place, next_run_at, next_source, last_run_at, missed, failed, abandoned, steering = row[
+            2 : len(CLAIMED)
+        ]
+        lease = Lease(self.token, self.run_ids[place - 1], self.wanted.lease_until)
+        fields = owned | {
+            "next_run_at": next_run_at,
+            "next_source": SOURCES[next_source],
+            "last_run_at": last_run_at,
+            "missed_slots": missed,
+            "failure_count": failed,
+            "abandoned_count": abandoned,
+            "lease": lease,
+        }
+        if steering is not None:
+            fields |= read_steering(steering, as_it_is)
+        return claim(restored(fields), lease, self.wanted.now, version=version, place=at)
+
+
+class Leased(NamedTuple):
+    """A row, and the batch with which it was leased."""
+
+    batch: Batch
+    row: Row

@@ -1,0 +1,113 @@
+"""One connection that listens for all bells of a store, and comes back by itself."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from cadenza.adapters.stores.memory.doorbells import Doorbells, Ring
+from cadenza.adapters.stores.memory.wakeup import Belfry, MemoryBell
+from cadenza.adapters.stores.postgres import statements as sql
+from cadenza.adapters.stores.postgres.errors import translated
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.turns import OWED, called_for
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.errors import Unavailable
+from cadenza.ports.log import Logger
+
+AGAIN_S = 1.0
+CHECKED_EVERY_S = 30.0
+ANSWERED_S = 5.0
+
+
+class Listener:
+    """Rings every bell when the database says so.
+
+    It calls itself now and then, the way others would call it. Behind a connection
+    pooler that hands sessions around, the call is not heard: it says so once, and
+    workers rely on looking now and then.
+    """
+
+    def __init__(self, pool: PostgresPool, log: Logger, name: str) -> None:
+        self.checked_every_s = CHECKED_EVERY_S
+        self.answered_s = ANSWERED_S
+        self._pool = pool
+        self._log = log
+        self._own_call = f"check {name}"
+        self._belfry = Belfry()
+        self._doorbells = Doorbells()
+        self._answered = asyncio.Event()
+        self._listening: asyncio.Task[None] | None = None
+        self._warned = False
+
+    def bell(self) -> MemoryBell:
+        """A new bell; the first one starts the listening."""
+        bell = self._belfry.listen()
+        self._begin()
+        return bell
+
+    def on_owed(self, user: UserKey, ring: Ring) -> Ring:
+        """Call when something is owed to a user; the answer ends it."""
+        self._begin()
+        return self._doorbells.listen(user, ring)
+
+    async def close(self) -> None:
+        """Listen no more."""
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+            self._listening = None
+
+    def _begin(self) -> None:
+        if self._listening is None:
+            self._listening = asyncio.get_running_loop().create_task(self._listen())
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                await self._listen_once()
+            except Unavailable as problem:
+                self._warn(problem.message)
+            await asyncio.sleep(AGAIN_S)
+
+    async def _listen_once(self) -> None:
+        connection = await self._pool.connect()
+        lost = asyncio.Event()
+        try:
+            with translated(self._pool.address):
+                connection.add_termination_listener(lambda _: lost.set())
+                await connection.add_listener(sql.CHANNEL, self._heard)
+            # Somebody may have called while nobody listened.
+            self._belfry.ring()
+            self._doorbells.ring_all()
+            while not await _within(self.checked_every_s, lost):
+                await self._check()
+        finally:
+            connection.terminate()
+        raise Unavailable(f"The connection to {self._pool.address} was lost.")
+
+    async def _check(self) -> None:
+        self._answered.clear()
+        await self._pool.ask(sql.CHECK, self._own_call)
+        if await _within(self.answered_s, self._answered):
+            self._warned = False
+        else:
+            self._warn(f"{self._pool.address} does not pass notifications on.")
+
+    def _heard(self, _connection: Any, _pid: int, _channel: str, payload: object) -> None:
+        if payload == self._own_call:
+            self._answered.set()
+        elif payload == "":
+            self._belfry.ring()
+        elif isinstance(payload, str) and payload.startswith(OWED):
+            self._doorbells.ring([called_for(payload)])
+
+    def _warn(self, problem: str) -> None:
+        if not self._warned:
+            self._warned = True
+            self._log.warning("nudges are found by looking now and then", problem=problem)
+
+
+async def _within(span_s: float, event: asyncio.Event) -> bool:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), span_s)
+    return event.is_set()

@@ -1,0 +1,137 @@
+"""Closing runs and writing where their endpoints stand then."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from cadenza.adapters.stores.postgres import statements as sql
+from cadenza.adapters.stores.postgres.arrays import arrays, arrays_or_shared
+from cadenza.adapters.stores.postgres.counting import count_runs
+from cadenza.adapters.stores.postgres.cycle_statements import CHANGED, KEPT, LOCK, SETTLE, SETTLED
+from cadenza.adapters.stores.postgres.plain import all_plain, settle_plain
+from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.stores.postgres.reading import as_it_is, holds
+from cadenza.adapters.stores.postgres.turns import speaking
+from cadenza.adapters.stores.sql.rows import VERSION, Row, read_endpoint, write_run, write_state
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Completion, SkippedSlot, skipped
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.ports.ids import Ids
+from cadenza.ports.store import Settle
+
+KEY = itemgetter(1, 2)
+NOTHING = (None,)
+KNOWN_TO_THE_ROW = (None,) * len(KEPT)
+
+
+class Batch(NamedTuple):
+    """Runs that ended, and how to settle them."""
+
+    completions: Sequence[Completion]
+    settle: Settle
+    ids: Ids
+
+
+class Held(NamedTuple):
+    """A settled endpoint, and the version under which it may be written."""
+
+    settled: Settled
+    version: int
+
+
+async def finalize(pool: PostgresPool, batch: Batch) -> list[Settled | None]:
+    """Settle endpoints as they were claimed: nearly always, nobody has steered meanwhile."""
+    if not batch.completions:
+        return []
+    held = [
+        Held(batch.settle(completion.claim.endpoint, completion), completion.claim.version)
+        for completion in batch.completions
+    ]
+    settled: list[Settled | None] = [one.settled for one in held]
+    unsteered = partial(_settle_unsteered, held=held, batch=batch)
+    if await pool.tried(speaking(unsteered, lambda done: settled if done else [])):
+        return settled
+    return await pool.write(speaking(partial(_settle_all, batch=batch, held=held), lambda answers: answers))
+
+
+async def _settle_unsteered(connection: Connection, held: Sequence[Held], batch: Batch) -> bool:
+    """Settle all of it as it was claimed; False, and then nothing may be kept, if anything was steered."""
+    settled = [one.settled for one in held]
+    if all_plain(batch.completions, settled):
+        return await settle_plain(connection, batch.completions, settled)
+    if len(await write_settled(connection, held, batch.ids)) < len(held):
+        return False
+    await count_runs(connection, settled)
+    return True
+
+
+async def write_settled(connection: Connection, held: Sequence[Held], ids: Ids) -> set[str]:
+    """Write what is held as it was read, with all its runs; the ids of the runs that were closed."""
+    if not held:
+        return set()
+    closed = {row[0] for row in await connection.fetch(SETTLE, *_columns(held))}
+    passed = [
+        (one.settled.endpoint, slot)
+        for one in held
+        if one.settled.run.id in closed
+        for slot in one.settled.skipped
+    ]
+    await add_passed(connection, passed, ids)
+    return closed
+
+
+async def add_passed(
+    connection: Connection, passed: Iterable[tuple[Endpoint, SkippedSlot]], ids: Ids
+) -> None:
+    """Add the runs of slots that passed without a claim."""
+    runs = [write_run(skipped(endpoint, slot, ids.new())) for endpoint, slot in passed]
+    if runs:
+        await connection.execute(sql.ADD_RUNS, *arrays(runs))
+
+
+async def _settle_all(connection: Connection, batch: Batch, held: Sequence[Held]) -> list[Settled | None]:
+    """Settle what is as it was claimed, then the rest on fresh rows; what lost its lease is left alone.
+
+    The rows of the whole batch are locked first, in their order, so nothing after that waits for anybody.
+    """
+    await connection.fetch(LOCK, *arrays({one.claim.key for one in batch.completions}))
+    closed = await write_settled(connection, held, batch.ids)
+    steered = [one for one in batch.completions if one.claim.run_id not in closed]
+    fresh = await _settle_fresh(connection, steered, batch)
+    answers = {one.settled.run.id: one.settled for one in held if one.settled.run.id in closed}
+    answers |= {one.settled.run.id: one.settled for one in fresh}
+    await count_runs(connection, answers.values())
+    return [answers.get(completion.claim.run_id) for completion in batch.completions]
+
+
+async def _settle_fresh(connection: Connection, steered: Sequence[Completion], batch: Batch) -> list[Held]:
+    if not steered:
+        return []
+    found = await connection.fetch(sql.GET_MANY_LOCKED, *arrays({one.claim.key for one in steered}))
+    rows: dict[tuple[str, str], Row] = {(row[0], row[1]): row for row in found}
+    fresh = [
+        Held(batch.settle(read_endpoint(row, as_it_is), completion), row[VERSION])
+        for completion in steered
+        if (row := rows.get(completion.claim.key)) is not None and holds(row, completion.claim)
+    ]
+    await write_settled(connection, fresh, batch.ids)
+    return fresh
+
+
+def _columns(held: Iterable[Held]) -> list[Any]:
+    """What `SETTLE` takes, in the order of the keys: everybody locks rows in this order."""
+    columns = dict(zip(SETTLED, zip(*sorted(map(_row, held), key=KEY), strict=True), strict=True))
+    as_planned = columns["claimable_at"] == columns["next_run_at"]
+    if as_planned:
+        columns["claimable_at"] = NOTHING
+    ids, *others = columns.values()
+    return [as_planned, ids, None, *arrays_or_shared(others)]
+
+
+def _row(held: Held) -> tuple[Any, ...]:
+    run = write_run(held.settled.run)
+    id_, tenant_id, job_id, endpoint_id = run[:4]
+    known = run[4:10] if held.settled.run.started_at is None else KNOWN_TO_THE_ROW
+    changed = write_state(held.settled.endpoint)[: len(CHANGED)]
+    return (id_, tenant_id, endpoint_id, held.version, job_id, *known, *run[10:], *changed)

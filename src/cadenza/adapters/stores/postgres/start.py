@@ -1,0 +1,76 @@
+"""The second look at claims that waited for their moment."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from cadenza.adapters.stores.postgres import statements as sql
+from cadenza.adapters.stores.postgres.arrays import arrays
+from cadenza.adapters.stores.postgres.cycle_statements import START
+from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.stores.postgres.reading import as_it_is, holds
+from cadenza.adapters.stores.sql.rows import VERSION, Row, read_endpoint
+from cadenza.domain.scheduling.due import Cancel, Recheck
+from cadenza.domain.scheduling.run import Claim
+from cadenza.ports.store import Decide
+
+
+async def start(pool: PostgresPool, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
+    """Decide on the endpoints as they were claimed; if any was steered since, on fresh rows."""
+    if not claims:
+        return []
+    answers = [decide(held.endpoint, held) for held in claims]
+    rows = await pool.ask(START, len(answers), *arrays(map(_started, answers)))
+    if sum(place is None for _, place in rows) == len(answers):
+        return _moved(answers, rows)
+    return await pool.write(lambda connection: _start_fresh(connection, claims, decide))
+
+
+async def _start_fresh(
+    connection: Connection, claims: Sequence[Claim], decide: Decide
+) -> list[Recheck | None]:
+    found = await connection.fetch(sql.GET_MANY_LOCKED, *arrays({held.key for held in claims}))
+    rows: dict[tuple[str, str], Row] = {(row[0], row[1]): row for row in found}
+    answers = [_recheck(rows.get(held.key), held, decide) for held in claims]
+    going_on = [_started(answer) for answer in answers if answer is not None]
+    if not going_on:
+        return answers
+    return _moved(answers, await connection.fetch(START, 0, *arrays(going_on)))
+
+
+def _moved(answers: Iterable[Recheck | None], rows: Iterable[Row]) -> list[Recheck | None]:
+    """The answers, with the places to which their rows were written."""
+    places = {run_id: place for run_id, place in rows if place is not None}
+    return [
+        answer._replace(claim=answer.claim._replace(place=places[answer.claim.run_id]))
+        if answer is not None and answer.claim.run_id in places
+        else answer
+        for answer in answers
+    ]
+
+
+def _recheck(row: Row | None, held: Claim, decide: Decide) -> Recheck | None:
+    if row is None or not holds(row, held):
+        return None
+    answer = decide(read_endpoint(row, as_it_is), held)
+    return (
+        answer
+        if isinstance(answer, Cancel)
+        else answer._replace(claim=answer.claim._replace(version=row[VERSION]))
+    )
+
+
+def _started(answer: Recheck) -> tuple[Any, ...]:
+    """The columns `STARTED`."""
+    claim = answer.claim
+    tenant_id, endpoint_id = claim.key
+    return (
+        claim.run_id,
+        tenant_id,
+        endpoint_id,
+        claim.version,
+        claim.slot,
+        claim.due_at,
+        claim.source.value,
+        claim.started_at,
+        not isinstance(answer, Cancel),
+    )

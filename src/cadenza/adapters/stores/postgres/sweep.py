@@ -1,0 +1,49 @@
+"""Ending what nobody will end, in one transaction that waits for nobody."""
+
+from datetime import datetime
+
+from cadenza.adapters.stores.postgres import statements as sql
+from cadenza.adapters.stores.postgres.counting import count_runs
+from cadenza.adapters.stores.postgres.endpoints import steer
+from cadenza.adapters.stores.postgres.pool import Connection
+from cadenza.adapters.stores.postgres.reading import as_it_is
+from cadenza.adapters.stores.postgres.settle import Held, add_passed, write_settled
+from cadenza.adapters.stores.sql.rows import VERSION, Row, read_endpoint, read_open_run
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.ports.ids import Ids
+from cadenza.ports.store import Abandon, Sweeping
+
+
+async def sweep(
+    connection: Connection, *, now: datetime, limit: int, sweeping: Sweeping, ids: Ids
+) -> list[Settled]:
+    """Abandon what expired leases hold, and tidy one-shots that nobody served.
+
+    A lease is locked first, so it is either renewed or swept. A row that somebody
+    holds is just being settled or steered; the next sweep looks at it again.
+    """
+    tokens = [row[0] for row in await connection.fetch(sql.EXPIRED, now, limit)]
+    abandoned = []
+    if tokens:
+        rows = await connection.fetch(sql.LEASED, tokens, limit)
+        abandoned = [_abandoned(row, sweeping.abandon) for row in rows]
+        await write_settled(connection, abandoned, ids)
+        await connection.execute(sql.END_LEASES, tokens)
+    await _tidy(connection, now, limit, sweeping, ids)
+    if abandoned:
+        await connection.fetch(sql.RING)
+        await count_runs(connection, (one.settled for one in abandoned))
+    return [one.settled for one in abandoned]
+
+
+def _abandoned(row: Row, abandon: Abandon) -> Held:
+    run = read_open_run(row, as_it_is)
+    assert run is not None, "a leased endpoint has an open run"
+    return Held(abandon(read_endpoint(row, as_it_is), run), row[VERSION])
+
+
+async def _tidy(connection: Connection, now: datetime, limit: int, sweeping: Sweeping, ids: Ids) -> None:
+    rows = await connection.fetch(sql.STALE, now, limit)
+    tidied = [sweeping.tidy(read_endpoint(row, as_it_is)) for row in rows]
+    await steer(connection, [one.endpoint for one in tidied])
+    await add_passed(connection, [(one.endpoint, slot) for one in tidied for slot in one.skipped], ids)

@@ -1,0 +1,110 @@
+"""The tables of users, agents, conversations and what is owed, beside all others."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    text,
+)
+
+from cadenza.adapters.stores.sql.schema import Document, Key, Moment, metadata
+
+__all__ = ["metadata"]
+
+users = Table(
+    "users",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("id", Key, nullable=False),
+    Column("timezone", Text),
+    Column("created_at", Moment),
+    Column("context_reset_at", Moment),
+    Column("last_seq", BigInteger, nullable=False, server_default=text("0")),
+    PrimaryKeyConstraint("tenant_id", "id"),
+)
+"""Who numbers a user's messages holds this row until the commit, so numbers become visible in their order."""
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("id", Key, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("instructions", Text, nullable=False),
+    Column("model", Text),
+    Column("created_at", Moment),
+    PrimaryKeyConstraint("tenant_id", "id"),
+)
+
+conversations = Table(
+    "conversations",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("user_id", Key, nullable=False),
+    Column("agent_id", Key, nullable=False),
+    Column("last_number", BigInteger, nullable=False, server_default=text("0")),
+    Column("turn_token", Text),
+    Column("turn_until", Moment),
+    PrimaryKeyConstraint("tenant_id", "user_id", "agent_id"),
+)
+
+conversation_messages = Table(
+    "conversation_messages",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("user_id", Key, nullable=False),
+    Column("agent_id", Key, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("id", Key, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("turn_at", Moment, nullable=False),
+    Column("origin", Document, nullable=False),
+    Column("parts", Document),
+    PrimaryKeyConstraint("tenant_id", "user_id", "agent_id", "number"),
+    Index("conversation_messages_by_age", "at"),
+)
+
+pending_messages = Table(
+    "pending_messages",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("user_id", Key, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("id", Key, nullable=False),
+    Column("agent_id", Key, nullable=False),
+    Column("schedule_id", Text),
+    Column("firing", Text),
+    Column("message", Document, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("delivered", Boolean, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "user_id", "seq"),
+    Index(
+        "pending_messages_owed",
+        "tenant_id",
+        "user_id",
+        "seq",
+        sqlite_where=text("NOT delivered"),
+        postgresql_where=text("NOT delivered"),
+    ),
+    Index("pending_messages_by_age", "created_at"),
+    Index("pending_messages_by_expiry", "expires_at"),
+)
+
+agent_usage = Table(
+    "agent_usage",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("day", Key, nullable=False),
+    Column("user_id", Key, nullable=False),
+    Column("fires", Integer, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "day", "user_id"),
+)

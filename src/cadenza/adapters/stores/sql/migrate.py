@@ -1,0 +1,141 @@
+"""Brings the schema of a database up to date, or says why it cannot."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from cadenza.adapters.stores.sql.migrations import HEAD
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.errors import translated
+from cadenza.domain.errors import Unavailable
+
+if TYPE_CHECKING:  # The driver is an extra; who uses SQLite does not need it.
+    from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
+
+SQLITE = "sqlite:///"
+ONE_AT_A_TIME = 7_236_836_942
+"""The advisory lock of those who migrate; any number will do that nobody else takes."""
+
+
+class Migrated(NamedTuple):
+    """The version of the schema before, None if there was none, and after."""
+
+    before: str | None
+    after: str
+
+
+async def migrate(url: str) -> Migrated:
+    """Bring the schema up to date; safe when several processes do so at once."""
+    before = await version(url)
+    if not _upgradable(before, url):
+        return Migrated(before, HEAD)
+    if url.startswith(SQLITE):
+        return await asyncio.to_thread(_migrate_sqlite, sqlite_path(url))
+    pool = _pool(url)
+    try:
+        return await pool.write(_migrate_postgres)
+    finally:
+        await pool.close()
+
+
+async def check(url: str) -> None:
+    """Unavailable, unless the schema is the one that this code was written for."""
+    if _upgradable(await version(url), url):
+        raise Unavailable(f"The tables in {name_of(url)} are missing or old: run `cadenza migrate`.")
+
+
+async def version(url: str) -> str | None:
+    """The version of the schema; None if there is no schema yet."""
+    if url.startswith(SQLITE):
+        return await asyncio.to_thread(_sqlite_version, sqlite_path(url))
+    pool = _pool(url)
+    try:
+        return await pool.write(_postgres_version)
+    finally:
+        await pool.close()
+
+
+def sqlite_path(url: str) -> Path:
+    """The file that a URL names."""
+    return Path(url.removeprefix(SQLITE))
+
+
+def name_of(url: str) -> str:
+    """What a URL names, without a secret."""
+    return str(sqlite_path(url) if url.startswith(SQLITE) else _pool(url).address)
+
+
+def _upgradable(before: str | None, url: str) -> bool:
+    """Is there something to do? Refuses what is newer than this code."""
+    if before is not None and before > HEAD:
+        raise Unavailable(
+            f"The tables in {name_of(url)} are of a newer version ({before}) than this program knows"
+            f" ({HEAD}): upgrade it."
+        )
+    return before != HEAD
+
+
+def _statements(dialect: str, before: str | None) -> tuple[str, ...]:
+    from cadenza.adapters.stores.sql.migrations.script import statements  # noqa: PLC0415 - Mostly there is nothing to do.
+
+    return statements(dialect, before)
+
+
+def _sqlite_version(path: Path) -> str | None:
+    if not path.exists():
+        return None
+    with translated(path):
+        connection = SqliteFile(path).connect()
+        try:
+            return _read_version(connection)
+        finally:
+            connection.close()
+
+
+def _read_version(connection: sqlite3.Connection) -> str | None:
+    try:
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.OperationalError as problem:
+        if "no such table" in str(problem):
+            return None
+        raise
+    return row[0] if row else None
+
+
+def _migrate_sqlite(path: Path) -> Migrated:
+    with translated(path):
+        connection = SqliteFile(path).connect()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            before = _read_version(connection)
+            if before != HEAD:
+                for statement in _statements("sqlite", before):
+                    connection.execute(statement)
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+    return Migrated(before, HEAD)
+
+
+def _pool(url: str) -> "PostgresPool":
+    try:
+        from cadenza.adapters.stores.postgres.pool import PostgresPool  # noqa: PLC0415 - See above.
+    except ModuleNotFoundError:
+        raise Unavailable("PostgreSQL needs its driver: pip install 'cadenza[postgres]'.") from None
+    return PostgresPool(url, size=1, prepared=False)
+
+
+async def _postgres_version(connection: "Connection") -> str | None:
+    if await connection.fetchval("SELECT to_regclass('alembic_version')") is None:
+        return None
+    found: str | None = await connection.fetchval("SELECT version_num FROM alembic_version")
+    return found
+
+
+async def _migrate_postgres(connection: "Connection") -> Migrated:
+    await connection.execute(f"SELECT pg_advisory_xact_lock({ONE_AT_A_TIME})")
+    before = await _postgres_version(connection)
+    if before != HEAD:
+        await connection.execute("\n".join(_statements("postgresql", before)))
+    return Migrated(before, HEAD)

@@ -1,0 +1,239 @@
+"""Endpoints, claims and runs as rows, and back."""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+import orjson
+
+from cadenza.adapters.stores.sql.definition import read_definition
+from cadenza.domain.scheduling.abandon import sweep_at
+from cadenza.domain.scheduling.due import claimable_at
+from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, restored
+from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.steer import HintKind, HintRecord
+
+EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+SOURCES = {source.value: source for source in Source}
+STATUSES = {status.value: status for status in RunStatus}
+
+
+class Row(Protocol):
+    """What both drivers answer: columns by their place."""
+
+    def __getitem__(self, place: Any, /) -> Any: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+Read = Callable[[Any], Any]
+"""How a driver's moment becomes a datetime, and NULL becomes None."""
+
+WRITTEN = (
+    "claimable_at",
+    "tidy_at",
+    "next_run_at",
+    "next_source",
+    "last_run_at",
+    "skipped_at",
+    "paused_until",
+    "quota_opens_at",
+    "missed_slots",
+    "failure_count",
+    "abandoned_count",
+    "open_slot_at",
+    "open_slot_attempts",
+    "interval_hint_ms",
+    "interval_hint_expires_at",
+    "interval_hint_reason",
+    "one_shot_at",
+    "one_shot_expires_at",
+    "one_shot_reason",
+    "pause_reason",
+    "enabled",
+    "archived",
+    "job_active",
+)
+"""The columns of a state that a change may touch, in the order of `write_state`."""
+
+STEERING = (*WRITTEN[5:8], *WRITTEN[11:20])
+"""Those of them that nearly always hold nothing."""
+OWNED = ("tenant_id", "id", "job_id", "name", "description", "definition")
+OPEN_RUN = (
+    "run_id",
+    "run_slot",
+    "run_due_at",
+    "run_attempt",
+    "run_source",
+    "run_claimed_at",
+    "run_started_at",
+)
+READ = (
+    *(f"e.{column}" for column in OWNED),
+    *(f"s.{column}" for column in WRITTEN[2:]),
+    *(f"s.{column}" for column in ("lease_token", "lease_until", *OPEN_RUN, "version")),
+)
+"""What is selected to read an endpoint, from `endpoints e` and `endpoint_states s`."""
+LIVE = f"NOT archived AND next_source <> '{Source.FINISHED.value}'"
+"""The states of endpoints that count towards a limit, as `Endpoint.live` says."""
+LEASE = len(OWNED) + len(WRITTEN) - 2
+RUN_ID = LEASE + 2
+VERSION = len(READ) - 1
+
+
+def to_micros(moment: datetime | None) -> int | None:
+    """A moment as SQLite keeps it."""
+    if moment is None:
+        return None
+    return (moment - EPOCH) // MICROSECOND
+
+
+def from_micros(micros: int | None) -> datetime | None:
+    """A moment as SQLite kept it."""
+    return None if micros is None else EPOCH + timedelta(0, 0, micros)
+
+
+def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
+    """The columns `WRITTEN` of an endpoint."""
+    slot, interval, one_shot = endpoint.open_slot, endpoint.interval_hint, endpoint.one_shot_hint
+    return (
+        claimable_at(endpoint),
+        sweep_at(endpoint) if one_shot is not None and endpoint.lease is None else None,
+        endpoint.next_run_at,
+        endpoint.next_source._value_,
+        endpoint.last_run_at,
+        endpoint.skipped_at,
+        endpoint.paused_until,
+        endpoint.quota_opens_at,
+        endpoint.missed_slots,
+        endpoint.failure_count,
+        endpoint.abandoned_count,
+        *(slot or (None, None)),
+        *((interval.interval_ms, interval.expires_at, interval.reason) if interval else (None, None, None)),
+        *((one_shot.at, one_shot.expires_at, one_shot.reason) if one_shot else (None, None, None)),
+        endpoint.pause_reason,
+        endpoint.enabled,
+        endpoint.archived,
+        endpoint.job_active,
+    )
+
+
+def read_endpoint(row: Row, read: Read) -> Endpoint:
+    """The endpoint of a row selected as `READ`."""
+    next_run_at, next_source, last_run_at = row[6:9]
+    missed_slots, failure_count, abandoned_count = row[12:15]
+    enabled, archived, job_active, token, until, run_id = row[24:30]
+    return restored(
+        read_owned(row[:6])
+        | read_steering((*row[9:12], *row[15:24]), read)
+        | {
+            "next_run_at": read(next_run_at),
+            "next_source": SOURCES[next_source],
+            "last_run_at": read(last_run_at),
+            "missed_slots": missed_slots,
+            "failure_count": failure_count,
+            "abandoned_count": abandoned_count,
+            "enabled": bool(enabled),
+            "archived": bool(archived),
+            "job_active": bool(job_active),
+            "lease": None if token is None else Lease(token, run_id, read(until)),
+        }
+    )
+
+
+def read_owned(columns: Iterable[Any]) -> dict[str, Any]:
+    """What an endpoint's owner wrote, from the columns `OWNED`."""
+    tenant_id, id_, job_id, name, description, definition = columns
+    of_row = {"tenant_id": tenant_id, "id": id_, "job_id": job_id, "name": name, "description": description}
+    return read_definition(definition) | of_row
+
+
+def read_steering(columns: Iterable[Any], read: Read) -> dict[str, Any]:
+    """What makes an endpoint's next run another than its cadence says, from the columns `STEERING`."""
+    skipped_at, paused_until, quota_opens_at, slot_at, attempts, *hints, pause_reason = columns
+    interval_ms, interval_until, interval_reason, at, until, reason = hints
+    return {
+        "skipped_at": read(skipped_at),
+        "paused_until": read(paused_until),
+        "quota_opens_at": read(quota_opens_at),
+        "open_slot": None if slot_at is None else OpenSlot(read(slot_at), attempts),
+        "interval_hint": None
+        if interval_ms is None
+        else IntervalHint(interval_ms, read(interval_until), interval_reason),
+        "one_shot_hint": None if at is None else OneShotHint(read(at), read(until), reason),
+        "pause_reason": pause_reason,
+    }
+
+
+def read_open_run(row: Row, read: Read) -> Run | None:
+    """The run that is open in a row selected as `READ`, if any."""
+    if row[LEASE] is None:
+        return None
+    run_id, slot, due_at, attempt, source, claimed_at, started_at = row[RUN_ID:VERSION]
+    return Run(
+        id=run_id,
+        tenant_id=row[0],
+        job_id=row[2],
+        endpoint_id=row[1],
+        slot=read(slot),
+        due_at=read(due_at),
+        attempt=attempt,
+        source=SOURCES[source],
+        claimed_at=read(claimed_at),
+        started_at=read(started_at),
+    )
+
+
+def write_run(run: Run) -> tuple[Any, ...]:
+    """The columns of a closed run, in the order of the fields of `Run`."""
+    assert run.status is not None, "an open run stands in its endpoint's state"
+    response = None if run.response is None else document(run.response)
+    words = (storable(run.error), storable(run.reason))
+    return (*run[:7], run.source._value_, *run[8:11], run.status._value_, *run[12:16], *words, response)
+
+
+def document(response: Any) -> str:
+    """A response as JSON; what cannot be said in JSON is kept as text, so that it costs no other run."""
+    try:
+        return orjson.dumps(response).decode()
+    except TypeError:
+        return orjson.dumps(storable(str(response))).decode()
+
+
+def storable(text: str | None) -> str | None:
+    """A text without the characters that a database refuses."""
+    if text is None or (text.isascii() and "\0" not in text):
+        return text
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def read_run(row: Row, read: Read) -> Run:
+    """The run of a row with the columns of `Run`, in the order of its fields."""
+    run = Run(*row)
+    return run._replace(
+        slot=read(run.slot),
+        due_at=read(run.due_at),
+        source=SOURCES[row[7]],
+        claimed_at=read(run.claimed_at),
+        started_at=read(run.started_at),
+        finished_at=read(run.finished_at),
+        status=STATUSES[row[11]],
+        verdict=bool(run.verdict),
+        response=None if row[18] is None else orjson.loads(row[18]),
+    )
+
+
+def read_hint(row: Row, read: Read) -> HintRecord:
+    """The line of the hint history in a row with the columns of `HintRecord`."""
+    kind, written_at, origin, reason, expires_at, interval_ms, at = row
+    return HintRecord(
+        HintKind(kind),
+        read(written_at),
+        origin,
+        reason,
+        read(expires_at),
+        interval_ms,
+        read(at),
+    )

@@ -1,0 +1,199 @@
+"""Writing settled endpoints and their runs, inside the writer's transaction."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from cadenza.adapters.stores.sql.ordinary_run import is_plain
+from cadenza.adapters.stores.sql.rows import (
+    LEASE,
+    RUN_ID,
+    Row,
+    from_micros,
+    read_endpoint,
+    to_micros,
+    write_run,
+    write_state,
+)
+from cadenza.adapters.stores.sqlite import statements as sql
+from cadenza.adapters.stores.sqlite.batches import read_many, write_many
+from cadenza.adapters.stores.sqlite.counting import count_runs
+from cadenza.adapters.stores.sqlite.cycle_statements import (
+    add_quiet_runs,
+    held_as_claimed,
+    settle_plain,
+)
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.run import Claim, Completion, Run, SkippedSlot, skipped
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.ports.ids import Ids
+from cadenza.ports.store import Settle
+
+
+class Steered(Exception):
+    """Somebody has steered an endpoint, or taken its lease, since it was claimed."""
+
+
+class Batch(NamedTuple):
+    """Runs that ended, and how to settle them."""
+
+    completions: Sequence[Completion]
+    settle: Settle
+    ids: Ids
+
+
+class Held(NamedTuple):
+    """A settled endpoint, and the claim under which it may be written."""
+
+    claim: Claim
+    settled: Settled
+
+
+def in_micros(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Values as SQLite takes them."""
+    return tuple([to_micros(value) if type(value) is datetime else value for value in values])
+
+
+def settled_as_claimed(batch: Batch) -> list[Held]:
+    """Settle endpoints as they were claimed: nearly always, nobody has steered meanwhile."""
+    return [
+        Held(completion.claim, batch.settle(completion.claim.endpoint, completion))
+        for completion in batch.completions
+    ]
+
+
+def write_unsteered(connection: sqlite3.Connection, held: Sequence[Held], ids: Ids) -> None:
+    """Write what was settled as it was claimed, all of it or nothing."""
+    if _write_states(connection, held) != len(held):
+        raise Steered
+    _close_runs(connection, held)
+    _add_all_passed(connection, [one.settled for one in held], ids)
+    count_runs(connection, (one.settled for one in held))
+
+
+def _close_runs(connection: sqlite3.Connection, held: Sequence[Held]) -> None:
+    """Add the runs of rows that were just written. Of those that left no words, the rows know the most."""
+    quiet, others = [], []
+    for claim, settled in held:
+        run = settled.run
+        if _is_quiet(claim, run):
+            quiet.append(_quiet_run(claim, run))
+        else:
+            others.append(run)
+    write_many(connection, add_quiet_runs, quiet)
+    _add_runs(connection, others)
+
+
+def _write_states(connection: sqlite3.Connection, held: Sequence[Held]) -> int:
+    """Write where endpoints stand now, if their leases are held and nobody has steered; how many it was."""
+    plain, others = [], []
+    for claim, settled in held:
+        endpoint = settled.endpoint
+        if claim.place and is_plain(claim, endpoint):
+            plain.append(_plain_state(claim, endpoint))
+        else:
+            others.append(_whole_state(claim, endpoint))
+    written = write_many(connection, settle_plain, plain)
+    return written + (connection.executemany(sql.SETTLE_UNLESS_STEERED, others).rowcount if others else 0)
+
+
+def _is_quiet(claim: Claim, run: Run) -> bool:
+    started = claim.started_at is not None and claim.place != 0
+    return started and run.error is None and run.reason is None and run.response is None
+
+
+def _quiet_run(claim: Claim, run: Run) -> tuple[Any, ...]:
+    """The columns `TOLD`."""
+    assert run.status is not None, "an open run stands in its endpoint's state"
+    return (
+        claim.place,
+        run.job_id,
+        to_micros(run.finished_at),
+        run.status._value_,
+        run.duration_ms,
+        run.late_ms,
+        run.coalesced,
+        1 if run.verdict else 0,
+    )
+
+
+def _plain_state(claim: Claim, after: Endpoint) -> tuple[Any, ...]:
+    """The columns `PLAIN`."""
+    return (
+        claim.place,
+        claim.run_id,
+        claim.token,
+        claim.version,
+        to_micros(after.next_run_at),
+        after.next_source._value_,
+        after.missed_slots,
+        after.failure_count,
+        after.abandoned_count,
+    )
+
+
+def _whole_state(claim: Claim, after: Endpoint) -> tuple[Any, ...]:
+    return in_micros((*write_state(after), *claim.key, claim.run_id, claim.token, claim.version))
+
+
+def settle_fresh(connection: sqlite3.Connection, batch: Batch, held: Sequence[Held]) -> list[Settled | None]:
+    """Settle what was steered on its fresh row, and write the rest as it is; what lost its lease is left."""
+    claims = [(claim.place, claim.run_id, claim.token, claim.version) for claim, _ in held]
+    unsteered = {run_id for (run_id,) in read_many(connection, held_as_claimed, claims)}
+    as_claimed = {one.claim.run_id: one for one in held if one.claim.run_id in unsteered}
+    write_unsteered(connection, list(as_claimed.values()), batch.ids)
+    answers = [
+        as_claimed[run_id].settled
+        if (run_id := completion.claim.run_id) in as_claimed
+        else _settled_fresh(connection, completion, batch.settle)
+        for completion in batch.completions
+    ]
+    fresh = [one for one in answers if one is not None and one.run.id not in as_claimed]
+    write_settled(connection, fresh, batch.ids)
+    return answers
+
+
+def _settled_fresh(connection: sqlite3.Connection, completion: Completion, settle: Settle) -> Settled | None:
+    row = connection.execute(sql.GET, completion.claim.key).fetchone()
+    if row is None or not holds(row, completion.claim):
+        return None
+    return settle(read_endpoint(row, from_micros), completion)
+
+
+def write_settled(connection: sqlite3.Connection, settled: Sequence[Settled], ids: Ids) -> None:
+    """Write where endpoints stand after their runs, and the runs."""
+    connection.executemany(
+        sql.SETTLE, [in_micros((*write_state(one.endpoint), *one.endpoint.key)) for one in settled]
+    )
+    add_runs(connection, settled, ids)
+    count_runs(connection, settled)
+
+
+def add_runs(connection: sqlite3.Connection, settled: Sequence[Settled], ids: Ids) -> None:
+    """Add the closed runs, and those of slots that passed."""
+    _add_runs(connection, [one.run for one in settled])
+    _add_all_passed(connection, settled, ids)
+
+
+def _add_all_passed(connection: sqlite3.Connection, settled: Sequence[Settled], ids: Ids) -> None:
+    for one in settled:
+        if one.skipped:
+            add_passed(connection, one.endpoint, one.skipped, ids)
+
+
+def add_passed(
+    connection: sqlite3.Connection, endpoint: Endpoint, passed: Sequence[SkippedSlot], ids: Ids
+) -> None:
+    """Add the runs of slots that passed without a claim."""
+    if passed:
+        _add_runs(connection, [skipped(endpoint, slot, ids.new()) for slot in passed])
+
+
+def _add_runs(connection: sqlite3.Connection, runs: Sequence[Run]) -> None:
+    connection.executemany(sql.ADD_RUN, [in_micros(write_run(run)) for run in runs])
+
+
+def holds(row: Row, claim: Claim) -> bool:
+    """Is this claim's lease still the one in the row?"""
+    return (row[LEASE], row[RUN_ID]) == (claim.token, claim.run_id)

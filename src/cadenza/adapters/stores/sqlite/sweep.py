@@ -1,0 +1,47 @@
+"""Ending what nobody will end, inside the writer's transaction."""
+
+import sqlite3
+from datetime import datetime
+
+from cadenza.adapters.stores.sql.rows import (
+    from_micros,
+    read_endpoint,
+    read_open_run,
+    to_micros,
+    write_state,
+)
+from cadenza.adapters.stores.sqlite import statements as sql
+from cadenza.adapters.stores.sqlite.settle import add_passed, in_micros, write_settled
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.ports.ids import Ids
+from cadenza.ports.store import Sweeping
+
+
+def sweep(
+    connection: sqlite3.Connection, *, now: datetime, limit: int, sweeping: Sweeping, ids: Ids
+) -> list[Settled]:
+    """Abandon what expired leases hold, and tidy one-shots that nobody served."""
+    abandoned: list[Settled] = []
+    for (token,) in connection.execute(sql.EXPIRED, (to_micros(now), limit)).fetchall():
+        if len(abandoned) < limit:
+            abandoned += _abandon(connection, token, limit - len(abandoned), sweeping)
+    write_settled(connection, abandoned, ids)
+    connection.execute(sql.END_LEASES, (to_micros(now),))
+    _tidy(connection, now, limit, sweeping, ids)
+    return abandoned
+
+
+def _abandon(connection: sqlite3.Connection, token: str, limit: int, sweeping: Sweeping) -> list[Settled]:
+    settled = []
+    for row in connection.execute(sql.LEASED, (token, limit)).fetchall():
+        run = read_open_run(row, from_micros)
+        assert run is not None, "a leased endpoint has an open run"
+        settled.append(sweeping.abandon(read_endpoint(row, from_micros), run))
+    return settled
+
+
+def _tidy(connection: sqlite3.Connection, now: datetime, limit: int, sweeping: Sweeping, ids: Ids) -> None:
+    for row in connection.execute(sql.STALE, (to_micros(now), limit)).fetchall():
+        tidied = sweeping.tidy(read_endpoint(row, from_micros))
+        connection.execute(sql.STEER, in_micros((*write_state(tidied.endpoint), *tidied.endpoint.key)))
+        add_passed(connection, tidied.endpoint, tidied.skipped, ids)

@@ -1,0 +1,1 @@
+"""Telemetry events as metrics, traces, log lines and alert webhooks."""

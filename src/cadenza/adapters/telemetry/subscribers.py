@@ -1,0 +1,85 @@
+"""Events and who is attached to them; among them a bell for whoever waits for a run to end."""
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from cadenza.adapters.stores.memory.wakeup import MemoryBell
+from cadenza.ports.log import Logger
+from cadenza.ports.telemetry import JOB, Measurements, Metadata, Telemetry
+
+
+class _Attached(NamedTuple):
+    name: str
+    handler: Telemetry
+    events: frozenset[str] | None
+    """None for all of them."""
+
+
+class Events:
+    """Passes events on to handlers, in the order in which they were attached.
+
+    A handler that throws is detached and reported, once; neither the others nor who
+    emits notice.
+    """
+
+    def __init__(self, log: Logger) -> None:
+        self._log = log
+        self._attached: tuple[_Attached, ...] = ()
+        self._by_event: dict[str, tuple[_Attached, ...]] = {}
+
+    @property
+    def attached(self) -> Mapping[str, Telemetry]:
+        """The handlers by their names."""
+        return MappingProxyType({one.name: one.handler for one in self._attached})
+
+    def attach(self, name: str, handler: Telemetry, events: Collection[str] | None = None) -> None:
+        """Let a handler have events from now on, all or those named; one of the same name is replaced."""
+        wanted = None if events is None else frozenset(events)
+        self._keep((*self._without(name), _Attached(name, handler, wanted)))
+
+    def detach(self, name: str) -> None:
+        """Let a handler have no more; one that is not attached is no matter."""
+        self._keep(self._without(name))
+
+    def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:
+        """Tell everyone attached; never raise, never wait."""
+        interested = self._by_event.get(event)
+        if interested is None:
+            interested = self._interested(event)
+        for name, handler, _ in interested:
+            try:
+                handler.emit(event, measurements, metadata)
+            except Exception as problem:  # noqa: BLE001 - who listens must not disturb who emits
+                self._failed(name, event, problem)
+
+    def _interested(self, event: str) -> tuple[_Attached, ...]:
+        found = tuple(one for one in self._attached if one.events is None or event in one.events)
+        self._by_event[event] = found
+        return found
+
+    def _failed(self, name: str, event: str, problem: Exception) -> None:
+        if name not in self.attached:  # It emitted again while it failed.
+            return
+        self.detach(name)
+        self._log.warning(
+            "a telemetry handler failed and is detached",
+            handler=name,
+            emitted=event,
+            problem=f"{type(problem).__name__}: {problem}",
+        )
+
+    def _without(self, name: str) -> tuple[_Attached, ...]:
+        return tuple(one for one in self._attached if one.name != name)
+
+    def _keep(self, attached: tuple[_Attached, ...]) -> None:
+        self._attached, self._by_event = attached, {}
+
+
+class RunBell(MemoryBell):
+    """Rings when a run has ended and is settled."""
+
+    def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:  # noqa: ARG002 - It takes all that its port hands over.
+        """Ring, if it is that."""
+        if event == JOB:
+            self.ring()
