@@ -31,7 +31,7 @@ from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.steer import Amended
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
 from cadenza.ports.catalog import Arrangement, Extent
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint

@@ -20,7 +20,7 @@ from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.planning.learning.gains import Tally as Won
 from cadenza.domain.planning.learning.state import Known
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
 from cadenza.ports.store import Store
 from cadenza.ports.watch import SloStanding
 

@@ -26,9 +26,9 @@ from cadenza.engine.agents.turn_lock import TurnSettings, TurnTaking
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
-from cadenza.operations.agent_tools import AgentTools
-from cadenza.operations.desk import Supplies
-from cadenza.operations.office import Office
+from cadenza.operations.agents.agent_tools import AgentTools
+from cadenza.operations.application import Office
+from cadenza.operations.context import Supplies
 from cadenza.ports.agents import AgentRuntime
 from cadenza.ports.store import Store
 from cadenza.testing.clock import FakeClock

@@ -21,9 +21,9 @@ from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.target import Json
 from cadenza.engine.agents.conversation import Conversing
 from cadenza.engine.agents.turn_lock import TurnTaking
-from cadenza.operations.office import Office
+from cadenza.operations.agents.users_agents import UserTokenView
+from cadenza.operations.application import Office
 from cadenza.operations.operation import View
-from cadenza.operations.people import UserTokenView
 from cadenza.ports.agents import CallTool, Prompt, Reply, Tool
 from cadenza.roots.api import Server, address_of, bound
 from cadenza.roots.settings import Settings

@@ -14,7 +14,7 @@ from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.agents.turn_lock import TurnSettings
-from cadenza.operations.replies import LEFT_BEHIND
+from cadenza.operations.idempotency import LEFT_BEHIND
 from cadenza.ports.agents import CallTool, Prompt, Reply
 from cadenza.roots.agents import turn_limits
 from cadenza.roots.settings import Settings

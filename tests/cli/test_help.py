@@ -12,7 +12,7 @@ from cyclopts import App
 from tests.cli.launching import Recorder
 from tests.cli.offices import Desk
 
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
 from cadenza.operations.table import BY_NAME
 from cadenza.surfaces.cli.app import build
 

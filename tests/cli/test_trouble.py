@@ -17,7 +17,7 @@ import encodings.idna, os, pkgutil, sys
 import cadenza.adapters.stores.sql.migrations.script
 import cadenza.roots.up, cadenza.roots.upkeep, cadenza.surfaces.cli
 from cadenza.adapters.stores.sqlite import backup, restore, secrets, store
-for module in pkgutil.iter_modules(cadenza.surfaces.cli.__path__, "cadenza.surfaces.cli."):
+for module in pkgutil.walk_packages(cadenza.surfaces.cli.__path__, "cadenza.surfaces.cli."):
     __import__(module.name)
 from cadenza.roots.command_line import main
 if os.geteuid() == 0:

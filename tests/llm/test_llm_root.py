@@ -28,9 +28,7 @@ def test_without_a_model_there_is_no_planner() -> None:
 
 def test_without_the_extra_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [
-        name
-        for name in sys.modules
-        if name.startswith(("pydantic_ai", "cadenza.adapters.planners.llm"))
+        name for name in sys.modules if name.startswith(("pydantic_ai", "cadenza.adapters.planners.llm"))
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)

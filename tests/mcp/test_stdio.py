@@ -45,7 +45,7 @@ sys.exit(main(["mcp"]))
 """
 CHATTY = """
 import sys
-from cadenza.operations.office import Desk, Office
+from cadenza.operations.application import Desk, Office
 perform = Office.perform
 async def chatty(*given):
     print("a stray line")

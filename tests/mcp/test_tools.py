@@ -12,7 +12,7 @@ from tests.rest.requests import BODIES, IDS
 
 from cadenza.domain.access.key import RANK, Scope
 from cadenza.domain.scheduling.run import Outcome, RunStatus
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.table import BY_NAME, OPERATIONS
 from cadenza.surfaces.mcp.tools import FOREIGN, input_schema, tool

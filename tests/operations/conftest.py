@@ -13,8 +13,8 @@ from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
-from cadenza.operations.desk import Supplies
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
+from cadenza.operations.context import Supplies
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.secrets import SecretEntry, SecretKey
 from cadenza.testing.clock import FakeClock

@@ -10,8 +10,8 @@ from tests.operations.conftest import A_TARGET, Front
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.operations.config_shapes import ConfigEndpoint
-from cadenza.operations.endpoints import CreateEndpoint
+from cadenza.operations.config.schemas import ConfigEndpoint
+from cadenza.operations.scheduling.endpoints import CreateEndpoint
 
 FILE: dict[str, Any] = {
     "version": 1,

@@ -11,9 +11,9 @@ from tests.operations.conftest import A_TARGET, Front
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.target import METHODS
-from cadenza.operations import config
-from cadenza.operations.config_file import ConfigFile
-from cadenza.operations.config_writing import written
+from cadenza.operations.config import apply as config
+from cadenza.operations.config.config_writing import written
+from cadenza.operations.config.file import ConfigFile
 from cadenza.testing.builders import an_endpoint
 
 SPANS = st.integers(1, 400_000_000)

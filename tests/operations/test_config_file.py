@@ -11,11 +11,11 @@ from tests.operations.conftest import Front
 
 from cadenza.domain import durations as spans
 from cadenza.domain.errors import InvalidRequest
-from cadenza.operations import config_file
-from cadenza.operations.config_file import ConfigFile
-from cadenza.operations.config_shapes import ConfigDocument, ConfigEndpoint, ConfigJob
-from cadenza.operations.config_writing import span
-from cadenza.operations.shapes import GuardShape, PlanningShape, PolicyShape
+from cadenza.operations.config import file as config_file
+from cadenza.operations.config.config_writing import span
+from cadenza.operations.config.file import ConfigFile
+from cadenza.operations.config.schemas import ConfigDocument, ConfigEndpoint, ConfigJob
+from cadenza.operations.scheduling.schemas import GuardShape, PlanningShape, PolicyShape
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "cadenza.yaml"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from cadenza.operations.documented import Documented
+from cadenza.operations.documented_models import Documented
 from cadenza.operations.table import OPERATIONS
 
 

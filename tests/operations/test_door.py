@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from cadenza.domain.access.key import ApiKey, Scope
-from cadenza.operations.door import MOST, Door, caller_of
+from cadenza.operations.access.caller_cache import MOST, Door, caller_of
 from cadenza.testing.clock import NEW_YEAR
 
 SECOND = timedelta(seconds=1)

@@ -9,7 +9,7 @@ from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
 from cadenza.ports.watch import SloStanding
 from cadenza.testing.clock import NEW_YEAR, FakeClock
 from cadenza.testing.contracts.bench import Bench

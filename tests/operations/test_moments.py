@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from cadenza.operations.wire import Moment
+from cadenza.operations.fields import Moment
 
 MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 

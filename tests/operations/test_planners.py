@@ -13,7 +13,7 @@ from cadenza.domain.planning.learning.gains import Tally
 from cadenza.domain.planning.learning.state import Known
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.target import Json
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
 from cadenza.sim.playback import Playback
 from cadenza.testing.contracts.analyses import an_analysis
 

@@ -8,7 +8,7 @@ from tests.operations.conftest import Front
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.operations.keys import recognised
+from cadenza.operations.access.keys import recognised
 from cadenza.testing.contracts.bench import Bench
 
 

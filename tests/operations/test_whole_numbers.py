@@ -10,8 +10,8 @@ from tests.rest.requests import SERVED
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.steering_commands import ProposeInterval, ProposeNextTime
+from cadenza.operations.fields import Whole
 from cadenza.operations.operation import Command
-from cadenza.operations.wire import Whole
 
 LEAST, MOST = -3, 1_000
 

@@ -23,10 +23,10 @@ from cadenza.engine.agents.conversation import Conversing
 from cadenza.engine.agents.turn_lock import TurnTaking
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
-from cadenza.operations.agent_tools import AgentTools
-from cadenza.operations.desk import Supplies
-from cadenza.operations.keys import NewKeyView
-from cadenza.operations.office import Office
+from cadenza.operations.access.keys import NewKeyView
+from cadenza.operations.agents.agent_tools import AgentTools
+from cadenza.operations.application import Office
+from cadenza.operations.context import Supplies
 from cadenza.ports.store import Store
 from cadenza.sim.playback import Playback
 from cadenza.surfaces.http.app import Manners, http_app

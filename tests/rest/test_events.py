@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.rest.house import House
 
-from cadenza.operations import newsroom
-from cadenza.operations.newsroom import EVERYTHING, MOST_ENDPOINTS, NOTHING, News, Newsroom
+from cadenza.operations.monitoring import live_changes as newsroom
+from cadenza.operations.monitoring.live_changes import EVERYTHING, MOST_ENDPOINTS, NOTHING, News, Newsroom
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.contracts.bench import Bench
 

@@ -7,7 +7,7 @@ import pytest
 from tests.rest.house import Answered, House
 
 from cadenza.domain.access.key import Caller, Scope
-from cadenza.operations.sessions import LINK_LASTS, SESSION_LASTS, new_link
+from cadenza.operations.access.sessions import LINK_LASTS, SESSION_LASTS, new_link
 from cadenza.surfaces.http.auth import MOST_FAILURES
 
 ADMIN = Caller("north", frozenset({Scope.ADMIN}), "up")

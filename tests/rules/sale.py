@@ -12,9 +12,9 @@ from cadenza.adapters.planners.rules.planner import RulePlanner
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
-from cadenza.operations.config_file import ConfigFile
-from cadenza.operations.desk import Supplies
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
+from cadenza.operations.config.file import ConfigFile
+from cadenza.operations.context import Supplies
 from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store
 from cadenza.sim.corrected import TENANT

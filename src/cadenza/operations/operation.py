@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar, get_type_hints
 from pydantic import ConfigDict
 
 from cadenza.domain.access.key import Caller, Scope
-from cadenza.operations.desk import Desk
-from cadenza.operations.documented import Documented
+from cadenza.operations.context import Desk
+from cadenza.operations.documented_models import Documented
 
 
 class Command(Documented):

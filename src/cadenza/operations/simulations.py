@@ -4,9 +4,9 @@ from typing import Self
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, Unavailable
-from cadenza.operations.desk import Desk
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import Name
 from cadenza.operations.operation import Command, View, operation
-from cadenza.operations.wire import Name
 from cadenza.ports.simulations import Simulated, SimulatedCourse, Value
 
 

@@ -10,9 +10,9 @@ from cadenza.domain.errors import Unavailable
 from cadenza.engine.agents.conversation import Conversing
 from cadenza.engine.agents.prompt_dispatcher import Firing
 from cadenza.engine.agents.turn_lock import TurnTaking
-from cadenza.operations.agent_tools import AgentTools
-from cadenza.operations.desk import Supplies
-from cadenza.operations.office import Office
+from cadenza.operations.agents.agent_tools import AgentTools
+from cadenza.operations.application import Office
+from cadenza.operations.context import Supplies
 from cadenza.ports.agents import AgentRuntime
 from cadenza.roots.settings import Settings
 

@@ -21,7 +21,7 @@ from cadenza.adapters.telemetry.log import StructuredLog
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.async_helpers import Work
 from cadenza.engine.supervision import Part, Supervisor
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
 from cadenza.roots.loops import run_to_end
 from cadenza.roots.office import open_office
 from cadenza.roots.settings import Settings, read_settings

@@ -4,10 +4,10 @@ import sys
 from contextlib import suppress
 
 from cadenza.domain.access.key import Caller, Scope
-from cadenza.operations.desk import Desk
-from cadenza.operations.keys import CreateKey, create_key
-from cadenza.operations.office import Office
-from cadenza.operations.sessions import new_link
+from cadenza.operations.access.keys import CreateKey, create_key
+from cadenza.operations.access.sessions import new_link
+from cadenza.operations.application import Office
+from cadenza.operations.context import Desk
 from cadenza.ports.catalog import Page
 
 TENANT = "default"

@@ -17,8 +17,8 @@ from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.daily.prompt_job import PromptJobs
-from cadenza.operations.shapes import HttpShape, Shape
-from cadenza.operations.wire import Id, Name, Text
+from cadenza.operations.fields import Id, Name, Text
+from cadenza.operations.scheduling.schemas import HttpShape, Shape
 from cadenza.ports.jobs import JobRunner
 from cadenza.roots.agents import conversing
 from cadenza.roots.office import supplies

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cadenza.domain.errors import Unavailable
 from cadenza.operations.operation import AnyOperation
-from cadenza.operations.tools import pause_until, propose_interval, propose_next_time
+from cadenza.operations.scheduling.tools import pause_until, propose_interval, propose_next_time
 from cadenza.ports.catalog import Catalog
 from cadenza.ports.planner import Planner
 from cadenza.roots.settings import Settings

@@ -9,7 +9,7 @@ from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
 from cadenza.domain.access.key import Caller, Scope
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
 from cadenza.roots.office import on_demand, open_office
 from cadenza.roots.settings import Settings
 from cadenza.roots.stores import open_store

@@ -16,8 +16,8 @@ from cadenza.adapters.null import NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
-from cadenza.operations.desk import Supplies
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
+from cadenza.operations.context import Supplies
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.log import Logger

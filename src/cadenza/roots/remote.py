@@ -19,7 +19,7 @@ from cadenza.domain.errors import (
     NotFound,
     Unavailable,
 )
-from cadenza.operations.office import understood
+from cadenza.operations.application import understood
 from cadenza.operations.operation import AnyOperation, Route
 from cadenza.operations.table import BY_NAME
 

@@ -83,10 +83,10 @@ def rules_in(path: str, tenant_id: str = TENANT) -> "list[Rule]":
 def rules_of(text: str, tenant_id: str = TENANT) -> "list[Rule]":
     """The rules of a configuration, each checked as if it were applied."""
     from cadenza.adapters.planners.rules.expressions import CelExpressions
-    from cadenza.operations.config import apply_config
-    from cadenza.operations.config_file import ConfigFile
-    from cadenza.operations.config_rules import WantedRule, made_rule, placed_rules, refuse
-    from cadenza.operations.office import understood
+    from cadenza.operations.application import understood
+    from cadenza.operations.config.apply import apply_config
+    from cadenza.operations.config.file import ConfigFile
+    from cadenza.operations.config.rules import WantedRule, made_rule, placed_rules, refuse
 
     file, expressions = ConfigFile(text), CelExpressions()
     try:

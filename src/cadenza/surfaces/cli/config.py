@@ -38,7 +38,7 @@ class Config(Commands):
         self, *, file: ConfigFile, dry_run: DryRun = False, prune: Prune = False, way: Way = HERE
     ) -> int:
         """Bring jobs and endpoints to what a file says, in one commit."""
-        from cadenza.operations.config_file import ConfigFile as Read
+        from cadenza.operations.config.file import ConfigFile as Read
 
         config = Read(file_text("--file", file, longest=LARGEST))
 
@@ -59,7 +59,7 @@ class Config(Commands):
         if way.json:
             write_json(found)
         else:
-            from cadenza.operations.config_writing import written
+            from cadenza.operations.config.config_writing import written
 
             write(written(found))
         return Exit.DONE

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from cadenza.domain.errors import CadenzaError
-from cadenza.operations.desk import Supplies
+from cadenza.operations.context import Supplies
 from cadenza.surfaces.http.problems import Refusal, told
 from cadenza.surfaces.http.sending import Outgoing, of_problem
 

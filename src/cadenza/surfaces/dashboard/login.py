@@ -7,8 +7,8 @@ from starlette.routing import Route
 
 from cadenza.domain.access.key import Scope as Right
 from cadenza.domain.errors import InvalidRequest
-from cadenza.operations import sessions
-from cadenza.operations.sessions import Entered
+from cadenza.operations.access import sessions
+from cadenza.operations.access.sessions import Entered
 from cadenza.surfaces.dashboard import cookies
 from cadenza.surfaces.dashboard.answers import clocks, served
 from cadenza.surfaces.http.auth import Gate, nobody

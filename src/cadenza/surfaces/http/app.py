@@ -13,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Lifespan
 
-from cadenza.operations.newsroom import Newsroom
-from cadenza.operations.office import Office
+from cadenza.operations.agents.socket_users import Visiting
+from cadenza.operations.application import Office
+from cadenza.operations.monitoring.live_changes import Newsroom
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.table import OPERATIONS
-from cadenza.operations.visiting import Visiting
 from cadenza.surfaces.dashboard.events import Events
 from cadenza.surfaces.dashboard.login import Login
 from cadenza.surfaces.dashboard.pages import Dashboard

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from starlette.types import Scope
 
 from cadenza.domain.access.key import Caller
-from cadenza.operations.office import Office
-from cadenza.operations.sessions import admit_session, shows_csrf
+from cadenza.operations.access.sessions import admit_session, shows_csrf
+from cadenza.operations.application import Office
 from cadenza.surfaces.dashboard import cookies
 from cadenza.surfaces.http.headers import given
 from cadenza.surfaces.http.problems import NOT_ALLOWED, TOO_MANY, UNAUTHORIZED, Refusal

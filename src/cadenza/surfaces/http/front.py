@@ -6,7 +6,7 @@ from traceback import format_exc
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cadenza.operations.desk import Supplies
+from cadenza.operations.context import Supplies
 from cadenza.surfaces.http.headers import Raw, protection, wanted_request_id
 from cadenza.surfaces.http.metrics import Metrics
 from cadenza.surfaces.http.problems import unexpected

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from cadenza.domain.errors import Unavailable
-from cadenza.operations.desk import Supplies
+from cadenza.operations.context import Supplies
 
 REMEMBERED = timedelta(seconds=1)
 OK, AWAY = 200, 503

@@ -10,8 +10,8 @@ from starlette.types import Scope
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import InvalidRequest
-from cadenza.operations import wire
-from cadenza.operations.replies import About, Answer, Asked
+from cadenza.operations import fields as wire
+from cadenza.operations.idempotency import About, Answer, Asked
 from cadenza.surfaces.http.headers import given
 from cadenza.surfaces.http.problems import CONFLICT, written
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from starlette.types import Scope, Send
 
+from cadenza.operations.idempotency import Answer
 from cadenza.operations.operation import NO_CONTENT
-from cadenza.operations.replies import Answer
 from cadenza.surfaces.http.headers import Raw
 from cadenza.surfaces.http.problems import MEDIA_TYPE, Told
 

@@ -9,9 +9,9 @@ from starlette.types import Receive, Scope, Send
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import CadenzaError
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
+from cadenza.operations.idempotency import Answer, once
 from cadenza.operations.operation import NO_CONTENT, AnyOperation, Route
-from cadenza.operations.replies import Answer, once
 from cadenza.surfaces.http import idempotency, reading
 from cadenza.surfaces.http.auth import Gate
 from cadenza.surfaces.http.problems import TOO_MANY, Refusal, told

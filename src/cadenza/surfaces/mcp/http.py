@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import CadenzaError, Unavailable
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
 from cadenza.surfaces.http.headers import given
 from cadenza.surfaces.http.problems import NOT_ALLOWED, WRONG_METHOD, Refusal, told
 from cadenza.surfaces.http.reading import LARGEST_BODY

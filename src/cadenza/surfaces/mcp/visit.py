@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import NotAllowed
-from cadenza.operations.office import Office
+from cadenza.operations.application import Office
 from cadenza.operations.operation import AnyOperation
 
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[Any]]

@@ -9,7 +9,7 @@ from starlette.routing import WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from cadenza.domain.errors import CadenzaError, InvalidRequest, Unavailable
-from cadenza.operations.visiting import Guest, Visiting
+from cadenza.operations.agents.socket_users import Guest, Visiting
 from cadenza.surfaces.http.auth import Gate, nobody
 from cadenza.surfaces.http.problems import TOO_MANY, Refusal
 from cadenza.surfaces.http.service import Take, in_time

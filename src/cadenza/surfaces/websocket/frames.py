@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from cadenza.domain.agents.delivery import Delivery, write_message
 from cadenza.domain.errors import CadenzaError, InvalidRequest
 from cadenza.domain.validation import iso
-from cadenza.operations.messages import Said
-from cadenza.operations.office import spelled
-from cadenza.operations.wire import Flag, Id, Whole
+from cadenza.operations.agents.messages import Said
+from cadenza.operations.application import spelled
+from cadenza.operations.fields import Flag, Id, Whole
 from cadenza.surfaces.http.idempotency import SHAPE
 from cadenza.surfaces.http.problems import BAD_REQUEST, TOO_LARGE, Refusal, told
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
-from cadenza.operations.visiting import Visiting
+from cadenza.operations.agents.socket_users import Visiting
 from cadenza.surfaces.http.problems import TOO_MANY, Refusal
 from cadenza.surfaces.websocket.line import NOT_ADMITTED
 from cadenza.surfaces.websocket.session import Session

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, Unavailable
-from cadenza.operations.visiting import Guest, Visit
+from cadenza.operations.agents.socket_users import Guest, Visit
 from cadenza.surfaces.http.problems import TOO_MANY, UNEXPECTED, Refusal
 from cadenza.surfaces.websocket import frames
 from cadenza.surfaces.websocket.frames import Ack, Hello, Say

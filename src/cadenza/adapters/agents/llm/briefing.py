@@ -18,7 +18,9 @@ MARK = "[SCHEDULED:"
 @cache
 def system_prompt() -> str:
     """What every agent is taught."""
-    return files("cadenza.adapters.agents.llm").joinpath("prompts/agent.md").read_text(encoding="utf-8").strip()
+    return (
+        files("cadenza.adapters.agents.llm").joinpath("prompts/agent.md").read_text(encoding="utf-8").strip()
+    )
 
 
 def instructed(prompt: Prompt) -> str:

@@ -83,5 +83,8 @@ class LlmPlanner:
 def instructions() -> str:
     """The system prompt."""
     return (
-        files("cadenza.adapters.planners.llm").joinpath("prompts/planner.md").read_text(encoding="utf-8").strip()
+        files("cadenza.adapters.planners.llm")
+        .joinpath("prompts/planner.md")
+        .read_text(encoding="utf-8")
+        .strip()
     )

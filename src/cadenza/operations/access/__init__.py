@@ -1,0 +1,1 @@
+"""Operations on keys, secrets, sessions, tenants' limits and usage."""

@@ -1,0 +1,144 @@
+"""Keys: made, listed and taken back. The secret is shown once, and only its digest is kept."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import sha256
+from hmac import compare_digest
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from cadenza.domain.access.key import ApiKey, Caller, Scope
+from cadenza.domain.errors import InvalidRequest, NotAllowed
+from cadenza.operations.access.caller_cache import caller_of
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import Id, Moment, Name
+from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
+from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.ports.keys import KeptKey, KeyStore
+
+PREFIX = "cad_"
+ID_LENGTH = 12
+
+
+class CreateKey(Command):
+    """A new key."""
+
+    name: Name
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=len(Scope))] = [Scope.READ]
+    """`read`, `steer`, `write`, `admin`; each includes those before it."""
+    expires_at: Moment | None = None
+    """When it stops working; null is never."""
+
+
+class OneKey(Command):
+    """The key that is meant."""
+
+    key_id: Id
+
+
+class KeyView(View):
+    """A key without its secret."""
+
+    id: str
+    name: str
+    scopes: list[Scope]
+    created_at: datetime
+    expires_at: datetime | None
+
+    @classmethod
+    def of(cls, key: ApiKey) -> Self:
+        """The view of a key."""
+        return cls(
+            id=key.id,
+            name=key.name,
+            scopes=[scope for scope in Scope if scope in key.scopes],
+            created_at=key.created_at,
+            expires_at=key.expires_at,
+        )
+
+
+class NewKeyView(KeyView):
+    """A key with its secret, which is shown this once."""
+
+    key: str = ""
+    """What goes behind `Authorization: Bearer`; keep it, it is shown only now."""
+
+
+class KeysPage(Listed[KeyView]):
+    """A page of keys."""
+
+
+@operation("POST /v1/keys", Scope.ADMIN, status=CREATED, agent=False, shown_once=True)
+async def create_key(desk: Desk, command: CreateKey) -> NewKeyView:
+    """Make a key. It may do no more than the key that makes it; its secret is shown only in this answer."""
+    now = desk.supplies.clock.now()
+    if command.expires_at is not None and command.expires_at <= now:
+        raise InvalidRequest("expires_at has passed.", "expires_at")
+    if not all(desk.caller.may(scope) for scope in command.scopes):
+        raise NotAllowed("A key cannot make a key that may do more than itself.")
+    key, token = await new_key(desk, name=command.name, scopes=command.scopes, expires_at=command.expires_at)
+    return NewKeyView(**KeyView.of(key).model_dump(), key=token)
+
+
+async def new_key(
+    desk: Desk,
+    *,
+    name: str,
+    scopes: Sequence[Scope],
+    expires_at: datetime | None,
+    user_id: str | None = None,
+) -> tuple[ApiKey, str]:
+    """A key that is kept, and what its holder shows; only a digest of that is."""
+    key_id, secret = desk.supplies.mint.secret()[:ID_LENGTH], desk.supplies.mint.secret()
+    key = ApiKey(
+        id=key_id,
+        tenant_id=desk.tenant_id,
+        name=name,
+        scopes=frozenset(scopes),
+        created_at=desk.supplies.clock.now(),
+        expires_at=expires_at,
+        user_id=user_id,
+    )
+    await desk.store.add_key(KeptKey(key, _digest(secret)))
+    return key, f"{PREFIX}{key_id}_{secret}"
+
+
+@operation("GET /v1/keys", Scope.ADMIN, agent=False)
+async def list_keys(desk: Desk, command: Paged) -> KeysPage:
+    """List keys without their secrets."""
+    keys, more = cut(await desk.store.keys(desk.tenant_id, command.page()), command.limit)
+    return KeysPage(items=[KeyView.of(key) for key in keys], next_cursor=keys[-1].id if more else None)
+
+
+@operation("DELETE /v1/keys/{key_id}", Scope.ADMIN, status=NO_CONTENT, agent=False)
+async def delete_key(desk: Desk, command: OneKey) -> Nothing:
+    """Take a key back; from now on it opens nothing."""
+    await desk.store.remove_key(desk.tenant_id, command.key_id)
+    desk.supplies.door.forget(command.key_id)
+    return Nothing()
+
+
+async def recognised(store: KeyStore, token: str, now: datetime) -> Caller | None:
+    """The caller behind a key; None if it is unknown, wrong or has run out."""
+    key = await opening(store, token, now)
+    return None if key is None else caller_of(key)
+
+
+async def opening(store: KeyStore, token: str, now: datetime) -> ApiKey | None:
+    """The key that a token is; None if it is unknown, wrong or has run out."""
+    key_id, _, secret = token.removeprefix(PREFIX).partition("_")
+    if not token.startswith(PREFIX) or not secret:
+        return None
+    kept = await store.kept_key(key_id)
+    if kept is None or not compare_digest(kept.digest, _digest(secret)) or not kept.key.valid(now):
+        return None
+    return kept.key
+
+
+def _digest(secret: str) -> bytes:
+    """Secrets are long and drawn by chance, so that a plain digest tells nothing of them."""
+    return sha256(secret.encode(errors="replace")).digest()
+
+
+KEYS = (create_key, list_keys, delete_key)

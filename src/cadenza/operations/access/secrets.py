@@ -1,0 +1,74 @@
+"""Secrets for targets: written and named, never shown."""
+
+from datetime import datetime
+from typing import Annotated, Self
+
+from pydantic import Field, SecretStr, StringConstraints
+
+from cadenza.domain.access.key import Scope
+from cadenza.operations.context import Desk
+from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
+from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.ports.secrets import SecretEntry, SecretKey
+
+SecretName = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")]
+
+
+class PutSecret(Command):
+    """A secret, new or in place of the one before."""
+
+    secret_name: SecretName
+    value: Annotated[SecretStr, Field(min_length=1, max_length=8_192)]
+    """Kept sealed; it never comes back."""
+
+
+class OneSecret(Command):
+    """The secret that is meant."""
+
+    secret_name: SecretName
+
+
+class SecretView(View):
+    """A secret without its value; `${secret:NAME}` refers to it."""
+
+    name: str
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, entry: SecretEntry) -> Self:
+        """The view of a secret."""
+        return cls(**entry._asdict())
+
+
+class SecretsPage(Listed[SecretView]):
+    """A page of secrets."""
+
+
+@operation("PUT /v1/secrets/{secret_name}", Scope.WRITE, status=NO_CONTENT, agent=False)
+async def put_secret(desk: Desk, command: PutSecret) -> Nothing:
+    """Keep a secret, which headers, bodies and signatures of targets refer to as `${secret:NAME}`."""
+    key = SecretKey(desk.tenant_id, command.secret_name)
+    value = command.value.get_secret_value()
+    await desk.supplies.secrets.put(key, value, now=desk.supplies.clock.now())
+    return Nothing()
+
+
+@operation("GET /v1/secrets", Scope.READ, agent=False)
+async def list_secrets(desk: Desk, command: Paged) -> SecretsPage:
+    """List the names of secrets."""
+    found = await desk.supplies.secrets.names(desk.tenant_id, command.page())
+    entries, more = cut(found, command.limit)
+    return SecretsPage(
+        items=[SecretView.of(entry) for entry in entries], next_cursor=entries[-1].name if more else None
+    )
+
+
+@operation("DELETE /v1/secrets/{secret_name}", Scope.WRITE, status=NO_CONTENT, agent=False)
+async def delete_secret(desk: Desk, command: OneSecret) -> Nothing:
+    """Forget a secret; targets that refer to it fail from then on."""
+    await desk.supplies.secrets.delete(SecretKey(desk.tenant_id, command.secret_name))
+    return Nothing()
+
+
+SECRETS = (put_secret, list_secrets, delete_secret)

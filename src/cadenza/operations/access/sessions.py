@@ -1,0 +1,123 @@
+"""People at the dashboard: they come in by a link that works once or with a key, and stay by a cookie."""
+
+from datetime import datetime, timedelta
+from hashlib import sha256
+from hmac import compare_digest
+from typing import NamedTuple
+
+from cadenza.domain.access.key import Caller
+from cadenza.operations.access.caller_cache import origin_of
+from cadenza.operations.access.keys import opening
+from cadenza.operations.context import Supplies
+from cadenza.ports.sessions import Pass, Session
+
+LINK_LASTS = timedelta(hours=1)
+SESSION_LASTS = timedelta(days=14)
+LONGEST_SECRET = 200
+ORIGIN = "dashboard"
+"""As what somebody is recorded who came in by a link, and has no key."""
+
+
+class Entered(NamedTuple):
+    """A session that was just opened, and its secret, which goes into the cookie."""
+
+    secret: str
+    session: Session
+
+
+async def new_link(supplies: Supplies, caller: Caller) -> str:
+    """A code that opens one session with the rights of a caller."""
+    code, now = supplies.mint.secret(), supplies.wall_now()
+    await supplies.store.open_session(
+        Session(_digest(code), Pass.LINK, caller.tenant_id, caller.scopes, now, now + LINK_LASTS)
+    )
+    return code
+
+
+async def enter_by_code(supplies: Supplies, code: str) -> Entered | None:
+    """Use a link up; None if it is unknown, used or has run out."""
+    if len(code) > LONGEST_SECRET:
+        return None
+    link, now = await supplies.store.end_session(_digest(code)), supplies.wall_now()
+    if link is None or link.kind is not Pass.LINK or link.expires_at <= now:
+        return None
+    return await _enter(supplies, link, now)
+
+
+async def enter_by_key(supplies: Supplies, token: str) -> Entered | None:
+    """Come in with a key of a tenant; None if it opens nothing, or speaks for one user alone."""
+    key = await opening(supplies.store, token, supplies.clock.now())
+    if key is None or key.user_id is not None:
+        return None
+    now = supplies.wall_now()
+    wanted = Session(b"", Pass.SESSION, key.tenant_id, key.scopes, now, now, key.id)
+    return await _enter(supplies, wanted, now)
+
+
+async def _enter(supplies: Supplies, wanted: Session, now: datetime) -> Entered:
+    secret = supplies.mint.secret()
+    session = wanted._replace(
+        digest=_digest(secret), kind=Pass.SESSION, created_at=now, expires_at=now + SESSION_LASTS
+    )
+    await supplies.store.open_session(session)
+    return Entered(secret, session)
+
+
+async def recalled(supplies: Supplies, secret: str) -> Session | None:
+    """The session that a secret opens, unless it, or the key it was opened with, is no longer good."""
+    if len(secret) > LONGEST_SECRET:
+        return None
+    session = await supplies.store.session(_digest(secret))
+    if session is None or session.kind is not Pass.SESSION or session.expires_at <= supplies.wall_now():
+        return None
+    if session.key_id is not None:
+        kept = await supplies.store.kept_key(session.key_id)
+        if kept is None or not kept.key.valid(supplies.clock.now()):
+            return None
+    return session
+
+
+async def leave(supplies: Supplies, secret: str) -> None:
+    """End a session; its secret opens nothing from now on."""
+    await supplies.store.end_session(_digest(secret))
+    supplies.door.drop(_at_the_door(secret))
+
+
+async def admit_session(supplies: Supplies, secret: str) -> Caller | None:
+    """The caller behind a session; who came in a moment ago is not looked up again."""
+    door, now, place = supplies.door, supplies.clock.now(), _at_the_door(secret)
+    caller = door.known(place, now)
+    if caller is not None:
+        return caller
+    turn = door.turn
+    session = await recalled(supplies, secret)
+    if session is None:
+        return None
+    caller = caller_in(session)
+    door.keep(place, caller, now=now, turn=turn)
+    return caller
+
+
+def _at_the_door(secret: str) -> str:
+    """How the door remembers a session: never as the key that the same letters might be."""
+    return f"session {secret}"
+
+
+def caller_in(session: Session) -> Caller:
+    """Whoever holds a session."""
+    origin = ORIGIN if session.key_id is None else origin_of(session.key_id)
+    return Caller(session.tenant_id, session.scopes, origin)
+
+
+def csrf_token(secret: str) -> str:
+    """What the dashboard shows with each write, and pages of other origins cannot read."""
+    return sha256(b"csrf:" + secret.encode(errors="replace")).hexdigest()
+
+
+def shows_csrf(secret: str, shown: str | None) -> bool:
+    """Was the right token shown?"""
+    return shown is not None and compare_digest(csrf_token(secret).encode(), shown.encode(errors="replace"))
+
+
+def _digest(secret: str) -> bytes:
+    return sha256(b"session:" + secret.encode(errors="replace")).digest()

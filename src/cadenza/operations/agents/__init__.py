@@ -1,0 +1,1 @@
+"""Operations on users, agents, conversations and agent schedules."""

@@ -1,0 +1,66 @@
+"""The tools of agents: operations, asked for in the name of their user."""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+from cadenza.domain.access.key import Caller
+from cadenza.domain.errors import InvalidRequest, NotFound
+from cadenza.domain.scheduling.target import Json
+from cadenza.operations.agents.schedules import create_schedule, delete_schedule, list_schedules
+from cadenza.operations.application import Office
+from cadenza.operations.fields import MOST_LISTED
+from cadenza.operations.operation import AnyOperation
+from cadenza.ports.agents import Tool
+
+OFFERED: dict[str, AnyOperation] = {
+    one.name: one for one in (create_schedule, list_schedules, delete_schedule)
+}
+NOT_SAID = frozenset({"user_id", "limit", "cursor"})
+"""Whose things they are is not for a model to say, and a user has few enough for one page."""
+ALL: dict[str, dict[str, Any]] = {list_schedules.name: {"limit": MOST_LISTED}}
+"""What is said in its place."""
+
+
+class AgentTools:
+    """Hands what an agent asks for to the same handlers that serve its user."""
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+
+    def offered(self, caller: Caller) -> Sequence[Tool]:
+        """All tools; without the one that makes schedules where they may not be made."""
+        return [tool(name) for name in OFFERED if _is_open(name, caller)]
+
+    async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Json:
+        """Have it done, with the arguments that a model may give."""
+        if name not in OFFERED:
+            raise NotFound(f"There is no tool {name[:60]!r}.")
+        for word in NOT_SAID & arguments.keys():
+            raise InvalidRequest(f"There is no argument {word}.", word)
+        given = {**arguments, **ALL.get(name, {})}
+        view = await self._office.perform(OFFERED[name], given, caller)
+        answer: Json = view.model_dump(mode="json")
+        return answer
+
+
+def _is_open(name: str, caller: Caller) -> bool:
+    speaker = caller.speaker
+    return name != create_schedule.name or speaker is None or speaker.may_schedule
+
+
+@cache
+def tool(name: str) -> Tool:
+    """A tool as agents see it: the operation's own schema, without what they may not say."""
+    schema = deepcopy(OFFERED[name].schema)
+    properties: dict[str, Any] = schema["properties"]
+    schema["properties"] = {word: _bare(field) for word, field in properties.items() if word not in NOT_SAID}
+    schema.pop("title", None)
+    schema.pop("description", None)
+    return Tool(name, OFFERED[name].description, schema)
+
+
+def _bare(field: dict[str, Any]) -> dict[str, Any]:
+    """A field without its title, which a model reads for nothing."""
+    return {word: value for word, value in field.items() if word != "title"}

@@ -1,0 +1,81 @@
+"""A turn of a conversation over HTTP: the user says something, and the agent answers."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.agents.conversation import ConversationKey
+from cadenza.domain.agents.delivery import CanvasCommand, Delivery
+from cadenza.domain.errors import Unavailable
+from cadenza.operations.agents.schedules import user_of
+from cadenza.operations.agents.users_agents import OneAgent
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import WITHOUT_CONTROL, Id
+from cadenza.operations.operation import View, operation
+
+LONGEST_MESSAGE = 8_000
+Said = Annotated[
+    str,
+    StringConstraints(strict=True, pattern=WITHOUT_CONTROL, min_length=1, max_length=LONGEST_MESSAGE),
+]
+
+
+class SendMessage(OneAgent):
+    """What a user says to an agent."""
+
+    text: Said
+    user_id: Id | None = None
+    """Who says it; who speaks for a user alone can leave it out."""
+
+
+class _Owed(View):
+    id: str
+    """The same as on the user's sockets."""
+    seq: int
+    """The number of this message among the user's."""
+
+
+class SubtitleView(_Owed):
+    """Words for the user."""
+
+    type: Literal["subtitle"] = "subtitle"
+    text: str
+
+
+class CanvasView(_Owed):
+    """Something for the user's canvas to do."""
+
+    type: Literal["canvas_command"] = "canvas_command"
+    command: JsonValue
+
+
+class AnswerView(View):
+    """What the agent answered."""
+
+    messages: list[Annotated[SubtitleView | CanvasView, Field(discriminator="type")]]
+
+    @classmethod
+    def of(cls, owed: list[Delivery]) -> Self:
+        """The view of what is owed for a turn."""
+        return cls(messages=[_shown(one) for one in owed])
+
+
+def _shown(owed: Delivery) -> SubtitleView | CanvasView:
+    message = owed.message
+    if isinstance(message, CanvasCommand):
+        return CanvasView(id=owed.id, seq=owed.seq, command=message.command)
+    return SubtitleView(id=owed.id, seq=owed.seq, text=message.text)
+
+
+@operation("POST /v1/agents/{agent_id}/messages", Scope.WRITE, agent=False, user=True)
+async def send_message(desk: Desk, command: SendMessage) -> AnswerView:
+    """Say something to an agent in the name of a user, and get its answer."""
+    conversing = desk.supplies.conversing
+    if conversing is None:
+        raise Unavailable("No agent answers here.")
+    key = ConversationKey(*user_of(desk, command.user_id), command.agent_id)
+    return AnswerView.of(list(await conversing.converse(key, command.text, handed_over=True)))
+
+
+MESSAGES = (send_message,)

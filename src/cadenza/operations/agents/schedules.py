@@ -1,0 +1,210 @@
+"""Agent schedules: what users and their agents plan. Agents use the same three as their tools."""
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints
+
+from cadenza.domain.access.key import Scope, Speaker
+from cadenza.domain.agents.schedule import AGENDA, Schedule, ScheduleType, no_schedule, schedule_of
+from cadenza.domain.agents.schedule_request import LONGEST_PROMPT, NewSchedule
+from cadenza.domain.agents.schedule_request import Caller as Asking
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.errors import InvalidRequest, NotFound
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.target import PromptTarget
+from cadenza.engine.agents.schedules import Agenda, Made
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import WITHOUT_CONTROL, Flag, Id, Name, Whole
+from cadenza.operations.operation import CREATED, Command, View, operation
+from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.ports.catalog import EndpointFilter
+
+LONGEST_DELAY_S = 315_360_000
+Words = Annotated[
+    str,
+    StringConstraints(strict=True, pattern=WITHOUT_CONTROL, min_length=1, max_length=LONGEST_PROMPT),
+]
+MomentText = Annotated[
+    str, StringConstraints(strict=True, max_length=64), Field(json_schema_extra={"format": "date-time"})
+]
+
+
+class CreateSchedule(Command):
+    """A new schedule of a user."""
+
+    name: Name
+    """A short label, on one line."""
+    prompt: Words
+    """What the agent is told when it fires."""
+    schedule_type: ScheduleType
+    run_at: MomentText | None = None
+    """When a one-shot fires: an ISO date and time; without an offset, in the time zone."""
+    cron_expression: Name | None = None
+    """When a recurring one fires: five fields, read in the time zone."""
+    agent_id: Id | None = None
+    """Who answers when it fires; the agent that asks, if left out."""
+    timezone: Name | None = None
+    """An IANA time zone; the user's, if left out."""
+    delay_seconds: Annotated[int, Whole(1, LONGEST_DELAY_S)] | None = None
+    """Instead of `run_at`: so many seconds from now."""
+    may_schedule: Flag = False
+    """Whether the agent may make schedules when it fires; those may make none."""
+    user_id: Id | None = None
+    """Whose schedule it is; who speaks for a user alone can leave it out."""
+
+
+class ListSchedules(Paged):
+    """Which schedules."""
+
+    enabled_only: Flag = True
+    """Leave out those that are done or switched off."""
+    user_id: Id | None = None
+    """Those of one user."""
+
+
+class OneSchedule(Command):
+    """The schedule that is meant."""
+
+    schedule_id: Id
+
+
+class NewScheduleView(View):
+    """A schedule that was made, and when it fires next."""
+
+    id: str
+    name: str
+    next_run_at: datetime | None
+    next_fires: list[str]
+    """The next three fires spelled out, with weekday, year and time zone."""
+
+    @classmethod
+    def of(cls, made: Made) -> Self:
+        """The view of a schedule that was made."""
+        schedule = made.schedule
+        return cls(
+            id=schedule.id, name=schedule.name, next_run_at=schedule.next_run_at, next_fires=made.spelled
+        )
+
+
+class ScheduleView(View):
+    """A schedule."""
+
+    id: str
+    user_id: str
+    agent_id: str
+    name: str
+    prompt: str
+    schedule_type: ScheduleType
+    run_at: datetime | None
+    cron_expression: str | None
+    timezone: str
+    next_run_at: datetime | None
+    enabled: bool
+    """Will it fire again?"""
+    may_schedule: bool
+    created_at: datetime | None
+
+    @classmethod
+    def of(cls, schedule: Schedule) -> Self:
+        """The view of a schedule."""
+        return cls(**schedule._asdict())
+
+
+class SchedulesPage(Listed[ScheduleView]):
+    """A page of schedules."""
+
+
+class Deleted(View):
+    """It is gone."""
+
+    deleted: Literal[True] = True
+
+
+@operation("POST /v1/schedules", Scope.WRITE, status=CREATED, user=True)
+async def create_schedule(desk: Desk, command: CreateSchedule) -> NewScheduleView:
+    """Have an agent told something at a moment, once, or again and again; the user gets its answer.
+
+    `one-shot` takes `run_at` or `delay_seconds`, `recurring` takes `cron_expression`.
+    The answer spells out the next fires: confirm with them.
+    """
+    wanted = NewSchedule(**command.model_dump(exclude={"user_id"}))
+    return NewScheduleView.of(await agenda(desk).create(_asking(desk, command.user_id), wanted))
+
+
+@operation("GET /v1/schedules", Scope.READ, user=True)
+async def list_schedules(desk: Desk, command: ListSchedules) -> SchedulesPage:
+    """List schedules, in the order of their ids."""
+    if command.user_id is None and desk.caller.speaker is None:
+        return await _all_schedules(desk, command)
+    user = user_of(desk, command.user_id)
+    await desk.store.user(user)
+    found = await agenda(desk).schedules(user, enabled_only=command.enabled_only, page=command.page())
+    schedules, more = cut(found, command.limit)
+    return SchedulesPage(
+        items=[ScheduleView.of(one) for one in schedules], next_cursor=schedules[-1].id if more else None
+    )
+
+
+@operation("DELETE /v1/schedules/{schedule_id}", Scope.WRITE, user=True)
+async def delete_schedule(desk: Desk, command: OneSchedule) -> Deleted:
+    """Delete a schedule; it fires no more."""
+    await agenda(desk).delete(await _owner(desk, command.schedule_id), command.schedule_id)
+    return Deleted()
+
+
+def agenda(desk: Desk) -> Agenda:
+    """The agenda, at hand for one request."""
+    supplies = desk.supplies
+    return Agenda(store=supplies.store, clock=supplies.clock, cron=supplies.cron)
+
+
+def user_of(desk: Desk, user_id: str | None) -> UserKey:
+    """The user who is meant. For whoever speaks for one user, there are no others."""
+    speaker = desk.caller.speaker
+    if speaker is None:
+        if user_id is None:
+            raise InvalidRequest("user_id must say which user is meant.", "user_id")
+        return UserKey(desk.tenant_id, user_id)
+    if user_id not in (None, speaker.user_id):
+        raise NotFound(f"There is no user {user_id}.")
+    return UserKey(desk.tenant_id, speaker.user_id)
+
+
+def _asking(desk: Desk, user_id: str | None) -> Asking:
+    user = user_of(desk, user_id)
+    speaker = desk.caller.speaker or Speaker(user.id)
+    return Asking(
+        user=user,
+        turn_id=speaker.turn or desk.supplies.ids.new(),
+        agent_id=speaker.agent_id,
+        fired=speaker.fired,
+        may_schedule=speaker.may_schedule,
+    )
+
+
+async def _all_schedules(desk: Desk, command: ListSchedules) -> SchedulesPage:
+    """The schedules of all users; a page may hold less than its limit, and yet not be the last."""
+    found = await desk.store.find(desk.tenant_id, wanted=EndpointFilter(job_id=AGENDA), page=command.page())
+    endpoints, more = cut(found, command.limit)
+    schedules = [schedule_of(one) for one in endpoints if isinstance(one.target, PromptTarget)]
+    return SchedulesPage(
+        items=[ScheduleView.of(one) for one in schedules if one.enabled or not command.enabled_only],
+        next_cursor=endpoints[-1].id if more else None,
+    )
+
+
+async def _owner(desk: Desk, schedule_id: str) -> UserKey:
+    """Whose schedule it is, if the caller may know."""
+    if desk.caller.speaker is not None:
+        return user_of(desk, None)
+    try:
+        endpoint: Endpoint = await desk.store.get(desk.key(schedule_id))
+    except NotFound:
+        raise no_schedule(schedule_id) from None
+    if not isinstance(endpoint.target, PromptTarget):
+        raise no_schedule(schedule_id)
+    return UserKey(desk.tenant_id, endpoint.target.user_id)
+
+
+SCHEDULES = (create_schedule, list_schedules, delete_schedule)

@@ -1,0 +1,78 @@
+"""Users at their sockets: who comes in, what they are handed, and what they say."""
+
+from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from typing import NamedTuple
+
+from cadenza.domain.access.key import Caller
+from cadenza.domain.agents.conversation import ConversationKey
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.errors import Unavailable
+from cadenza.engine.agents.delivery import AT_ONCE, Postman
+from cadenza.engine.agents.delivery_stream import Visit as Visit  # noqa: PLC0414 - Whoever serves a socket holds one.
+from cadenza.operations.access.caller_cache import caller_of
+from cadenza.operations.access.keys import opening
+from cadenza.operations.agents.messages import send_message
+from cadenza.operations.agents.schedules import user_of
+from cadenza.operations.application import Office
+from cadenza.operations.context import Desk
+
+SPEAKING = send_message.scope
+"""What a key must allow that speaks for a user."""
+
+
+class Guest(NamedTuple):
+    """Somebody at a socket: in whose name they came, and for which user they speak."""
+
+    caller: Caller
+    user: UserKey
+    key_id: str
+    expires_at: datetime | None
+    """When the key that let them in runs out."""
+
+
+class Visiting:
+    """Lets users in, hands them what is owed to them, and takes what they say."""
+
+    def __init__(self, office: Office) -> None:
+        supplies = office.supplies
+        self.office = office
+        self.postman = Postman(store=supplies.store, clock=supplies.clock, log=supplies.log)
+
+    async def admit(self, token: str, user_id: str | None) -> Guest | None:
+        """Who shows a key; None if it opens nothing. A tenant's own key must say for which user it speaks."""
+        supplies = self.office.supplies
+        key = await opening(supplies.store, token, supplies.clock.now())
+        if key is None:
+            return None
+        caller = caller_of(key)
+        caller.must(SPEAKING)
+        return Guest(caller, user_of(Desk(supplies, caller), user_id), key.id, key.expires_at)
+
+    def visit(self, guest: Guest, last_seq: int | None) -> AbstractAsyncContextManager[Visit]:
+        """A visit of the guest's user; NotFound if there is no such user."""
+        return self.postman.visit(guest.user, last_seq=last_seq or 0)
+
+    async def say(
+        self, guest: Guest, *, agent_id: str, text: str, idempotency_key: str | None = None
+    ) -> int | None:
+        """Let an agent answer, once if there is a key; its answer is owed to the user, at all their sockets.
+
+        The number of the last message of the answer, if there is any.
+        """
+        conversing = self.office.supplies.conversing
+        if conversing is None:
+            raise Unavailable("There are no agents here.")
+        talk = ConversationKey(*guest.user, agent_id)
+        owed = await conversing.converse(talk, text, idempotency_key=idempotency_key)
+        return owed[-1].seq if owed else None
+
+    async def still_good(self, key_ids: Collection[str]) -> set[str]:
+        """Those of these keys that still open the door; a thousand with one question."""
+        asked, good = list(key_ids), set()
+        for start in range(0, len(asked), AT_ONCE):
+            kept = await self.office.supplies.store.still_kept(asked[start : start + AT_ONCE])
+            now = self.office.supplies.clock.now()
+            good |= {key.id for key in kept if key.valid(now)}
+        return good

@@ -1,0 +1,205 @@
+"""Users, and tokens that speak for one of them; agents, and what they are told to be."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Self
+
+from pydantic import StringConstraints
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.agents.users import LONGEST_INSTRUCTIONS, Agent, AgentKey, User, refused_model
+from cadenza.domain.errors import InvalidRequest
+from cadenza.engine.agents.schedules import EVERY_MINUTE
+from cadenza.operations.access.caller_cache import forget_user
+from cadenza.operations.access.keys import new_key
+from cadenza.operations.agents.schedules import user_of
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import WITHOUT_CONTROL, Id, Name, Whole
+from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
+from cadenza.operations.paging import Listed, Paged, cut
+
+LONGEST_TOKEN_S = 86_400
+Instructions = Annotated[
+    str, StringConstraints(strict=True, pattern=WITHOUT_CONTROL, max_length=LONGEST_INSTRUCTIONS)
+]
+
+
+class OneUser(Command):
+    """The user who is meant."""
+
+    user_id: Id
+
+
+class PutUser(OneUser):
+    """A user, all of it: what is left out is not set."""
+
+    timezone: Name | None = None
+    """An IANA time zone, in which moments without an offset are meant."""
+
+
+class UserView(View):
+    """A user."""
+
+    id: str
+    timezone: str | None
+    created_at: datetime | None
+
+    @classmethod
+    def of(cls, user: User) -> Self:
+        """The view of a user."""
+        return cls(id=user.id, timezone=user.timezone, created_at=user.created_at)
+
+
+class UsersPage(Listed[UserView]):
+    """A page of users."""
+
+
+class CreateUserToken(OneUser):
+    """For whom, and for how long."""
+
+    ttl_seconds: Annotated[int, Whole(1, LONGEST_TOKEN_S)] = 3_600
+
+
+class UserTokenView(View):
+    """A token that speaks for one user alone; it is shown this once."""
+
+    user_id: str
+    token: str
+    """What goes behind `Authorization: Bearer`, or into the hello of a socket."""
+    expires_at: datetime
+
+
+class OneAgent(Command):
+    """The agent that is meant."""
+
+    agent_id: Id
+
+
+class PutAgent(OneAgent):
+    """An agent, all of it: what is left out is not set."""
+
+    name: Name
+    instructions: Instructions = ""
+    """What it is for and how it speaks, beside what every agent is taught."""
+    model: Name | None = None
+    """A `provider:model` that the settings allow, or `offline`; if left out, that of the settings, if any."""
+
+
+class AgentView(View):
+    """An agent."""
+
+    id: str
+    name: str
+    instructions: str
+    model: str | None
+    created_at: datetime | None
+
+    @classmethod
+    def of(cls, agent: Agent) -> Self:
+        """The view of an agent."""
+        return cls(
+            id=agent.id,
+            name=agent.name,
+            instructions=agent.instructions,
+            model=agent.model,
+            created_at=agent.created_at,
+        )
+
+
+class AgentsPage(Listed[AgentView]):
+    """A page of agents."""
+
+
+@operation("PUT /v1/users/{user_id}", Scope.WRITE)
+async def put_user(desk: Desk, command: PutUser) -> UserView:
+    """Keep a user, new or changed."""
+    if command.timezone is not None:
+        desk.supplies.cron.check(EVERY_MINUTE, command.timezone)
+    user = User(
+        id=command.user_id,
+        tenant_id=desk.tenant_id,
+        timezone=command.timezone,
+        created_at=desk.supplies.clock.now(),
+    )
+    return UserView.of(await desk.store.put_user(user))
+
+
+@operation("GET /v1/users", Scope.READ)
+async def list_users(desk: Desk, command: Paged) -> UsersPage:
+    """List users, in the order of their ids."""
+    users, more = cut(await desk.store.users(desk.tenant_id, command.page()), command.limit)
+    return UsersPage(items=[UserView.of(one) for one in users], next_cursor=users[-1].id if more else None)
+
+
+@operation("GET /v1/users/{user_id}", Scope.READ, user=True)
+async def get_user(desk: Desk, command: OneUser) -> UserView:
+    """Show one user."""
+    return UserView.of(await desk.store.user(user_of(desk, command.user_id)))
+
+
+@operation("DELETE /v1/users/{user_id}", Scope.WRITE, status=NO_CONTENT)
+async def delete_user(desk: Desk, command: OneUser) -> Nothing:
+    """Delete a user with everything that is theirs: schedules, conversations, messages, tokens."""
+    await desk.store.remove_user(user_of(desk, command.user_id))
+    forget_user(desk.supplies.door, desk.tenant_id, command.user_id)
+    return Nothing()
+
+
+@operation("POST /v1/users/{user_id}/token", Scope.WRITE, status=CREATED, agent=False, shown_once=True)
+async def create_user_token(desk: Desk, command: CreateUserToken) -> UserTokenView:
+    """Make a short-lived token that speaks for this user alone; it is shown only in this answer."""
+    user = await desk.store.user(user_of(desk, command.user_id))
+    expires_at = desk.supplies.clock.now() + timedelta(seconds=command.ttl_seconds)
+    _, token = await new_key(
+        desk, name=f"user {user.id}"[:200], scopes=[Scope.WRITE], expires_at=expires_at, user_id=user.id
+    )
+    return UserTokenView(user_id=user.id, token=token, expires_at=expires_at)
+
+
+@operation("PUT /v1/agents/{agent_id}", Scope.WRITE)
+async def put_agent(desk: Desk, command: PutAgent) -> AgentView:
+    """Keep an agent, new or changed."""
+    refused = refused_model(command.model, desk.supplies.models)
+    if refused is not None:
+        raise InvalidRequest(refused, "model")
+    agent = Agent(
+        id=command.agent_id,
+        tenant_id=desk.tenant_id,
+        created_at=desk.supplies.clock.now(),
+        **command.model_dump(exclude={"agent_id"}),
+    )
+    return AgentView.of(await desk.store.put_agent(agent))
+
+
+@operation("GET /v1/agents", Scope.READ)
+async def list_agents(desk: Desk, command: Paged) -> AgentsPage:
+    """List agents, in the order of their ids."""
+    agents, more = cut(await desk.store.agents(desk.tenant_id, command.page()), command.limit)
+    return AgentsPage(
+        items=[AgentView.of(one) for one in agents], next_cursor=agents[-1].id if more else None
+    )
+
+
+@operation("GET /v1/agents/{agent_id}", Scope.READ)
+async def get_agent(desk: Desk, command: OneAgent) -> AgentView:
+    """Show one agent."""
+    return AgentView.of(await desk.store.agent(AgentKey(desk.tenant_id, command.agent_id)))
+
+
+@operation("DELETE /v1/agents/{agent_id}", Scope.WRITE, status=NO_CONTENT)
+async def delete_agent(desk: Desk, command: OneAgent) -> Nothing:
+    """Delete an agent with its schedules and conversations; what it owes to users stays owed."""
+    await desk.store.remove_agent(AgentKey(desk.tenant_id, command.agent_id))
+    return Nothing()
+
+
+PEOPLE = (
+    put_user,
+    list_users,
+    get_user,
+    delete_user,
+    create_user_token,
+    put_agent,
+    list_agents,
+    get_agent,
+    delete_agent,
+)

@@ -1,0 +1,139 @@
+"""Config as code: a file of jobs and endpoints is applied, and what there is becomes such a file."""
+
+from asyncio import to_thread
+from collections import Counter
+from typing import Any, Literal, Self
+
+from pydantic import JsonValue
+from pydantic_core import to_jsonable_python
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.planning.rules.rule import Escalation
+from cadenza.operations.config.difference import Action, Decision, Difference, Kind, decide
+from cadenza.operations.config.export import exported
+from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigDocument, ConfigJob
+from cadenza.operations.config.validation import intent_of
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import Flag
+from cadenza.operations.operation import Command, View, operation
+from cadenza.operations.planning.rule_schemas import SHAPES, shown_step
+from cadenza.operations.scheduling.schemas import KINDS, shown
+from cadenza.ports.catalog import Arrangement, Estate, Page
+
+
+class ApplyConfig(ConfigDocument):
+    """A configuration, and how far to go with it."""
+
+    dry_run: Flag = False
+    """Tell what would change, and change nothing."""
+    prune: Flag = False
+    """Delete endpoints and rules of the file's jobs that it does not name, and jobs that a file made and this
+    one does not name, with all that is theirs. Jobs that were made otherwise are never deleted."""
+
+
+class FieldView(View):
+    """A field that an update changes."""
+
+    field: str
+    before: JsonValue
+    after: JsonValue
+
+
+class DifferenceView(View):
+    """A job, an endpoint or a rule that changes."""
+
+    action: Action
+    kind: Kind
+    id: str
+    fields: list[FieldView]
+    """What an update changes."""
+
+    @classmethod
+    def of(cls, one: Difference) -> Self:
+        """The view of a difference."""
+        changed = [
+            FieldView(field=name, before=_spoken(before), after=_spoken(after))
+            for name, before, after in one.fields()
+        ]
+        return cls(action=one.action, kind=one.kind, id=one.id, fields=changed)
+
+
+class AppliedView(View):
+    """What a configuration changes, or would change."""
+
+    applied: bool
+    """False if it was only tried."""
+    changes: list[DifferenceView]
+    counts: dict[Action | Literal["unchanged"], int]
+    """How many jobs, endpoints and rules: each action, and what stays as it is."""
+
+    @classmethod
+    def of(cls, decision: Decision, *, applied: bool) -> Self:
+        """The view of a decision."""
+        counted = Counter(one.action for one in decision.differences)
+        return cls(
+            applied=applied,
+            changes=[DifferenceView.of(one) for one in decision.differences],
+            counts={**{action: counted[action] for action in Action}, "unchanged": decision.unchanged},
+        )
+
+
+class ExportConfig(Command):
+    """Everything there is."""
+
+
+class ConfigView(View):
+    """Everything as a configuration that `apply_config` takes. Secrets are in it as references alone."""
+
+    version: Literal[1]
+    jobs: list[ConfigJob]
+
+
+@operation("POST /v1/apply", Scope.WRITE)
+async def apply_config(desk: Desk, command: ApplyConfig) -> AppliedView:
+    """Bring jobs, endpoints and rules to what a configuration says, in one commit: all of it, or nothing.
+
+    What it does not mention stays: hints, pauses, history, and jobs, endpoints and rules that it does
+    not name, unless they are pruned. Endpoints that are running go on. Applied twice, it changes nothing.
+    """
+    limits = (await desk.store.tenant(desk.tenant_id)).limits
+    # Thousands of endpoints take seconds to check; whoever else is served here need not wait for them.
+    intent = await to_thread(intent_of, desk, command, limits=limits, prune=command.prune)
+    decisions: list[Decision] = []
+
+    def arrange(estate: Estate) -> Arrangement:
+        decisions.append(decide(estate, intent))
+        return Arrangement() if command.dry_run else decisions[-1].arrangement
+
+    await desk.store.arrange(desk.tenant_id, intent.extent(), arrange)
+    return AppliedView.of(decisions[-1], applied=not command.dry_run)
+
+
+@operation("GET /v1/export", Scope.READ)
+async def export_config(desk: Desk, command: ExportConfig) -> ConfigView:  # noqa: ARG001 - All of it is meant.
+    """Write down everything as a configuration; to apply it changes nothing."""
+    endpoints = await desk.store.find(desk.tenant_id, page=Page(MOST_ENDPOINTS + 1))
+    jobs = await desk.store.jobs(desk.tenant_id, Page(MOST_ENDPOINTS + 1))
+    rules = await desk.store.rules(desk.tenant_id, page=Page(MOST_ENDPOINTS + 1))
+    for found, name in ((endpoints, "endpoints"), (jobs, "jobs"), (rules, "rules")):
+        if len(found) > MOST_ENDPOINTS:
+            raise InvalidRequest(f"There are more than {MOST_ENDPOINTS} {name}: too many for one file.")
+    return ConfigView.model_construct(version=1, jobs=exported(jobs, endpoints, rules))
+
+
+def _spoken(value: Any) -> JsonValue:
+    """A value as it stands on the wire, without what is as usual."""
+    if type(value) in KINDS:
+        value = shown(value).model_dump(mode="json", exclude_defaults=True)
+    if type(value) in SHAPES:
+        value = shown_step(value).model_dump(mode="json", exclude_defaults=True)
+    if isinstance(value, tuple):
+        return [_spoken(one) for one in value]
+    if isinstance(value, Escalation):
+        return {"after_ms": value.after_ms, "then": _spoken(value.then)}
+    spoken: JsonValue = to_jsonable_python(value)
+    return spoken
+
+
+CONFIG = (apply_config, export_config)

@@ -1,0 +1,227 @@
+"""What a configuration changes: a decision about what there is, made of nothing but values."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple
+
+from cadenza.domain.agents.schedule import AGENDA
+from cadenza.domain.errors import InvalidRequest, NotAllowed
+from cadenza.domain.planning.rules.rule import DEFINED as OF_RULE
+from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.scheduling.creation import DEFINED, created, redefined
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.governor import CronClock
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.operations.config.rules import WantedRule, changed_rule, check_rules, rules_gone
+from cadenza.operations.scheduling.farewell import archived
+from cadenza.ports.catalog import Arrangement, Estate, Extent
+
+Kind = Literal["job", "endpoint", "rule"]
+OF_JOB = ("name", "description", "active")
+OF_ENDPOINT = (*DEFINED, "enabled")
+FIELDS: dict[Kind, tuple[str, ...]] = {"job": OF_JOB, "endpoint": OF_ENDPOINT, "rule": OF_RULE}
+
+
+class Action(StrEnum):
+    """What becomes of a job or an endpoint."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    REVIVE = "revive"
+    """Deleted once, and back under its id, with its history."""
+    DELETE = "delete"
+
+
+class Difference(NamedTuple):
+    """One job, endpoint or rule that changes, as it is and as it will be."""
+
+    action: Action
+    kind: Kind
+    id: str
+    before: Job | Endpoint | Rule | None = None
+    after: Job | Endpoint | Rule | None = None
+
+    def fields(self) -> Iterator[tuple[str, Any, Any]]:
+        """What an update changes: names with the values before and after."""
+        if self.action is Action.UPDATE:
+            for name in FIELDS[self.kind]:
+                before, after = getattr(self.before, name), getattr(self.after, name)
+                if before != after:
+                    yield name, before, after
+
+
+class Decision(NamedTuple):
+    """All that changes, how it is written, and how much stays as it is."""
+
+    differences: Sequence[Difference]
+    arrangement: Arrangement
+    unchanged: int
+
+
+class WantedJob(NamedTuple):
+    """A job as a file wants it; `active` is None if the file does not say."""
+
+    job: Job
+    active: bool | None
+
+
+class WantedEndpoint(NamedTuple):
+    """An endpoint as a file wants it; `enabled` is None if the file does not say."""
+
+    endpoint: Endpoint
+    enabled: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What a file wants, checked, by ids."""
+
+    jobs: Mapping[str, WantedJob]
+    endpoints: Mapping[str, WantedEndpoint]
+    rules: Mapping[str, WantedRule]
+    prune: bool
+    most: int | None
+    """So many live endpoints may there be."""
+    now: datetime
+    cron: CronClock
+
+    def extent(self) -> Extent:
+        """What has to be looked at."""
+        return Extent(
+            frozenset(self.jobs), frozenset(self.endpoints), self.prune, rule_ids=frozenset(self.rules)
+        )
+
+
+def decide(estate: Estate, intent: Intent) -> Decision:
+    """Decide what changes.
+
+    1. Jobs, endpoints and rules that are named are created, changed, or brought back.
+    2. With `prune`, endpoints and rules of the named jobs that are not named go; so do
+       jobs that a file made and this one does not name, with all that is theirs.
+    3. Not more endpoints are added than the tenant may have, nor rules than a job may,
+       and rules speak of endpoints that are there.
+    """
+    unwritten = _unwritten(estate)
+    jobs = [_job(wanted, estate.jobs.get(id_) or unwritten.get(id_)) for id_, wanted in intent.jobs.items()]
+    amended = [_endpoint(one, estate.endpoints.get(id_), intent) for id_, one in intent.endpoints.items()]
+    gone = _jobs_gone(estate, intent)
+    pruned = [archived(endpoint) for endpoint in _endpoints_gone(estate, intent)]
+    rules = [_rule(one, estate.rules.get(id_)) for id_, one in intent.rules.items()]
+    named = [*filter(None, jobs), *(one for one, _ in filter(None, amended)), *filter(None, rules)]
+    rules_parting = _rules_gone(estate, intent)
+    parting = [_deleted("job", job) for job in gone] + [_deleted("endpoint", one.endpoint) for one in pruned]
+    arrangement = Arrangement(
+        [one.after for one in named if isinstance(one.after, Job)],
+        [*(one for _, one in filter(None, amended)), *pruned],
+        [job.id for job in gone],
+        [one.after for one in named if isinstance(one.after, Rule)],
+        [rule.id for rule in rules_parting],
+    )
+    decision = Decision(
+        [*named, *parting, *(_deleted("rule", rule) for rule in rules_parting)],
+        arrangement,
+        len(jobs) + len(amended) + len(rules) - len(named),
+    )
+    _admit(decision, estate, intent.most)
+    _admit_rules(decision, estate, intent)
+    return decision
+
+
+def _unwritten(estate: Estate) -> dict[str, Job]:
+    """Jobs that nobody made and that yet have endpoints: those of programs that embed the scheduler."""
+    live = [one for one in estate.endpoints.values() if not one.archived]
+    return {one.job_id: Job(id=one.job_id, name=one.job_id, tenant_id=one.tenant_id) for one in live}
+
+
+def _job(wanted: WantedJob, before: Job | None) -> Difference | None:
+    job, active = wanted
+    if before is None:
+        return Difference(Action.CREATE, "job", job.id, None, job)
+    switch = before.active if active is None else active
+    after = replace(before, name=job.name, description=job.description, active=switch)
+    return None if after == before else Difference(Action.UPDATE, "job", job.id, before, after)
+
+
+def _endpoint(
+    wanted: WantedEndpoint, before: Endpoint | None, intent: Intent
+) -> tuple[Difference, Amended] | None:
+    endpoint, enabled = wanted
+    if before is None:
+        new = created(endpoint, now=intent.now, cron=intent.cron)
+        return Difference(Action.CREATE, "endpoint", new.id, None, new), Amended(new)
+    if before.job_id == AGENDA:
+        raise InvalidRequest(f"{before.id} is a schedule of a user: use another id.", "jobs")
+    if before.archived:
+        back = _revived(before, created(endpoint, now=intent.now, cron=intent.cron))
+        return Difference(Action.REVIVE, "endpoint", back.id, before, back), Amended(back)
+    amended = redefined(before, endpoint, now=intent.now, cron=intent.cron)
+    after = amended.endpoint if enabled is None else evolve(amended.endpoint, enabled=enabled)
+    if after == before:
+        return None
+    return Difference(Action.UPDATE, "endpoint", after.id, before, after), amended._replace(endpoint=after)
+
+
+def _revived(before: Endpoint, planned: Endpoint) -> Endpoint:
+    """A new endpoint with the old one's history; a run that is still in flight becomes its own."""
+    return evolve(planned, last_run_at=before.last_run_at, lease=before.lease, job_active=before.job_active)
+
+
+def _jobs_gone(estate: Estate, intent: Intent) -> list[Job]:
+    """Jobs that a file made, and that this one does not name; what users have planned stays."""
+    if not intent.prune:
+        return []
+    kept = {*intent.jobs, AGENDA}
+    return [job for job in estate.jobs.values() if job.applied and job.id not in kept]
+
+
+def _endpoints_gone(estate: Estate, intent: Intent) -> list[Endpoint]:
+    """Live endpoints of these jobs and of those that are named, which are not named themselves."""
+    if not intent.prune:
+        return []
+    looked_at = intent.jobs.keys() | {job.id for job in _jobs_gone(estate, intent)}
+    return [
+        one
+        for one in estate.endpoints.values()
+        if not one.archived and one.id not in intent.endpoints and one.job_id in looked_at
+    ]
+
+
+def _rule(wanted: WantedRule, before: Rule | None) -> Difference | None:
+    after = changed_rule(wanted, before)
+    action = Action.CREATE if before is None else Action.UPDATE
+    return None if after is None else Difference(action, "rule", after.id, before, after)
+
+
+def _rules_gone(estate: Estate, intent: Intent) -> list[Rule]:
+    """Rules that are not named, of jobs that are, and all of those that go with their jobs."""
+    if not intent.prune:
+        return []
+    jobs = frozenset(intent.jobs) | {job.id for job in _jobs_gone(estate, intent)}
+    return rules_gone(estate, intent.rules, jobs=jobs)
+
+
+def _deleted(kind: Kind, gone: Job | Endpoint | Rule) -> Difference:
+    return Difference(Action.DELETE, kind, gone.id, gone)
+
+
+def _admit(decision: Decision, estate: Estate, most: int | None) -> None:
+    """Refuse to add what goes beyond the limit; who is beyond it already may still change and delete."""
+    after = [one.endpoint for one in decision.arrangement.endpoints]
+    before = [estate.endpoints[one.id] for one in after if one.id in estate.endpoints]
+    more = sum(one.live for one in after) - sum(one.live for one in before)
+    live = estate.elsewhere + sum(one.live for one in estate.endpoints.values())
+    if most is not None and more > 0 and live + more > most:
+        raise NotAllowed(f"This would make {live + more} endpoints, and there may be {most}.")
+
+
+def _admit_rules(decision: Decision, estate: Estate, intent: Intent) -> None:
+    """Refuse rules about nobody, and too many of them, as jobs and endpoints will be."""
+    present = dict(estate.endpoints) | {
+        one.endpoint.id: one.endpoint for one in decision.arrangement.endpoints
+    }
+    gone = frozenset(decision.arrangement.rules_gone)
+    stay = {id_: rule for id_, rule in estate.rules.items() if id_ not in gone and id_ not in intent.rules}
+    check_rules(intent.rules, [one for one in present.values() if not one.archived], stay=stay)

@@ -1,0 +1,71 @@
+"""What there is, as a configuration."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from cadenza.domain.agents.schedule import AGENDA
+from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.job import Job
+from cadenza.operations.config.config_rule_shapes import RuleWords
+from cadenza.operations.config.schemas import ConfigEndpoint, ConfigJob
+from cadenza.operations.planning.rule_checks import strangers
+from cadenza.operations.planning.rule_schemas import shown_parts
+from cadenza.operations.scheduling.endpoints import PARTS
+from cadenza.operations.scheduling.schemas import shown
+
+
+def exported(
+    jobs: Iterable[Job], endpoints: Iterable[Endpoint], rules: Iterable[Rule] = ()
+) -> list[ConfigJob]:
+    """Jobs with all that is theirs, in the order of their ids; jobs that nobody made have their id as name.
+
+    Rules about endpoints that are no longer there are left out: nobody could apply them. So is
+    what users have planned, which is theirs to keep and to delete.
+    """
+    of_job: dict[str, list[Endpoint]] = defaultdict(list)
+    for endpoint in endpoints:
+        of_job[endpoint.job_id].append(endpoint)
+    rules_of: dict[str, list[RuleWords]] = defaultdict(list)
+    for rule in rules:
+        siblings = of_job[rule.job_id]
+        if not strangers(rule, ids={one.id for one in siblings}, names={one.name for one in siblings}):
+            rules_of[rule.job_id].append(_rule(rule))
+    known = {job.id: job for job in jobs}
+    return [
+        _job(known.get(id_) or Job(id=id_, name=id_), of_job[id_], rules_of[id_])
+        for id_ in sorted({*known, *(id_ for id_, found in of_job.items() if found)} - {AGENDA})
+    ]
+
+
+def _job(job: Job, endpoints: list[Endpoint], rules: list[RuleWords]) -> ConfigJob:
+    """An active job does not say so: applied later, the file would undo that somebody switched it off."""
+    return ConfigJob.model_construct(
+        id=job.id,
+        name=job.name,
+        description=job.description,
+        active=None if job.active else False,
+        endpoints=[_endpoint(one) for one in endpoints],
+        rules=rules,
+    )
+
+
+def _rule(rule: Rule) -> RuleWords:
+    return RuleWords.model_construct(
+        id=rule.id,
+        endpoint=rule.endpoint_id,
+        enabled=None if rule.enabled else False,
+        **shown_parts(rule),
+    )
+
+
+def _endpoint(endpoint: Endpoint) -> ConfigEndpoint:
+    return ConfigEndpoint.model_construct(
+        id=endpoint.id,
+        name=endpoint.name,
+        description=endpoint.description,
+        labels=dict(endpoint.labels),
+        hint_mode=endpoint.hint_mode,
+        enabled=None if endpoint.enabled else False,
+        **{name: shown(getattr(endpoint, name)) for name in PARTS},
+    )

@@ -1,0 +1,75 @@
+"""What a handler has at hand while it serves one caller."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from cadenza.domain.access.key import Caller
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.engine.agents.conversation import Conversing
+from cadenza.engine.steering import Steering
+from cadenza.engine.worker.execute import Executor
+from cadenza.operations.access.caller_cache import Door
+from cadenza.ports.clock import Clock
+from cadenza.ports.cron import Cron
+from cadenza.ports.ids import Ids
+from cadenza.ports.keys import Mint
+from cadenza.ports.log import Logger
+from cadenza.ports.rules import Expressions
+from cadenza.ports.secrets import SecretStore
+from cadenza.ports.simulations import Simulations
+from cadenza.ports.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supplies:
+    """What all desks share."""
+
+    store: Store
+    clock: Clock
+    cron: Cron
+    ids: Ids
+    mint: Mint
+    log: Logger
+    executor: Executor
+    """For trials, which no quota counts."""
+    secrets: SecretStore
+    steering: Steering
+    expressions: Expressions
+    """The language of rules."""
+    door: Door = field(default_factory=Door)
+    wall: Clock | None = None
+    """The clock of people, where the scheduler's own runs faster."""
+
+    conversing: Conversing | None = None
+    """Lets agents answer, where there are any."""
+    models: Collection[str] = ()
+    """The models that agents may have."""
+    simulations: Simulations | None = None
+    """Scenarios to look at, where there are any."""
+
+    def wall_now(self) -> datetime:
+        """What people's clocks show."""
+        return (self.wall or self.clock).now()
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One caller, served."""
+
+    supplies: Supplies
+    caller: Caller
+
+    @property
+    def store(self) -> Store:
+        """Where everything is kept."""
+        return self.supplies.store
+
+    @property
+    def tenant_id(self) -> str:
+        """In whose name everything is done here."""
+        return self.caller.tenant_id
+
+    def key(self, endpoint_id: str) -> EndpointKey:
+        """The key of an endpoint: always the caller's own."""
+        return EndpointKey(self.caller.tenant_id, endpoint_id)

@@ -1,0 +1,1 @@
+"""Operations on users with a daily window, their days, and statistics of them."""

@@ -1,0 +1,153 @@
+"""Days of users with a daily job: their verdicts, and how many are which."""
+
+import re
+from datetime import date, datetime
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.daily.user import Cause, DayCounts, DayStatus, Gap, Verdict
+from cadenza.operations.context import Desk
+from cadenza.operations.daily.users import OneDailyUser, key_of, spelled
+from cadenza.operations.operation import View, operation
+from cadenza.operations.paging import Listed, Paged, cut
+
+A_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def _a_date(value: Any) -> Any:
+    """Not a number: nobody could tell what it counts."""
+    if isinstance(value, date) or (isinstance(value, str) and A_DATE.fullmatch(value)):
+        return value
+    raise ValueError("must be a date such as 2030-01-31")
+
+
+def _in_calendar(day: date) -> date:
+    """A day with one before and one after it: its windows reach into them."""
+    if not date.min < day < date.max:
+        raise ValueError("lies at the end of the calendar")
+    return day
+
+
+Day = date
+IsoDate = Annotated[str, Field(json_schema_extra={"format": "date"})]
+ServiceDate = Annotated[
+    date, BeforeValidator(_a_date, json_schema_input_type=IsoDate), AfterValidator(_in_calendar)
+]
+
+
+class GetDay(Paged):
+    """Which day: the UTC date of its cutoffs."""
+
+    date: ServiceDate
+
+
+class ListUserDays(Paged, OneDailyUser):
+    """Whose days."""
+
+
+class VerdictView(View):
+    """What became of a user's day."""
+
+    user_id: str
+    service_date: date
+    status: DayStatus
+    due_time: str
+    decided_at: datetime
+    late: bool
+    """Whether nobody was there at the cutoff."""
+    cause: Cause | None
+    """If so, why."""
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Self:
+        """The view of a verdict."""
+        return cls(
+            user_id=verdict.user_id,
+            service_date=verdict.service_date,
+            status=verdict.status,
+            due_time=spelled(verdict.due),
+            decided_at=verdict.decided_at,
+            late=verdict.late,
+            cause=verdict.cause,
+        )
+
+
+class CountsView(View):
+    """How many verdicts of a day are which."""
+
+    success: int
+    cutoff_reached: int
+    late: int
+    """So many of the latter because nobody was there at the cutoff."""
+
+    @classmethod
+    def of(cls, counts: DayCounts) -> Self:
+        """The view of counts."""
+        return cls(**counts._asdict())
+
+
+class DayPage(Listed[VerdictView]):
+    """A page of a day's verdicts, in the order of the users' ids."""
+
+    date: Day
+    counts: CountsView | None
+    """Over all pages; told with the first."""
+
+
+class GapView(View):
+    """Days so long ago that they have no verdicts of their own, first and last included."""
+
+    from_date: date
+    to_date: date
+    noticed_at: datetime
+    cause: Cause
+
+    @classmethod
+    def of(cls, gap: Gap) -> Self:
+        """The view of a gap."""
+        return cls(from_date=gap.from_date, to_date=gap.to_date, noticed_at=gap.noticed_at, cause=gap.cause)
+
+
+class UserDaysPage(Listed[VerdictView]):
+    """A page of a user's verdicts, newest day first."""
+
+    gaps: list[GapView]
+
+
+@operation("GET /v1/daily/days/{date}", Scope.READ)
+async def get_day(desk: Desk, command: GetDay) -> DayPage:
+    """Tell what became of a day: its verdicts in the order of the users' ids, and how many are which."""
+    found = await desk.store.verdicts_on(desk.tenant_id, command.date, command.page())
+    verdicts, more = cut(found, command.limit)
+    counts = CountsView.of(await _counts(desk, command.date)) if command.cursor is None else None
+    return DayPage(
+        date=command.date,
+        counts=counts,
+        items=[VerdictView.of(one) for one in verdicts],
+        next_cursor=verdicts[-1].user_id if more else None,
+    )
+
+
+async def _counts(desk: Desk, day: date) -> DayCounts:
+    totals = await desk.store.day_totals(desk.tenant_id, since=day, until=day)
+    return totals[0].counts if totals else DayCounts()
+
+
+@operation("GET /v1/daily/users/{user_id}/days", Scope.READ)
+async def list_user_days(desk: Desk, command: ListUserDays) -> UserDaysPage:
+    """List the verdicts of a user's days, newest first, also of who is served no more; and the gaps."""
+    key = key_of(desk, command.user_id)
+    verdicts, more = cut(await desk.store.verdicts_of(key, command.page()), command.limit)
+    gaps = [] if command.cursor else await desk.store.gaps_of(key)
+    if not verdicts and not gaps and command.cursor is None:
+        await desk.store.daily_user(key)
+    return UserDaysPage(
+        items=[VerdictView.of(one) for one in verdicts],
+        next_cursor=verdicts[-1].service_date.isoformat() if more else None,
+        gaps=[GapView.of(one) for one in gaps],
+    )
+
+
+DAILY_DAYS = (get_day, list_user_days)

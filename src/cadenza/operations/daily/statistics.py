@@ -1,0 +1,165 @@
+"""Days of users with a daily job as they fill: by due minute, by day, and who was missed."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.daily.user import DayCounts
+from cadenza.domain.daily.window import cutoff, due_at_minute, minute_of_day, opens
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.monitoring.daily_figures import FIRST_MISS, Missed
+from cadenza.operations.context import Desk
+from cadenza.operations.daily.days import CountsView, ServiceDate, VerdictView
+from cadenza.operations.daily.users import spelled
+from cadenza.operations.fields import Whole
+from cadenza.operations.operation import Command, View, operation
+from cadenza.operations.paging import Listed, Paged
+
+EACH_SHARD = 1_500
+"""So many users of a shard are counted as waiting, at most; what is later is not told."""
+LONGEST_HISTORY = 60
+Day = date
+NOTHING = DayCounts()
+
+
+class OfDay(Command):
+    """Which day: the UTC date of its cutoffs; today, if left out."""
+
+    date: ServiceDate | None = None
+
+
+class ListMisses(OfDay, Paged):
+    """Whose misses: those of a day."""
+
+
+class GetHistory(Command):
+    """How far back."""
+
+    days: Annotated[int, Whole(1, LONGEST_HISTORY)] = 30
+
+
+class WindowView(CountsView):
+    """The windows that end at one due minute of a day."""
+
+    due_time: str
+    opens_at: datetime
+    cutoff: datetime
+    waiting: int | None
+    """How many users have no verdict yet; null where nobody counted."""
+
+
+class WindowsView(View):
+    """A day's windows as they fill."""
+
+    now: datetime
+    date: Day
+    counts: CountsView
+    waiting: int
+    """How many users have no verdict yet, as far as they were counted."""
+    waiting_until: datetime | None
+    """From this cutoff on nobody was counted; null if all were."""
+    windows: list[WindowView]
+    """Those that somebody is or was in, earliest first."""
+
+
+class DayView(CountsView):
+    """How a day went."""
+
+    date: Day
+
+
+class HistoryView(View):
+    """How days went."""
+
+    since: Day
+    items: list[DayView]
+    """Newest first; days without a verdict are left out."""
+
+
+class MissesPage(Listed[VerdictView]):
+    """A page of a day's misses, by due time."""
+
+    date: Day
+
+
+@operation("GET /v1/daily/windows", Scope.READ, agent=False)
+async def get_windows(desk: Desk, command: OfDay) -> WindowsView:
+    """Tell how a day's windows fill: verdicts by due minute, and how many users still wait for theirs."""
+    now = desk.supplies.clock.now()
+    day = command.date or now.astimezone(UTC).date()
+    begin = datetime.combine(day, time(), UTC)
+    tallied = {one.due_bucket: one.counts for one in await desk.store.tallies(desk.tenant_id, day)}
+    waiting = await desk.store.waiting(
+        desk.tenant_id, since=begin, until=begin + timedelta(days=1), each=EACH_SHARD
+    )
+    waits = {minute_of_day(at.time()): count for at, count in waiting.users.items()}
+    known = None if waiting.known_before is None else minute_of_day(waiting.known_before.time())
+    return WindowsView(
+        now=now,
+        date=day,
+        counts=CountsView.of(_sum(list(tallied.values()))),
+        waiting=sum(waits.values()),
+        waiting_until=waiting.known_before,
+        windows=[
+            _window(
+                day,
+                due,
+                tallied.get(due, NOTHING),
+                waits.get(due, 0) if known is None or due < known else None,
+            )
+            for due in sorted(tallied.keys() | waits)
+        ],
+    )
+
+
+@operation("GET /v1/daily/history", Scope.READ, agent=False)
+async def get_history(desk: Desk, command: GetHistory) -> HistoryView:
+    """Tell how the last days went: how many verdicts of each are which."""
+    today = desk.supplies.clock.now().astimezone(UTC).date()
+    since = today - timedelta(days=command.days - 1)
+    tomorrow = today + timedelta(days=1)
+    totals = await desk.store.day_totals(desk.tenant_id, since=since, until=tomorrow)
+    return HistoryView(since=since, items=[DayView(date=day, **counts._asdict()) for day, counts in totals])
+
+
+@operation("GET /v1/daily/misses", Scope.READ, agent=False)
+async def list_misses(desk: Desk, command: ListMisses) -> MissesPage:
+    """List users who were not served on a day, by due time."""
+    day = command.date or desk.supplies.clock.now().astimezone(UTC).date()
+    found = await desk.store.misses(
+        desk.tenant_id, day, limit=command.limit + 1, after=_place(command.cursor)
+    )
+    missed = found[: command.limit]
+    more = len(found) > command.limit
+    return MissesPage(
+        date=day,
+        items=[VerdictView.of(one) for one in missed],
+        next_cursor=f"{missed[-1].due_bucket}:{missed[-1].user_id}" if more else None,
+    )
+
+
+def _place(cursor: str | None) -> Missed:
+    if cursor is None:
+        return FIRST_MISS
+    due, _, user_id = cursor.partition(":")
+    if not (due.isascii() and due.isdigit() and len(due) <= len("1439")):
+        raise InvalidRequest("cursor must be what an earlier page told.", "cursor")
+    return Missed(int(due), user_id)
+
+
+def _sum(counts: list[DayCounts]) -> DayCounts:
+    return DayCounts(*map(sum, zip(*counts, strict=True))) if counts else NOTHING
+
+
+def _window(day: date, minute: int, counts: DayCounts, waiting: int | None) -> WindowView:
+    due = due_at_minute(minute)
+    return WindowView(
+        due_time=spelled(due),
+        opens_at=opens(due, day),
+        cutoff=cutoff(due, day),
+        waiting=waiting,
+        **counts._asdict(),
+    )
+
+
+DAILY_FIGURES = (get_windows, get_history, list_misses)

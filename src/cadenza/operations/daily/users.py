@@ -1,0 +1,177 @@
+"""Users with a daily job: who is served until when, and what became of their days."""
+
+from collections.abc import Sequence
+from datetime import date, datetime, time
+from functools import partial
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.rules import enroll
+from cadenza.domain.daily.user import A_DUE_TIME, DUE_TIME_FORM, DailyUser, DayStatus, enrollment
+from cadenza.domain.daily.window import opens
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import Flag, Id
+from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
+from cadenza.operations.paging import Listed, Paged, cut
+
+MOST_AT_ONCE = 1_000
+
+
+def _due_time(value: Any) -> Any:
+    if isinstance(value, str) and A_DUE_TIME.fullmatch(value):
+        return value
+    raise ValueError(f"must be {DUE_TIME_FORM}")
+
+
+WrittenDue = Annotated[str, Field(pattern=f"^{A_DUE_TIME.pattern}$")]
+DueTime = Annotated[str, BeforeValidator(_due_time, json_schema_input_type=WrittenDue)]
+
+
+class OneDailyUser(Command):
+    """The user who is meant."""
+
+    user_id: Id
+
+
+class PutDailyUser(OneDailyUser):
+    """A user to be served daily."""
+
+    due_time: DueTime
+    """`HH:MM` in UTC: until then, from an hour before."""
+
+
+class PutOneOfMany(PutDailyUser):
+    """A user to be served daily, among others."""
+
+
+class PutDailyUsers(Command):
+    """Many of them, in one commit."""
+
+    users: Annotated[list[PutOneOfMany], Field(min_length=1, max_length=MOST_AT_ONCE)]
+
+
+class DeleteDailyUser(OneDailyUser):
+    """A user to be served no more."""
+
+    with_days: Flag = False
+    """Whether the verdicts of past days are forgotten, too."""
+
+
+class DueChangeView(View):
+    """A due time that later days have."""
+
+    from_date: date
+    due_time: str
+
+
+class DailyUserView(View):
+    """A user with a daily job."""
+
+    user_id: str
+    due_time: str
+    """What was asked for last; it may begin with a later day."""
+    next_date: date
+    """The first day without a verdict."""
+    next_opens_at: datetime
+    next_cutoff: datetime
+    changes: list[DueChangeView]
+    last_date: date | None
+    """The newest day that has a verdict."""
+    status: DayStatus | None
+    """That verdict."""
+    last_run_at: datetime | None
+    """When a job last succeeded in time."""
+    added_at: datetime | None
+
+    @classmethod
+    def of(cls, user: DailyUser) -> Self:
+        """The view of a user."""
+        return cls(
+            user_id=user.user_id,
+            due_time=spelled(user.wanted_due),
+            next_date=user.next_date,
+            next_opens_at=opens(user.due, user.next_date),
+            next_cutoff=user.next_cutoff,
+            changes=[DueChangeView(from_date=day, due_time=spelled(due)) for day, due in user.changes],
+            last_date=user.last_date,
+            status=user.status,
+            last_run_at=user.last_run_at,
+            added_at=user.added_at,
+        )
+
+
+class DailyUsersPage(Listed[DailyUserView]):
+    """A page of users."""
+
+
+class DailyUsersPut(View):
+    """How many users are kept now as it was asked."""
+
+    kept: int
+
+
+@operation("PUT /v1/daily/users/{user_id}", Scope.WRITE)
+async def put_daily_user(desk: Desk, command: PutDailyUser) -> DailyUserView:
+    """Serve a user daily: from an hour before the due time, in UTC, a job is tried until it succeeds.
+
+    Another due time holds from the first day whose window has not opened.
+    """
+    (user,) = await _enrolled(desk, [command])
+    return DailyUserView.of(user)
+
+
+@operation("POST /v1/daily/users", Scope.WRITE, agent=False)
+async def put_daily_users(desk: Desk, command: PutDailyUsers) -> DailyUsersPut:
+    """Serve many users daily, all of them or none; who is named twice is kept as named last."""
+    wanted = {one.user_id: one for one in command.users}
+    return DailyUsersPut(kept=len(await _enrolled(desk, list(wanted.values()))))
+
+
+@operation("GET /v1/daily/users", Scope.READ)
+async def list_daily_users(desk: Desk, command: Paged) -> DailyUsersPage:
+    """List users with a daily job, in the order of their ids."""
+    users, more = cut(await desk.store.daily_users(desk.tenant_id, command.page()), command.limit)
+    cursor = users[-1].user_id if more else None
+    return DailyUsersPage(items=[DailyUserView.of(one) for one in users], next_cursor=cursor)
+
+
+@operation("GET /v1/daily/users/{user_id}", Scope.READ)
+async def get_daily_user(desk: Desk, command: OneDailyUser) -> DailyUserView:
+    """Show a user with a daily job: when the next window opens, and how the last day went."""
+    return DailyUserView.of(await desk.store.daily_user(key_of(desk, command.user_id)))
+
+
+@operation("DELETE /v1/daily/users/{user_id}", Scope.WRITE, status=NO_CONTENT)
+async def delete_daily_user(desk: Desk, command: DeleteDailyUser) -> Nothing:
+    """Serve a user daily no more; the verdicts of past days stay, unless they are to be forgotten, too."""
+    await desk.store.remove_daily_user(key_of(desk, command.user_id), with_days=command.with_days)
+    return Nothing()
+
+
+def key_of(desk: Desk, user_id: str) -> UserKey:
+    """The key of a user: always the caller's own."""
+    return UserKey(desk.tenant_id, user_id)
+
+
+def spelled(due: time) -> str:
+    """A due time as it stands on the wire."""
+    return f"{due:%H:%M}"
+
+
+async def _enrolled(desk: Desk, wanted: Sequence[PutDailyUser]) -> list[DailyUser]:
+    enrollments = [
+        enrollment(desk.tenant_id, one.user_id, time.fromisoformat(one.due_time)) for one in wanted
+    ]
+    return await desk.store.enroll(enrollments, partial(enroll, now=desk.supplies.clock.now()))
+
+
+DAILY_USERS = (
+    put_daily_user,
+    put_daily_users,
+    list_daily_users,
+    get_daily_user,
+    delete_daily_user,
+)

@@ -1,0 +1,1 @@
+"""Operations for people who look: overview, live changes, service levels and alerts."""

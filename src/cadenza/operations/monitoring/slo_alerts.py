@@ -1,0 +1,74 @@
+"""Service levels: what is promised, and whether it is kept."""
+
+from datetime import datetime, timedelta
+from typing import Self
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.monitoring.slo import Judgement, Slo
+from cadenza.operations.context import Desk
+from cadenza.operations.operation import Command, View, operation
+from cadenza.ports.watch import SloStanding
+
+FRESH = timedelta(hours=1)
+"""What was last evaluated longer ago is of a process that is gone."""
+
+
+class GetSlo(Command):
+    """Nothing to say: all of them are told."""
+
+
+class SloView(View):
+    """Where one promise of one scheduler stands, as one process sees it."""
+
+    process: str
+    scheduler: str
+    slo: Slo
+    breached: bool
+    since: datetime | None
+    """Since when it is breached."""
+    judgement: Judgement
+    """How the last evaluation went; `fair` is within the threshold, but not well within."""
+    value: float | None
+    """What was measured over the window; null if nothing happened."""
+    threshold: float
+    samples: int
+    due_bucket: int | None
+    """With missed cutoffs: the minute of the day at which most of them were due."""
+    rising: bool
+    """With queue pressure: whether the queue grew from minute to minute."""
+    window_minutes: int
+    evaluated_at: datetime
+
+    @classmethod
+    def of(cls, standing: SloStanding) -> Self:
+        """The view of a standing."""
+        measured, since = standing.state.measured, standing.state.breached_since
+        assert measured is not None, "what stands somewhere was measured"
+        return cls(
+            process=standing.process,
+            scheduler=standing.scheduler,
+            breached=since is not None,
+            since=since,
+            window_minutes=standing.window_minutes,
+            evaluated_at=standing.evaluated_at,
+            **measured._asdict(),
+        )
+
+
+class SlosView(View):
+    """All promises of all processes."""
+
+    breached: int
+    """How many are breached."""
+    items: list[SloView]
+
+
+@operation("GET /v1/slo", Scope.READ)
+async def get_slo(desk: Desk, command: GetSlo) -> SlosView:  # noqa: ARG001 - every handler takes a command
+    """Tell where the service levels stand: measured value, threshold, and since when one is breached."""
+    standings = await desk.store.slos(desk.supplies.wall_now() - FRESH)
+    items = [SloView.of(standing) for standing in standings]
+    return SlosView(breached=sum(item.breached for item in items), items=items)
+
+
+SLO = (get_slo,)

@@ -1,0 +1,36 @@
+"""Lists in pages, by keyset: what comes after the last thing that was seen."""
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from cadenza.operations.fields import Cursor, Limit
+from cadenza.operations.operation import Command, View
+from cadenza.ports.catalog import Page
+
+Item = TypeVar("Item")
+
+
+class Paged(Command):
+    """A part of a list."""
+
+    limit: Limit = 100
+    """How many, at most."""
+    cursor: Cursor | None = None
+    """The `next_cursor` of the page before."""
+
+    def page(self) -> Page:
+        """One more than wanted, to see whether there is more."""
+        return Page(self.limit + 1, self.cursor)
+
+
+class Listed(View, Generic[Item]):
+    """A page of a list."""
+
+    items: list[Item]
+    next_cursor: str | None = None
+    """Where the next page begins; null at the end."""
+
+
+def cut(found: Sequence[Item], limit: int) -> tuple[list[Item], bool]:
+    """The page without the one too many, and whether there was one."""
+    return list(found[:limit]), len(found) > limit

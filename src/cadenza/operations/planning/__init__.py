@@ -1,0 +1,1 @@
+"""Operations on rules, planners and their analyses."""

@@ -1,0 +1,170 @@
+"""Planners at work: all sittings, what they cost, and what learning has won or would have."""
+
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from typing import Annotated, Self
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.planning.learning.won import PLANNER, Lesson, lesson_of
+from cadenza.domain.planning.planner_settings import Learning
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import Whole
+from cadenza.operations.operation import Command, View, operation
+from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.planning.analyses import AnalysesPage, AnalysisView, DayView, TokensView
+from cadenza.ports.figures import Mark, Sat, Together
+
+MOST_SITTINGS, MOST_ENDPOINTS, MOST_DAYS = 5_000, 50, 1_000
+THE_END = Mark(datetime.max.replace(tzinfo=UTC), "")
+BETWEEN = " "
+
+
+class ListSittings(Paged):
+    """A part of all sittings."""
+
+
+class GetSpending(Command):
+    """How far to look back."""
+
+    days: Annotated[int, Whole(1, 90)] = 7
+    """Days in UTC, today among them."""
+
+
+class SpenderView(View):
+    """What one planner spent on one endpoint."""
+
+    endpoint_id: str
+    planner: str
+    sittings: int
+    failed: int
+    tokens: TokensView
+
+
+class SpendingView(View):
+    """What planners spent, by day and by endpoint."""
+
+    since: datetime
+    days: list[DayView]
+    """Newest first; days without a sitting are left out."""
+    endpoints: list[SpenderView]
+    """Those that cost most tokens, then most sittings, first."""
+    tokens: TokensView
+    complete: bool
+    """False when there were too many sittings to count: the newest were."""
+
+
+class ListLearning(Paged):
+    """A part of the endpoints."""
+
+
+class LearnedView(View):
+    """What the learning planner has won for an endpoint or, in the shadow, would have."""
+
+    endpoint_id: str
+    name: str
+    learning: Learning
+    interval_ms: int
+    """How often it last wanted to look."""
+    changes: float
+    """Changes that were seen."""
+    delay_ms: int
+    """How late they are seen on average with learning."""
+    plain_delay_ms: int
+    """How late they are seen without it."""
+    looks: float
+    """The share of runs that it takes, where the schedule without it takes 1."""
+    plain_looks: float
+    """So many runs the schedule without it takes, of which this is the share."""
+
+    @classmethod
+    def of(cls, endpoint: Endpoint, lesson: Lesson) -> Self:
+        """The view of a lesson."""
+        tally = lesson.tally
+        return cls(
+            endpoint_id=endpoint.id,
+            name=endpoint.name,
+            learning=endpoint.planning.learning,
+            interval_ms=lesson.interval_ms,
+            changes=round(tally.changes, 1),
+            delay_ms=round(tally.mean_delay_s * 1_000),
+            plain_delay_ms=round(tally.plain_mean_delay_s * 1_000),
+            looks=round(tally.share_of_looks, 3),
+            plain_looks=round(tally.plain_looks, 1),
+        )
+
+
+class LearningPage(Listed[LearnedView]):
+    """A page of endpoints of which something was learned; it may be short, or empty, and not the last."""
+
+
+@operation("GET /v1/analyses", Scope.READ, agent=False)
+async def list_sittings(desk: Desk, command: ListSittings) -> AnalysesPage:
+    """List what planners thought about all endpoints and what they did, newest first."""
+    found = await desk.store.sittings(desk.tenant_id, before=_mark(command.cursor), limit=command.limit + 1)
+    sittings, more = cut(found, command.limit)
+    cursor = f"{sittings[-1].began_at.isoformat()}{BETWEEN}{sittings[-1].id}" if more else None
+    return AnalysesPage(items=[AnalysisView.of(one) for one in sittings], next_cursor=cursor)
+
+
+@operation("GET /v1/analyses/spending", Scope.READ, agent=False)
+async def get_spending(desk: Desk, command: GetSpending) -> SpendingView:
+    """Tell how many sittings and tokens planners spent, by day and by endpoint."""
+    today = desk.supplies.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    since = today - timedelta(days=command.days - 1)
+    sitting = partial(desk.store.sat, desk.tenant_id, since=since, limit=MOST_SITTINGS)
+    days = await sitting(together=Together.DAY, most=MOST_DAYS)
+    endpoints = await sitting(together=Together.ENDPOINT, most=MOST_ENDPOINTS)
+    spent = [one.tokens for one in days]
+    return SpendingView(
+        since=since,
+        days=sorted(map(_day, days), key=lambda view: (-view.day.toordinal(), view.planner)),
+        endpoints=[_spender(one) for one in endpoints],
+        tokens=TokensView(input=sum(one.input for one in spent), output=sum(one.output for one in spent)),
+        complete=sum(one.sittings for one in days) < MOST_SITTINGS,
+    )
+
+
+@operation("GET /v1/learning", Scope.READ, agent=False)
+async def list_learning(desk: Desk, command: ListLearning) -> LearningPage:
+    """Tell what the learning planner has won, by endpoint, and in the shadow what it would have won."""
+    endpoints, more = cut(await desk.store.find(desk.tenant_id, page=command.page()), command.limit)
+    notes = await desk.store.notes(PLANNER, [one.key for one in endpoints])
+    told = [(one, lesson_of(notes.get(one.key))) for one in endpoints]
+    return LearningPage(
+        items=[LearnedView.of(one, lesson) for one, lesson in told if lesson is not None],
+        next_cursor=endpoints[-1].id if more else None,
+    )
+
+
+def _mark(cursor: str | None) -> Mark:
+    if cursor is None:
+        return THE_END
+    began_at, _, id_ = cursor.partition(BETWEEN)
+    try:
+        return Mark(datetime.fromisoformat(began_at).astimezone(UTC), id_)
+    except (ValueError, OverflowError):
+        raise InvalidRequest("cursor must be the next_cursor of a page.", "cursor") from None
+
+
+def _day(sat: Sat) -> DayView:
+    return DayView(
+        day=date.fromisoformat(sat.of),
+        planner=sat.planner,
+        sittings=sat.sittings,
+        tokens=TokensView.of(sat.tokens),
+    )
+
+
+def _spender(sat: Sat) -> SpenderView:
+    return SpenderView(
+        endpoint_id=sat.of,
+        planner=sat.planner,
+        sittings=sat.sittings,
+        failed=sat.failed,
+        tokens=TokensView.of(sat.tokens),
+    )
+
+
+PLANNERS = (list_sittings, get_spending, list_learning)

@@ -1,0 +1,158 @@
+"""Rules as they stand on the wire, and their way into the domain."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from cadenza.domain.errors import Fault, InvalidRequest
+from cadenza.domain.planning.rules.rule import (
+    LONGEST_WHEN,
+    MOST_ESCALATIONS,
+    STEPS,
+    Clear,
+    Escalation,
+    Pace,
+    Rest,
+    Rule,
+    RunSoon,
+    Step,
+    Wake,
+)
+from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
+from cadenza.operations.fields import WITHOUT_CONTROL, Name, Span, SpanOrNone
+from cadenza.operations.scheduling.schemas import Shape, part
+
+Ttl = Annotated[float, Field(gt=0, le=LONGEST_TTL_MINUTES)]
+Reason = Annotated[str, Field(strict=True, pattern=WITHOUT_CONTROL, max_length=1_000)]
+When = Annotated[str, Field(strict=True, pattern=WITHOUT_CONTROL, min_length=1, max_length=LONGEST_WHEN)]
+WORDS = {
+    "interval_ms": "intervalMs",
+    "in_ms": "nextRunInMs",
+    "for_ms": "pauseMs",
+    "ttl_minutes": "ttlMinutes",
+}
+"""Fields of steps, and the arguments' names that planners know."""
+
+
+class StepShape(Shape):
+    """What is to be done."""
+
+    tool: str
+    endpoint: Name | None = None
+    """The name of an endpoint of the same job; if left out, the one that the rule looks at."""
+    reason: Reason | None = None
+    """Said beside the rule's name."""
+
+    def made(self) -> Step:
+        """The step itself."""
+        said = WORDS | {"endpoint": "endpoint", "reason": "reason"}
+        own = type(self).model_fields
+        return STEPS[self.tool](**{name: getattr(self, word) for name, word in said.items() if word in own})
+
+
+class PaceShape(StepShape):
+    """Run every so often for a while, then fall back to the baseline."""
+
+    tool: Literal["propose_interval"]
+    intervalMs: Span
+    ttlMinutes: Ttl = 60
+
+
+class RunSoonShape(StepShape):
+    """Run once, after a while."""
+
+    tool: Literal["propose_next_time"]
+    nextRunInMs: SpanOrNone
+    ttlMinutes: Ttl | None = None
+
+
+class RestShape(StepShape):
+    """Pause for a span; null resumes."""
+
+    tool: Literal["pause_until"]
+    pauseMs: Span | None
+
+
+class WakeShape(StepShape):
+    """Resume what is paused, and let it run soon; what is not paused stays as it is."""
+
+    tool: Literal["wake"]
+    nextRunInMs: SpanOrNone = 0
+    ttlMinutes: Ttl | None = None
+
+
+class ClearShape(StepShape):
+    """Take back an interval that was proposed: the baseline resumes."""
+
+    tool: Literal["clear"]
+
+
+AnyStep = Annotated[
+    PaceShape | RunSoonShape | RestShape | WakeShape | ClearShape, Field(discriminator="tool")
+]
+SHAPES: dict[type, type[StepShape]] = {
+    Pace: PaceShape,
+    RunSoon: RunSoonShape,
+    Rest: RestShape,
+    Wake: WakeShape,
+    Clear: ClearShape,
+}
+
+
+class EscalationShape(Shape):
+    """What is to be done when an incident has lasted so long."""
+
+    after_ms: Span
+    then: AnyStep
+
+    def made(self) -> Escalation:
+        """The escalation itself."""
+        return Escalation(self.after_ms, part("then", self.then.made))
+
+
+Escalations = Annotated[list[EscalationShape], Field(max_length=MOST_ESCALATIONS)]
+
+
+def shown_step(step: Step) -> Any:
+    """A step as it stands on the wire."""
+    kind = SHAPES[type(step)]
+    words = {word: getattr(step, name) for name, word in WORDS.items() if word in kind.model_fields}
+    return kind.model_construct(tool=step.tool, endpoint=step.endpoint, reason=step.reason, **words)
+
+
+def shown_parts(rule: Rule) -> dict[str, Any]:
+    """What an owner wrote, as it stands on the wire; whose rule it is is said elsewhere."""
+    return {
+        "name": rule.name,
+        "when": rule.when,
+        "then": shown_step(rule.then),
+        "relax": None if rule.relax is None else shown_step(rule.relax),
+        "cooldown_ms": rule.cooldown_ms,
+        "once_per_incident": rule.once_per_incident,
+        "escalate": [
+            EscalationShape.model_construct(after_ms=one.after_ms, then=shown_step(one.then))
+            for one in rule.escalate
+        ],
+    }
+
+
+def _made_part(name: str, words: Any) -> Any:
+    """A field of a rule in the domain, from its words."""
+    if name == "escalate":
+        return tuple(part(f"escalate.{place}", one.made) for place, one in enumerate(words))
+    return part(name, words.made) if isinstance(words, StepShape) else words
+
+
+def made_parts(words: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a rule in the domain, or all that is wrong with them."""
+    made: dict[str, Any] = {}
+    faults: list[Fault] = []
+    for name, said in words.items():
+        try:
+            made[name] = _made_part(name, said)
+        except InvalidRequest as problem:
+            faults += problem.faults or [Fault(name, problem.message)]
+    if faults:
+        raise InvalidRequest(faults[0].message, faults[0].field, faults)
+    return made

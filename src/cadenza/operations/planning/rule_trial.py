@@ -1,0 +1,110 @@
+"""A trial of a rule: what it would do now, without doing it."""
+
+from datetime import datetime
+from typing import Any
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.errors import InvalidRequest, NotFound
+from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.rules.incidents import NOTES_OF, UNTOUCHED, recalled
+from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.planning.rules.rule_scene import Scene
+from cadenza.engine.planning.briefing import Briefer, BriefingBudget
+from cadenza.engine.planning.queue import Look
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import Id
+from cadenza.operations.operation import View, operation
+from cadenza.operations.planning.rules import OneRule
+from cadenza.operations.scheduling.farewell import live
+from cadenza.ports.planner import Briefing
+
+USUAL = BriefingBudget()
+
+
+class TestRule(OneRule):
+    """The rule that is meant, and what to try it on."""
+
+    __test__ = False
+
+    endpoint_id: Id | None = None
+    """An endpoint of its job; may be left out if the rule is about one alone."""
+
+
+class CallView(View):
+    """A tool that would be called."""
+
+    endpoint: str
+    tool: str
+    arguments: dict[str, Any]
+
+
+class RuleTrialView(View):
+    """What a rule sees now, and what it would do about it."""
+
+    endpoint_id: str
+    run_id: str | None
+    """The run that it looks at; null if there was none."""
+    holds: bool | None
+    """Whether its condition holds; null if that cannot be told."""
+    trouble: str | None
+    """Why not."""
+    incident_since: datetime | None
+    """When the incident began that lasts now, as its planner remembers it."""
+    calls: list[CallView]
+    """What it would do at this moment."""
+
+
+@operation("POST /v1/rules/{rule_id}/test", Scope.READ)
+async def test_rule(desk: Desk, command: TestRule) -> RuleTrialView:
+    """Try a rule on an endpoint as it stands, and tell what it would do. Nothing is changed."""
+    rule = await desk.store.rule(desk.tenant_id, command.rule_id)
+    briefing = await _briefing(desk, rule, _meant(rule, command))
+    key, scene = briefing.endpoint.key, _scene(briefing)
+    memory = recalled((await desk.store.notes(NOTES_OF, [key])).get(key)).get(rule.id, UNTOUCHED)
+    holds, trouble = desk.supplies.expressions.ask(rule.when, scene.facts)
+    decision = scene.decide(rule, memory, holds=holds, trouble=trouble)
+    called = [one for step in decision.steps for one in scene.calls(rule, step)]
+    return RuleTrialView(
+        endpoint_id=key.id,
+        run_id=briefing.recent[0].id if briefing.recent else None,
+        holds=holds,
+        trouble=trouble,
+        incident_since=memory.began_at,
+        calls=[
+            CallView(endpoint=endpoint.name, tool=call.tool, arguments=dict(call.arguments))
+            for endpoint, call in called
+        ],
+    )
+
+
+def _scene(briefing: Briefing) -> Scene:
+    return Scene(
+        briefing.now,
+        briefing.endpoint,
+        is_new=briefing.trigger in (Trigger.RUN, Trigger.FAILURE),
+        recent=briefing.recent,
+        siblings=briefing.siblings,
+        latest=briefing.latest,
+    )
+
+
+def _meant(rule: Rule, command: TestRule) -> str:
+    endpoint_id = command.endpoint_id or rule.endpoint_id
+    if endpoint_id is None:
+        message = "This rule looks at every endpoint of its job; say which one to try it on."
+        raise InvalidRequest(message, "endpoint_id")
+    if rule.endpoint_id not in (None, endpoint_id):
+        raise InvalidRequest(f"This rule looks at {rule.endpoint_id} alone.", "endpoint_id")
+    return endpoint_id
+
+
+async def _briefing(desk: Desk, rule: Rule, endpoint_id: str) -> Briefing:
+    """What a planner would be told if the newest run had just ended."""
+    endpoint = live(await desk.store.get(desk.key(endpoint_id)))
+    if endpoint.job_id != rule.job_id:
+        raise NotFound(f"There is no endpoint {endpoint_id} in the job {rule.job_id}.")
+    briefer = Briefer(store=desk.store, clock=desk.supplies.clock, budget=USUAL)
+    return (await briefer.brief([Look(endpoint.key, Trigger.RUN)]))[endpoint.key]
+
+
+RULE_TRIAL = (test_rule,)

@@ -1,0 +1,175 @@
+"""Rules: written, listed, changed, deleted and tried."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Self
+
+from pydantic import Field
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.planning.rules.rule import MOST_RULES, Rule
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import Flag, Id, Name, SpanOrNone
+from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
+from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.planning.rule_checks import admitted
+from cadenza.operations.planning.rule_schemas import (
+    AnyStep,
+    Escalations,
+    When,
+    made_parts,
+    shown_parts,
+)
+from cadenza.ports.rules import RuleFilter
+
+MAY_BE_NULL = frozenset({"endpoint_id", "relax"})
+
+
+class RuleWords(Command):
+    """What a rule says."""
+
+    when: When
+    """An expression in the Common Expression Language over `response`, `run`, `recent`, `siblings`,
+    `endpoint` and `now`. While it holds, an incident lasts."""
+    then: AnyStep
+    """What to do while it holds, unless it is so already."""
+    relax: AnyStep | None = None
+    """What to do when it no longer holds."""
+    cooldown_ms: SpanOrNone = 0
+    """How long after it fired `then` is left alone, also by the next incident."""
+    once_per_incident: Flag = False
+    escalate: Escalations = []
+    """What to do when an incident has lasted so long; each step once, ever later ones."""
+
+
+class CreateRule(RuleWords):
+    """A new rule of a job."""
+
+    job_id: Id
+    name: Name
+    """The reason of all that it does."""
+    endpoint_id: Id | None = None
+    """The endpoint it looks at; if left out, it looks at each of the job."""
+    id: Id | None = None
+    """Chosen by you, or given. Rules about one endpoint act in the order of their ids."""
+    enabled: Flag = True
+
+
+class OneRule(Command):
+    """The rule that is meant."""
+
+    rule_id: Id
+
+
+class UpdateRule(OneRule):
+    """What is to be different; what is left out stays as it is."""
+
+    name: Name | None = None
+    endpoint_id: Id | None = None
+    when: When | None = None
+    then: AnyStep | None = None
+    relax: AnyStep | None = None
+    cooldown_ms: SpanOrNone | None = None
+    once_per_incident: Flag | None = None
+    escalate: Escalations | None = None
+    enabled: Flag | None = None
+
+
+class ListRules(Paged):
+    """A part of the rules."""
+
+    job_id: Id | None = None
+    endpoint_id: Id | None = None
+    """Those that look at this endpoint alone."""
+
+
+class RuleView(View):
+    """A rule."""
+
+    id: str
+    job_id: str
+    endpoint_id: str | None
+    name: str
+    when: str
+    then: AnyStep
+    relax: AnyStep | None
+    cooldown_ms: int
+    once_per_incident: bool
+    escalate: Escalations = Field()
+    enabled: bool
+    created_at: datetime | None
+
+    @classmethod
+    def of(cls, rule: Rule) -> Self:
+        """The view of a rule."""
+        return cls.model_construct(
+            id=rule.id,
+            job_id=rule.job_id,
+            endpoint_id=rule.endpoint_id,
+            enabled=rule.enabled,
+            created_at=rule.created_at,
+            **shown_parts(rule),
+        )
+
+
+class RulesPage(Listed[RuleView]):
+    """A page of rules."""
+
+
+@operation("POST /v1/rules", Scope.WRITE, status=CREATED)
+async def create_rule(desk: Desk, command: CreateRule) -> RuleView:
+    """Write a rule: when a condition holds, then a tool is called.
+
+    Its condition is read and tried at once; what cannot be read is refused with its place.
+    """
+    rule = Rule(
+        id=command.id or desk.supplies.ids.new(),
+        tenant_id=desk.tenant_id,
+        created_at=desk.supplies.clock.now(),
+        **made_parts({name: getattr(command, name) for name in CreateRule.model_fields if name != "id"}),
+    )
+    await desk.store.job(desk.tenant_id, rule.job_id)
+    await desk.store.add_rule(await admitted(desk, rule), most=MOST_RULES)
+    return RuleView.of(rule)
+
+
+@operation("GET /v1/rules", Scope.READ)
+async def list_rules(desk: Desk, command: ListRules) -> RulesPage:
+    """List rules, all or those of a job or about one endpoint, in the order of their ids."""
+    wanted = RuleFilter(command.job_id, command.endpoint_id)
+    found = await desk.store.rules(desk.tenant_id, wanted=wanted, page=command.page())
+    rules, more = cut(found, command.limit)
+    return RulesPage.model_construct(
+        items=[RuleView.of(rule) for rule in rules], next_cursor=rules[-1].id if more else None
+    )
+
+
+@operation("GET /v1/rules/{rule_id}", Scope.READ)
+async def get_rule(desk: Desk, command: OneRule) -> RuleView:
+    """Show one rule."""
+    return RuleView.of(await desk.store.rule(desk.tenant_id, command.rule_id))
+
+
+@operation("PATCH /v1/rules/{rule_id}", Scope.WRITE)
+async def update_rule(desk: Desk, command: UpdateRule) -> RuleView:
+    """Change a rule. An incident that lasts goes on."""
+    given = {name: getattr(command, name) for name in command.model_fields_set - {"rule_id"}}
+    for name, value in given.items():
+        if value is None and name not in MAY_BE_NULL:
+            raise InvalidRequest(f"{name} cannot be null; leave it out to keep it.", name)
+    changes = made_parts(given)
+    tenant_id, rule_id = desk.tenant_id, command.rule_id
+    await admitted(desk, replace(await desk.store.rule(tenant_id, rule_id), **changes))
+    rule = await desk.store.amend_rule(tenant_id, rule_id, lambda before: replace(before, **changes))
+    return RuleView.of(rule)
+
+
+@operation("DELETE /v1/rules/{rule_id}", Scope.WRITE, status=NO_CONTENT)
+async def delete_rule(desk: Desk, command: OneRule) -> Nothing:
+    """Delete a rule. Hints that it wrote stay until they expire."""
+    await desk.store.remove_rule(desk.tenant_id, command.rule_id)
+    return Nothing()
+
+
+RULES = (create_rule, list_rules, get_rule, update_rule, delete_rule)

@@ -1,0 +1,1 @@
+"""Operations on jobs, endpoints, runs and hints."""

@@ -1,0 +1,140 @@
+"""Endpoints as rows of a table: what each goes by, how often it runs now, and how it fared last."""
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from pydantic import Field
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import Id, Limit
+from cadenza.operations.operation import View, operation
+from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.scheduling.endpoint_view import IntervalHintView, OneShotHintView
+from cadenza.operations.scheduling.endpoints import Selected
+from cadenza.operations.scheduling.schemas import BaselineShape, shown
+from cadenza.operations.trust import trusted
+from cadenza.ports.catalog import Page
+
+RESULTS = 20
+USUAL = MOST_IDS = 100
+
+
+class ListRows(Paged, Selected):
+    """A part of the endpoints, or those with these ids."""
+
+    limit: Limit = USUAL
+    endpoint_id: Annotated[list[Id], Field(max_length=MOST_IDS)] = []
+    """Only these, if any; then there is one page."""
+
+
+class ResultView(View):
+    """How a run ended."""
+
+    status: RunStatus
+    duration_ms: int
+
+
+class RowView(View):
+    """An endpoint as a row."""
+
+    id: str
+    job_id: str
+    name: str
+    labels: dict[str, str]
+    baseline: BaselineShape
+    cadence_ms: int | None
+    """How far apart its runs are now; null for cron lines and what runs once, unless a hint says else."""
+    next_run_at: datetime | None
+    next_source: Source
+    last_run_at: datetime | None
+    running: bool
+    active: bool
+    """Whether it and its job are switched on."""
+    paused_until: datetime | None
+    pause_reason: str | None
+    failure_count: int
+    interval_hint: IntervalHintView | None
+    one_shot_hint: OneShotHintView | None
+    results: list[ResultView]
+    """How its newest runs ended, oldest first."""
+
+    @classmethod
+    def of(cls, endpoint: Endpoint, results: list[Ended], now: datetime) -> Self:
+        """The row of an endpoint."""
+        interval, one_shot = endpoint.interval_hint, endpoint.one_shot_hint
+        words: dict[str, Any] = {
+            "id": endpoint.id,
+            "job_id": endpoint.job_id,
+            "name": endpoint.name,
+            "labels": dict(endpoint.labels),
+            "baseline": shown(endpoint.baseline),
+            "cadence_ms": cadence_ms(endpoint, now),
+            "next_run_at": endpoint.next_run_at,
+            "next_source": endpoint.next_source,
+            "last_run_at": endpoint.last_run_at,
+            "running": endpoint.lease is not None,
+            "active": endpoint.enabled and endpoint.job_active,
+            "paused_until": endpoint.paused_until if endpoint.paused(now) else None,
+            "pause_reason": endpoint.pause_reason,
+            "failure_count": endpoint.failure_count,
+            "interval_hint": None
+            if interval is None or not interval.fresh(now)
+            else IntervalHintView(
+                interval_ms=interval.interval_ms, expires_at=interval.expires_at, reason=interval.reason
+            ),
+            "one_shot_hint": None
+            if one_shot is None or not one_shot.fresh(now)
+            else OneShotHintView(at=one_shot.at, expires_at=one_shot.expires_at, reason=one_shot.reason),
+            "results": [_result(one) for one in reversed(results)],
+        }
+        return trusted(cls, words)
+
+
+class RowsPage(Listed[RowView]):
+    """A page of rows, in the order of their ids."""
+
+
+def cadence_ms(endpoint: Endpoint, now: datetime) -> int | None:
+    """How far apart runs are now, inside the guard; None if a cron line says, or nothing."""
+    hint, baseline = endpoint.interval_hint, endpoint.baseline
+    wanted = baseline.interval_ms if isinstance(baseline, Every) else None
+    if hint is not None and hint.fresh(now):
+        wanted = hint.interval_ms
+    if wanted is None:
+        return None
+    guard = endpoint.effective_guard
+    wanted = max(wanted, guard.min_interval_ms or wanted)
+    return min(wanted, guard.max_interval_ms or wanted)
+
+
+def _result(one: Ended) -> ResultView:
+    return ResultView.model_construct(status=one.status, duration_ms=one.duration_ms)
+
+
+@operation("GET /v1/rows", Scope.READ, agent=False)
+async def list_rows(desk: Desk, command: ListRows) -> RowsPage:
+    """List endpoints as rows with their last results, in the order of their ids, or those with these ids."""
+    endpoints, cursor = await _found(desk, command)
+    results = await desk.store.latest_of([one.key for one in endpoints], each=RESULTS)
+    now = desk.supplies.clock.now()
+    return RowsPage.model_construct(
+        items=[RowView.of(one, results.get(one.key, []), now) for one in endpoints], next_cursor=cursor
+    )
+
+
+async def _found(desk: Desk, command: ListRows) -> tuple[list[Endpoint], str | None]:
+    if command.endpoint_id:
+        return await desk.store.these([desk.key(one) for one in command.endpoint_id]), None
+    page = Page(command.limit + 1, command.cursor)
+    found = await desk.store.find(desk.tenant_id, wanted=command.wanted(), page=page)
+    endpoints, more = cut(found, command.limit)
+    return endpoints, endpoints[-1].id if more else None
+
+
+ROWS = (list_rows,)

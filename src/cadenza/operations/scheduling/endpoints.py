@@ -1,0 +1,195 @@
+"""Endpoints: created, listed, changed and deleted."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.access.tenant import Limits
+from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.scheduling.baseline import Cron
+from cadenza.domain.scheduling.creation import created, redefined
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import Flag, Id, Labels, Name, Text
+from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
+from cadenza.operations.paging import Paged, cut
+from cadenza.operations.scheduling.endpoint_limit import amended
+from cadenza.operations.scheduling.endpoint_view import EndpointsPage, EndpointView
+from cadenza.operations.scheduling.farewell import archived, if_live, live
+from cadenza.operations.scheduling.schemas import (
+    NO_GUARD,
+    USUAL_PLANNING,
+    USUAL_POLICY,
+    BaselineShape,
+    GuardShape,
+    PlanningShape,
+    PolicyShape,
+    TargetShape,
+    part,
+)
+from cadenza.ports.catalog import Admission, EndpointFilter
+
+A_LABEL = r"^[^=\x00-\x1f\x7f]+=[^\x00-\x1f\x7f]*$"
+Selector = Annotated[
+    list[Annotated[str, Field(strict=True, pattern=A_LABEL, max_length=130)]], Field(max_length=8)
+]
+PARTS = ("target", "baseline", "guard", "policy", "planning")
+
+
+class CreateEndpoint(Command):
+    """A new endpoint of a job."""
+
+    job_id: Id
+    name: Name
+    target: TargetShape
+    baseline: BaselineShape
+    id: Id | None = None
+    """Chosen by you, or given."""
+    guard: GuardShape = NO_GUARD
+    hint_mode: HintMode = HintMode.OVERRIDE
+    """Whether an interval hint takes the baseline's place, or can only tighten it."""
+    description: Text | None = None
+    policy: PolicyShape = USUAL_POLICY
+    planning: PlanningShape = USUAL_PLANNING
+    labels: Labels = {}
+    enabled: Flag = True
+    start_now: Flag = False
+    """Due at once, instead of one interval from now."""
+
+
+class OneEndpoint(Command):
+    """The endpoint that is meant."""
+
+    endpoint_id: Id
+
+
+class UpdateEndpoint(OneEndpoint):
+    """What is to be different; what is left out stays as it is."""
+
+    name: Name | None = None
+    job_id: Id | None = None
+    target: TargetShape | None = None
+    baseline: BaselineShape | None = None
+    guard: GuardShape | None = None
+    hint_mode: HintMode | None = None
+    description: Text | None = None
+    policy: PolicyShape | None = None
+    planning: PlanningShape | None = None
+    labels: Labels | None = None
+    enabled: Flag | None = None
+
+
+class Selected(Command):
+    """Endpoints of a job, or with labels, or both."""
+
+    job_id: Id | None = None
+    label: Selector = []
+    """`name=value`; all of them must be there."""
+
+    def wanted(self) -> EndpointFilter:
+        """What a store looks for."""
+        return EndpointFilter(self.job_id, dict(label.split("=", 1) for label in self.label))
+
+
+class ListEndpoints(Paged, Selected):
+    """A part of the endpoints."""
+
+
+@operation("POST /v1/jobs/{job_id}/endpoints", Scope.WRITE, status=CREATED)
+async def create_endpoint(desk: Desk, command: CreateEndpoint) -> EndpointView:
+    """Create an endpoint in a job. Its first run is one interval away, or at once with `start_now`."""
+    limits = (await desk.store.tenant(desk.tenant_id)).limits
+    wanted = admitted(desk, new_endpoint(desk, command), limits)
+    now, cron = desk.supplies.clock.now(), desk.supplies.cron
+    planned = created(wanted, now=now, cron=cron, start_now=command.start_now)
+    try:
+        await desk.store.add(planned, Admission(known_job=True, most=limits.endpoints))
+    except Conflict:
+        await amended(desk, planned.id, lambda old: revived(old, planned), most=limits.endpoints)
+    return EndpointView.of(await desk.store.get(planned.key))
+
+
+def new_endpoint(desk: Desk, command: CreateEndpoint) -> Endpoint:
+    """The endpoint that a command spells, not planned yet."""
+    return Endpoint(
+        id=command.id or desk.supplies.ids.new(),
+        name=command.name,
+        job_id=command.job_id,
+        tenant_id=desk.tenant_id,
+        description=command.description,
+        hint_mode=command.hint_mode,
+        enabled=command.enabled,
+        labels=command.labels,
+        created_at=desk.supplies.clock.now(),
+        **{name: part(name, getattr(command, name).made) for name in PARTS},
+    )
+
+
+def admitted(desk: Desk, endpoint: Endpoint, limits: Limits) -> Endpoint:
+    """The endpoint inside its tenant's limits, with a cron line that fires."""
+    if isinstance(endpoint.baseline, Cron):
+        line = endpoint.baseline
+        part("baseline", lambda: desk.supplies.cron.check(line.expression, line.timezone))
+    return limits.admit(endpoint)
+
+
+def revived(old: Endpoint, wanted: Endpoint) -> Amended:
+    """A deleted endpoint created again under its old id: a new one, with the old one's history."""
+    if not old.archived or old.lease is not None:
+        raise Conflict(f"There is an endpoint {old.id} already.")
+    return Amended(evolve(wanted, job_active=old.job_active, last_run_at=old.last_run_at))
+
+
+@operation("GET /v1/endpoints", Scope.READ)
+async def list_endpoints(desk: Desk, command: ListEndpoints) -> EndpointsPage:
+    """List endpoints, all or those of a job or with labels, in the order of their ids."""
+    found = await desk.store.find(desk.tenant_id, wanted=command.wanted(), page=command.page())
+    endpoints, more = cut(found, command.limit)
+    return EndpointsPage(
+        items=[EndpointView.of(one) for one in endpoints], next_cursor=endpoints[-1].id if more else None
+    )
+
+
+@operation("GET /v1/endpoints/{endpoint_id}", Scope.READ)
+async def get_endpoint(desk: Desk, command: OneEndpoint) -> EndpointView:
+    """Show one endpoint: what its owner wrote, and where it stands."""
+    return EndpointView.of(live(await desk.store.get(desk.key(command.endpoint_id))))
+
+
+@operation("PATCH /v1/endpoints/{endpoint_id}", Scope.WRITE)
+async def update_endpoint(desk: Desk, command: UpdateEndpoint) -> EndpointView:
+    """Change an endpoint. It goes on from where it stands, and is planned anew at once."""
+    limits = (await desk.store.tenant(desk.tenant_id)).limits
+    changes = _changes(command)
+    if "job_id" in changes:
+        await desk.store.job(desk.tenant_id, changes["job_id"])
+    now, cron = desk.supplies.clock.now(), desk.supplies.cron
+
+    def change(endpoint: Endpoint) -> Amended:
+        wanted = admitted(desk, replace(endpoint, **changes), limits)
+        anew = redefined(endpoint, wanted, now=now, cron=cron)
+        return anew._replace(endpoint=evolve(anew.endpoint, enabled=wanted.enabled))
+
+    return EndpointView.of(await amended(desk, command.endpoint_id, if_live(change), most=limits.endpoints))
+
+
+def _changes(command: UpdateEndpoint) -> dict[str, Any]:
+    given = {name: getattr(command, name) for name in command.model_fields_set - {"endpoint_id"}}
+    for name, value in given.items():
+        if value is None and name != "description":
+            raise InvalidRequest(f"{name} cannot be null; leave it out to keep it.", name)
+    return {name: part(name, value.made) if name in PARTS else value for name, value in given.items()}
+
+
+@operation("DELETE /v1/endpoints/{endpoint_id}", Scope.WRITE, status=NO_CONTENT)
+async def delete_endpoint(desk: Desk, command: OneEndpoint) -> Nothing:
+    """Delete an endpoint. A run that is in flight ends as it would; its history stays as long as runs do."""
+    await desk.store.amend(desk.key(command.endpoint_id), if_live(archived))
+    return Nothing()
+
+
+ENDPOINTS = (create_endpoint, list_endpoints, get_endpoint, update_endpoint, delete_endpoint)

@@ -1,0 +1,111 @@
+"""A preview of steering: what the governor would do, before anything is done."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import JsonValue
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling import steer
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.foresight import Foreseen, foreseen
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.engine.steering import COMMANDS
+from cadenza.engine.steering_commands import Steer
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import Whole
+from cadenza.operations.operation import View, operation
+from cadenza.operations.scheduling.endpoints import OneEndpoint
+from cadenza.operations.scheduling.farewell import live
+from cadenza.operations.scheduling.plan_view import PlanView
+from cadenza.operations.scheduling.steering import planned
+
+USUAL, MOST = 12, 200
+
+
+class Way(StrEnum):
+    """The ways to steer: the three tools, and what else people do."""
+
+    PROPOSE_INTERVAL = "propose_interval"
+    PROPOSE_NEXT_TIME = "propose_next_time"
+    PAUSE_UNTIL = "pause_until"
+    CLEAR_HINTS = "clear_hints"
+    RUN_NOW = "run_now"
+
+
+class PreviewSteering(OneEndpoint):
+    """How somebody thinks of steering an endpoint."""
+
+    tool: Way
+    arguments: dict[str, JsonValue] = {}
+    """What the tool takes, by the same names; `clear_hints` and `run_now` take nothing."""
+    runs: Annotated[int, Whole(1, MOST)] = USUAL
+    """How many of the next runs to tell."""
+
+
+class ForeseenView(View):
+    """A run to come, if each starts on time and nobody else steers."""
+
+    at: datetime
+    source: Source
+
+
+class CourseView(View):
+    """An endpoint's plan and its next runs."""
+
+    plan: PlanView
+    runs: list[ForeseenView]
+
+
+class PreviewView(View):
+    """How things stand, and how they would stand."""
+
+    before: CourseView
+    after: CourseView
+    changed: bool
+    """Whether the next run would be at another moment."""
+
+    @classmethod
+    def of(cls, before: CourseView, after: CourseView) -> Self:
+        """The view of a comparison."""
+        changed = before.plan.next_run_at != after.plan.next_run_at
+        return cls(before=before, after=after, changed=changed)
+
+
+@operation("POST /v1/endpoints/{endpoint_id}/preview", Scope.READ, agent=False)
+async def preview_steering(desk: Desk, command: PreviewSteering) -> PreviewView:
+    """Tell what steering an endpoint would lead to: its plan and its next runs, before and after.
+
+    It is the same change that the tool would make, applied to the endpoint as it stands and kept nowhere.
+    """
+    endpoint = live(await desk.store.get(desk.key(command.endpoint_id)))
+    change = _change(desk, command)
+    after = change(endpoint).endpoint
+    return PreviewView.of(_course(desk, endpoint, command.runs), _course(desk, after, command.runs))
+
+
+def _change(desk: Desk, command: PreviewSteering) -> Callable[[Endpoint], Amended]:
+    now, cron, origin = desk.supplies.clock.now(), desk.supplies.cron, desk.caller.origin
+    arguments: Mapping[str, Any] = command.arguments
+    tool = COMMANDS.get(command.tool)
+    if tool is not None:
+        asked = tool.parse(arguments)
+        return lambda endpoint: asked.apply(endpoint, Steer(now=now, cron=cron, origin=origin))
+    if arguments:
+        raise InvalidRequest(f"{command.tool} takes no arguments.", "arguments")
+    if command.tool is Way.RUN_NOW:
+        return lambda endpoint: steer.run_now(endpoint, now=now)
+    return lambda endpoint: steer.clear_hints(endpoint, now=now, cron=cron, origin=origin)
+
+
+def _course(desk: Desk, endpoint: Endpoint, most: int) -> CourseView:
+    supplies = desk.supplies
+    runs: list[Foreseen] = foreseen(endpoint, now=supplies.clock.now(), cron=supplies.cron, most=most)
+    return CourseView(plan=planned(desk, endpoint), runs=[ForeseenView(**one._asdict()) for one in runs])
+
+
+PREVIEW = (preview_steering,)

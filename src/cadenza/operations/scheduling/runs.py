@@ -1,0 +1,165 @@
+"""Runs: what happened, one by one and summed up."""
+
+from datetime import datetime, timedelta
+from typing import Self
+
+from pydantic import JsonValue
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.planning.health import MOST_COUNTED, WINDOWS_H, health
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import Id, Moment
+from cadenza.operations.operation import Command, View, operation
+from cadenza.operations.paging import Listed, Paged
+from cadenza.operations.scheduling.endpoints import OneEndpoint
+from cadenza.operations.scheduling.farewell import live
+from cadenza.operations.trust import trusted
+from cadenza.ports.catalog import Page, RunFilter
+
+
+class RunsWanted(Paged):
+    """Which runs."""
+
+    status: list[RunStatus] = []
+    """Any of these."""
+    source: list[Source] = []
+    """Any of these."""
+    since: Moment | None = None
+    """Finished at this moment or later."""
+    until: Moment | None = None
+    """Finished before this moment."""
+
+    def wanted(self, **fields: str | None) -> RunFilter:
+        """What a store looks for."""
+        return RunFilter(
+            statuses=frozenset(self.status),
+            sources=frozenset(self.source),
+            since=self.since,
+            until=self.until,
+            **fields,
+        )
+
+
+class ListRuns(RunsWanted):
+    """A part of all runs."""
+
+    endpoint_id: Id | None = None
+    job_id: Id | None = None
+
+
+class ListEndpointRuns(RunsWanted, OneEndpoint):
+    """A part of an endpoint's runs."""
+
+
+class OneRun(Command):
+    """The run that is meant."""
+
+    run_id: Id
+
+
+class RunView(View):
+    """A run: what became of a slot, or of one attempt at it, and why."""
+
+    id: str
+    job_id: str
+    endpoint_id: str
+    slot: datetime
+    due_at: datetime
+    attempt: int
+    source: Source
+    """What set the moment it ran for."""
+    status: RunStatus | None
+    """Null while it is open."""
+    claimed_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    duration_ms: int
+    late_ms: int
+    coalesced: int
+    """How many slots it stands for beside its own."""
+    verdict: bool
+    """Whether this is the last word on its slot."""
+    error: str | None
+    reason: str | None
+    response: JsonValue
+
+    @classmethod
+    def of(cls, run: Run) -> Self:
+        """The view of a run."""
+        words = run._asdict()
+        del words["tenant_id"]
+        return trusted(cls, words)
+
+
+class RunsPage(Listed[RunView]):
+    """A page of runs, newest first. It may hold less than its limit and yet not be the last."""
+
+
+class HealthWindow(View):
+    """What happened within so many hours."""
+
+    hours: int
+    runs: int
+    successes: int
+    failures: int
+    skipped: int
+    success_rate: float | None
+    mean_duration_ms: int | None
+    p95_duration_ms: int | None
+    complete: bool
+    """False when there were too many runs to count: the newest were."""
+
+
+class HealthView(View):
+    """How an endpoint has fared lately."""
+
+    endpoint_id: str
+    failure_count: int
+    """Failures in a row."""
+    last_run_at: datetime | None
+    windows: list[HealthWindow]
+
+
+@operation("GET /v1/runs", Scope.READ)
+async def list_runs(desk: Desk, command: ListRuns) -> RunsPage:
+    """List closed runs, newest first, by endpoint, job, status, source and time."""
+    wanted = command.wanted(endpoint_id=command.endpoint_id, job_id=command.job_id)
+    return await _found(desk, command, wanted)
+
+
+@operation("GET /v1/endpoints/{endpoint_id}/runs", Scope.READ)
+async def list_endpoint_runs(desk: Desk, command: ListEndpointRuns) -> RunsPage:
+    """List an endpoint's closed runs, newest first, by status, source and time."""
+    live(await desk.store.get(desk.key(command.endpoint_id)))
+    return await _found(desk, command, command.wanted(endpoint_id=command.endpoint_id))
+
+
+async def _found(desk: Desk, command: RunsWanted, wanted: RunFilter) -> RunsPage:
+    page = Page(command.limit, command.cursor)
+    found = await desk.store.find_runs(desk.tenant_id, wanted=wanted, page=page)
+    return RunsPage.model_construct(items=[RunView.of(run) for run in found.runs], next_cursor=found.after)
+
+
+@operation("GET /v1/runs/{run_id}", Scope.READ)
+async def get_run(desk: Desk, command: OneRun) -> RunView:
+    """Show one run with its response, error and reason."""
+    return RunView.of(await desk.store.run(desk.tenant_id, command.run_id))
+
+
+@operation("GET /v1/endpoints/{endpoint_id}/health", Scope.READ)
+async def get_health(desk: Desk, command: OneEndpoint) -> HealthView:
+    """Sum up an endpoint's runs over the last 1, 4 and 24 hours."""
+    key, now = desk.key(command.endpoint_id), desk.supplies.clock.now()
+    endpoint = live(await desk.store.get(key))
+    ended = await desk.store.ended(key, since=now - timedelta(hours=max(WINDOWS_H)), limit=MOST_COUNTED)
+    return HealthView(
+        endpoint_id=endpoint.id,
+        failure_count=endpoint.failure_count,
+        last_run_at=endpoint.last_run_at,
+        windows=[HealthWindow(**window._asdict()) for window in health(ended, now)],
+    )
+
+
+RUNS = (list_runs, list_endpoint_runs, get_run, get_health)

@@ -1,0 +1,229 @@
+"""Baselines, targets, guards and policies as they stand on the wire, and their way into the domain."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from cadenza.domain.errors import Fault, InvalidRequest
+from cadenza.domain.planning.planner_settings import LEAST_RUNS, MOST_RUNS, MOST_WATCHED, Learning, Planning
+from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
+from cadenza.domain.scheduling.target import (
+    CAPTURED_HEADERS,
+    LONGEST_URL,
+    MOST_CAPTURED_BYTES,
+    MOST_HEADERS,
+    MOST_KEYS,
+    MOST_LISTED,
+    MOST_REDIRECTS,
+    CallableTarget,
+    HttpTarget,
+    PromptTarget,
+    Target,
+)
+from cadenza.operations.documented_models import Documented
+from cadenza.operations.fields import Flag, Id, Moment, Name, Span, SpanOrNone, Text, Whole
+from cadenza.operations.trust import trusted
+
+Made = TypeVar("Made")
+
+
+class Shape(Documented):
+    """A part of an endpoint, as it is written."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EveryShape(Shape):
+    """A fixed interval, measured from the start of the last run."""
+
+    kind: Literal["every"]
+    interval_ms: Span
+
+    def made(self) -> Every:
+        """The baseline itself."""
+        return Every(self.interval_ms)
+
+
+class CronShape(Shape):
+    """A cron line of five fields, or a name such as @hourly, in an IANA time zone."""
+
+    kind: Literal["cron"]
+    expression: Name
+    timezone: Name = "UTC"
+
+    def made(self) -> Cron:
+        """The baseline itself; whoever writes it has it checked."""
+        return Cron(self.expression, self.timezone)
+
+
+class OnceShape(Shape):
+    """One moment; when it has been served, the endpoint is finished."""
+
+    kind: Literal["once"]
+    at: Moment
+
+    def made(self) -> Once:
+        """The baseline itself."""
+        return Once(self.at)
+
+
+BaselineShape = Annotated[EveryShape | CronShape | OnceShape, Field(discriminator="kind")]
+
+
+class HttpShape(Shape):
+    """One HTTP exchange. `${env:NAME}` and `${secret:NAME}` in headers and body stand for secrets."""
+
+    kind: Literal["http"]
+    url: Annotated[str, Field(strict=True, min_length=8, max_length=LONGEST_URL, pattern="^https?://")]
+    method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] = "GET"
+    headers: Annotated[dict[str, str], Field(max_length=MOST_HEADERS)] = {}
+    body: JsonValue = None
+    """None is no body; a text is sent as it is; anything else is sent as JSON."""
+    success_statuses: Annotated[list[str], Field(min_length=1, max_length=MOST_LISTED)] = ["2xx"]
+    """Statuses that are a success: `204`, `200-204` or `2xx`."""
+    success_path: Name | None = None
+    """A JSON path that must lead somewhere in the response, such as `$.jobs[0].state`."""
+    success_values: Annotated[list[JsonValue], Field(max_length=MOST_LISTED)] = []
+    """What may be found there; if empty, anything."""
+    capture_bytes: Annotated[int, Whole(0, MOST_CAPTURED_BYTES)] = 16_384
+    capture_headers: Annotated[list[str], Field(max_length=MOST_LISTED)] = list(CAPTURED_HEADERS)
+    max_redirects: Annotated[int, Whole(0, MOST_REDIRECTS)] = 0
+    signing: Annotated[list[str], Field(max_length=MOST_KEYS)] = []
+    """References to signing keys, the current one first; each signs, so that keys can overlap."""
+
+    def made(self) -> HttpTarget:
+        """The target itself."""
+        return HttpTarget(**self.model_dump(exclude={"kind"}))
+
+
+class CallableShape(Shape):
+    """A Python function that the embedding program registered under a name."""
+
+    kind: Literal["callable"]
+    function: Name = "noop"
+
+    def made(self) -> CallableTarget:
+        """The target itself."""
+        return CallableTarget(self.function)
+
+
+class PromptShape(Shape):
+    """A message to an agent, in the conversation of a user."""
+
+    kind: Literal["prompt"]
+    agent_id: Id
+    user_id: Id
+    prompt: Text
+
+    def made(self) -> PromptTarget:
+        """The target itself."""
+        return PromptTarget(self.agent_id, self.user_id, self.prompt)
+
+
+TargetShape = Annotated[HttpShape | CallableShape | PromptShape, Field(discriminator="kind")]
+
+
+class GuardShape(Shape):
+    """The least and the most time between two runs."""
+
+    min_interval_ms: Span | None = None
+    max_interval_ms: Span | None = None
+
+    def made(self) -> Guard:
+        """The guard itself."""
+        return Guard(self.min_interval_ms, self.max_interval_ms)
+
+
+class PolicyShape(Shape):
+    """Timeout, retries, misfires and backoff."""
+
+    timeout_ms: Span = 30_000
+    """Over the whole exchange."""
+    max_attempts: Annotated[int, Whole(1, 100)] = 1
+    retry_delay_ms: SpanOrNone = 10_000
+    misfire: Misfire = Misfire.RUN
+    """What becomes of a slot that is served too late."""
+    misfire_grace_ms: SpanOrNone = 60_000
+    backoff: Backoff = Backoff.NONE
+    """What failures do to the baseline interval."""
+
+    def made(self) -> Policy:
+        """The policy itself."""
+        return Policy(**self.model_dump())
+
+
+class PlanningShape(Shape):
+    """Which planners think about the endpoint, and what they look at."""
+
+    learning: Learning = Learning.SHADOW
+    """The learning planner: `off`, `shadow` (it thinks and records, without acting), or `on`."""
+    llm: Flag = False
+    """Whether a model may think about it, if one is set up."""
+    http_hints: Flag = False
+    """Whether `Retry-After` pauses it and `Cache-Control: max-age` sets its pace."""
+    watch: Annotated[list[Name], Field(max_length=MOST_WATCHED)] = []
+    """JSON paths in its response whose change is a change; if none, the whole response is."""
+    runs_per_hour: Annotated[float, Field(strict=True, ge=LEAST_RUNS, le=MOST_RUNS)] | None = None
+    """What the learning planner may spend here, shared within the job; if null, what the baseline spends."""
+
+    def made(self) -> Planning:
+        """The planning itself."""
+        return Planning(**self.model_dump())
+
+
+NO_GUARD = GuardShape()
+USUAL_POLICY = PolicyShape()
+USUAL_PLANNING = PlanningShape()
+KINDS: dict[type, type[Shape]] = {
+    Every: EveryShape,
+    Cron: CronShape,
+    Once: OnceShape,
+    HttpTarget: HttpShape,
+    CallableTarget: CallableShape,
+    PromptTarget: PromptShape,
+    Guard: GuardShape,
+    Policy: PolicyShape,
+    Planning: PlanningShape,
+}
+
+
+SHOWN: dict[int, tuple[Any, Any]] = {}
+MOST_SHOWN = 20_000
+
+
+def shown(value: Baseline | Target | Guard | Policy | Planning) -> Any:
+    """A value of the domain as it stands on the wire.
+
+    Remembered by its identity, as it is frozen and stores hand out the same ones
+    again and again; what is remembered is kept alive, so that no other takes its place.
+    """
+    known = SHOWN.get(id(value))
+    if known is not None:
+        return known[1]
+    if len(SHOWN) >= MOST_SHOWN:
+        SHOWN.clear()
+    spelled = _spelled(value)
+    SHOWN[id(value)] = (value, spelled)
+    return spelled
+
+
+def _spelled(value: Any) -> Any:
+    shape = KINDS[type(value)]
+    named = shape.model_fields.get("kind")
+    words: dict[str, Any] = {} if named is None else {"kind": get_args(named.annotation)[0]}
+    for field in fields(value):
+        part = getattr(value, field.name)
+        words[field.name] = list(part) if isinstance(part, tuple) else part
+    return trusted(shape, words)
+
+
+def part(name: str, make: Callable[[], Made]) -> Made:
+    """A part of something larger: what is wrong inside it is said with its whole path."""
+    try:
+        return make()
+    except InvalidRequest as problem:
+        path = name if problem.field in (None, name) else f"{name}.{problem.field}"
+        raise InvalidRequest(problem.message, path, [Fault(path, problem.message)]) from None

@@ -1,0 +1,117 @@
+"""Hints and their history, run-now, failures forgotten, and why the next run is when it is."""
+
+from datetime import datetime
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.planning.learning.won import PLANNER, lesson_of
+from cadenza.domain.planning.planner_settings import Learning
+from cadenza.domain.scheduling import steer
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.explain import explain
+from cadenza.domain.scheduling.steer import Amended, Change, HintKind
+from cadenza.operations.context import Desk
+from cadenza.operations.operation import View, operation
+from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.scheduling.endpoint_view import EndpointView
+from cadenza.operations.scheduling.endpoints import OneEndpoint
+from cadenza.operations.scheduling.farewell import if_live, live
+from cadenza.operations.scheduling.plan_view import PlanView
+from cadenza.ports.catalog import Page
+
+LONGEST_PLACE = 10
+
+
+class ListHints(OneEndpoint, Paged):
+    """A part of an endpoint's hint history."""
+
+
+class HintView(View):
+    """A line of the hint history: what was asked, by whom, and why."""
+
+    kind: HintKind
+    written_at: datetime
+    origin: str
+    reason: str | None
+    expires_at: datetime | None
+    interval_ms: int | None
+    at: datetime | None
+
+
+class HintsPage(Listed[HintView]):
+    """A page of the hint history, newest first."""
+
+
+def planned(desk: Desk, endpoint: Endpoint, shadow_ms: int | None = None) -> PlanView:
+    """Why the next run of this endpoint is when it is."""
+    now, cron = desk.supplies.clock.now(), desk.supplies.cron
+    why = explain(endpoint, now=now, cron=cron, shadow_ms=shadow_ms)
+    return PlanView.of(endpoint.id, why)
+
+
+@operation("GET /v1/endpoints/{endpoint_id}/plan", Scope.READ)
+async def explain_endpoint(desk: Desk, command: OneEndpoint) -> PlanView:
+    """Tell why the next run is when it is: candidates, hints with their reasons, guard, pause, winner."""
+    endpoint = live(await desk.store.get(desk.key(command.endpoint_id)))
+    return planned(desk, endpoint, await _shadow_ms(desk, endpoint))
+
+
+async def _shadow_ms(desk: Desk, endpoint: Endpoint) -> int | None:
+    """How often the learning planner would let it run, where it only thinks."""
+    if endpoint.planning.learning is not Learning.SHADOW:
+        return None
+    notes = await desk.store.notes(PLANNER, [endpoint.key])
+    lesson = lesson_of(notes.get(endpoint.key))
+    return None if lesson is None else lesson.interval_ms
+
+
+@operation("DELETE /v1/endpoints/{endpoint_id}/hints", Scope.STEER)
+async def clear_hints(desk: Desk, command: OneEndpoint) -> PlanView:
+    """Remove both hints, and plan anew at once."""
+    now, cron, origin = desk.supplies.clock.now(), desk.supplies.cron, desk.caller.origin
+    return await _amend(desk, command, lambda end: steer.clear_hints(end, now=now, cron=cron, origin=origin))
+
+
+@operation("POST /v1/endpoints/{endpoint_id}/run-now", Scope.STEER)
+async def run_now(desk: Desk, command: OneEndpoint) -> PlanView:
+    """Make an endpoint due at once, as soon as its minimum interval allows."""
+    now = desk.supplies.clock.now()
+    return await _amend(desk, command, lambda endpoint: steer.run_now(endpoint, now=now))
+
+
+@operation("POST /v1/endpoints/{endpoint_id}/reset-failures", Scope.STEER)
+async def reset_failures(desk: Desk, command: OneEndpoint) -> EndpointView:
+    """Forget the failures in a row; a baseline that they stretched is planned anew with the next run."""
+    amended = await desk.store.amend(
+        desk.key(command.endpoint_id),
+        if_live(lambda endpoint: Amended(evolve(endpoint, failure_count=0, abandoned_count=0))),
+    )
+    return EndpointView.of(amended.endpoint)
+
+
+async def _amend(desk: Desk, command: OneEndpoint, change: Change) -> PlanView:
+    amended = await desk.store.amend(desk.key(command.endpoint_id), if_live(change))
+    return planned(desk, amended.endpoint)
+
+
+@operation("GET /v1/endpoints/{endpoint_id}/hints", Scope.READ)
+async def list_hints(desk: Desk, command: ListHints) -> HintsPage:
+    """List an endpoint's hints with their reasons and origins, newest first."""
+    key = desk.key(command.endpoint_id)
+    live(await desk.store.get(key))
+    start = _place(command.cursor)
+    found = await desk.store.hints(key, Page(command.limit + 1, str(start)))
+    records, more = cut(found, command.limit)
+    items = [HintView(**record._asdict()) for record in records]
+    return HintsPage(items=items, next_cursor=str(start + command.limit) if more else None)
+
+
+def _place(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < LONGEST_PLACE):
+        raise InvalidRequest("cursor must be the next_cursor of a page.", "cursor")
+    return int(cursor)
+
+
+STEERING = (explain_endpoint, clear_hints, run_now, reset_failures, list_hints)

@@ -1,0 +1,127 @@
+"""An endpoint's timeline: its runs in a span, and what steered it meanwhile."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Self
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.spells import Spell, spells
+from cadenza.domain.scheduling.steer import HintKind
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import Moment, Whole
+from cadenza.operations.operation import View, operation
+from cadenza.operations.scheduling.endpoints import OneEndpoint
+from cadenza.operations.scheduling.farewell import live
+from cadenza.operations.trust import trusted
+from cadenza.ports.catalog import Page
+
+USUALLY = timedelta(hours=1)
+BEGINNING = datetime.min.replace(tzinfo=UTC)
+MOST_HINTS = 1_000
+
+
+class GetTimeline(OneEndpoint):
+    """Which part of it."""
+
+    since: Moment | None = None
+    """An hour before its end, if left out."""
+    until: Moment | None = None
+    """Now, if left out."""
+    limit: Annotated[int, Whole(1, 5_000)] = 2_000
+    """How many runs, at most; the newest of the span."""
+
+
+class PointView(View):
+    """A run on the timeline, without its response."""
+
+    id: str
+    slot: datetime
+    due_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    attempt: int
+    source: Source
+    status: RunStatus | None
+    duration_ms: int
+    late_ms: int
+    coalesced: int
+    verdict: bool
+    error: str | None
+    reason: str | None
+
+    @classmethod
+    def of(cls, run: Run) -> Self:
+        """The view of a run."""
+        words = run._asdict()
+        return trusted(cls, {name: words[name] for name in cls.model_fields})
+
+
+class SpellView(View):
+    """A hint or a pause, from when to when it held, with its reason and origin."""
+
+    kind: HintKind
+    begin: datetime
+    end: datetime
+    origin: str
+    reason: str | None
+    interval_ms: int | None
+    at: datetime | None
+
+    @classmethod
+    def of(cls, spell: Spell) -> Self:
+        """The view of a spell."""
+        words: dict[str, Any] = spell.record._asdict()
+        kept = {name: words[name] for name in ("kind", "origin", "reason", "interval_ms", "at")}
+        return cls(begin=spell.begin, end=spell.end, **kept)
+
+
+class TimelineView(View):
+    """What happened to an endpoint in a span."""
+
+    endpoint_id: str
+    now: datetime
+    since: datetime
+    until: datetime
+    runs: list[PointView]
+    """Those that ended in the span, oldest first; one that is open is the last."""
+    spells: list[SpellView]
+    """Hints and pauses that touch the span, oldest first."""
+    next_run_at: datetime | None
+    next_source: Source
+    complete: bool
+    """False when there were more runs, or hints, than are told."""
+
+
+@operation("GET /v1/endpoints/{endpoint_id}/timeline", Scope.READ, agent=False)
+async def get_timeline(desk: Desk, command: GetTimeline) -> TimelineView:
+    """Show an endpoint's runs in a span of time, and the hints and pauses that steered it meanwhile."""
+    key, now = desk.key(command.endpoint_id), desk.supplies.clock.now()
+    endpoint = live(await desk.store.get(key))
+    until = command.until or now
+    since = command.since or max(until, BEGINNING + USUALLY) - USUALLY
+    if since >= until:
+        raise InvalidRequest("since must be earlier than until.", "since")
+    runs = await desk.store.stretch(key, since=since, until=until, limit=command.limit + 1)
+    history = await desk.store.hints(key, Page(MOST_HINTS))
+    held = [one for one in spells(history) if one.end >= since and one.begin < until]
+    return TimelineView(
+        endpoint_id=endpoint.id,
+        now=now,
+        since=since,
+        until=until,
+        runs=[PointView.of(run) for run in runs[: command.limit][::-1]] + await _open(desk, command, until),
+        spells=[SpellView.of(one) for one in held],
+        next_run_at=endpoint.next_run_at,
+        next_source=endpoint.next_source,
+        complete=len(runs) <= command.limit and len(history) < MOST_HINTS,
+    )
+
+
+async def _open(desk: Desk, command: GetTimeline, until: datetime) -> list[PointView]:
+    newest = await desk.store.runs(desk.key(command.endpoint_id), Page(1))
+    return [PointView.of(run) for run in newest if run.status is None and run.claimed_at < until]
+
+
+TIMELINE = (get_timeline,)

@@ -1,0 +1,146 @@
+"""The three tools, with the argument names that planners know, and the gate for several endpoints at once."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.engine.steering_commands import Command as Tool
+from cadenza.engine.steering_commands import PauseUntil, ProposeInterval, ProposeNextTime, Steer
+from cadenza.operations.context import Desk
+from cadenza.operations.fields import Span, SpanOrNone, Text
+from cadenza.operations.operation import View, operation
+from cadenza.operations.scheduling.endpoints import OneEndpoint, Selected
+from cadenza.operations.scheduling.farewell import live
+from cadenza.operations.scheduling.plan_view import PlanView
+from cadenza.operations.scheduling.steering import planned
+from cadenza.ports.catalog import Page
+
+Ttl = Annotated[float, Field(gt=0, le=LONGEST_TTL_MINUTES)]
+Iso = Annotated[
+    str, StringConstraints(strict=True, max_length=64), Field(json_schema_extra={"format": "date-time"})
+]
+IN_ONE_COMMIT = 500
+
+
+class ProposeIntervalCommand(OneEndpoint):
+    """Run every so often for a while, then fall back to the baseline."""
+
+    intervalMs: Span
+    ttlMinutes: Ttl = 60
+    reason: Text | None = None
+
+
+class ProposeNextTimeCommand(OneEndpoint):
+    """Run once, at a moment or after a while; give exactly one of the two."""
+
+    nextRunInMs: SpanOrNone | None = None
+    nextRunAtIso: Iso | None = None
+    ttlMinutes: Ttl | None = None
+    """Half an hour after the moment, if left out."""
+    reason: Text | None = None
+
+
+class PauseUntilCommand(OneEndpoint):
+    """Close the gate until a moment; null opens it again."""
+
+    untilIso: Iso | None
+    reason: Text | None = None
+
+
+class PauseEndpoints(Selected):
+    """Several endpoints to be paused, by job, by labels or by both."""
+
+    untilIso: Iso
+    reason: Text | None = None
+
+
+class ResumeEndpoints(Selected):
+    """Several endpoints to be resumed, by job, by labels or by both."""
+
+    reason: Text | None = None
+
+
+class Steered(View):
+    """How many endpoints were steered."""
+
+    endpoints: int
+
+
+@operation("POST /v1/endpoints/{endpoint_id}/tools/propose_interval", Scope.STEER)
+async def propose_interval(desk: Desk, command: ProposeIntervalCommand) -> PlanView:
+    """Tighten or relax: run every `intervalMs` for `ttlMinutes`, then fall back to the baseline."""
+    return await _use(desk, ProposeInterval, command)
+
+
+@operation("POST /v1/endpoints/{endpoint_id}/tools/propose_next_time", Scope.STEER)
+async def propose_next_time(desk: Desk, command: ProposeNextTimeCommand) -> PlanView:
+    """Run once at a moment (`nextRunAtIso`) or after a while (`nextRunInMs`), within the guard."""
+    return await _use(desk, ProposeNextTime, command)
+
+
+@operation("POST /v1/endpoints/{endpoint_id}/tools/pause_until", Scope.STEER)
+async def pause_until(desk: Desk, command: PauseUntilCommand) -> PlanView:
+    """Pause until a moment; null resumes, and plans anew."""
+    return await _use(desk, PauseUntil, command)
+
+
+async def _use(desk: Desk, tool: type[Tool], command: OneEndpoint) -> PlanView:
+    given: dict[str, Any] = command.model_dump(exclude={"endpoint_id"}, exclude_unset=True)
+    return await _steer(desk, command.endpoint_id, tool.parse(given))
+
+
+async def _steer(desk: Desk, endpoint_id: str, tool: Tool) -> PlanView:
+    steering = desk.supplies.steering
+    amended = await steering.steer(desk.key(endpoint_id), Live(tool), origin=desk.caller.origin)
+    return planned(desk, amended.endpoint)
+
+
+class Live:
+    """A tool that looks first whether the endpoint was deleted."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._tool = tool
+
+    def apply(self, endpoint: Endpoint, by: Steer) -> Amended:
+        """The endpoint after this call."""
+        return self._tool.apply(live(endpoint), by)
+
+
+@operation("POST /v1/endpoints/pause", Scope.STEER)
+async def pause_endpoints(desk: Desk, command: PauseEndpoints) -> Steered:
+    """Pause all endpoints of a job, or with labels, until a moment."""
+    given = command.model_dump(include={"untilIso", "reason"}, exclude_unset=True)
+    return await _steer_all(desk, command, PauseUntil.parse(given))
+
+
+@operation("POST /v1/endpoints/resume", Scope.STEER)
+async def resume_endpoints(desk: Desk, command: ResumeEndpoints) -> Steered:
+    """Resume all endpoints of a job, or with labels."""
+    return await _steer_all(desk, command, PauseUntil(until=None, reason=command.reason))
+
+
+async def _steer_all(desk: Desk, command: Selected, tool: Tool) -> Steered:
+    if command.job_id is None and not command.label:
+        raise InvalidRequest("Say which endpoints: give a job_id or a label.", "label")
+    supplies = desk.supplies
+    by = Steer(now=supplies.clock.now(), cron=supplies.cron, origin=desk.caller.origin)
+    steered, after = 0, None
+    while True:
+        amended = await desk.store.amend_all(
+            desk.tenant_id,
+            lambda endpoint: tool.apply(endpoint, by),
+            wanted=command.wanted(),
+            page=Page(IN_ONE_COMMIT, after),
+        )
+        steered += len(amended)
+        if len(amended) < IN_ONE_COMMIT:
+            return Steered(endpoints=steered)
+        after = amended[-1].endpoint.id
+
+
+TOOLS = (propose_interval, propose_next_time, pause_until, pause_endpoints, resume_endpoints)
