@@ -8,6 +8,7 @@ from typing import Any
 
 from cadenza.sim.replay import Replayed
 from cadenza.sim.report import Report
+from cadenza.surfaces.cli.connection import Asker, Way
 from cadenza.surfaces.cli.launchers import (
     Backup,
     Figures,
@@ -17,8 +18,7 @@ from cadenza.surfaces.cli.launchers import (
     ReplayWish,
     Restoration,
 )
-from cadenza.surfaces.cli.progress import Progress
-from cadenza.surfaces.cli.way import Asker, Way
+from cadenza.surfaces.cli.output.progress import Progress
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.offices import Desk, Office
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.surfaces.cli.daily_import import imported, opened
+from cadenza.surfaces.cli.commands.daily_import import imported, opened
 
 
 def write(folder: Path, text: str) -> str:

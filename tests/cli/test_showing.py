@@ -12,7 +12,7 @@ from tests.cli.offices import Desk, Office
 from tests.cli.program import command, env
 
 from cadenza.domain.durations import span_ms
-from cadenza.surfaces.cli.look import safe, span
+from cadenza.surfaces.cli.output.formatting import safe, span
 
 
 def test_an_answer_fits_a_narrow_terminal(here: Desk, tmp_path: Path) -> None:

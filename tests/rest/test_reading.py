@@ -3,7 +3,7 @@
 import pytest
 from tests.rest.house import AN_ENDPOINT, House
 
-from cadenza.surfaces.http.reading import LARGEST_BODY
+from cadenza.surfaces.http.request import LARGEST_BODY
 
 
 async def test_texts_of_a_query_become_what_fields_are_made_of(house: House) -> None:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from cadenza.surfaces.cli.connection import Asker, Way
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.launchers import (
     Backup,
@@ -16,8 +17,7 @@ from cadenza.surfaces.cli.launchers import (
     ReplayWish,
     Restoration,
 )
-from cadenza.surfaces.cli.progress import Progress
-from cadenza.surfaces.cli.way import Asker, Way
+from cadenza.surfaces.cli.output.progress import Progress
 
 if TYPE_CHECKING:  # A command that is not given costs no imports.
     from cadenza.sim.replay import Replayed

@@ -13,9 +13,9 @@ from cadenza.roots.loops import run_to_end
 from cadenza.roots.remote import remote_office
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.way import USUAL_TENANT, server_of
-from cadenza.surfaces.cli.way import Way
+from cadenza.surfaces.cli.connection import Way
+from cadenza.surfaces.mcp.caller import Visit
 from cadenza.surfaces.mcp.extra import EXTRA, missing_extra
-from cadenza.surfaces.mcp.visit import Visit
 
 ORIGIN = "mcp"
 REMEDY = "CADENZA_MCP_SCOPES says what is allowed"

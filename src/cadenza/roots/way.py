@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.roots.settings import Settings
-from cadenza.surfaces.cli.way import Way
+from cadenza.surfaces.cli.connection import Way
 
 USUAL_TENANT = "default"
 

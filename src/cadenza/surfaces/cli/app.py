@@ -7,18 +7,23 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter
 
 from cadenza.domain.errors import CadenzaError, InvalidRequest
-from cadenza.surfaces.cli.answers import Answers
-from cadenza.surfaces.cli.bench import show_figures
-from cadenza.surfaces.cli.commands import Commands, register
-from cadenza.surfaces.cli.completion import add_completion
-from cadenza.surfaces.cli.config import Config
+from cadenza.surfaces.cli.commands.bench import show_figures
+from cadenza.surfaces.cli.commands.completion import add_completion
+from cadenza.surfaces.cli.commands.config import Config
+from cadenza.surfaces.cli.commands.explain import Answers
+from cadenza.surfaces.cli.commands.maintenance import (
+    show_backup,
+    show_findings,
+    show_migration,
+    show_restoration,
+)
+from cadenza.surfaces.cli.commands.sim import sim_app
+from cadenza.surfaces.cli.connection import Key, Server, Tenant, Way
 from cadenza.surfaces.cli.exits import Exit, exit_code
 from cadenza.surfaces.cli.groups import add_groups
 from cadenza.surfaces.cli.launchers import Launchers
-from cadenza.surfaces.cli.sim import sim_app
-from cadenza.surfaces.cli.stdout import lost, write
-from cadenza.surfaces.cli.upkeep import show_backup, show_findings, show_migration, show_restoration
-from cadenza.surfaces.cli.way import Key, Server, Tenant, Way
+from cadenza.surfaces.cli.operation_command import Commands, register
+from cadenza.surfaces.cli.output.stdout import lost, write
 
 Demo = Annotated[
     bool,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from cyclopts import App
 
-from cadenza.surfaces.cli.commands import Commands, group
+from cadenza.surfaces.cli.operation_command import Commands, group
 
 Kinds = tuple[type[Commands], ...]
 BARE = frozenset({"--help", "-h", "--version"})
@@ -20,83 +20,83 @@ class Group(NamedTuple):
 
 
 def _jobs() -> Kinds:
-    from cadenza.surfaces.cli.jobs import Jobs
+    from cadenza.surfaces.cli.commands.jobs import Jobs
 
     return (Jobs,)
 
 
 def _endpoints() -> Kinds:
-    from cadenza.surfaces.cli.endpoints import Endpoints
-    from cadenza.surfaces.cli.figures import Figures
-    from cadenza.surfaces.cli.preview import Preview
-    from cadenza.surfaces.cli.steering import Steer
+    from cadenza.surfaces.cli.commands.board import Figures
+    from cadenza.surfaces.cli.commands.endpoints import Endpoints
+    from cadenza.surfaces.cli.commands.preview import Preview
+    from cadenza.surfaces.cli.commands.steering import Steer
 
     return (Endpoints, Steer, Preview, Figures)
 
 
 def _runs() -> Kinds:
-    from cadenza.surfaces.cli.runs import Runs
+    from cadenza.surfaces.cli.commands.runs import Runs
 
     return (Runs,)
 
 
 def _hints() -> Kinds:
-    from cadenza.surfaces.cli.runs import Hints
+    from cadenza.surfaces.cli.commands.runs import Hints
 
     return (Hints,)
 
 
 def _rules() -> Kinds:
-    from cadenza.surfaces.cli.rules import Rules
+    from cadenza.surfaces.cli.commands.rules import Rules
 
     return (Rules,)
 
 
 def _analyses() -> Kinds:
-    from cadenza.surfaces.cli.analyses import Analyses
+    from cadenza.surfaces.cli.commands.analyses import Analyses
 
     return (Analyses,)
 
 
 def _schedules() -> Kinds:
-    from cadenza.surfaces.cli.schedules import Schedules
+    from cadenza.surfaces.cli.commands.schedules import Schedules
 
     return (Schedules,)
 
 
 def _users() -> Kinds:
-    from cadenza.surfaces.cli.people import Users
+    from cadenza.surfaces.cli.commands.users_agents import Users
 
     return (Users,)
 
 
 def _agents() -> Kinds:
-    from cadenza.surfaces.cli.people import Agents
+    from cadenza.surfaces.cli.commands.users_agents import Agents
 
     return (Agents,)
 
 
 def _daily() -> Kinds:
-    from cadenza.surfaces.cli.daily import Daily
-    from cadenza.surfaces.cli.daily_figures import DailyFigures
+    from cadenza.surfaces.cli.commands.daily import Daily
+    from cadenza.surfaces.cli.commands.daily_figures import DailyFigures
 
     return (Daily, DailyFigures)
 
 
 def _keys() -> Kinds:
-    from cadenza.surfaces.cli.access import Keys
+    from cadenza.surfaces.cli.commands.access import Keys
 
     return (Keys,)
 
 
 def _secrets() -> Kinds:
-    from cadenza.surfaces.cli.access import Secrets
+    from cadenza.surfaces.cli.commands.access import Secrets
 
     return (Secrets,)
 
 
 def _tenants() -> Kinds:
-    from cadenza.surfaces.cli.access import Tenants
+    from cadenza.surfaces.cli.commands.access import Tenants
 
     return (Tenants,)
 

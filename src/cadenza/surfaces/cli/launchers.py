@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from cadenza.surfaces.cli.progress import Progress
-from cadenza.surfaces.cli.way import OfficeLauncher, Way
+from cadenza.surfaces.cli.connection import OfficeLauncher, Way
+from cadenza.surfaces.cli.output.progress import Progress
 
 if TYPE_CHECKING:  # Only for its name: importing it costs more time than `cadenza --help` has.
     from cadenza.sim.replay import Replayed

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import CadenzaError, NotAllowed
 from cadenza.operations.monitoring.live_changes import NOTHING, News, Newsroom, Reader
-from cadenza.surfaces.dashboard.answers import clocks, refused
+from cadenza.surfaces.dashboard.responses import clocks, refused
 from cadenza.surfaces.http.problems import TOO_MANY, Refusal
 from cadenza.surfaces.http.service import Service
 

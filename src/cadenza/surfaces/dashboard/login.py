@@ -10,10 +10,10 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.operations.access import sessions
 from cadenza.operations.access.sessions import Entered
 from cadenza.surfaces.dashboard import cookies
-from cadenza.surfaces.dashboard.answers import clocks, served
+from cadenza.surfaces.dashboard.responses import clocks, served
 from cadenza.surfaces.http.auth import Gate, nobody
-from cadenza.surfaces.http.reading import body_of, refuse_body, spoken
-from cadenza.surfaces.http.sending import JSON_TYPE, Outgoing
+from cadenza.surfaces.http.request import body_of, refuse_body, spoken
+from cadenza.surfaces.http.response import JSON_TYPE, Outgoing
 
 PATH = "/v1/session"
 

@@ -23,17 +23,17 @@ from cadenza.surfaces.dashboard.login import Login
 from cadenza.surfaces.dashboard.pages import Dashboard
 from cadenza.surfaces.http import llms, openapi
 from cadenza.surfaces.http.auth import Gate
-from cadenza.surfaces.http.front import Front
 from cadenza.surfaces.http.health import Health
 from cadenza.surfaces.http.idempotency import HEADER
 from cadenza.surfaces.http.metrics import Metrics
+from cadenza.surfaces.http.middleware import Front
 from cadenza.surfaces.http.pages import Pages
 from cadenza.surfaces.http.problems import BAD_REQUEST, KINDS, Refusal, told
+from cadenza.surfaces.http.response import of_problem
 from cadenza.surfaces.http.routing import OperationRoutes
-from cadenza.surfaces.http.sending import of_problem
 from cadenza.surfaces.http.service import Service, Take
 from cadenza.surfaces.mcp import http as mcp
-from cadenza.surfaces.websocket.door import SocketDoor
+from cadenza.surfaces.websocket.app import SocketDoor
 from cadenza.surfaces.websocket.limits import SocketLimits
 
 A_DAY_S = 86_400

@@ -9,7 +9,7 @@ from cadenza.surfaces.http.auth import MOST_FAILURES
 from cadenza.surfaces.http.idempotency import HEADER
 from cadenza.surfaces.http.llms import fields_of
 from cadenza.surfaces.http.problems import KINDS, MEDIA_TYPE
-from cadenza.surfaces.http.reading import LARGEST_BODY
+from cadenza.surfaces.http.request import LARGEST_BODY
 
 HEAD = f"""# REST API
 

@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from cadenza.operations.operation import NO_CONTENT, AnyOperation
 from cadenza.surfaces.http.problems import WRONG_METHOD, Refusal, told
-from cadenza.surfaces.http.sending import Outgoing, of_problem
+from cadenza.surfaces.http.response import Outgoing, of_problem
 from cadenza.surfaces.http.service import Served, Service
 
 

@@ -12,10 +12,11 @@ from cadenza.domain.errors import CadenzaError
 from cadenza.operations.application import Office
 from cadenza.operations.idempotency import Answer, once
 from cadenza.operations.operation import NO_CONTENT, AnyOperation, Route
-from cadenza.surfaces.http import idempotency, reading
+from cadenza.surfaces.http import idempotency
+from cadenza.surfaces.http import request as reading
 from cadenza.surfaces.http.auth import Gate
 from cadenza.surfaces.http.problems import TOO_MANY, Refusal, told
-from cadenza.surfaces.http.sending import of_answer, of_problem
+from cadenza.surfaces.http.response import of_answer, of_problem
 
 Arguments = Mapping[str, Any]
 Take = Callable[[str], Awaitable[float | None]]

@@ -13,10 +13,10 @@ from cadenza.domain.errors import CadenzaError, Unavailable
 from cadenza.operations.application import Office
 from cadenza.surfaces.http.headers import given
 from cadenza.surfaces.http.problems import NOT_ALLOWED, WRONG_METHOD, Refusal, told
-from cadenza.surfaces.http.reading import LARGEST_BODY
-from cadenza.surfaces.http.sending import of_problem
+from cadenza.surfaces.http.request import LARGEST_BODY
+from cadenza.surfaces.http.response import of_problem
+from cadenza.surfaces.mcp.caller import Visit, at_office
 from cadenza.surfaces.mcp.extra import EXTRA, missing_extra
-from cadenza.surfaces.mcp.visit import Visit, at_office
 
 if TYPE_CHECKING:  # The library takes a second to import; whoever has no agents does not wait for it.
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

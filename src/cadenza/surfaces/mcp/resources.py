@@ -18,9 +18,9 @@ from mcp.types import (
 from cadenza.domain.errors import CadenzaError, Unavailable
 from cadenza.domain.validation import quoted
 from cadenza.operations.table import BY_NAME
+from cadenza.surfaces.mcp.caller import Visit
 from cadenza.surfaces.mcp.texts import TEXTS
 from cadenza.surfaces.mcp.tools import spoken
-from cadenza.surfaces.mcp.visit import Visit
 
 MARKDOWN, JSON = "text/markdown", "application/json"
 DOCS = "cadenza://docs/"

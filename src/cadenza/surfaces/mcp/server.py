@@ -21,8 +21,8 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from cadenza.surfaces.mcp import resources, tools
+from cadenza.surfaces.mcp.caller import Visit
 from cadenza.surfaces.mcp.texts import INSTRUCTIONS
-from cadenza.surfaces.mcp.visit import Visit
 
 Asked = ServerRequestContext[Any, Any]
 Visitor = Callable[[Asked], Visit]

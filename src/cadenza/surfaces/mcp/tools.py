@@ -19,7 +19,7 @@ from cadenza.domain.errors import CadenzaError, Fault, InvalidRequest
 from cadenza.domain.validation import quoted
 from cadenza.operations.operation import CREATED, AnyOperation, Route
 from cadenza.operations.table import OPERATIONS
-from cadenza.surfaces.mcp.visit import Visit
+from cadenza.surfaces.mcp.caller import Visit
 
 OFFERED: dict[str, tuple[AnyOperation, Route]] = {
     one.name: (one, one.route) for one in OPERATIONS if one.agent and one.route is not None

@@ -4,7 +4,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.exceptions import InvalidState
 from websockets.http11 import Request
 
-from cadenza.surfaces.websocket.line import GOING_AWAY, HANG_UP
+from cadenza.surfaces.websocket.connection import GOING_AWAY, HANG_UP
 
 LAST_WORDS_S = 5.0
 """So long a client may take to read what it was sent before the end."""

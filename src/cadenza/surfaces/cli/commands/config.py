@@ -1,0 +1,83 @@
+"""`cadenza apply` and `cadenza export`: config as code."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from cadenza.domain.errors import InvalidRequest
+from cadenza.surfaces.cli.argument_parsing import file_text
+from cadenza.surfaces.cli.connection import HERE, Asker, Way
+from cadenza.surfaces.cli.exits import Exit
+from cadenza.surfaces.cli.operation_command import Commands, example
+from cadenza.surfaces.cli.output.stdout import write, write_json
+
+if TYPE_CHECKING:  # Rich costs time.
+    from rich.console import RenderableType
+
+LARGEST = 8 * 1024 * 1024
+ConfigFile = Annotated[
+    str, Parameter(name=("--file", "-f"), help="A file in YAML or JSON; - is standard input.")
+]
+DryRun = Annotated[bool, Parameter(help="Tell what would change, and change nothing.")]
+Prune = Annotated[
+    bool,
+    Parameter(
+        help="Delete endpoints and rules of the file's jobs that it does not name, and jobs that an earlier"
+        " file made and this one does not name."
+    ),
+]
+SIGNS = {"create": "+", "revive": "+", "update": "~", "delete": "-"}
+
+
+class Config(Commands):
+    """Jobs and endpoints as a file."""
+
+    @example("cadenza apply -f cadenza.yaml --dry-run")
+    def apply(
+        self, *, file: ConfigFile, dry_run: DryRun = False, prune: Prune = False, way: Way = HERE
+    ) -> int:
+        """Bring jobs and endpoints to what a file says, in one commit."""
+        from cadenza.operations.config.file import ConfigFile as Read
+
+        config = Read(file_text("--file", file, longest=LARGEST))
+
+        async def errand(asker: Asker) -> Any:
+            try:
+                return await asker.ask(
+                    "apply_config", {**config.document, "dry_run": dry_run, "prune": prune}
+                )
+            except InvalidRequest as problem:
+                raise config.located(problem) from None
+
+        return self.answer(way, errand, _differences)
+
+    @example("cadenza export")
+    def export(self, *, way: Way = HERE) -> int:
+        """Write down everything as a file that cadenza apply takes; secrets stand in it as references."""
+        found = self.fetch(way, lambda asker: asker.ask("export_config", {}))
+        if way.json:
+            write_json(found)
+        else:
+            from cadenza.operations.config.config_writing import written
+
+            write(written(found))
+        return Exit.DONE
+
+
+def _differences(view: Any) -> "Iterable[RenderableType]":
+    from cadenza.surfaces.cli.output.formatting import text
+
+    for one in view["changes"]:
+        yield text(f"{SIGNS.get(one['action'], '?')} {one['action']} {one['kind']} {one['id']}")
+        for field in one["fields"]:
+            yield text(f"    {field['field']}: {_word(field['before'])} → {_word(field['after'])}")
+    counts = ", ".join(f"{action} {count}" for action, count in view["counts"].items() if count)
+    done = "Applied" if view["applied"] else "Not applied, only tried"
+    yield text(f"{done}: {counts or 'nothing'}.")
+
+
+def _word(value: Any) -> str:
+    import json
+
+    return "nothing" if value is None else json.dumps(value, ensure_ascii=False)

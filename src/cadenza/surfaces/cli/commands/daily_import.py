@@ -1,0 +1,170 @@
+"""Many daily users from one file: every line is looked at before the first is taken."""
+
+import csv
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from cadenza.domain.daily.user import A_DUE_TIME, DUE_TIME_FORM
+from cadenza.domain.errors import Fault, InvalidRequest
+from cadenza.surfaces.cli.connection import Asker
+from cadenza.surfaces.cli.lookup import AN_ID
+from cadenza.surfaces.cli.output.progress import counting
+
+FIELDS = ("user_id", "due_time")
+AT_ONCE = 1_000
+MOST_TOLD = 20
+LONGEST_LINE = 4_096
+STANDARD_INPUT = "-"
+
+User = dict[str, str]
+
+
+class Wrong(Exception):
+    """What is wrong with a line."""
+
+
+class Line(NamedTuple):
+    """One line, by its number in the file."""
+
+    number: int
+    user: User | None
+    wrong: str = ""
+
+
+class Lines:
+    """The lines of a file that can be read twice, one at a time."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def __iter__(self) -> Iterator[Line]:
+        self._file.seek(0)
+        for number, raw in enumerate(self._raw(), 1):
+            try:
+                user = _user(raw, number)
+            except Wrong as problem:
+                yield Line(number, None, str(problem))
+                continue
+            if user is not None:
+                yield Line(number, user)
+
+    def users(self) -> Iterator[User]:
+        """Those of good lines."""
+        return (line.user for line in self if line.user is not None)
+
+    def _raw(self) -> Iterator[bytes]:
+        while raw := self._file.readline(LONGEST_LINE + 1):
+            yield raw
+            while len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
+                raw = self._file.readline(LONGEST_LINE + 1)
+
+
+@contextmanager
+def opened(name: str) -> Iterator[Lines]:
+    """The lines of a file, or of standard input, which is kept until the end."""
+    if name == STANDARD_INPUT:
+        with tempfile.TemporaryFile() as kept:
+            shutil.copyfileobj(sys.stdin.buffer, kept)
+            yield Lines(kept)
+        return
+    try:
+        file = Path(name).open("rb")  # noqa: SIM115 - it is closed below, apart from what goes wrong here
+    except OSError as problem:
+        raise InvalidRequest(f"{name} cannot be read: {problem.strerror}.", "file") from None
+    with file:
+        yield Lines(file)
+
+
+async def imported(asker: Asker, lines: Lines) -> dict[str, Any]:
+    """Take them all, a thousand in one commit; what was interrupted can be done again from the start."""
+    total = _checked(lines)
+    done = 0
+    with counting("importing…", total=total) as progress:
+        for users in _batches(lines.users()):
+            await asker.ask("put_daily_users", {"users": list(users)})
+            done += len(users)
+            progress(done)
+    return {"lines": done}
+
+
+def _checked(lines: Lines) -> int:
+    """How many there are; InvalidRequest with the first lines that are wrong, if any is."""
+    count, faults, wrong = 0, list[Fault](), 0
+    with counting("checking…") as progress:
+        for line in lines:
+            if line.user is None:
+                wrong += 1
+                if len(faults) < MOST_TOLD:
+                    faults.append(Fault(f"line {line.number}", line.wrong))
+            else:
+                count += 1
+                if count % AT_ONCE == 0:
+                    progress(count)
+    if wrong > len(faults):
+        faults.append(Fault("and", f"{wrong - len(faults):,} more lines are wrong."))
+    if faults:
+        told = f"Nothing was taken: {faults[0].field}: {faults[0].message}"
+        raise InvalidRequest(told, "file", [*faults, Fault("nothing was taken", "mend these lines.")])
+    return count
+
+
+def _batches(users: Iterable[User]) -> Iterator[Sequence[User]]:
+    batch: list[User] = []
+    for user in users:
+        batch.append(user)
+        if len(batch) == AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _user(raw: bytes, number: int) -> User | None:
+    """The user of a line; None for an empty one and for the names of the columns."""
+    if len(raw) > LONGEST_LINE:
+        raise Wrong(f"it is longer than {LONGEST_LINE} bytes.")
+    try:
+        text = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+    except UnicodeDecodeError:
+        raise Wrong("it is not UTF-8.") from None
+    if not text:
+        return None
+    user = _from_json(text) if text.startswith("{") else _from_csv(text, number)
+    return None if user is None else _sound(user)
+
+
+def _from_json(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as problem:
+        raise Wrong(f"it is not JSON: {problem}.") from None
+    if not isinstance(found, dict) or found.keys() != set(FIELDS):
+        raise Wrong('it must be {"user_id": "...", "due_time": "HH:MM"}.')
+    return found
+
+
+def _from_csv(text: str, number: int) -> dict[str, Any] | None:
+    try:
+        cells = [cell.strip() for cell in next(csv.reader([text], strict=True))]
+    except csv.Error as problem:
+        raise Wrong(f"it is not CSV: {problem}.") from None
+    if number == 1 and tuple(cells) == FIELDS:
+        return None
+    if len(cells) != len(FIELDS):
+        raise Wrong(f"it has {len(cells)} columns; user_id,due_time are wanted.")
+    return dict(zip(FIELDS, cells, strict=True))
+
+
+def _sound(user: dict[str, Any]) -> User:
+    user_id, due_time = user["user_id"], user["due_time"]
+    if not isinstance(user_id, str) or not AN_ID.fullmatch(user_id):
+        raise Wrong("user_id must be letters, digits, dots, colons, dashes and underscores, at most 128.")
+    if not isinstance(due_time, str) or not A_DUE_TIME.fullmatch(due_time):
+        raise Wrong(f"due_time must be {DUE_TIME_FORM}.")
+    return {"user_id": user_id, "due_time": due_time}

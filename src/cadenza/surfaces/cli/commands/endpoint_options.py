@@ -1,0 +1,141 @@
+"""What an owner writes about an endpoint, as options, and what they make of the endpoint that was there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from cyclopts import Group, Parameter
+
+from cadenza.domain.durations import span_ms
+from cadenza.domain.errors import InvalidRequest
+from cadenza.surfaces.cli.argument_parsing import body, bound, later, pairs
+from cadenza.surfaces.cli.options import Description, Labels, Name
+from cadenza.surfaces.cli.parameters import whole_number
+
+TARGET = Group("What it does", sort_key=-3)
+WHEN = Group("When it runs", sort_key=-2)
+TROUBLE = Group("When something goes wrong", sort_key=-1)
+Document = dict[str, Any]
+
+
+def _option(text: str, group: Group, **more: Any) -> Parameter:
+    return Parameter(help=text, group=group, **more)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class EndpointOptions:
+    """An endpoint, part by part; what is left out stays as it was, or as it usually is."""
+
+    name: Name = None
+    description: Description = None
+    url: Annotated[str | None, _option("The address of an HTTP target.", TARGET)] = None
+    method: Annotated[str | None, _option("GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS.", TARGET)] = None
+    header: Annotated[
+        tuple[str, ...], _option("NAME=VALUE, several times; ${secret:NAME} stands for a secret.", TARGET)
+    ] = ()
+    body: Annotated[
+        str | None,
+        _option("JSON or a text; @FILE reads it from a file.", TARGET, allow_leading_hyphen=True),
+    ] = None
+    function: Annotated[str | None, _option("A function that an embedding program registered.", TARGET)] = (
+        None
+    )
+    every: Annotated[str | None, _option("A span between runs: 20s, 5m, 1h30m.", WHEN)] = None
+    cron: Annotated[str | None, _option("A cron line of five fields, or @hourly.", WHEN)] = None
+    timezone: Annotated[str | None, _option("The cron line's time zone: Europe/Berlin.", WHEN)] = None
+    at: Annotated[str | None, _option("Once, at a moment or after a span.", WHEN)] = None
+    min: Annotated[str | None, _option("The least time between two runs; none takes it away.", WHEN)] = None
+    max: Annotated[str | None, _option("The most time between two runs; none takes it away.", WHEN)] = None
+    hint_mode: Annotated[
+        Literal["override", "tighten"] | None, _option("What an interval hint may do.", WHEN)
+    ] = None
+    enabled: Annotated[
+        bool | None, _option("Whether it runs at all.", WHEN, name="--enabled", negative="--disabled")
+    ] = None
+    timeout: Annotated[str | None, _option("How long one run may take.", TROUBLE)] = None
+    attempts: Annotated[
+        int | None, _option("How often a slot is tried.", TROUBLE, converter=whole_number)
+    ] = None
+    retry_delay: Annotated[str | None, _option("How long between two attempts.", TROUBLE)] = None
+    misfire: Annotated[
+        Literal["run", "skip"] | None, _option("What becomes of a slot that is served too late.", TROUBLE)
+    ] = None
+    misfire_grace: Annotated[str | None, _option("How late is too late.", TROUBLE)] = None
+    backoff: Annotated[
+        Literal["none", "exponential"] | None, _option("What failures do to the baseline interval.", TROUBLE)
+    ] = None
+    label: Labels = ()
+
+
+def changes(options: EndpointOptions, before: Mapping[str, Any], now: Any) -> Document:
+    """The parts that the options change, each laid over what it was."""
+    parts = {
+        "name": options.name,
+        "description": options.description,
+        "hint_mode": options.hint_mode,
+        "enabled": options.enabled,
+        "target": _target(options, before.get("target") or {}),
+        "baseline": _baseline(options, before.get("baseline") or {}, now),
+        "guard": _laid_over(before.get("guard"), _guard(options)),
+        "policy": _laid_over(before.get("policy"), _policy(options)),
+        "labels": _laid_over(before.get("labels"), pairs("--label", options.label)),
+    }
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _laid_over(before: Mapping[str, Any] | None, given: Document) -> Document | None:
+    return {**(before or {}), **given} if given else None
+
+
+def _target(options: EndpointOptions, before: Mapping[str, Any]) -> Document | None:
+    given: Document = _named(url=options.url, method=options.method and options.method.upper())
+    headers = pairs("--header", options.header)
+    if options.body is not None:
+        given["body"] = body(options.body)
+    if options.function is not None:
+        if given or headers:
+            raise InvalidRequest(
+                "--function goes without --url, --method, --header and --body.", "--function"
+            )
+        return {"kind": "callable", "function": options.function}
+    base: Mapping[str, Any] = before if before.get("kind") == "http" else {"kind": "http"}
+    if headers:
+        given["headers"] = {**base.get("headers", {}), **headers}
+    return _laid_over(base, given)
+
+
+def _baseline(options: EndpointOptions, before: Mapping[str, Any], now: Any) -> Document | None:
+    chosen = [word for word in (options.every, options.cron, options.at) if word is not None]
+    if len(chosen) > 1:
+        raise InvalidRequest("Take one of --every, --cron and --at.", "baseline")
+    base = before if before.get("kind") == "cron" else {}
+    if options.timezone is not None and options.cron is None and not base:
+        raise InvalidRequest("--timezone goes with --cron.", "--timezone")
+    if options.every is not None:
+        return {"kind": "every", "interval_ms": span_ms("--every", options.every)}
+    if options.at is not None:
+        return {"kind": "once", "at": later("--at", options.at, now)}
+    line = _named(expression=options.cron, timezone=options.timezone)
+    return {**base, "kind": "cron", **line} if line else None
+
+
+def _guard(options: EndpointOptions) -> Document:
+    given = {"min_interval_ms": ("--min", options.min), "max_interval_ms": ("--max", options.max)}
+    return {name: bound(*words) for name, words in given.items() if words[1] is not None}  # type: ignore[arg-type]
+
+
+def _policy(options: EndpointOptions) -> Document:
+    spans = {
+        "timeout_ms": ("--timeout", options.timeout),
+        "retry_delay_ms": ("--retry-delay", options.retry_delay),
+        "misfire_grace_ms": ("--misfire-grace", options.misfire_grace),
+    }
+    return {
+        **{name: span_ms(option, word) for name, (option, word) in spans.items() if word is not None},
+        **_named(max_attempts=options.attempts, misfire=options.misfire, backoff=options.backoff),
+    }
+
+
+def _named(**words: Any) -> Document:
+    return {name: word for name, word in words.items() if word is not None}

@@ -1,0 +1,61 @@
+"""`cadenza migrate`, `doctor`, `backup` and `restore`: what looks after the database."""
+
+from collections.abc import Callable, Sequence
+
+from cadenza.surfaces.cli.exits import Exit
+from cadenza.surfaces.cli.launchers import Backup, Finding, Migration, Restoration
+from cadenza.surfaces.cli.output.progress import working
+from cadenza.surfaces.cli.output.stdout import write, write_json
+
+
+def show_migration(migration: Migration, *, as_json: bool) -> int:
+    """What was done to the schema."""
+    if as_json:
+        write_json(migration._asdict())
+    elif migration.before == migration.after:
+        write(f"The tables in {migration.database} are up to date ({migration.after}).\n")
+    else:
+        before = migration.before or "nothing"
+        write(f"The tables in {migration.database} are brought from {before} to {migration.after}.\n")
+    return Exit.DONE
+
+
+def show_findings(findings: Sequence[Finding], *, as_json: bool) -> int:
+    """What a self-check found; a failed check is a failed command."""
+    passed = all(finding.passed for finding in findings)
+    if as_json:
+        write_json({"passed": passed, "checks": [finding._asdict() for finding in findings]})
+    else:
+        write("".join(_line(finding) for finding in findings))
+    return Exit.DONE if passed else Exit.FAILED_CHECK
+
+
+def show_backup(copy: Callable[[], Backup], *, as_json: bool) -> int:
+    """Back up, and tell what is where."""
+    with working("backing up"):
+        done = copy()
+    if as_json:
+        write_json(done._asdict())
+    else:
+        size = f"{done.endpoints:,} endpoints, {done.bytes:,} bytes, tables of version {done.version}"
+        write(f"{done.database} is copied to {done.path}: {size}.\n{done.note}\n")
+    return Exit.DONE
+
+
+def show_restoration(put_back: Callable[[], Restoration], *, as_json: bool) -> int:
+    """Restore, and tell what is where."""
+    with working("restoring"):
+        done = put_back()
+    if as_json:
+        write_json(done._asdict())
+    else:
+        kept = f" What was there is in {done.kept}." if done.kept else ""
+        note = f"{done.note}\n" if done.note else ""
+        write(f"{done.database} is again as in {done.path}: {done.endpoints:,} endpoints.{kept}\n{note}")
+    return Exit.DONE
+
+
+def _line(finding: Finding) -> str:
+    verdict = "passed" if finding.passed else "failed"
+    advice = f" {finding.advice}" if finding.advice and not finding.passed else ""
+    return f"{verdict}  {finding.name:<10} {finding.detail}{advice}\n"

@@ -1,0 +1,1 @@
+"""How the command line prints: tables, cards, colours and standard output."""

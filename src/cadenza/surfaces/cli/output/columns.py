@@ -1,0 +1,114 @@
+"""The tables of the command line: their columns."""
+
+from cadenza.surfaces.cli.commands.rule_steps import spoken
+from cadenza.surfaces.cli.output.formatting import Column, moment, span, yes
+from cadenza.surfaces.cli.output.phrases import baseline, state
+
+JOBS = (
+    Column("id", lambda job: job["id"]),
+    Column("name", lambda job: job["name"]),
+    Column("active", lambda job: yes(job["active"])),
+    Column("description", lambda job: job["description"]),
+)
+ENDPOINTS = (
+    Column("id", lambda endpoint: endpoint["id"]),
+    Column("name", lambda endpoint: endpoint["name"]),
+    Column("job", lambda endpoint: endpoint["job_id"]),
+    Column("baseline", lambda endpoint: baseline(endpoint["baseline"])),
+    Column("state", state),
+    Column("next run", lambda endpoint: moment(endpoint["next_run_at"])),
+    Column("source", lambda endpoint: endpoint["next_source"]),
+    Column("failures", lambda endpoint: endpoint["failure_count"], right=True),
+)
+RUNS = (
+    Column("finished", lambda run: moment(run["finished_at"])),
+    Column("endpoint", lambda run: run["endpoint_id"]),
+    Column("status", lambda run: run["status"], whole=True),
+    Column("source", lambda run: run["source"]),
+    Column("took", lambda run: span(run["duration_ms"]), right=True),
+    Column("late", lambda run: span(run["late_ms"]), right=True),
+    Column("run", lambda run: run["id"]),
+    Column("why", lambda run: run["error"] or run["reason"]),
+)
+HINTS = (
+    Column("written", lambda hint: moment(hint["written_at"])),
+    Column("kind", lambda hint: hint["kind"]),
+    Column("asks for", lambda hint: span(hint["interval_ms"]) or moment(hint["at"])),
+    Column("expires", lambda hint: moment(hint["expires_at"])),
+    Column("by", lambda hint: hint["origin"]),
+    Column("reason", lambda hint: hint["reason"]),
+)
+RULES = (
+    Column("id", lambda rule: rule["id"]),
+    Column("name", lambda rule: rule["name"]),
+    Column("job", lambda rule: rule["job_id"]),
+    Column("endpoint", lambda rule: rule["endpoint_id"]),
+    Column("when", lambda rule: rule["when"]),
+    Column("then", lambda rule: spoken(rule["then"])),
+    Column("enabled", lambda rule: yes(rule["enabled"])),
+)
+ANALYSES = (
+    Column("began", lambda one: moment(one["began_at"])),
+    Column("planner", lambda one: one["planner"]),
+    Column("trigger", lambda one: one["trigger"]),
+    Column("took", lambda one: span(one["duration_ms"]), right=True),
+    Column("tokens", lambda one: one["tokens"]["input"] + one["tokens"]["output"], right=True),
+    Column("did", lambda one: ", ".join(call["tool"] for call in one["calls"] if call["error"] is None)),
+    Column("why", lambda one: one["error"] or one["reasoning"]),
+)
+COSTS = (
+    Column("day", lambda one: one["day"]),
+    Column("planner", lambda one: one["planner"]),
+    Column("sittings", lambda one: one["sittings"], right=True),
+    Column("input tokens", lambda one: one["tokens"]["input"], right=True),
+    Column("output tokens", lambda one: one["tokens"]["output"], right=True),
+)
+SITTINGS = (ANALYSES[0], Column("endpoint", lambda one: one["endpoint_id"]), *ANALYSES[1:])
+SPENDING = (Column("endpoint", lambda one: one["endpoint_id"]), *COSTS[1:])
+LEARNED = (
+    Column("endpoint", lambda one: one["endpoint_id"]),
+    Column("learning", lambda one: one["learning"]),
+    Column("every", lambda one: span(one["interval_ms"]), right=True),
+    Column("changes", lambda one: one["changes"], right=True),
+    Column("seen after, without", lambda one: span(one["plain_delay_ms"]), right=True),
+    Column("with", lambda one: span(one["delay_ms"]), right=True),
+    Column("share of runs", lambda one: f"{one['looks']:.0%}", right=True),
+)
+KEYS = (
+    Column("id", lambda key: key["id"]),
+    Column("name", lambda key: key["name"]),
+    Column("scopes", lambda key: " ".join(key["scopes"])),
+    Column("created", lambda key: moment(key["created_at"])),
+    Column("expires", lambda key: moment(key["expires_at"])),
+)
+SCHEDULES = (
+    Column("id", lambda one: one["id"], whole=True),
+    Column("name", lambda one: one["name"]),
+    Column("user", lambda one: one["user_id"]),
+    Column("agent", lambda one: one["agent_id"]),
+    Column("fires", lambda one: moment(one["next_run_at"]) or "no more"),
+    Column("again", lambda one: one["cron_expression"]),
+    Column("zone", lambda one: one["timezone"]),
+    Column("prompt", lambda one: one["prompt"]),
+)
+USERS = (
+    Column("id", lambda user: user["id"]),
+    Column("time zone", lambda user: user["timezone"]),
+    Column("created", lambda user: moment(user["created_at"])),
+)
+AGENTS = (
+    Column("id", lambda agent: agent["id"]),
+    Column("name", lambda agent: agent["name"]),
+    Column("model", lambda agent: agent["model"]),
+    Column("created", lambda agent: moment(agent["created_at"])),
+)
+SECRETS = (
+    Column("name", lambda secret: secret["name"]),
+    Column("created", lambda secret: moment(secret["created_at"])),
+    Column("updated", lambda secret: moment(secret["updated_at"])),
+)
+CANDIDATES = (
+    Column("candidate", lambda candidate: moment(candidate["at"])),
+    Column("source", lambda candidate: candidate["source"]),
+    Column("", lambda candidate: candidate["mark"]),
+)

@@ -1,0 +1,113 @@
+"""The overview, the board and a timeline as people see them in a terminal."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import RenderableType
+
+from cadenza.surfaces.cli.output.formatting import Column, Item, card, many, moment, span, table, text
+from cadenza.surfaces.cli.output.phrases import baseline
+
+MARKS = {"success": "·", "skipped": "-", "cancelled": "-"}
+"""What is not here went wrong."""
+
+
+def _fared(row: Item) -> str:
+    return "".join(MARKS.get(one["status"], "x") for one in row["results"])
+
+
+def _foreseen(run: Item | None) -> str | None:
+    return None if run is None else f"{moment(run['at'])} ({run['source']})"
+
+
+def _hint(row: Item) -> str | None:
+    hints = [hint for hint in (row["interval_hint"], row["one_shot_hint"]) if hint]
+    return "; ".join(hint["reason"] or "without a reason" for hint in hints) or None
+
+
+BOARD = (
+    Column("id", lambda row: row["id"]),
+    Column("name", lambda row: row["name"]),
+    Column("baseline", lambda row: baseline(row["baseline"])),
+    Column("now", lambda row: span(row["cadence_ms"])),
+    Column("next run", lambda row: "running" if row["running"] else moment(row["next_run_at"])),
+    Column("source", lambda row: row["next_source"]),
+    Column("last", _fared),
+    Column("hint", _hint),
+)
+TIMELINE = (
+    Column("at", lambda one: moment(one["at"])),
+    Column("what", lambda one: one["what"]),
+    Column("source", lambda one: one["source"]),
+    Column("took", lambda one: span(one["took"]), right=True),
+    Column("why", lambda one: one["why"]),
+)
+FORESEEN = (
+    Column("runs now", lambda one: _foreseen(one["before"])),
+    Column("runs then", lambda one: _foreseen(one["after"])),
+)
+QUOTAS = (
+    Column("quota", lambda one: one["name"].replace("_", " ")),
+    Column("used", lambda one: f"{one['used']:,}", right=True),
+    Column("limit", lambda one: None if one["limit"] is None else f"{one['limit']:,}", right=True),
+    Column("level", lambda one: one["level"]),
+)
+PLANNERS = (
+    Column("planner", lambda one: one["planner"]),
+    Column("sittings", lambda one: one["sittings"], right=True),
+    Column("failed", lambda one: one["failed"], right=True),
+    Column("tokens", lambda one: one["tokens"], right=True),
+    Column("last", lambda one: moment(one["last_at"])),
+)
+
+
+def overview(view: Any) -> Iterator[RenderableType]:
+    """The state of everything at a glance."""
+    pulse, forecast = view["pulse"], view["forecast"]
+    rate = pulse["success_rate"]
+    yield card(
+        {
+            "endpoints": view["endpoints"],
+            "in flight": view["in_flight"],
+            "due": f"{many(sum(forecast['due']), 'run')} ahead, {forecast['overdue']} waiting",
+            "ended": f"{many(pulse['runs'], 'run')} since {moment(pulse['since'])}",
+            "success": None if rate is None else f"{rate:.1%}",
+            "late": None
+            if rate is None
+            else f"{span(pulse['late_p50_ms'])} half, {span(pulse['late_p99_ms'])} 99 of 100",
+        }
+    )
+    yield table(view["quotas"], QUOTAS)
+    if view["planners"]:
+        yield table(view["planners"], PLANNERS)
+
+
+def timeline(view: Any) -> Iterator[RenderableType]:
+    """Runs and what steered them, in one order of time."""
+    lines = sorted([*map(_run, view["runs"]), *map(_spell, view["spells"])], key=lambda one: str(one["at"]))
+    if lines:
+        yield table(lines, TIMELINE)
+    else:
+        yield text("Nothing happened in this time.")
+    yield text(f"Next run: {moment(view['next_run_at']) or 'none'} ({view['next_source']})")
+
+
+def _run(run: Item) -> dict[str, Any]:
+    return {
+        "at": run["started_at"] or run["slot"],
+        "what": run["status"] or "running",
+        "source": run["source"],
+        "took": run["duration_ms"] if run["status"] else None,
+        "why": run["error"] or run["reason"],
+    }
+
+
+def _spell(spell: Item) -> dict[str, Any]:
+    what = f"every {span(spell['interval_ms'])}" if spell["interval_ms"] else spell["kind"]
+    return {
+        "at": spell["begin"],
+        "what": f"{what} until {moment(spell['end'])}",
+        "source": spell["origin"],
+        "took": None,
+        "why": spell["reason"],
+    }

@@ -1,0 +1,146 @@
+"""Runs, trials, health, usage and limits as people see them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import RenderableType
+
+from cadenza.surfaces.cli.output.formatting import (
+    Column,
+    Item,
+    as_json,
+    card,
+    many,
+    moment,
+    safe,
+    span,
+    table,
+    text,
+    yes,
+)
+
+WINDOWS = (
+    Column("hours", lambda window: window["hours"], right=True),
+    Column("runs", lambda window: _about(window, window["runs"]), right=True),
+    Column("successes", lambda window: window["successes"], right=True),
+    Column("failures", lambda window: window["failures"], right=True),
+    Column("skipped", lambda window: window["skipped"], right=True),
+    Column("success", lambda window: _percent(window["success_rate"]), right=True),
+    Column("mean", lambda window: span(window["mean_duration_ms"]), right=True),
+    Column("p95", lambda window: span(window["p95_duration_ms"]), right=True),
+)
+SPENT = (
+    Column("", lambda line: line["what"]),
+    Column("this month", lambda line: line["spent"], right=True),
+    Column("limit", lambda line: line["limit"], right=True),
+)
+MONTHS = (
+    Column("month", lambda month: month["month"], whole=True),
+    Column("runs", lambda month: f"{month['runs']:,}", right=True),
+    Column("planner tokens", lambda month: f"{month['planner_tokens']:,}", right=True),
+)
+WITHOUT = "none"
+
+
+def run_card(run: Any) -> Iterator[RenderableType]:
+    """All about a run."""
+    facts = {
+        "run": run["id"],
+        "endpoint": run["endpoint_id"],
+        "job": run["job_id"],
+        "status": run["status"] or "open",
+        "error": run["error"],
+        "reason": run["reason"],
+        "slot": moment(run["slot"]),
+        "due": moment(run["due_at"]),
+        "source": run["source"],
+        "attempt": run["attempt"],
+        "verdict": yes(run["verdict"]),
+        "coalesced": run["coalesced"] or None,
+        "claimed": moment(run["claimed_at"]),
+        "started": moment(run["started_at"]),
+        "finished": moment(run["finished_at"]),
+        "took": span(run["duration_ms"]),
+        "late": span(run["late_ms"]),
+    }
+    yield card({name: fact for name, fact in facts.items() if fact is not None})
+    yield from _response(run["response"])
+
+
+def run_line(run: Item) -> str:
+    """A run on one line, for those who follow."""
+    why = run["error"] or run["reason"]
+    parts = [moment(run["finished_at"]), run["status"], run["endpoint_id"], span(run["duration_ms"])]
+    return safe(" ".join([str(part) for part in parts] + ([f"({why})"] if why else []))).replace("\n", " ")
+
+
+def trial_card(trial: Any) -> Iterator[RenderableType]:
+    """What a target answered when it was tried."""
+    facts = {"status": trial["status"], "took": span(trial["duration_ms"]), "error": trial["error"]}
+    yield card({name: fact for name, fact in facts.items() if fact is not None})
+    yield from _response(trial["response"])
+
+
+def _response(response: Any) -> Iterator[RenderableType]:
+    if response is not None:
+        yield text("response", style="bold")
+        yield text(as_json(response))
+
+
+def health(view: Any) -> Iterator[RenderableType]:
+    """How an endpoint has fared lately."""
+    yield text(f"{view['endpoint_id']}: {many(view['failure_count'], 'failure')} in a row{_last(view)}.")
+    yield table(view["windows"], WINDOWS)
+
+
+def _last(view: Item) -> str:
+    return f", last run at {moment(view['last_run_at'])}" if view["last_run_at"] else ", and no run yet"
+
+
+def _about(window: Item, count: int) -> str:
+    return f"{count:,}" if window["complete"] else f"over {count:,}"
+
+
+def _percent(rate: float | None) -> str | None:
+    return None if rate is None else f"{rate:.1%}"
+
+
+def usage(view: Any) -> Iterator[RenderableType]:
+    """What a tenant spends, beside what it may."""
+    most = view["limits"]
+    counted = f"{view['endpoints']:,}" if view["endpoints_counted_all"] else f"over {view['endpoints']:,}"
+    lines = [
+        {"what": "runs", "spent": f"{view['runs']:,}", "limit": _limit(most["runs_per_month"])},
+        {
+            "what": "planner tokens",
+            "spent": f"{view['planner_tokens']:,}",
+            "limit": _limit(most["planner_tokens_per_month"]),
+        },
+        {"what": "endpoints", "spent": counted, "limit": _limit(most["endpoints"])},
+    ]
+    shortest = f"; shortest interval {span(most['min_interval_ms'])}" if most["min_interval_ms"] else ""
+    yield text(
+        f"{view['tenant_id']} in {view['month']}, counted anew from {moment(view['resets_at'])}{shortest}"
+    )
+    yield table(lines, SPENT)
+    if len(view["history"]) > 1:
+        yield table(view["history"], MONTHS)
+
+
+def limits(view: Any) -> Iterator[RenderableType]:
+    """What a tenant may have and spend."""
+    yield card(
+        {
+            "endpoints": _limit(view["endpoints"]),
+            "shortest interval": span(view["min_interval_ms"]) or WITHOUT,
+            "runs per month": _limit(view["runs_per_month"]),
+            "planner tokens per month": _limit(view["planner_tokens_per_month"]),
+            "schedules per user": _limit(view["schedules_per_user"]),
+            "schedule fires per day": _limit(view["schedule_fires_per_day"]),
+            "schedule tokens per day": _limit(view["schedule_tokens_per_day"]),
+        }
+    )
+
+
+def _limit(count: int | None) -> str:
+    return WITHOUT if count is None else f"{count:,}"
