@@ -27,7 +27,7 @@ from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.ports.store import Store
-from cadenza.roots.loops import run_to_end
+from cadenza.roots.wiring.event_loop import run_to_end
 from cadenza.roots.worker import tune_memory
 
 DONE = Outcome(RunStatus.SUCCESS)

@@ -16,9 +16,9 @@ from benchmarks.workers import CLOCK, LOG
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.engine.worker.loop import Loop
-from cadenza.roots.loops import run_to_end
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.event_loop import run_to_end
+from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Workshop, tune_memory, worker
 
 

@@ -25,11 +25,11 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.roots.api import Server, api, bound
-from cadenza.roots.bootstrap import first_key
-from cadenza.roots.loops import run_to_end
-from cadenza.roots.office import open_office
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.application import open_office
+from cadenza.roots.wiring.event_loop import run_to_end
+from cadenza.roots.wiring.first_start import first_key
+from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import tune_memory
 
 STORED = 1_000

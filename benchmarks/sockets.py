@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 import aiohttp
 from benchmarks.servers import cpu_of, resident_mb
 
-from cadenza.roots.loops import run_to_end
+from cadenza.roots.wiring.event_loop import run_to_end
 
 FEW = 100
 """So many sockets the many are compared with."""

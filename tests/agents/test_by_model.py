@@ -8,8 +8,8 @@ from cadenza.domain.agents.delivery import Subtitle
 from cadenza.domain.agents.users import Agent
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.ports.agents import AgentRuntime, CallTool, Prompt, Reply
-from cadenza.roots.agents import models
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.agents import models
 
 ALLOWED = "test:model"
 USUAL = "test:usual"

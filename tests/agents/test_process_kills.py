@@ -20,7 +20,7 @@ from cadenza.adapters.null import NoLog
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.stores import open_store
 
 __all__ = ["cluster"]
 

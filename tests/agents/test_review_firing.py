@@ -16,8 +16,8 @@ from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.agents.turn_lock import TurnSettings
 from cadenza.operations.idempotency import LEFT_BEHIND
 from cadenza.ports.agents import CallTool, Prompt, Reply
-from cadenza.roots.agents import turn_limits
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.agents import turn_limits
 
 INSIDE = "The provider at llm.internal answered 500."
 

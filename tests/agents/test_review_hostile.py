@@ -16,7 +16,7 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.ports.agents import CallTool, Prompt, Reply
 from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.stores import open_store
 from cadenza.surfaces.websocket import frames
 from cadenza.testing.ids import FakeIds
 

@@ -15,7 +15,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.ports.catalog import Page
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.stores import open_store
 
 QUIET = {"CADENZA_PLANNER": "false", "CADENZA_JITTER_MS": "0"}
 EVERYTHING = Page(limit=10_000)

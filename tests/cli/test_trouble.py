@@ -15,7 +15,7 @@ SERVING = [["up"], ["worker"]]
 AS_NOBODY = """
 import encodings.idna, os, pkgutil, sys
 import cadenza.adapters.stores.sql.migrations.script
-import cadenza.roots.up, cadenza.roots.upkeep, cadenza.surfaces.cli
+import cadenza.roots.up, cadenza.roots.doctor, cadenza.surfaces.cli
 from cadenza.adapters.stores.sqlite import backup, restore, secrets, store
 for module in pkgutil.walk_packages(cadenza.surfaces.cli.__path__, "cadenza.surfaces.cli."):
     __import__(module.name)

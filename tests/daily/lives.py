@@ -23,8 +23,8 @@ from cadenza.domain.daily.user import DONE, ErrorClass, JobResult
 from cadenza.engine.daily.queue import DailyQueue
 from cadenza.ports.daily import Owed
 from cadenza.roots.daily import serve
-from cadenza.roots.daily_service import Times
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.daily_service import Times
 
 PROCESSES = multiprocessing.get_context("forkserver")
 STORES = ("cadenza.adapters.stores.postgres.store", "cadenza.adapters.stores.sqlite.store")

@@ -23,10 +23,10 @@ from cadenza.domain.daily.user import DONE, DayStatus, ErrorClass, enrollment
 from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.ports.jobs import JobRunner
 from cadenza.roots.daily import Pulse, launch
-from cadenza.roots.daily_service import daily_beside
-from cadenza.roots.daily_target import DailyCallable, DailyHttp, daily_target, open_jobs
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.daily_service import daily_beside
+from cadenza.roots.wiring.daily_target import DailyCallable, DailyHttp, daily_target, open_jobs
+from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Workshop
 from cadenza.testing import FakeLog
 

@@ -11,7 +11,7 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.telemetry.log import StructuredLog
 from cadenza.domain.scheduling.run import Claim
 from cadenza.roots.settings import read_settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Workshop, stop_on_signals, worker
 
 

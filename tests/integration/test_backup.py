@@ -17,8 +17,8 @@ from cadenza.domain.errors import Conflict, InvalidRequest, NotFound, Unavailabl
 from cadenza.ports.secrets import SecretKey
 from cadenza.roots import backup as roots
 from cadenza.roots.backup import backup, restore
-from cadenza.roots.secrets import open_secrets
 from cadenza.roots.settings import read_settings
+from cadenza.roots.wiring.http_dispatch import open_secrets
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 

@@ -15,7 +15,7 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.retention import Upkeep
 from cadenza.ports.store import Retention
-from cadenza.roots.health import Health
+from cadenza.roots.wiring.health import Health
 from cadenza.testing import FakeClock, FakeIds, FakeLog
 from cadenza.testing.contracts.bench import MINUTE, Bench
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from cadenza.roots.loops import quickest, run_to_end
+from cadenza.roots.wiring.event_loop import quickest, run_to_end
 
 EMBEDDED = """
 import asyncio, os, signal

@@ -30,7 +30,7 @@ from cadenza.ports.store import Store
 from cadenza.roots import planner as root
 from cadenza.roots.planner import Study, Thinker
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Workshop, worker
 from cadenza.testing import FakeLog
 

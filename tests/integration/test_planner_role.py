@@ -23,7 +23,7 @@ from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.engine.planning.feed import NOTES_OF, PLACE
 from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.stores import open_store
 from cadenza.testing import FakeLog
 from cadenza.testing.contracts.bench import Bench
 

@@ -7,9 +7,9 @@ from llmock.pytest_plugin import LLMock
 from tests.llm.job import SHOP, Job
 
 from cadenza.domain.errors import InvalidRequest, Unavailable
-from cadenza.roots.llm import llm_planner, steering_shapes
 from cadenza.roots.planner import Study, Thinker
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.llm import llm_planner, steering_shapes
 from cadenza.testing import FakeLog, FakeTelemetry
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "CADENZA_LLM_MODEL")

@@ -19,7 +19,7 @@ from cadenza.ports.store import Store
 from cadenza.roots.demo import FlashSale
 from cadenza.roots.planner import Study, analyst, planners
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Workshop, worker
 from cadenza.sim.corrected import EVERYTHING, TENANT
 from cadenza.sim.flash_sale.scenario import unsteered_sale

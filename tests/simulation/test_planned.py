@@ -15,8 +15,8 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store
-from cadenza.roots.llm import steering_shapes
-from cadenza.roots.seating import learning, planners_for
+from cadenza.roots.wiring.llm import steering_shapes
+from cadenza.roots.wiring.simulation_planners import learning, planners_for
 from cadenza.sim.catalogue import Planners, play_corrected, simulate
 from cadenza.sim.flash_sale.policies import TRAFFIC
 from cadenza.sim.flash_sale.scenario import flash_sale

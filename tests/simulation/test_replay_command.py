@@ -10,7 +10,7 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
 from cadenza.roots.command_line import main
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.stores import open_store
 from cadenza.testing.contracts.bench import Bench
 
 RULES = """

@@ -97,7 +97,9 @@ def test_events_reach_a_collector_with_nobody_named() -> None:
 
 
 def test_the_library_is_loaded_only_when_it_is_asked_for() -> None:
-    program = "import sys, cadenza.roots.watching; print([m for m in sys.modules if 'telemetry.sdk' in m])"
+    program = (
+        "import sys, cadenza.roots.wiring.monitoring; print([m for m in sys.modules if 'telemetry.sdk' in m])"
+    )
     ended = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert ended.stdout == "[]\n"
 

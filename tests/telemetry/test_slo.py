@@ -12,7 +12,7 @@ from cadenza.domain.validation import iso
 from cadenza.engine.monitoring.slo_watcher import SloWatcher
 from cadenza.ports.watch import SloStanding
 from cadenza.roots.settings import Settings
-from cadenza.roots.watching import by_a_fast_clock, slo_settings
+from cadenza.roots.wiring.monitoring import by_a_fast_clock, slo_settings
 from cadenza.testing import FakeClock, FakeIds, FakeLog, FakeTelemetry
 from cadenza.testing.telemetry import Line
 

@@ -22,11 +22,11 @@ from cadenza.domain.errors import Unavailable
 from cadenza.engine.async_helpers import Work
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.operations.application import Office
-from cadenza.roots.loops import run_to_end
-from cadenza.roots.office import open_office
 from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.stores import open_store
-from cadenza.roots.watching import Watch
+from cadenza.roots.wiring.application import open_office
+from cadenza.roots.wiring.event_loop import run_to_end
+from cadenza.roots.wiring.monitoring import Watch
+from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import tune_memory
 from cadenza.surfaces.http.app import Manners, http_app
 from cadenza.surfaces.http.metrics import Metrics

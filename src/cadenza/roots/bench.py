@@ -20,9 +20,9 @@ from cadenza.domain.scheduling.governor import plan_next_run
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.target import CallableTarget
-from cadenza.roots.loops import run_to_end
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.event_loop import run_to_end
+from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Workshop, tune_memory, worker
 from cadenza.surfaces.cli.launchers import Figures
 from cadenza.surfaces.cli.output.progress import Progress

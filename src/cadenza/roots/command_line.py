@@ -54,17 +54,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def launch_office(way: Way) -> AsyncIterator[Asker]:
     """Open the way to an office: behind a server if one is named, else on the database of the settings."""
     from cadenza.roots.settings import read_settings
-    from cadenza.roots.way import USUAL_TENANT, server_of
+    from cadenza.roots.wiring.command_target import USUAL_TENANT, server_of
 
     settings = read_settings()
     behind = server_of(settings, way)
     if behind is not None:
-        from cadenza.roots.remote import remote_office
+        from cadenza.roots.wiring.remote import remote_office
 
         async with remote_office(*behind) as remote:
             yield remote
         return
-    from cadenza.roots.local import local_office, operator
+    from cadenza.roots.wiring.local import local_office, operator
 
     async with local_office(settings, operator(way.tenant or USUAL_TENANT)) as local:
         yield local
@@ -87,7 +87,7 @@ def launch_sim(
 
     planners = None
     if planner is not None:
-        from cadenza.roots.seating import planners_for
+        from cadenza.roots.wiring.simulation_planners import planners_for
 
         planners = planners_for(planner, scenario)
     return asyncio.run(simulate(scenario, as_published=as_published, step_s=step_seconds, planners=planners))
@@ -144,14 +144,14 @@ def launch_daily() -> int:
 
 def launch_migrate() -> Migration:
     """Bring the tables up to date."""
-    from cadenza.roots.upkeep import bring_up_to_date
+    from cadenza.roots.doctor import bring_up_to_date
 
     return bring_up_to_date()
 
 
 def launch_doctor() -> Sequence[Finding]:
     """Check everything."""
-    from cadenza.roots.upkeep import examine
+    from cadenza.roots.doctor import examine
 
     return examine()
 

@@ -13,14 +13,14 @@ from cadenza.ports.jobs import JobRunner
 from cadenza.ports.stopwatch import Stopwatch
 from cadenza.ports.telemetry import TICK, Measurements, Metadata
 from cadenza.roots.api import a_log, on_signals
-from cadenza.roots.daily_service import REAL, Times, daily_parts
-from cadenza.roots.daily_target import daily_target, open_jobs
-from cadenza.roots.health import Health, tell_health
-from cadenza.roots.loops import run_to_end
 from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.stores import open_store
 from cadenza.roots.up import upkeep
-from cadenza.roots.watching import Watch
+from cadenza.roots.wiring.daily_service import REAL, Times, daily_parts
+from cadenza.roots.wiring.daily_target import daily_target, open_jobs
+from cadenza.roots.wiring.event_loop import run_to_end
+from cadenza.roots.wiring.health import Health, tell_health
+from cadenza.roots.wiring.monitoring import Watch
+from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Workshop, tune_memory
 
 

@@ -26,12 +26,12 @@ from cadenza.engine.steering import Steering
 from cadenza.engine.worker.loop import Loop
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
-from cadenza.roots.context import RunContext, Steerable
-from cadenza.roots.daily_service import daily_inside
-from cadenza.roots.declaring import Options, Times, declared, interval_of
-from cadenza.roots.loops import run_to_end
 from cadenza.roots.settings import read_settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.daily_service import daily_inside
+from cadenza.roots.wiring.decorator_options import Options, Times, declared, interval_of
+from cadenza.roots.wiring.event_loop import run_to_end
+from cadenza.roots.wiring.run_context import RunContext, Steerable
+from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Workshop, stop_on_signals, worker
 
 Function = TypeVar("Function", bound=Callable[..., Any])

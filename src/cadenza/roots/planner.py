@@ -28,12 +28,12 @@ from cadenza.ports.planner import Planner
 from cadenza.ports.store import Bell, Store
 from cadenza.ports.telemetry import Telemetry
 from cadenza.roots.api import a_log, on_signals
-from cadenza.roots.health import HANGS_AFTER, Health, tell_health
-from cadenza.roots.llm import llm_planner
-from cadenza.roots.loops import run_to_end
 from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.stores import SQLITE, open_pool, open_store
-from cadenza.roots.watching import Watch
+from cadenza.roots.wiring.event_loop import run_to_end
+from cadenza.roots.wiring.health import HANGS_AFTER, Health, tell_health
+from cadenza.roots.wiring.llm import llm_planner
+from cadenza.roots.wiring.monitoring import Watch
+from cadenza.roots.wiring.stores import SQLITE, open_pool, open_store
 from cadenza.roots.worker import tune_memory
 
 SLOW = frozenset({"llm"})

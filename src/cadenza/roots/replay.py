@@ -14,10 +14,10 @@ from cadenza.domain.validation import quoted
 from cadenza.ports.catalog import EndpointFilter, Page, RunFilter
 from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store
-from cadenza.roots.seating import learning, ruled, rules_in
 from cadenza.roots.settings import read_settings
-from cadenza.roots.stores import open_store
-from cadenza.roots.way import USUAL_TENANT
+from cadenza.roots.wiring.command_target import USUAL_TENANT
+from cadenza.roots.wiring.simulation_planners import learning, ruled, rules_in
+from cadenza.roots.wiring.stores import open_store
 from cadenza.sim.pacing import Aimd, Backoff
 from cadenza.sim.replay import FEWEST_LOOKS, Record, Replayed, ReplayPolicy, recorded, replay
 from cadenza.surfaces.cli.launchers import ReplayWish

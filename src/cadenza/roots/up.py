@@ -18,16 +18,16 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.store import Retention, Store
 from cadenza.ports.telemetry import JOB
 from cadenza.roots.api import Server, Serving, a_log, address_of, api, bound, on_signals
-from cadenza.roots.bootstrap import first_key, show, show_link
-from cadenza.roots.daily_service import daily_beside, times_of
 from cadenza.roots.demo import FlashSale
-from cadenza.roots.health import Health, goes_round, tell_health
-from cadenza.roots.loops import run_to_end
-from cadenza.roots.office import open_office
 from cadenza.roots.planner import Study, Thinker
 from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.stores import open_store
-from cadenza.roots.watching import Watch
+from cadenza.roots.wiring.application import open_office
+from cadenza.roots.wiring.daily_service import daily_beside, times_of
+from cadenza.roots.wiring.event_loop import run_to_end
+from cadenza.roots.wiring.first_start import first_key, show, show_link
+from cadenza.roots.wiring.health import Health, goes_round, tell_health
+from cadenza.roots.wiring.monitoring import Watch
+from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Worker, Workshop, looping, tune_memory
 from cadenza.sim.corrected import TENANT
 from cadenza.surfaces.http.metrics import Metrics

@@ -26,11 +26,11 @@ from cadenza.ports.log import Logger
 from cadenza.ports.secrets import SecretStore
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Telemetry
-from cadenza.roots.agents import conversing, firing
-from cadenza.roots.office import supplies
-from cadenza.roots.requests import http_dispatcher
-from cadenza.roots.secrets import open_secrets
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.agents import conversing, firing
+from cadenza.roots.wiring.application import supplies
+from cadenza.roots.wiring.http_dispatch import open_secrets
+from cadenza.roots.wiring.requests import http_dispatcher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

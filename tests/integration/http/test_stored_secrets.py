@@ -26,9 +26,9 @@ from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.secrets import SecretKey
 from cadenza.ports.store import Store
-from cadenza.roots.secrets import open_secrets
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.http_dispatch import open_secrets
+from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Workshop, worker
 from cadenza.testing import an_endpoint
 

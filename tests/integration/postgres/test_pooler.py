@@ -20,9 +20,9 @@ from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.ports.store import Store
+from cadenza.roots.doctor import _nudges
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
-from cadenza.roots.upkeep import _nudges
+from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Workshop, worker
 from cadenza.testing import an_endpoint
 

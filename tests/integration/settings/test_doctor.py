@@ -13,8 +13,8 @@ from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.domain.errors import NotFound
 from cadenza.ports.secrets import SecretKey
 from cadenza.roots.command_line import main
-from cadenza.roots.secrets import open_secrets
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.http_dispatch import open_secrets
 from cadenza.testing.clock import NEW_YEAR
 
 __all__ = ["database_url", "newest_databases"]

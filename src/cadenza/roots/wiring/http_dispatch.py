@@ -10,7 +10,7 @@ from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.domain.errors import InvalidRequest
 from cadenza.ports.secrets import SealedStore
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import SQLITE, open_file, open_pool
+from cadenza.roots.wiring.stores import SQLITE, open_file, open_pool
 
 CONNECTIONS = 2
 

@@ -19,9 +19,9 @@ from cadenza.ports.jobs import JobRunner
 from cadenza.ports.lanes import Lanes
 from cadenza.ports.log import Logger
 from cadenza.ports.stopwatch import Stopwatch
-from cadenza.roots.daily_target import daily_target, open_jobs
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import SQLITE, open_pool
+from cadenza.roots.wiring.daily_target import daily_target, open_jobs
+from cadenza.roots.wiring.stores import SQLITE, open_pool
 from cadenza.roots.worker import Workshop
 
 EVER = datetime.max.replace(tzinfo=UTC)

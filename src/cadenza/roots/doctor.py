@@ -18,10 +18,10 @@ from cadenza.adapters.stores.sql.migrations import HEAD
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.validation import quoted
-from cadenza.roots.requests import reach_of
-from cadenza.roots.secrets import environment_secrets, open_secrets, secret_keys
 from cadenza.roots.settings import Settings, misspelt, read_settings
-from cadenza.roots.stores import check_url, open_pool, open_store
+from cadenza.roots.wiring.http_dispatch import environment_secrets, open_secrets, secret_keys
+from cadenza.roots.wiring.requests import reach_of
+from cadenza.roots.wiring.stores import check_url, open_pool, open_store
 from cadenza.surfaces.cli.launchers import Finding, Migration
 
 Check = Callable[[Settings], Awaitable[Finding]]

@@ -23,9 +23,9 @@ from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.log import Logger
 from cadenza.ports.secrets import SecretStore
 from cadenza.ports.store import Store
-from cadenza.roots.agents import conversing, models
-from cadenza.roots.secrets import open_secrets
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.agents import conversing, models
+from cadenza.roots.wiring.http_dispatch import open_secrets
 from cadenza.sim.playback import Playback
 
 Opening = Callable[[], AbstractAsyncContextManager[Dispatcher]]
@@ -63,7 +63,7 @@ async def open_office(
 def _requests(
     settings: Settings, stored: StoredSecrets, *, clock: Clock
 ) -> AbstractAsyncContextManager[Dispatcher]:
-    from cadenza.roots.requests import http_dispatcher
+    from cadenza.roots.wiring.requests import http_dispatcher
 
     return http_dispatcher(settings, stored, clock=clock)
 

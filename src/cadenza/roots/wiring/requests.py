@@ -6,8 +6,8 @@ from cadenza.adapters.dispatch.http.settings import HttpSettings
 from cadenza.adapters.dispatch.http.ssrf_guard import Reach
 from cadenza.domain.errors import InvalidRequest
 from cadenza.ports.clock import Clock
-from cadenza.roots.secrets import for_targets
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.http_dispatch import for_targets
 
 
 def http_dispatcher(settings: Settings, stored: StoredSecrets, *, clock: Clock) -> HttpDispatcher:

@@ -10,9 +10,9 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.operations.application import Office
-from cadenza.roots.office import on_demand, open_office
 from cadenza.roots.settings import Settings
-from cadenza.roots.stores import open_store
+from cadenza.roots.wiring.application import on_demand, open_office
+from cadenza.roots.wiring.stores import open_store
 
 ORIGIN = "cli"
 

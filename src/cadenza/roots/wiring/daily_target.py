@@ -20,11 +20,11 @@ from cadenza.engine.daily.prompt_job import PromptJobs
 from cadenza.operations.fields import Id, Name, Text
 from cadenza.operations.scheduling.schemas import HttpShape, Shape
 from cadenza.ports.jobs import JobRunner
-from cadenza.roots.agents import conversing
-from cadenza.roots.office import supplies
-from cadenza.roots.requests import http_dispatcher
-from cadenza.roots.secrets import open_secrets
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.agents import conversing
+from cadenza.roots.wiring.application import supplies
+from cadenza.roots.wiring.http_dispatch import open_secrets
+from cadenza.roots.wiring.requests import http_dispatcher
 from cadenza.roots.worker import Workshop
 
 HINT = 'Write a URL, or {"kind": "http" | "prompt" | "callable", ...} as JSON.'

@@ -21,9 +21,9 @@ from cadenza.engine.supervision import Part
 from cadenza.engine.worker.endpoint_alerts import EndpointAlerts
 from cadenza.ports.log import Logger
 from cadenza.ports.store import Store
-from cadenza.roots.requests import http_dispatcher
-from cadenza.roots.secrets import open_secrets
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.http_dispatch import open_secrets
+from cadenza.roots.wiring.requests import http_dispatcher
 
 
 class Watch:

@@ -74,7 +74,7 @@ def llm_agent(settings: Settings) -> AgentRuntime:
 
 def turn_limits(settings: Settings) -> "Limits":
     """What one turn may take up."""
-    from cadenza.roots.llm import limits
+    from cadenza.roots.wiring.llm import limits
 
     wanted = limits(settings)
     return replace(wanted, timeout_s=min(wanted.timeout_s, LONGEST_TURN_S))

@@ -1,0 +1,1 @@
+"""Parts that several roots share: from settings to stores, applications and services."""
