@@ -32,7 +32,7 @@ from cadenza.operations.context import Supplies
 from cadenza.ports.agents import AgentRuntime
 from cadenza.ports.store import Store
 from cadenza.testing.clock import FakeClock
-from cadenza.testing.dispatcher import FakeDispatcher
+from cadenza.testing.fakes import FakeDispatcher
 from cadenza.testing.ids import FakeIds
 
 TENANT, ADA, BEN, HELPER = "north", "ada", "ben", "helper"

@@ -16,8 +16,8 @@ from cadenza.domain.errors import NotFound, Unavailable
 from cadenza.engine.agents.delivery import EVERY_MS, Postman
 from cadenza.engine.agents.delivery_stream import PAGE, Visit
 from cadenza.testing import FakeClock, FakeIds, FakeLog
-from cadenza.testing.contracts.bench import Bench
-from cadenza.testing.contracts.talk import ANNA, BERT, COMMAND, Talk
+from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, BERT, COMMAND, Talk
+from cadenza.testing.contracts.harness import Bench
 
 
 class Round:

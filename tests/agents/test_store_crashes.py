@@ -21,9 +21,16 @@ from cadenza.domain.agents.delivery import Subtitle
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.scheduling.settle import MOST_ABANDONED
 from cadenza.testing import FakeIds
-from cadenza.testing.contracts.alerting import Watched
-from cadenza.testing.contracts.bench import LEASE_MS, Bench
-from cadenza.testing.contracts.talk import ANNA, COMMAND, MINE, TUTOR, Talk, a_schedule
+from cadenza.testing.contracts.agents.conversation_fixtures import (
+    ANNA,
+    COMMAND,
+    MINE,
+    TUTOR,
+    Talk,
+    a_schedule,
+)
+from cadenza.testing.contracts.harness import LEASE_MS, Bench
+from cadenza.testing.contracts.monitoring.run_alerts import Watched
 
 __all__ = ["database_url", "newest_databases"]
 

@@ -20,8 +20,8 @@ from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.contracts.bench import Bench
-from cadenza.testing.contracts.talk import ANNA, Talk, a_schedule
+from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, Talk, a_schedule
+from cadenza.testing.contracts.harness import Bench
 
 __all__ = ["database_url", "newest_databases"]
 

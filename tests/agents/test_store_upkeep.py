@@ -9,8 +9,8 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.engine.retention import CONVERSATIONS_KEPT, DELIVERED_KEPT, Upkeep
 from cadenza.ports.store import Retention
 from cadenza.testing import FakeClock, FakeIds, FakeLog
-from cadenza.testing.contracts.bench import Bench
-from cadenza.testing.contracts.talk import ANNA, Talk
+from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, Talk
+from cadenza.testing.contracts.harness import Bench
 
 MINUTE = timedelta(minutes=1)
 

@@ -9,7 +9,7 @@ import pytest
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.testing import FakeIds
 from cadenza.testing.contracts import StoreContract
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 
 class TestMemoryStore(StoreContract):

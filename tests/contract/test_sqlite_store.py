@@ -11,7 +11,7 @@ from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.testing import FakeIds
 from cadenza.testing.contracts import StoreContract
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 
 async def test_a_stretch_is_the_same_by_rows_and_by_the_index(

@@ -3,7 +3,7 @@
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.engine.planning.feed import Feed
 from cadenza.testing import FakeIds
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 
 async def test_whoever_dies_again_and_again_before_a_run_is_dealt_with_is_told_it_again() -> None:

@@ -10,7 +10,7 @@ from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.retention import Upkeep
 from cadenza.ports.store import Retention
 from cadenza.testing import FakeClock, FakeIds, FakeLog
-from cadenza.testing.contracts.analyses import an_analysis
+from cadenza.testing.contracts.planning.analyses import an_analysis
 
 DAY = timedelta(days=1)
 

@@ -17,7 +17,7 @@ from cadenza.engine.retention import Upkeep
 from cadenza.ports.store import Retention
 from cadenza.roots.wiring.health import Health
 from cadenza.testing import FakeClock, FakeIds, FakeLog
-from cadenza.testing.contracts.bench import MINUTE, Bench
+from cadenza.testing.contracts.harness import MINUTE, Bench
 
 
 class Standing:

@@ -25,7 +25,7 @@ from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import open_store
 from cadenza.testing import FakeLog
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 PATIENCE_S = 30
 ADDRESS = re.compile(r"address=([\d.:]+)")

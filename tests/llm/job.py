@@ -19,7 +19,7 @@ from cadenza.engine.planning.queue import Look
 from cadenza.engine.steering import Steering
 from cadenza.ports.planner import Briefing
 from cadenza.roots.wiring.llm import steering_shapes
-from cadenza.testing.contracts.bench import MINUTE, Bench
+from cadenza.testing.contracts.harness import MINUTE, Bench
 from cadenza.testing.ids import FakeIds
 
 SHOP, TRACE, STRANGER = "checkout", "trace", "stranger"

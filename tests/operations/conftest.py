@@ -18,7 +18,7 @@ from cadenza.operations.context import Supplies
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.secrets import SecretEntry, SecretKey
 from cadenza.testing.clock import FakeClock
-from cadenza.testing.dispatcher import FakeDispatcher
+from cadenza.testing.fakes import FakeDispatcher
 from cadenza.testing.ids import FakeIds
 
 EVERYTHING = frozenset({Scope.ADMIN})

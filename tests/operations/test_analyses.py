@@ -10,7 +10,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.planning.analysis import Tokens, ToolCall, Trigger
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.testing.contracts.analyses import an_analysis
+from cadenza.testing.contracts.planning.analyses import an_analysis
 
 KEY = EndpointKey("default", "traffic")
 CALL = ToolCall("propose_interval", "sibling", {"intervalMs": 30_000}, error="It is gone.")

@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.application import Office
 from cadenza.ports.watch import SloStanding
 from cadenza.testing.clock import NEW_YEAR, FakeClock
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 MINUTE = 60_000
 

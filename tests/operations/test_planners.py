@@ -15,7 +15,7 @@ from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.target import Json
 from cadenza.operations.application import Office
 from cadenza.sim.playback import Playback
-from cadenza.testing.contracts.analyses import an_analysis
+from cadenza.testing.contracts.planning.analyses import an_analysis
 
 TRAFFIC, STOCK = EndpointKey("default", "traffic"), EndpointKey("default", "stock")
 PLAYBACK = Playback()

@@ -11,7 +11,7 @@ from cadenza.domain.planning.rules.incidents import Memory, written
 from cadenza.domain.planning.rules.rule import MOST_RULES
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Outcome, RunStatus
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 FAST: dict[str, Any] = {"tool": "propose_interval", "intervalMs": 20_000}
 SLOW: dict[str, Any] = {

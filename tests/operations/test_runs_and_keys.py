@@ -9,7 +9,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.access.keys import recognised
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 
 @pytest.fixture

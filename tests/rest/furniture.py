@@ -3,7 +3,7 @@
 from tests.rest.house import House
 from tests.rest.requests import A_RULE, A_SCHEDULE
 
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 
 async def furnished(house: House, tenant_id: str) -> dict[str, str]:

@@ -31,7 +31,7 @@ from cadenza.ports.store import Store
 from cadenza.sim.playback import Playback
 from cadenza.surfaces.http.app import Manners, http_app
 from cadenza.testing import FakeClock, FakeLog
-from cadenza.testing.dispatcher import FakeDispatcher
+from cadenza.testing.fakes import FakeDispatcher
 
 PLAYBACK = Playback()
 """One for all houses: a scenario is played once."""

@@ -12,7 +12,7 @@ from tests.rest.house import House
 from cadenza.operations.monitoring import live_changes as newsroom
 from cadenza.operations.monitoring.live_changes import EVERYTHING, MOST_ENDPOINTS, NOTHING, News, Newsroom
 from cadenza.testing.builders import an_endpoint
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 SOON_S = 3
 

@@ -21,8 +21,8 @@ from cadenza.roots.planner import Study, analyst, planners
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Workshop, worker
-from cadenza.sim.corrected import EVERYTHING, TENANT
 from cadenza.sim.flash_sale.scenario import unsteered_sale
+from cadenza.sim.product_run import EVERYTHING, TENANT
 from cadenza.sim.world import END_S, START
 
 TICK = timedelta(milliseconds=300)

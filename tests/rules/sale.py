@@ -17,9 +17,9 @@ from cadenza.operations.config.file import ConfigFile
 from cadenza.operations.context import Supplies
 from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store
-from cadenza.sim.corrected import TENANT
+from cadenza.sim.product_run import TENANT
 from cadenza.testing.clock import FakeClock
-from cadenza.testing.dispatcher import FakeDispatcher
+from cadenza.testing.fakes import FakeDispatcher
 from cadenza.testing.ids import FakeIds
 
 RULES = files("cadenza.sim.flash_sale").joinpath("rules.yaml").read_text()

@@ -11,10 +11,10 @@ from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store
 from cadenza.sim.catalogue import play_corrected
 from cadenza.sim.checks import examine
-from cadenza.sim.corrected import TENANT
 from cadenza.sim.flash_sale.checks import CHECKS
 from cadenza.sim.flash_sale.scenario import flash_sale, unsteered_sale
-from cadenza.sim.planned import play_planned
+from cadenza.sim.planner_run import play_planned
+from cadenza.sim.product_run import TENANT
 from cadenza.sim.recording import Recording
 
 HEALTH = ("traffic_monitor", "order_processor_health", "inventory_sync_check")

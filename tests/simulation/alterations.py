@@ -15,7 +15,7 @@ from cadenza.domain.scheduling.run import Completion
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.worker import settler
-from cadenza.sim import corrected
+from cadenza.sim import product_run as corrected
 from cadenza.sim.catalogue import play_corrected
 from cadenza.sim.checks import Check, Judges, examine
 from cadenza.sim.scenario import Policy, Scenario

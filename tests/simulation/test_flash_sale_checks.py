@@ -32,7 +32,7 @@ from cadenza.sim.flash_sale.policies import (
 )
 from cadenza.sim.flash_sale.scenario import flash_sale
 from cadenza.sim.scenario import Scenario
-from cadenza.sim.steered import Rest
+from cadenza.sim.steered_endpoint import Rest
 
 Break = Callable[[pytest.MonkeyPatch], Scenario[Any]]
 

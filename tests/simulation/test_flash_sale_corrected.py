@@ -5,7 +5,7 @@ from cadenza.sim.catalogue import play_corrected, simulate
 from cadenza.sim.flash_sale.policies import CORRECTED, Corrections
 from cadenza.sim.flash_sale.scenario import flash_sale
 from cadenza.sim.recording import Recording
-from cadenza.sim.steered import Rest
+from cadenza.sim.steered_endpoint import Rest
 from cadenza.sim.world import elapsed_s
 
 RUNS = {

@@ -10,7 +10,7 @@ from cadenza.sim.checks import examine
 from cadenza.sim.flash_sale.policies import AS_PUBLISHED
 from cadenza.sim.flash_sale.reference import CHECKS
 from cadenza.sim.flash_sale.scenario import flash_sale
-from cadenza.sim.published import PublishedEndpoint, plan
+from cadenza.sim.prototype_run import PublishedEndpoint, plan
 from cadenza.sim.scenario import SimulatedEndpoint
 from cadenza.sim.world import START
 

@@ -21,7 +21,7 @@ from cadenza.sim.catalogue import Planners, play_corrected, simulate
 from cadenza.sim.flash_sale.policies import TRAFFIC
 from cadenza.sim.flash_sale.scenario import flash_sale
 from cadenza.sim.flash_sale.scripted import ScriptedPlanner
-from cadenza.sim.planned import play_planned
+from cadenza.sim.planner_run import play_planned
 from cadenza.sim.report import Mode, document
 from cadenza.testing.ids import FakeIds
 

@@ -15,7 +15,7 @@ from cadenza.domain.scheduling.settle import FOR_GOOD
 from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store
 from cadenza.roots.replay import policy_named
-from cadenza.sim.pacing import Aimd, Backoff
+from cadenza.sim.adaptive_policies import Aimd, Backoff
 from cadenza.sim.replay import Course, Record, ReplayPolicy, recorded, replay
 from cadenza.sim.replay_report import replay_document
 from cadenza.testing.builders import an_endpoint

@@ -11,7 +11,7 @@ from cadenza.adapters.null import NoLog
 from cadenza.roots.command_line import main
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import open_store
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 RULES = """
 version: 1

@@ -14,7 +14,7 @@ from tests.simulation.alterations import (
 from cadenza.sim.catalogue import play_corrected, play_published, simulate
 from cadenza.sim.recording import Recording
 from cadenza.sim.scenario import Scenario
-from cadenza.sim.steered import Steered
+from cadenza.sim.steered_endpoint import Steered
 from cadenza.sim.system_resources import scenario as host
 from cadenza.sim.system_resources.checks import CHECKS
 from cadenza.sim.system_resources.scenario import CPU, DISCORD, Host, system_resources

@@ -19,8 +19,8 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.log import Logger
 from cadenza.ports.store import Store
 from cadenza.roots.wiring.simulation_planners import sale_rules
-from cadenza.sim.corrected import JOB, TENANT, new_endpoint
 from cadenza.sim.flash_sale.scenario import NAME, unsteered_sale
+from cadenza.sim.product_run import JOB, TENANT, new_endpoint
 from cadenza.sim.world import MINUTE_S, MINUTES, START
 
 HOST = "127.0.0.1"

@@ -18,7 +18,7 @@ from cadenza.roots.settings import read_settings
 from cadenza.roots.wiring.command_target import USUAL_TENANT
 from cadenza.roots.wiring.simulation_planners import learning, ruled, rules_in
 from cadenza.roots.wiring.stores import open_store
-from cadenza.sim.pacing import Aimd, Backoff
+from cadenza.sim.adaptive_policies import Aimd, Backoff
 from cadenza.sim.replay import FEWEST_LOOKS, Record, Replayed, ReplayPolicy, recorded, replay
 from cadenza.surfaces.cli.launchers import ReplayWish
 

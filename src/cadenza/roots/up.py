@@ -29,7 +29,7 @@ from cadenza.roots.wiring.health import Health, goes_round, tell_health
 from cadenza.roots.wiring.monitoring import Watch
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Worker, Workshop, looping, tune_memory
-from cadenza.sim.corrected import TENANT
+from cadenza.sim.product_run import TENANT
 from cadenza.surfaces.http.metrics import Metrics
 
 FASTEST = 1_000

@@ -5,20 +5,20 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from cadenza.domain.errors import InvalidRequest, NotFound
+from cadenza.sim.analyst_steps import Seating
 from cadenza.sim.checks import Judges, examine
-from cadenza.sim.corrected import EngineStage
 from cadenza.sim.flash_sale import checks as sale_checks
 from cadenza.sim.flash_sale import reference as sale_reference
 from cadenza.sim.flash_sale.policies import AS_PUBLISHED
 from cadenza.sim.flash_sale.scenario import flash_sale
 from cadenza.sim.loop import STEP_S, play
 from cadenza.sim.parity import Reference, compared
-from cadenza.sim.planned import play_planned
-from cadenza.sim.published import PublishedStage
+from cadenza.sim.planner_run import play_planned
+from cadenza.sim.product_run import EngineStage
+from cadenza.sim.prototype_run import PublishedStage
 from cadenza.sim.recording import Recording
 from cadenza.sim.report import Mode, Report
 from cadenza.sim.scenario import Scenario
-from cadenza.sim.stepwise import Seating
 from cadenza.sim.system_resources import checks as host_checks
 from cadenza.sim.system_resources.scenario import system_resources
 

@@ -6,7 +6,7 @@ from typing import Protocol
 from cadenza.ports.clock import Clock
 from cadenza.sim.recording import History, Played, Recording, Snapshot
 from cadenza.sim.scenario import Scenario
-from cadenza.sim.steered import Steered
+from cadenza.sim.steered_endpoint import Steered
 from cadenza.sim.world import MINUTE_S, MINUTES, Sample, Series
 
 STEP_S = 5

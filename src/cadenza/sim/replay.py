@@ -22,9 +22,9 @@ from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.scheduler import Scheduler
 from cadenza.ports.store import Store
-from cadenza.sim.corrected import Ports
+from cadenza.sim.analyst_steps import Seating, StepwiseAnalyst
 from cadenza.sim.delays import Change, Delay, delay_of
-from cadenza.sim.stepwise import Seating, StepwiseAnalyst
+from cadenza.sim.product_run import Ports
 from cadenza.testing.clock import FakeClock
 from cadenza.testing.ids import FakeIds
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, NamedTuple
 
-from cadenza.sim.steered import Steered
+from cadenza.sim.steered_endpoint import Steered
 from cadenza.sim.world import Sample, World
 
 DORMANT_UNTIL = datetime(2099, 1, 1, tzinfo=UTC)

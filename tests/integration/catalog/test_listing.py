@@ -26,7 +26,7 @@ from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.ports.catalog import Page, RunFilter
 from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.contracts.bench import MINUTE, Bench
+from cadenza.testing.contracts.harness import MINUTE, Bench
 
 FAILED = frozenset({RunStatus.FAILURE})
 DAY = 24 * 60 * MINUTE

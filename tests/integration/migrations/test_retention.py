@@ -19,7 +19,7 @@ from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.contracts.bench import MINUTE, Bench
+from cadenza.testing.contracts.harness import MINUTE, Bench
 
 DAY = 24 * 60 * MINUTE
 Place = tuple[Any, Bench]

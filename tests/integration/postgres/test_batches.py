@@ -13,7 +13,7 @@ from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 LATER = NEW_YEAR.replace(year=2026)
 KINDS: list[dict[str, Any]] = [

@@ -22,7 +22,7 @@ from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.catalog import EVERY_ENDPOINT, Arrangement, Estate, Extent, Page
 from cadenza.testing import FakeIds, an_endpoint
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 OTHERS = """
 SELECT count(*) FROM pg_stat_activity

@@ -17,8 +17,8 @@ from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.testing import FakeIds
-from cadenza.testing.contracts.bench import LEASE_MS, Bench
-from cadenza.testing.contracts.talk import ANNA, Talk, a_schedule
+from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, Talk, a_schedule
+from cadenza.testing.contracts.harness import LEASE_MS, Bench
 
 HOUR_MS = 3_600_000
 

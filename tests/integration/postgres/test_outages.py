@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.testing import FakeLog
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 
 async def test_what_was_committed_survives_a_crash_and_the_store_works_again(cluster: Cluster) -> None:

@@ -28,8 +28,8 @@ from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.domain.scheduling.target import Json
 from cadenza.testing import FakeLog
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.contracts.bench import MINUTE, Bench
-from cadenza.testing.contracts.feed import all_fed, beginning
+from cadenza.testing.contracts.harness import MINUTE, Bench
+from cadenza.testing.contracts.planning.feed import all_fed, beginning
 
 ACTS, WAITS = "planners act here now", "another process plans"
 SILENCE = Planning(learning=Learning.OFF, http_hints=True)

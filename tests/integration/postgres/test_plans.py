@@ -16,7 +16,7 @@ from cadenza.adapters.stores.postgres.pool import Connection
 from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import settle
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 NAMES = (
     "GET", "GET_LOCKED", "GET_MANY_LOCKED", "STEER", "DEFINE", "HELD", "LEASED", "END_LEASES", "STALE",

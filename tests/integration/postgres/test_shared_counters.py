@@ -14,7 +14,7 @@ from cadenza.domain.access.tenant import Spent, month_of
 from cadenza.ports.replies import Reply
 from cadenza.testing import FakeClock
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.contracts.bench import Bench
+from cadenza.testing.contracts.harness import Bench
 
 MINUTE = 60_000
 LAPS = 8

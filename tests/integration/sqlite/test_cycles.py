@@ -23,7 +23,7 @@ from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus, opened
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.testing import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.contracts.bench import LEASE_MS, MINUTE, Bench
+from cadenza.testing.contracts.harness import LEASE_MS, MINUTE, Bench
 
 SEEDS = range(6)
 OUTCOMES = [

@@ -10,8 +10,8 @@ from cadenza.domain.errors import Conflict, InvalidRequest, Unavailable
 from cadenza.domain.scheduling.job import Job
 from cadenza.ports.planner import Planner
 from cadenza.ports.store import Store
-from cadenza.sim.corrected import JOB, TENANT
-from cadenza.sim.stepwise import Seating
+from cadenza.sim.analyst_steps import Seating
+from cadenza.sim.product_run import JOB, TENANT
 
 if TYPE_CHECKING:  # Each kind of planner costs its own imports.
     from cadenza.domain.planning.rules.rule import Rule

@@ -7,7 +7,7 @@ from math import inf
 from typing import NamedTuple
 
 from cadenza.sim.scenario import Policy
-from cadenza.sim.steered import FOR_LONG, Action, Rest, Steered
+from cadenza.sim.steered_endpoint import FOR_LONG, Action, Rest, Steered
 
 
 class Sale(NamedTuple):

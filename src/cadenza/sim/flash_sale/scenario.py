@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from cadenza.sim.flash_sale.policies import CORRECTED, Corrections, Sale, policies
 from cadenza.sim.scenario import Column, Row, Scenario, SimulatedEndpoint
-from cadenza.sim.steered import Rest, Steered
+from cadenza.sim.steered_endpoint import Rest, Steered
 from cadenza.sim.world import Phase, World
 
 NAME = "flash-sale"

@@ -20,7 +20,7 @@ from cadenza.sim.flash_sale.policies import (
     TRAFFIC,
     Sale,
 )
-from cadenza.sim.steered import FOR_LONG, SOON_MS
+from cadenza.sim.steered_endpoint import FOR_LONG, SOON_MS
 
 NAME = "scripted"
 TTL_MINUTES = 60

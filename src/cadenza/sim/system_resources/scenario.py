@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cadenza.domain.validation import iso
 from cadenza.sim.scenario import Column, Row, Scenario, SimulatedEndpoint
-from cadenza.sim.steered import FOR_LONG, SOON_MS, Steered
+from cadenza.sim.steered_endpoint import FOR_LONG, SOON_MS, Steered
 from cadenza.sim.world import Phase, World
 
 NAME = "system-resources"

@@ -1,31 +1,31 @@
 """What every store promises, as suites to inherit from: give a `store` fixture, get the proof."""
 
-from cadenza.testing.contracts.alerting import AlertingContract
-from cadenza.testing.contracts.analyses import AnalysisContract
-from cadenza.testing.contracts.catalog import CatalogContract
-from cadenza.testing.contracts.claims import ClaimContract
-from cadenza.testing.contracts.conversations import ConversationContract
-from cadenza.testing.contracts.daily import DailyContract
-from cadenza.testing.contracts.daily_figures import DailyFigureContract
-from cadenza.testing.contracts.deliveries import DeliveryContract
-from cadenza.testing.contracts.feed import FeedContract, RecentRunsContract
-from cadenza.testing.contracts.figures import FigureContract
-from cadenza.testing.contracts.firing import FiringContract
-from cadenza.testing.contracts.keys import KeyContract
-from cadenza.testing.contracts.leases import LeaseContract
-from cadenza.testing.contracts.listing import ListingContract
-from cadenza.testing.contracts.people import PeopleContract
-from cadenza.testing.contracts.replies import RateContract, ReplyContract
-from cadenza.testing.contracts.rules import RuleContract
-from cadenza.testing.contracts.schedules import ScheduleContract
-from cadenza.testing.contracts.secrets import SecretContract
-from cadenza.testing.contracts.sessions import SessionContract
-from cadenza.testing.contracts.settling import SettlingContract
-from cadenza.testing.contracts.slots import SlotContract
-from cadenza.testing.contracts.starting import StartingContract
-from cadenza.testing.contracts.steering import SteeringContract
-from cadenza.testing.contracts.tenants import TenantContract
-from cadenza.testing.contracts.watch import WatchContract
+from cadenza.testing.contracts.access.idempotency import RateContract, ReplyContract
+from cadenza.testing.contracts.access.keys import KeyContract
+from cadenza.testing.contracts.access.secrets import SecretContract
+from cadenza.testing.contracts.access.sessions import SessionContract
+from cadenza.testing.contracts.access.tenants import TenantContract
+from cadenza.testing.contracts.agents.conversations import ConversationContract
+from cadenza.testing.contracts.agents.deliveries import DeliveryContract
+from cadenza.testing.contracts.agents.schedule_firing import FiringContract
+from cadenza.testing.contracts.agents.schedules import ScheduleContract
+from cadenza.testing.contracts.agents.users_agents import PeopleContract
+from cadenza.testing.contracts.daily.statistics import DailyFigureContract
+from cadenza.testing.contracts.daily.users import DailyContract
+from cadenza.testing.contracts.monitoring.run_alerts import AlertingContract
+from cadenza.testing.contracts.monitoring.slo_alerts import WatchContract
+from cadenza.testing.contracts.monitoring.statistics import FigureContract
+from cadenza.testing.contracts.planning.analyses import AnalysisContract
+from cadenza.testing.contracts.planning.feed import FeedContract, RecentRunsContract
+from cadenza.testing.contracts.planning.rules import RuleContract
+from cadenza.testing.contracts.scheduling.catalog import CatalogContract
+from cadenza.testing.contracts.scheduling.claims import ClaimContract
+from cadenza.testing.contracts.scheduling.leases import LeaseContract
+from cadenza.testing.contracts.scheduling.listing import ListingContract
+from cadenza.testing.contracts.scheduling.settle import SettlingContract
+from cadenza.testing.contracts.scheduling.slots import SlotContract
+from cadenza.testing.contracts.scheduling.start import StartingContract
+from cadenza.testing.contracts.scheduling.steering import SteeringContract
 
 __all__ = ["SecretContract", "StoreContract"]
 

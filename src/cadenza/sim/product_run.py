@@ -1,0 +1,205 @@
+"""The product's own scheduler on a fake clock, steered through its three tools."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Generic, Protocol, TypedDict
+
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
+from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.domain.scheduling.baseline import Every
+from cadenza.domain.scheduling.creation import created
+from cadenza.domain.scheduling.due import due
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.target import Json
+from cadenza.domain.validation import iso
+from cadenza.engine.steering import Steering, Tools, call_tool
+from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.scheduler import Scheduler
+from cadenza.engine.worker.sweeper import Sweeper
+from cadenza.ports.catalog import Page
+from cadenza.ports.clock import Clock
+from cadenza.ports.cron import Cron
+from cadenza.ports.log import Logger
+from cadenza.ports.store import EndpointStore, Store
+from cadenza.sim.recording import DueSlot, History, Played
+from cadenza.sim.scenario import DORMANT_UNTIL, Scenario, SimulatedEndpoint
+from cadenza.sim.steered_endpoint import FOR_LONG, Steered
+from cadenza.sim.world import START, Measured, Sample, Series
+from cadenza.testing.clock import FakeClock
+from cadenza.testing.ids import FakeIds
+
+EVERYTHING = Page(limit=1_000_000)
+TENANT, JOB, ORIGIN = "default", "simulation", "policy"
+
+
+class Ports(TypedDict):
+    """What the scheduler, the sweeper and the tools have in common."""
+
+    store: EndpointStore
+    clock: Clock
+    cron: Cron
+    log: Logger
+
+
+class Tooled(Protocol):
+    """Where the tools come from, and what they act on."""
+
+    store: Store
+    clock: Clock
+    steering: Steering
+
+
+class ToolSteered(Steered[Sample]):
+    """Reads the store and acts through the tools, as any planner does."""
+
+    def __init__(self, name: str, series: Series[Sample], *, stage: "Tooled") -> None:
+        super().__init__(name, series)
+        self._store: EndpointStore = stage.store
+        self._clock: Clock = stage.clock
+        self._tools: Tools = stage.steering.tools(EndpointKey(TENANT, name), origin=ORIGIN)
+
+    @property
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    async def next_run_at(self) -> datetime | None:
+        return (await self._endpoint()).next_run_at
+
+    async def paused(self) -> bool:
+        return (await self._endpoint()).paused(self.now)
+
+    async def interval_ms(self) -> int:
+        endpoint = await self._endpoint()
+        hint = endpoint.interval_hint
+        if hint is not None and hint.fresh(self.now):
+            return hint.interval_ms
+        assert isinstance(endpoint.baseline, Every), "scenarios know intervals only"
+        return endpoint.baseline.interval_ms
+
+    async def propose_interval(self, interval_ms: int, *, ttl_minutes: int) -> None:
+        await call_tool(
+            self._tools, "propose_interval", {"intervalMs": interval_ms, "ttlMinutes": ttl_minutes}
+        )
+
+    async def propose_next_time(self, in_ms: int, *, ttl_minutes: int) -> None:
+        await call_tool(self._tools, "propose_next_time", {"nextRunInMs": in_ms, "ttlMinutes": ttl_minutes})
+
+    async def pause(self, span: timedelta) -> None:
+        await call_tool(self._tools, "pause_until", {"untilIso": iso(self.now + span)})
+
+    async def resume(self) -> None:
+        await call_tool(self._tools, "pause_until", {"untilIso": None})
+
+    async def _endpoint(self) -> Endpoint:
+        return await self._store.get(EndpointKey(TENANT, self.name))
+
+
+class WorldDispatcher(Generic[Sample]):
+    """A run takes a sample of the world; an action asks for its pause and gets it when the run settles."""
+
+    def __init__(self, stage: "EngineStage[Sample]") -> None:
+        self._stage = stage
+        self._table = {endpoint.name: endpoint for endpoint in stage.scenario.endpoints}
+
+    async def execute(self, claim: Claim) -> Outcome:
+        stage, endpoint = self._stage, self._table[claim.endpoint.name]
+        response: Json = None
+        if endpoint.measures:
+            now = stage.clock.now()
+            sample = stage.scenario.world.sample(now)
+            stage.series.add(endpoint.name, Measured(now, sample))
+            response = stage.answered(sample)
+        if endpoint.rests:
+            await stage.steered[endpoint.name].pause(FOR_LONG)
+        return Outcome(RunStatus.SUCCESS, stage.scenario.run_ms, response=response)
+
+
+class EngineStage(Generic[Sample]):
+    """Scheduler, sweeper, memory store and tools, wired as a root would wire them."""
+
+    def __init__(self, scenario: Scenario[Sample]) -> None:
+        self.scenario = scenario
+        self.clock: Clock = FakeClock(START)
+        self.series: Series[Sample] = Series()
+        self.runs: list[Played] = []
+        self.store: Store = MemoryStore(FakeIds())
+        self.log: Logger = NoLog()
+        ports = Ports(store=self.store, clock=self.clock, cron=CronsimCron(), log=self.log)
+        self.steering = Steering(**ports)
+        self._cron = ports["cron"]
+        self.steered: Mapping[str, Steered[Sample]] = {
+            endpoint.name: ToolSteered(endpoint.name, self.series, stage=self)
+            for endpoint in scenario.endpoints
+        }
+        executor = Executor(dispatcher=WorldDispatcher(self), quota=NoQuota(), clock=self.clock)
+        self._scheduler = Scheduler(executor=executor, telemetry=NoTelemetry(), **ports)
+        self._sweeper = Sweeper(**ports)
+        self._due: dict[DueSlot, None] = {}
+
+    def answered(self, _: Sample) -> Json:
+        """What a run that took a sample answers; policies read the series, so nobody reads this."""
+        return None
+
+    def planned(self, endpoint: Endpoint) -> Endpoint:
+        """An endpoint with what planners may do to it; here, its policy steers and nobody else."""
+        return endpoint
+
+    async def open(self) -> None:
+        now = self.clock.now()
+        for endpoint in self.scenario.endpoints:
+            planned = self.planned(new_endpoint(endpoint))
+            await self.store.add(created(planned, now=now, cron=self._cron, start_now=True))
+
+    async def tick(self) -> None:
+        await self._tick()
+
+    async def drain(self) -> None:
+        while await self._tick():
+            pass
+
+    async def history(self) -> History:
+        keys = {name: EndpointKey(TENANT, name) for name in self.steered}
+        return History(
+            due=tuple(self._due),
+            rows=tuple([run for key in keys.values() for run in await self.store.runs(key, EVERYTHING)]),
+            endpoints={name: await self.store.get(key) for name, key in keys.items()},
+            hints={name: tuple(await self.store.hints(key, EVERYTHING)) for name, key in keys.items()},
+        )
+
+    async def _tick(self) -> int:
+        await self._note_due()
+        settled = await self._scheduler.tick()
+        await self._sweeper.sweep()
+        for endpoint, run, *_ in settled:
+            if run.started_at is not None:
+                self.runs.append(
+                    Played(
+                        run.started_at, endpoint.name, endpoint.next_source, endpoint.next_run_at, run.source
+                    )
+                )
+        return len(settled)
+
+    async def _note_due(self) -> None:
+        """Keep a list of what came due, apart from what the store does about it."""
+        now = self.clock.now()
+        for name in self.steered:
+            endpoint = await self.store.get(EndpointKey(TENANT, name))
+            if due(endpoint, now) and endpoint.next_run_at is not None:
+                self._due[DueSlot(name, endpoint.next_run_at)] = None
+
+
+def new_endpoint(endpoint: SimulatedEndpoint) -> Endpoint:
+    """An endpoint of the product, as the scenario's table describes it."""
+    most = endpoint.max_s
+    return Endpoint(
+        id=endpoint.name,
+        name=endpoint.name,
+        tenant_id=TENANT,
+        job_id=JOB,
+        baseline=Every(endpoint.baseline_s * 1_000),
+        guard=Guard(endpoint.min_s * 1_000, None if most is None else most * 1_000),
+        paused_until=DORMANT_UNTIL if endpoint.dormant else None,
+    )

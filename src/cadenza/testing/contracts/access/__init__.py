@@ -1,0 +1,1 @@
+"""Contracts about tenants, keys, sessions, secrets and idempotency."""

@@ -1,0 +1,135 @@
+"""Replies: a request sent twice is carried out once. Rates: one counter for all."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from cadenza.ports.replies import Reply
+from cadenza.ports.store import Store
+from cadenza.testing.clock import NEW_YEAR
+from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
+
+BODY = bytes(range(256))
+LONG_AGO = NEW_YEAR.replace(year=2024)
+
+
+class ReplyContract(Contract):
+    """`begin_reply`, `end_reply`, `drop_reply` and `forget_replies`."""
+
+    async def test_a_free_key_is_taken(self, store: Store) -> None:
+        assert await begun(store, a_reply()) is None
+
+    async def test_a_taken_key_answers_the_reply_that_has_it(self, store: Store) -> None:
+        first = a_reply("first")
+        await begun(store, first)
+        assert await begun(store, a_reply("second")) == first
+        assert await begun(store, a_reply("first")) == first
+
+    async def test_of_many_callers_one_takes_the_key(self, peers: Sequence[Store]) -> None:
+        taking = [begun(peer, a_reply(f"{number}")) for number in range(8) for peer in peers]
+        answers = await asyncio.gather(*taking)
+        assert answers.count(None) == 1
+        winner = await begun(peers[0], a_reply("late"))
+        assert {answer for answer in answers if answer is not None} == {winner}
+
+    async def test_keys_of_other_tenants_and_other_keys_are_free(self, store: Store) -> None:
+        await begun(store, a_reply())
+        assert await begun(store, a_reply(), tenant_id="south") is None
+        assert await begun(store, a_reply(), key="other") is None
+
+    async def test_the_answer_is_kept_for_whoever_asks_again(self, store: Store) -> None:
+        await begun(store, a_reply())
+        done = a_reply()._replace(status=201, body=BODY)
+        await store.end_reply("north", "key", done)
+        assert await begun(store, a_reply()) == done
+
+    async def test_what_a_crash_left_behind_is_taken_over(self, bench: Bench) -> None:
+        await begun(bench.store, a_reply("crashed"))
+        bench.pass_ms(MINUTE)
+        later = Reply("again", bench.ms(0))
+        assert await bench.store.begin_reply("north", "key", later, stale_before=bench.ms(-1)) is None
+        assert await begun(bench.store, a_reply()) == later
+
+    async def test_of_many_callers_one_takes_over(self, bench: Bench, peers: Sequence[Store]) -> None:
+        await begun(bench.store, a_reply("crashed"))
+        bench.pass_ms(MINUTE)
+        taking = [
+            peer.begin_reply("north", "key", Reply(f"{number}", bench.ms(0)), stale_before=bench.ms(-1))
+            for number in range(8)
+            for peer in peers
+        ]
+        assert (await asyncio.gather(*taking)).count(None) == 1
+
+    async def test_a_request_that_began_at_the_limit_is_not_stale(self, store: Store) -> None:
+        first = a_reply("first")
+        await begun(store, first)
+        second = a_reply("second")
+        assert await store.begin_reply("north", "key", second, stale_before=first.began_at) == first
+
+    async def test_an_answer_is_never_taken_over(self, bench: Bench) -> None:
+        done = a_reply()._replace(status=200)
+        await begun(bench.store, a_reply())
+        await bench.store.end_reply("north", "key", done)
+        later = Reply("again", bench.ms(MINUTE))
+        assert await bench.store.begin_reply("north", "key", later, stale_before=bench.ms(MINUTE)) == done
+
+    async def test_a_key_that_was_given_back_is_free_again(self, store: Store) -> None:
+        await begun(store, a_reply("first"))
+        await store.drop_reply("north", "key")
+        assert await begun(store, a_reply("second")) is None
+        await store.drop_reply("north", "nothing")
+
+    async def test_a_key_is_given_back_for_its_own_tenant_alone(self, store: Store) -> None:
+        first = a_reply("first")
+        await begun(store, first)
+        await store.drop_reply("south", "key")
+        assert await begun(store, a_reply("second")) == first
+
+    async def test_replies_that_began_earlier_are_forgotten(self, bench: Bench) -> None:
+        store = bench.store
+        for minute, key in enumerate(("oldest", "old", "new")):
+            await store.begin_reply(
+                "north", key, Reply(key, bench.ms(minute * MINUTE)), stale_before=LONG_AGO
+            )
+        assert await store.forget_replies(bench.ms(2 * MINUTE)) == 2
+        assert await store.forget_replies(bench.ms(2 * MINUTE)) == 0
+        assert await begun(store, a_reply(), key="new") == Reply("new", bench.ms(2 * MINUTE))
+        assert await begun(store, a_reply(), key="old") is None
+
+
+class RateContract(Contract):
+    """`draw`."""
+
+    async def test_what_is_drawn_adds_up(self, store: Store) -> None:
+        assert await store.draw("caller", window=100, amount=5) == 5
+        assert await store.draw("caller", window=100, amount=2) == 7
+
+    async def test_subjects_and_windows_are_counted_apart(self, store: Store) -> None:
+        await store.draw("caller", window=100, amount=5)
+        assert await store.draw("other", window=100, amount=1) == 1
+        assert await store.draw("caller", window=101, amount=2) == 2
+        assert await store.draw("caller", window=100, amount=1) == 6
+
+    async def test_old_windows_go(self, store: Store) -> None:
+        await store.draw("caller", window=100, amount=5)
+        await store.draw("other", window=200, amount=1)
+        assert await store.draw("caller", window=100, amount=3) == 3
+
+    @pytest.mark.parametrize("amount", [1, 7])
+    async def test_many_that_draw_at_once_get_shares_that_do_not_overlap(
+        self, peers: Sequence[Store], amount: int
+    ) -> None:
+        drawing = [peer.draw("caller", window=100, amount=amount) for _ in range(8) for peer in peers]
+        drawn = await asyncio.gather(*drawing)
+        assert sorted(drawn) == [amount * number for number in range(1, len(drawn) + 1)]
+
+
+def a_reply(fingerprint: str = "request") -> Reply:
+    """One that is being worked on."""
+    return Reply(fingerprint, NEW_YEAR.replace(microsecond=123_456))
+
+
+async def begun(store: Store, reply: Reply, *, tenant_id: str = "north", key: str = "key") -> Reply | None:
+    """Take a key when nothing is stale."""
+    return await store.begin_reply(tenant_id, key, reply, stale_before=LONG_AGO)

@@ -1,0 +1,123 @@
+"""Keys: found by whoever knocks, listed and removed by their owner alone."""
+
+from datetime import timedelta
+
+import pytest
+
+from cadenza.domain.access.key import ApiKey, Scope
+from cadenza.domain.errors import Conflict, NotFound
+from cadenza.ports.catalog import Page
+from cadenza.ports.keys import KeptKey
+from cadenza.ports.store import Store
+from cadenza.testing.clock import NEW_YEAR
+from cadenza.testing.contracts.harness import Contract
+
+HOUR = timedelta(hours=1)
+DIGEST = bytes(range(256))
+
+
+class KeyContract(Contract):
+    """`add_key`, `kept_key`, `still_kept`, `keys` and `remove_key`."""
+
+    @pytest.mark.parametrize(
+        "key",
+        [
+            ApiKey(id="plain", tenant_id="north", name="plain", created_at=NEW_YEAR),
+            ApiKey(
+                id="full",
+                tenant_id="north",
+                name="build, äöü \N{SNOWMAN}",
+                scopes=frozenset({Scope.READ, Scope.ADMIN}),
+                created_at=NEW_YEAR.replace(microsecond=123_456),
+                expires_at=NEW_YEAR + timedelta(days=90),
+            ),
+        ],
+        ids=["least", "full"],
+    )
+    async def test_a_key_comes_back_as_it_was_with_its_digest(self, store: Store, key: ApiKey) -> None:
+        await store.add_key(KeptKey(key, DIGEST))
+        assert await store.kept_key(key.id) == KeptKey(key, DIGEST)
+        assert await store.keys("north") == [key]
+
+    async def test_a_key_is_found_without_saying_whose_it_is(self, store: Store) -> None:
+        for tenant_id in ("north", "south"):
+            await store.add_key(a_key(f"of-{tenant_id}", tenant_id))
+        assert await store.kept_key("of-south") == a_key("of-south", "south")
+
+    async def test_an_id_that_nobody_has_finds_no_key(self, store: Store) -> None:
+        assert await store.kept_key("nothing") is None
+
+    @pytest.mark.parametrize("tenant_id", ["north", "south"])
+    async def test_an_id_of_a_key_is_taken_once_by_whomever(self, store: Store, tenant_id: str) -> None:
+        await store.add_key(a_key("key", "north"))
+        with pytest.raises(Conflict):
+            await store.add_key(KeptKey(a_key("key", tenant_id).key, b"another"))
+        assert await store.kept_key("key") == a_key("key", "north")
+
+    async def test_keys_are_listed_in_the_order_of_their_ids_page_by_page(self, store: Store) -> None:
+        for key_id in ("d", "B", "a", "c"):
+            await store.add_key(a_key(key_id, "north"))
+        await store.add_key(a_key("b", "south"))
+        assert [key.id for key in await store.keys("north")] == ["B", "a", "c", "d"]
+        assert [key.id for key in await store.keys("north", Page(2))] == ["B", "a"]
+        assert [key.id for key in await store.keys("north", Page(2, after="a"))] == ["c", "d"]
+        assert await store.keys("nobody") == []
+
+    async def test_a_removed_key_lets_nobody_in(self, store: Store) -> None:
+        await store.add_key(a_key("key", "north"))
+        await store.remove_key("north", "key")
+        assert await store.kept_key("key") is None
+        assert await store.keys("north") == []
+        with pytest.raises(NotFound):
+            await store.remove_key("north", "key")
+
+    async def test_of_many_keys_those_are_told_that_nobody_has_taken_back(self, store: Store) -> None:
+        theirs = [
+            a_key("a", "north"),
+            a_key("b", "south"),
+            of_user("c", ends=HOUR),
+            a_key("not asked", "north"),
+        ]
+        for kept in [*theirs, a_key("gone", "north")]:
+            await store.add_key(kept)
+        await store.remove_key("north", "gone")
+        told = await store.still_kept(["c", "a", "gone", "b", "never", "a"])
+        assert sorted(told, key=lambda key: key.id) == [kept.key for kept in theirs[:3]]
+        assert await store.still_kept([]) == []
+
+    async def test_a_key_is_removed_by_its_own_tenant_alone(self, store: Store) -> None:
+        await store.add_key(a_key("key", "north"))
+        with pytest.raises(NotFound):
+            await store.remove_key("south", "key")
+        assert await store.kept_key("key") is not None
+
+    async def test_a_key_of_a_user_opens_and_is_not_listed(self, store: Store) -> None:
+        await store.add_key(of_user("token", ends=HOUR))
+        assert await store.kept_key("token") == of_user("token", ends=HOUR)
+        assert await store.keys("north") == []
+
+    async def test_a_new_key_of_a_user_takes_the_place_of_those_that_ran_out(self, store: Store) -> None:
+        await store.add_key(of_user("old", ends=HOUR))
+        await store.add_key(of_user("live", ends=3 * HOUR))
+        await store.add_key(of_user("foreign", ends=HOUR, tenant_id="south"))
+        await store.add_key(a_key("tenants-own", "north"))
+        await store.add_key(of_user("new", made=HOUR, ends=2 * HOUR))
+        left = {
+            name for name in ("old", "live", "foreign", "tenants-own", "new") if await store.kept_key(name)
+        }
+        assert left == {"live", "foreign", "tenants-own", "new"}
+
+
+def a_key(key_id: str, tenant_id: str) -> KeptKey:
+    return KeptKey(ApiKey(id=key_id, tenant_id=tenant_id, name=key_id, created_at=NEW_YEAR), DIGEST)
+
+
+def of_user(
+    key_id: str, *, ends: timedelta, made: timedelta = timedelta(), tenant_id: str = "north"
+) -> KeptKey:
+    """A key that speaks for one user."""
+    at = NEW_YEAR + made
+    key = ApiKey(
+        id=key_id, tenant_id=tenant_id, name=key_id, created_at=at, expires_at=NEW_YEAR + ends, user_id="ada"
+    )
+    return KeptKey(key, DIGEST)

@@ -1,0 +1,1 @@
+"""Contracts about users, agents, conversations, deliveries and schedules."""

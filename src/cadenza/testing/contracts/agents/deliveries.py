@@ -1,0 +1,169 @@
+"""What is owed: numbered without gaps, replayed in order, and delivered once it is acknowledged."""
+
+import asyncio
+from collections.abc import Sequence
+
+from cadenza.domain.agents.conversation import ConversationKey
+from cadenza.domain.agents.delivery import KEPT_FOR, Subtitle
+from cadenza.domain.agents.users import UserKey
+from cadenza.ports.store import Store
+from cadenza.testing.contracts.agents.conversation_fixtures import (
+    ANNA,
+    BERT,
+    COMMAND,
+    NAMESAKE,
+    TUTOR,
+    Talk,
+    TalkContract,
+)
+from cadenza.testing.contracts.harness import MINUTE, Bench
+
+
+class DeliveryContract(TalkContract):
+    """`deliveries`, `owed`, `owed_firings`, `acknowledge`, `last_seqs`, `on_owed`, `forget_deliveries`."""
+
+    async def test_a_message_that_is_owed_comes_back_as_it_was(self, talk: Talk, bench: Bench) -> None:
+        await talk.people()
+        words = Subtitle("äöü \N{SNOWMAN}\n\t\"'")
+        owed = await talk.say("x", owed=(words, COMMAND), schedule_id="sched-aaaaa", firing="run-1")
+        assert await talk.owed() == owed
+        first, second = owed
+        assert (first.message, second.message) == (words, COMMAND)
+        assert (first.id, second.id) == ("run-1.1", "run-1.2")
+        assert (first.seq, second.seq, first.agent_id) == (1, 2, "tutor")
+        assert (first.schedule_id, first.firing, first.delivered) == ("sched-aaaaa", "run-1", False)
+        assert (first.owed_at, first.expires_at) == (bench.ms(0), bench.ms(0) + KEPT_FOR)
+
+    async def test_numbers_are_a_users_own_and_have_no_gaps(self, talk: Talk, peers: Sequence[Store]) -> None:
+        await talk.people()
+        talkers = [ConversationKey(*ANNA, "tutor"), ConversationKey(*ANNA, "coach")]
+        talkers += [ConversationKey(*BERT, "tutor"), ConversationKey(*NAMESAKE, "tutor")]
+        turns = [talk.turn(f"{number}", key) for number in range(8) for key in talkers]
+        await asyncio.gather(
+            *(peers[place % len(peers)].commit_turn(turn) for place, turn in enumerate(turns))
+        )
+        assert [one.seq for one in await talk.owed()] == list(range(1, 17))
+        for user in (BERT, NAMESAKE):
+            assert [one.seq for one in await talk.owed(user)] == list(range(1, 9))
+
+    async def test_who_has_read_up_to_a_number_never_finds_an_earlier_one(
+        self, talk: Talk, peers: Sequence[Store]
+    ) -> None:
+        await talk.people()
+        seen: list[int] = []
+        writing = asyncio.gather(
+            *(peers[place % len(peers)].commit_turn(talk.turn(f"{place}")) for place in range(40))
+        )
+        while not writing.done() or len(seen) < 40:
+            page = await talk.owed(after=seen[-1] if seen else 0, limit=3)
+            seen += [one.seq for one in page]
+            await asyncio.sleep(0)
+        assert seen == list(range(1, 41))
+
+    async def test_what_is_owed_is_read_in_pages_within_bounds(self, talk: Talk, store: Store) -> None:
+        await talk.people()
+        for number in range(5):
+            await talk.say(f"{number}")
+        assert [one.seq for one in await talk.owed(after=1, limit=2)] == [2, 3]
+        assert [one.seq for one in await talk.owed(after=3, upto=4)] == [4]
+        assert await talk.owed(upto=0) == []
+        assert await talk.owed(after=5) == []
+
+    async def test_an_acknowledgement_is_for_everything_up_to_it(self, talk: Talk, store: Store) -> None:
+        await talk.people()
+        for number in range(4):
+            await talk.say(f"{number}")
+        assert await store.acknowledge(ANNA, 2) == 2
+        assert await store.acknowledge(ANNA, 2) == 0
+        assert [one.seq for one in await talk.owed()] == [3, 4]
+        everything = await store.deliveries(ANNA, after=0, limit=10, now=talk.bench.ms(0))
+        assert [(one.seq, one.delivered) for one in everything] == [
+            (1, True),
+            (2, True),
+            (3, False),
+            (4, False),
+        ]
+        assert await store.acknowledge(ANNA, 1_000) == 2
+        assert [one.seq for one in await talk.say("new")] == [5]
+        assert [one.seq for one in await talk.owed()] == [5]
+
+    async def test_a_user_acknowledges_their_own_messages_alone(self, talk: Talk, store: Store) -> None:
+        await talk.people()
+        for user in (ANNA, BERT, NAMESAKE):
+            await talk.say("hi", ConversationKey(*user, "tutor"))
+        await store.acknowledge(ANNA, 10)
+        assert [len(await talk.owed(user)) for user in (ANNA, BERT, NAMESAKE)] == [0, 1, 1]
+
+    async def test_what_was_handed_over_with_the_answer_is_not_owed(self, talk: Talk) -> None:
+        await talk.people()
+        owed = await talk.say("over http", handed_over=True)
+        assert [(one.seq, one.delivered) for one in owed] == [(1, True)]
+        assert await talk.owed() == []
+
+    async def test_firings_are_counted_however_many_messages_they_left(
+        self, talk: Talk, store: Store
+    ) -> None:
+        await talk.people()
+        now = talk.bench.ms(0)
+        assert await store.owed_firings(ANNA, now) == 0
+        await talk.say("a", owed=(Subtitle("1"), COMMAND), firing="run-1")
+        await talk.say("b", firing="run-2")
+        await talk.say("chat")
+        await talk.say("c", ConversationKey(*BERT, "tutor"), firing="run-3")
+        assert await store.owed_firings(ANNA, now) == 2
+        await store.acknowledge(ANNA, 1)
+        assert await store.owed_firings(ANNA, now) == 2, "one message of the first is still owed"
+        await store.acknowledge(ANNA, 2)
+        assert await store.owed_firings(ANNA, now) == 1
+
+    async def test_what_is_too_old_is_owed_no_more(self, talk: Talk, bench: Bench, store: Store) -> None:
+        await talk.people()
+        await talk.say("short", expires_at=bench.ms(MINUTE), firing="run-1")
+        await talk.say("long")
+        bench.pass_ms(MINUTE - 1)
+        assert [one.seq for one in await talk.owed()] == [1, 2]
+        bench.pass_ms(1)
+        assert [one.seq for one in await talk.owed()] == [2]
+        assert [one.seq for one in await store.deliveries(ANNA, after=0, limit=9, now=bench.ms(0))] == [2]
+        assert await store.owed_firings(ANNA, bench.ms(0)) == 0
+
+    async def test_what_is_delivered_and_old_is_forgotten_and_what_is_owed_is_not(
+        self, talk: Talk, bench: Bench, store: Store
+    ) -> None:
+        await talk.people()
+        await talk.say("delivered")
+        await store.acknowledge(ANNA, 1)
+        await talk.say("owed")
+        await talk.say("expired", expires_at=bench.ms(1))
+        bench.pass_ms(MINUTE)
+        await talk.say("fresh", handed_over=True)
+        assert await store.forget_deliveries(delivered_before=bench.ms(0), now=bench.ms(0)) == 2
+        left = await store.deliveries(ANNA, after=0, limit=9, now=bench.ms(0))
+        assert [one.seq for one in left] == [2, 4]
+        assert await store.last_seqs([ANNA]) == {ANNA: 4}
+
+    async def test_last_numbers_are_told_of_many_at_once(self, talk: Talk, store: Store) -> None:
+        await talk.people()
+        await talk.say("a", owed=(COMMAND, COMMAND))
+        nobody = UserKey("north", "nobody")
+        assert await store.last_seqs([ANNA, BERT, NAMESAKE, nobody]) == {ANNA: 2, BERT: 0, NAMESAKE: 0}
+        assert await store.last_seqs([]) == {}
+
+    async def test_a_new_message_calls_for_its_user_alone(self, talk: Talk, peers: Sequence[Store]) -> None:
+        await talk.people()
+        heard = {user: asyncio.Event() for user in (ANNA, BERT)}
+        ends = [peers[-1].on_owed(user, event.set) for user, event in heard.items()]
+        await peers[0].commit_turn(talk.turn("hi", TUTOR))
+        await asyncio.wait_for(heard[ANNA].wait(), timeout=30)
+        await asyncio.sleep(0.05)  # Whoever begins to listen may be called for what was missed.
+        for event in heard.values():
+            event.clear()
+        await peers[0].commit_turn(talk.turn("more", TUTOR))
+        await asyncio.wait_for(heard[ANNA].wait(), timeout=30)
+        assert not heard[BERT].is_set()
+        for end in ends:
+            end()
+        heard[ANNA].clear()
+        await peers[0].commit_turn(talk.turn("again", TUTOR))
+        await asyncio.sleep(0.05)
+        assert not heard[ANNA].is_set()

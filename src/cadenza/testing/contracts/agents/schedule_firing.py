@@ -1,0 +1,227 @@
+"""Fired means owed: a run and all that its turn leaves are one commit, or nothing."""
+
+import asyncio
+from collections.abc import Sequence
+
+from cadenza.domain.agents.conversation import ConversationKey
+from cadenza.domain.agents.delivery import Subtitle
+from cadenza.domain.agents.schedule import POLICY
+from cadenza.domain.errors import NotFound
+from cadenza.domain.scheduling.run import Outcome, RunStatus
+from cadenza.domain.scheduling.settle import MOST_ABANDONED
+from cadenza.ports.people import AgentSpent
+from cadenza.ports.store import Store
+from cadenza.testing.contracts.agents.conversation_fixtures import (
+    ANNA,
+    BERT,
+    COACH,
+    MINE,
+    TUTOR,
+    YOURS,
+    Talk,
+    TalkContract,
+    a_schedule,
+)
+from cadenza.testing.contracts.harness import LEASE_MS, MINUTE, Bench
+
+
+class FiringContract(TalkContract):
+    """`finalize` and `sweep`, with runs that leave a turn."""
+
+    async def test_a_firing_leaves_its_run_its_history_and_what_it_owes(
+        self, talk: Talk, bench: Bench
+    ) -> None:
+        await talk.people()
+        schedule = a_schedule()
+        await bench.store.add(schedule)
+        claim = await bench.claim_one()
+        turn = talk.turn("hello", firing=claim.run_id, schedule_id=schedule.id, tokens=7)
+        (settled,) = await bench.end(claim, turn=turn)
+        assert settled is not None
+        assert [run.status for run in await bench.runs(schedule)] == [RunStatus.SUCCESS]
+        assert await talk.texts() == ["hello?", "hello!"]
+        assert [(one.seq, one.id, one.schedule_id) for one in await talk.owed()] == [
+            (1, f"{claim.run_id}.1", schedule.id)
+        ]
+        assert await bench.store.spent_by_user(ANNA, bench.clock.now().date()) == AgentSpent(1, 7)
+
+    async def test_a_lost_lease_leaves_nothing(self, talk: Talk, bench: Bench) -> None:
+        await talk.people()
+        await bench.store.add(a_schedule())
+        lost = await bench.claim_one()
+        bench.pass_ms(LEASE_MS)
+        await bench.sweep()
+        again = await bench.claim_one()
+        assert await bench.end(lost, turn=talk.turn("first", firing=lost.run_id)) == [None]
+        assert (await talk.owed(), await talk.texts()) == ([], [])
+        await bench.end(again, turn=talk.turn("second", firing=again.run_id))
+        assert await bench.end(lost, turn=talk.turn("first", firing=lost.run_id)) == [None]
+        assert await bench.end(again, turn=talk.turn("second", firing=again.run_id)) == [None]
+        assert [one.message for one in await talk.owed()] == [Subtitle("second")]
+        assert await bench.store.spent_by_user(ANNA, bench.clock.now().date()) == AgentSpent(1, 0)
+
+    async def test_in_a_batch_each_turn_follows_its_own_lease(self, talk: Talk, bench: Bench) -> None:
+        await talk.people()
+        schedules = [a_schedule(f"sched-{letter * 5}") for letter in "abc"]
+        for schedule in schedules:
+            await bench.store.add(schedule)
+        await bench.add("plain", tenant_id="north")
+        claims = {claim.endpoint.id: claim for claim in await bench.claim()}
+        await bench.end(claims["sched-aaaaa"])
+        await bench.tool(schedules[1], "pause_until", untilIso="2025-02-01T00:00:00Z")
+        ended = [
+            (claim, Outcome(RunStatus.SUCCESS, turn=talk.turn(name, firing=claim.run_id)))
+            for name, claim in claims.items()
+        ]
+        settled = await bench.finalize([*ended[:-1], (claims["plain"], Outcome(RunStatus.SUCCESS))])
+        assert [one is None for one in settled] == [name == "sched-aaaaa" for name in claims]
+        assert [one.message for one in await talk.owed()] == [
+            Subtitle("sched-bbbbb"),
+            Subtitle("sched-ccccc"),
+        ]
+
+    async def test_a_firing_ends_the_turn_that_it_had(self, talk: Talk, bench: Bench) -> None:
+        await talk.people()
+        await bench.store.add(a_schedule())
+        claim = await bench.claim_one()
+        asked = {"now": bench.ms(0), "until": bench.ms(MINUTE)}
+        assert await bench.store.begin_turn(TUTOR, token=MINE, **asked)
+        await bench.end(claim, turn=talk.turn("hello", firing=claim.run_id, token=MINE))
+        assert await bench.store.begin_turn(TUTOR, token=YOURS, **asked)
+
+    async def test_a_firing_is_kept_also_when_its_turn_has_run_out(self, talk: Talk, bench: Bench) -> None:
+        await talk.people()
+        await bench.store.add(a_schedule())
+        claim = await bench.claim_one()
+        asked = {"now": bench.ms(0), "until": bench.ms(MINUTE)}
+        assert await bench.store.begin_turn(TUTOR, token=YOURS, **asked)
+        await bench.end(claim, turn=talk.turn("hello", firing=claim.run_id, token=MINE))
+        assert len(await talk.owed()) == 1
+        assert not await bench.store.begin_turn(TUTOR, token=MINE, **asked)
+
+    async def test_a_failed_run_keeps_what_it_cost_and_says(self, talk: Talk, bench: Bench) -> None:
+        await talk.people()
+        await bench.store.add(a_schedule())
+        claim = await bench.claim_one()
+        turn = talk.turn("cost", firing=claim.run_id, messages=(), owed=(), tokens=9)
+        await bench.end(claim, status=RunStatus.FAILURE, error="no model", turn=turn)
+        assert (await talk.owed(), await talk.texts()) == ([], [])
+        assert await bench.store.spent_by_user(ANNA, bench.clock.now().date()) == AgentSpent(1, 9)
+
+    async def test_a_schedule_whose_workers_die_tells_its_user_when_it_is_given_up(
+        self, talk: Talk, bench: Bench, peers: Sequence[Store]
+    ) -> None:
+        await talk.people()
+        schedule = a_schedule()
+        await bench.store.add(schedule)
+        heard = asyncio.Event()
+        end = peers[-1].on_owed(ANNA, heard.set)
+        await asyncio.sleep(0.05)
+        for _ in range(MOST_ABANDONED):
+            assert await talk.owed() == []
+            claim = await bench.claim_one()
+            asked = {"now": bench.ms(0), "until": bench.ms(10 * MINUTE)}
+            assert await bench.store.begin_turn(TUTOR, token=claim.idempotency_key, **asked)
+            bench.pass_ms(LEASE_MS)
+            await bench.sweep()
+        words = (
+            "The scheduled task “sched-aaaaa” could not be carried out: 3 attempts failed."
+            " It is paused until somebody resumes it."
+        )
+        assert [(one.message, one.schedule_id) for one in await talk.owed()] == [
+            (Subtitle(words), schedule.id)
+        ]
+        asked_for, answer = await talk.texts()
+        assert asked_for.startswith("[SCHEDULED: sched-aaaaa] Go on.")
+        assert answer == words
+        await asyncio.wait_for(heard.wait(), timeout=30)
+        end()
+        now, until = bench.ms(0), bench.ms(MINUTE)
+        assert await bench.store.begin_turn(TUTOR, token=YOURS, now=now, until=until), "the turn is free"
+
+    async def test_so_does_one_whose_every_attempt_took_too_long(self, talk: Talk, bench: Bench) -> None:
+        await talk.people()
+        schedule = a_schedule()
+        await bench.store.add(schedule)
+        for _ in range(POLICY.max_attempts):
+            assert await talk.owed() == []
+            await bench.run_once(RunStatus.TIMEOUT, error="no answer")
+            bench.pass_ms(POLICY.retry_delay_ms)
+        (told,) = await talk.owed()
+        assert told.message == Subtitle(
+            "The scheduled task “sched-aaaaa” could not be carried out: 3 attempts failed."
+        )
+        assert await bench.store.owed_firings(ANNA, bench.clock.now()) == 1
+
+    async def test_a_firing_calls_for_its_user(
+        self, talk: Talk, bench: Bench, peers: Sequence[Store]
+    ) -> None:
+        await talk.people()
+        await bench.store.add(a_schedule())
+        heard = asyncio.Event()
+        end = peers[-1].on_owed(ANNA, heard.set)
+        await asyncio.sleep(0.05)
+        claim = await bench.claim_one()
+        await bench.end(claim, turn=talk.turn("hello", firing=claim.run_id))
+        await asyncio.wait_for(heard.wait(), timeout=30)
+        end()
+
+    async def test_workers_that_fire_for_the_same_users_at_once_lose_nothing(
+        self, talk: Talk, bench: Bench, peers: Sequence[Store]
+    ) -> None:
+        await talk.people()
+        keys = [TUTOR, COACH, ConversationKey(*BERT, "tutor")]
+        for number in range(24):
+            await bench.store.add(a_schedule(f"sched-{number:05}"))
+        batches = [await bench.claim(limit=6, store=peer) for peer in peers]
+        working = [
+            Bench(peer).finalize(
+                [
+                    (
+                        claim,
+                        Outcome(RunStatus.SUCCESS, turn=talk.turn(claim.run_id, key, firing=claim.run_id)),
+                    )
+                    for claim, key in zip(batch, keys * 2, strict=True)
+                ]
+            )
+            for peer, batch in zip(peers, batches, strict=True)
+        ]
+        chatting = [peer.commit_turn(talk.turn(f"{n}", TUTOR)) for n, peer in enumerate(peers)]
+        await asyncio.gather(*working, *chatting)
+        assert [one.seq for one in await talk.owed()] == list(range(1, 16 + len(peers) + 1))
+        assert [one.seq for one in await talk.owed(BERT)] == list(range(1, 9))
+
+    async def test_a_user_who_goes_in_the_middle_of_everything_leaves_nothing(
+        self, talk: Talk, bench: Bench, peers: Sequence[Store]
+    ) -> None:
+        await talk.people()
+        for number in range(12):
+            await bench.store.add(a_schedule(f"sched-{number:05}"))
+        claims = [await bench.claim(limit=3, store=peer) for peer in peers]
+        now, until = bench.ms(0), bench.ms(MINUTE)
+        busy = [
+            work
+            for number, (peer, held) in enumerate(zip(peers, claims, strict=True))
+            for work in (
+                Bench(peer).finalize([(one, self._spoken(talk, one.run_id)) for one in held]),
+                peer.commit_turn(talk.turn(f"{number}", COACH)),
+                peer.begin_turn(TUTOR, token=f"{number}", now=now, until=until),
+                peer.add_schedule(ANNA, lambda _, n=number: a_schedule(f"sched-new-{n}")),  # type: ignore[misc]
+                peer.acknowledge(ANNA, number),
+            )
+        ]
+        busy.insert(len(busy) // 2, bench.store.remove_user(ANNA))
+        answers = await asyncio.gather(*busy, return_exceptions=True)
+        problems = [answer for answer in answers if isinstance(answer, BaseException)]
+        assert all(isinstance(problem, NotFound) for problem in problems), problems
+        assert await bench.store.last_seqs([ANNA]) == {}
+        for left in (
+            await bench.store.schedules(ANNA, active_only=False),
+            await bench.store.messages(TUTOR),
+            await bench.store.messages(COACH),
+            await bench.store.deliveries(ANNA, after=0, limit=100, now=now),
+        ):
+            assert left == []
+
+    def _spoken(self, talk: Talk, run_id: str) -> Outcome:
+        return Outcome(RunStatus.SUCCESS, turn=talk.turn(run_id, firing=run_id))

@@ -1,0 +1,1 @@
+"""Contracts about users with a daily window and their verdicts."""

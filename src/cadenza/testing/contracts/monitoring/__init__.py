@@ -1,0 +1,1 @@
+"""Contracts about statistics, service levels and alerts."""

@@ -1,0 +1,116 @@
+"""A run and the alert that it gives cause for are one commit, or nothing."""
+
+from functools import partial
+from typing import Any
+
+from cadenza.adapters.null import NoLog
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.engine.worker.endpoint_alerts import EndpointAlerts
+from cadenza.engine.worker.settler import Settler
+from cadenza.engine.worker.sweeper import Sweeper
+from cadenza.testing.clock import NEW_YEAR
+from cadenza.testing.contracts.harness import LEASE_MS, MINUTE, Bench, Contract
+from cadenza.testing.contracts.monitoring.slo_alerts import of_endpoint, taken
+
+FAILURE = Outcome(RunStatus.FAILURE, error="no")
+SUCCESS = Outcome(RunStatus.SUCCESS)
+
+
+class Watched:
+    """A bench where people want to know of every so many failures in a row, and of their end."""
+
+    def __init__(self, bench: Bench, *, failures: int = 1, owed: bool = True) -> None:
+        self._bench = bench
+        alerts = EndpointAlerts(clock=bench.clock, failures=failures, owed=owed)
+        self._around: dict[str, Any] = {"clock": bench.clock, "cron": bench.cron, "log": NoLog()}
+        self._around["alerts"] = alerts
+
+    async def end(self, *claims: Claim, outcome: Outcome = FAILURE) -> list[Settled | None]:
+        """Settle claims with one and the same outcome."""
+        now = self._bench.clock.now()
+        ended = [Completion(claim, outcome, now) for claim in claims]
+        return await self._bench.store.finalize(ended, Settler(**self._around))
+
+    async def sweep(self) -> None:
+        """End what nobody will end."""
+        await Sweeper(store=self._bench.store, **self._around).sweep()
+
+    async def shown(self) -> list[str]:
+        """What is told of alerts, newest first."""
+        return [alert.text for alert in await self._bench.store.newest_alerts("default", 100)]
+
+
+class AlertingContract(Contract):
+    """`finalize` and `sweep`, with runs that give cause for alerts."""
+
+    async def test_a_failure_leaves_its_alert_and_a_recovery_too(self, bench: Bench) -> None:
+        watched = Watched(bench, failures=2)
+        await bench.add()
+        for outcome in (FAILURE, FAILURE, FAILURE, SUCCESS, SUCCESS):
+            await watched.end(await bench.claim_one(), outcome=outcome)
+            bench.pass_ms(MINUTE)
+        failed, well = (
+            "Endpoint endpoint has failed 2 times in a row: no",
+            "Endpoint endpoint is well again after 3 failures in a row.",
+        )
+        assert await watched.shown() == [well, failed]
+        assert [owed[0].text for owed in await taken(bench.store, bench.clock.now())] == [failed, well]
+
+    async def test_an_alert_that_is_not_owed_is_shown_and_never_sent(self, bench: Bench) -> None:
+        watched = Watched(bench, owed=False)
+        await bench.add()
+        await watched.end(await bench.claim_one())
+        await bench.store.raise_alert(of_endpoint("default", "other", 0), owed=False)
+        assert len(await watched.shown()) == 2
+        assert await taken(bench.store, bench.ms(MINUTE)) == []
+
+    async def test_a_lost_lease_leaves_no_alert(self, bench: Bench) -> None:
+        watched = Watched(bench)
+        await bench.add()
+        lost = await bench.claim_one()
+        bench.pass_ms(LEASE_MS)
+        await bench.sweep()
+        assert await watched.end(lost) == [None]
+        assert await watched.shown() == []
+
+    async def test_in_a_batch_each_alert_follows_its_own_lease_and_fresh_row(self, bench: Bench) -> None:
+        watched = Watched(bench, failures=2)
+        for name in ("steady", "forgiven", "late", "lost"):
+            await bench.add(name, failure_count=0 if name == "late" else 1)
+        claims = {claim.endpoint.id: claim for claim in await bench.claim()}
+        await bench.end(claims["lost"])
+        for name, failures in (("forgiven", 0), ("late", 1)):
+            await bench.store.amend(claims[name].key, partial(_has_failed, failures))
+        answers = await watched.end(*claims.values())
+        assert [answer is None for answer in answers] == [name == "lost" for name in claims]
+        assert sorted(await watched.shown()) == [
+            f"Endpoint {name} has failed 2 times in a row: no" for name in ("late", "steady")
+        ]
+
+    async def test_what_was_abandoned_leaves_its_alert(self, bench: Bench) -> None:
+        watched = Watched(bench)
+        await bench.add()
+        await bench.claim_one()
+        bench.pass_ms(LEASE_MS)
+        await watched.sweep()
+        (text,) = await watched.shown()
+        assert text.startswith("Endpoint endpoint has failed 1 time in a row: ")
+
+    async def test_words_that_no_database_takes_cost_neither_the_run_nor_the_alert(
+        self, bench: Bench
+    ) -> None:
+        watched = Watched(bench)
+        endpoint = await bench.add()
+        hostile = Outcome(RunStatus.FAILURE, error="a \0 and a \ud800")
+        (settled,) = await watched.end(await bench.claim_one(), outcome=hostile)
+        assert settled is not None
+        assert (await bench.fresh(endpoint)).failure_count == 1
+        assert len(await watched.shown()) == 1
+        assert len(await taken(bench.store, NEW_YEAR)) == 1
+
+
+def _has_failed(times: int, endpoint: Endpoint) -> Amended:
+    return Amended(evolve(endpoint, failure_count=times))

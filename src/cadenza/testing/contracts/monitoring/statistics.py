@@ -1,0 +1,189 @@
+"""Figures: what is ahead, in flight and behind, of one tenant alone and within bounds."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.baseline import Cron, Every
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.hint import IntervalHint
+from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.ports.figures import Ahead, Mark, Sat, Together
+from cadenza.ports.store import Store
+from cadenza.testing.builders import an_endpoint
+from cadenza.testing.clock import NEW_YEAR
+from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
+
+DAY = timedelta(days=1)
+DAY_MINUTES = 24 * 60
+
+
+def at_minute(minute: int) -> datetime:
+    """So many minutes into the year."""
+    return NEW_YEAR + timedelta(minutes=minute)
+
+
+def a_sitting(minute: int, endpoint_id: str, **fields: Any) -> Analysis:
+    """A sitting of `llm` of the tenant `north`."""
+    given: dict[str, Any] = {"tenant_id": "north", "planner": "llm"}
+    return Analysis(
+        id=f"sitting-{minute}",
+        job_id="job",
+        endpoint_id=endpoint_id,
+        trigger=Trigger.RUN,
+        began_at=at_minute(minute),
+        **(given | fields),
+    )
+
+
+class FigureContract(Contract):
+    """`these`, `ahead`, `in_flight`, `latest`, `latest_of`, `stretch` and `sat`."""
+
+    async def test_these_endpoints_come_in_the_order_of_their_ids_without_archived_ones(
+        self, bench: Bench
+    ) -> None:
+        b, a, _ = [await bench.add(name) for name in ("b", "a", "unasked")]
+        gone = await bench.add("gone", archived=True)
+        nobody = EndpointKey("default", "nobody")
+        assert await bench.store.these([b.key, gone.key, nobody, a.key, b.key]) == [a, b]
+        assert await bench.store.these([EndpointKey("south", "a")]) == []
+
+    async def test_what_is_ahead_comes_soonest_first_with_what_it_goes_by(self, bench: Bench) -> None:
+        hint = IntervalHint(30_000, bench.ms(MINUTE))
+        line = Cron("* * * * *", "Europe/Berlin")
+        await bench.add("later", next_run_at=bench.ms(3 * MINUTE))
+        await bench.add("cron", next_run_at=bench.ms(2 * MINUTE), baseline=line)
+        await bench.add("hinted", next_run_at=bench.ms(MINUTE), interval_hint=hint, baseline=Every(MINUTE))
+        found = await bench.store.ahead("default", until=bench.ms(3 * MINUTE), limit=10)
+        assert found == [
+            Ahead(bench.ms(MINUTE), Every(MINUTE), hint),
+            Ahead(bench.ms(2 * MINUTE), line, None),
+        ]
+        assert await bench.store.ahead("default", until=bench.ms(3 * MINUTE), limit=1) == found[:1]
+
+    async def test_what_cannot_run_is_not_ahead(self, bench: Bench) -> None:
+        await bench.add("running")
+        await bench.claim()
+        await bench.add("off", enabled=False)
+        await bench.add("archived", archived=True)
+        await bench.store.add(an_endpoint("foreign", tenant_id="south", next_run_at=bench.clock.now()))
+        assert await bench.store.ahead("default", until=bench.ms(MINUTE), limit=10) == []
+        assert len(await bench.store.ahead("south", until=bench.ms(MINUTE), limit=10)) == 1
+
+    async def test_what_is_claimed_is_in_flight_until_it_is_settled(self, bench: Bench) -> None:
+        for name in ("a", "b", "c"):
+            await bench.add(name)
+        await bench.store.add(an_endpoint("d", tenant_id="south", next_run_at=bench.clock.now()))
+        assert await bench.store.in_flight("default", 10) == 0
+        claims = await bench.claim()
+        assert await bench.store.in_flight("default", 10) == 3
+        assert await bench.store.in_flight("default", 2) == 2
+        assert await bench.store.in_flight("south", 10) == 1
+        await bench.end(*claims)
+        assert await bench.store.in_flight("default", 10) == 0
+
+    async def test_the_latest_runs_come_newest_first_and_no_further_than_asked(self, bench: Bench) -> None:
+        await bench.add("a", baseline=Every(MINUTE))
+        await bench.store.add(an_endpoint("b", tenant_id="south", next_run_at=bench.ms(DAY / MS)))
+        ended: list[Ended] = []
+        for status in (RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT):
+            bench.pass_ms(5)
+            run = await bench.run_once(status)
+            assert run.finished_at is not None
+            ended.insert(0, Ended(run.finished_at, status, run.duration_ms, run.late_ms))
+            bench.pass_ms(MINUTE)
+        store, since = bench.store, NEW_YEAR
+        assert await store.latest("default", since=since, limit=10) == ended
+        assert await store.latest("default", since=since, limit=2) == ended[:2]
+        assert await store.latest("default", since=ended[1].finished_at, limit=10) == ended[:2]
+        assert await store.latest("south", since=since, limit=10) == []
+
+    async def test_the_latest_runs_of_several_endpoints_come_together(self, bench: Bench) -> None:
+        a, b, fresh = [await bench.add(name) for name in ("a", "b", "fresh")]
+        await bench.end(*[claim for claim in await bench.claim() if claim.key != fresh.key])
+        bench.pass_ms(MINUTE)
+        claims = [claim for claim in await bench.claim() if claim.key == a.key]
+        await bench.end(*claims, status=RunStatus.FAILURE)
+        keys = [a.key, b.key, fresh.key]
+        found = await bench.store.latest_of(keys, each=5)
+        statuses = {key: [one.status for one in runs] for key, runs in found.items()}
+        assert statuses == {a.key: [RunStatus.FAILURE, RunStatus.SUCCESS], b.key: [RunStatus.SUCCESS]}
+        assert [len(runs) for runs in (await bench.store.latest_of(keys, each=1)).values()] == [1, 1]
+
+    async def test_a_stretch_holds_what_ended_in_it_without_responses(self, bench: Bench) -> None:
+        a = await bench.add("a", baseline=Every(MINUTE))
+        runs: list[Run] = []
+        for place in range(5):
+            runs.insert(0, await bench.run_once(response={"place": place}))
+            bench.pass_ms(MINUTE)
+        begin, end = NEW_YEAR + timedelta(minutes=1), NEW_YEAR + timedelta(minutes=4)
+        bare = [run._replace(response=None) for run in runs]
+        assert await bench.store.stretch(a.key, since=begin, until=end, limit=10) == bare[1:4]
+        assert await bench.store.stretch(a.key, since=begin, until=end, limit=2) == bare[1:3]
+        assert await bench.store.stretch(EndpointKey("south", "a"), since=begin, until=end, limit=9) == []
+
+    async def test_sittings_are_taken_together_by_planner_day_or_endpoint(self, store: Store) -> None:
+        await store.add_analyses(
+            [
+                a_sitting(0, "a", tokens=Tokens(10, 0), shadow=True),
+                a_sitting(1, "a", tokens=Tokens(10, 1), error="no model"),
+                a_sitting(2, "b", planner="rules"),
+                a_sitting(3, "b", planner="rules"),
+                a_sitting(4, "b", tenant_id="south"),
+                a_sitting(DAY_MINUTES, "b"),
+            ]
+        )
+
+        async def sat(together: Together, **others: Any) -> list[Sat]:
+            asked: dict[str, Any] = {"since": NEW_YEAR, "limit": 10, "most": 10}
+            return await store.sat("north", together=together, **(asked | others))
+
+        late = at_minute(DAY_MINUTES)
+        both = Sat("a", "llm", 2, 1, 1, Tokens(20, 1), at_minute(1))
+        rules = Sat("", "rules", 2, 0, 0, Tokens(), at_minute(3))
+        assert await sat(Together.ALL) == [Sat("", "llm", 3, 1, 1, Tokens(20, 1), late), rules]
+        assert await sat(Together.DAY) == [
+            both._replace(of="2025-01-01"),
+            rules._replace(of="2025-01-01"),
+            Sat("2025-01-02", "llm", 1, 0, 0, Tokens(), late),
+        ]
+        assert await sat(Together.ENDPOINT) == [
+            both,
+            rules._replace(of="b"),
+            Sat("b", "llm", 1, 0, 0, Tokens(), late),
+        ]
+        assert await sat(Together.ENDPOINT, most=1) == [both]
+        assert await sat(Together.ALL, limit=2) == [
+            Sat("", "llm", 1, 0, 0, Tokens(), late),
+            rules._replace(sittings=1),
+        ]
+        assert await sat(Together.ALL, since=at_minute(5)) == [Sat("", "llm", 1, 0, 0, Tokens(), late)]
+
+    async def test_sittings_are_told_in_whole_newest_first(self, store: Store) -> None:
+        made = [
+            Analysis(
+                id=f"sitting-{place}",
+                tenant_id=tenant_id,
+                job_id="job",
+                endpoint_id=f"endpoint-{place}",
+                planner="rules",
+                trigger=Trigger.RUN,
+                began_at=NEW_YEAR + timedelta(minutes=place // 2),
+                reasoning=f"thought {place}",
+                calls=(ToolCall("pause_until", "endpoint", {"untilIso": None}, "it runs"),),
+            )
+            for place, tenant_id in enumerate(["north", "north", "south", "north", "north"])
+        ]
+        await store.add_analyses(made)
+        newest = [one for one in reversed(made) if one.tenant_id == "north"]
+        end = Mark(NEW_YEAR + timedelta(days=1), "")
+        assert await store.sittings("north", before=end, limit=10) == newest
+        first = await store.sittings("north", before=end, limit=1)
+        rest = Mark(first[0].began_at, first[0].id)
+        assert first + await store.sittings("north", before=rest, limit=10) == newest
+        tie = Mark(newest[2].began_at, newest[2].id)
+        assert await store.sittings("north", before=tie, limit=10) == newest[3:]
+
+
+MS = timedelta(milliseconds=1)

@@ -1,0 +1,1 @@
+"""Contracts about rules, analyses and the feed of ended runs."""

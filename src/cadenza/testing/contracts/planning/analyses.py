@@ -1,0 +1,184 @@
+"""Sittings, what planners want to look at again, and what they note."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.target import Json
+from cadenza.ports.analyses import DaySpent, NextLook
+from cadenza.ports.catalog import Page
+from cadenza.ports.store import Store
+from cadenza.testing.clock import NEW_YEAR
+from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
+
+KEY = EndpointKey("default", "endpoint")
+OTHER = EndpointKey("default", "other")
+STRANGER = EndpointKey("stranger", "endpoint")
+
+
+def an_analysis(id_: str = "1", key: EndpointKey = KEY, **fields: Any) -> Analysis:
+    """A sitting of the rules."""
+    given: dict[str, Any] = {
+        "planner": "rules",
+        "trigger": Trigger.RUN,
+        "began_at": NEW_YEAR,
+    }
+    return Analysis(id=id_, tenant_id=key.tenant_id, job_id="job", endpoint_id=key.id, **(given | fields))
+
+
+class SittingContract(Contract):
+    """`add_analyses`, `analyses`, `spent_by_day` and `forget_analyses`."""
+
+    async def test_a_sitting_comes_back_as_it_was_recorded(self, store: Store) -> None:
+        calls = (
+            ToolCall("propose_interval", "endpoint", {"intervalMs": 1_000, "reason": "é ☃"}, "next in 1 s"),
+            ToolCall("pause_until", "other", {"untilIso": None}, error="It is not paused."),
+        )
+        full = an_analysis(
+            trigger=Trigger.SIBLING,
+            duration_ms=7,
+            reasoning='it "grows"\n',
+            calls=calls,
+            tokens=Tokens(1_000_000, 2_000),
+            look_again_at=NEW_YEAR + timedelta(minutes=5),
+            shadow=True,
+            error="gone",
+        )
+        await store.add_analyses([full, an_analysis("2")])
+        assert await store.analyses(KEY) == [an_analysis("2"), full]
+
+    async def test_sittings_are_listed_newest_first_and_in_pages(self, store: Store) -> None:
+        await store.add_analyses([an_analysis(id_) for id_ in "31425"])
+        assert [one.id for one in await store.analyses(KEY, Page(2))] == ["5", "4"]
+        assert [one.id for one in await store.analyses(KEY, Page(9, "3"))] == ["2", "1"]
+
+    async def test_an_endpoint_has_its_own_sittings_alone(self, store: Store) -> None:
+        await store.add_analyses([an_analysis("1"), an_analysis("2", STRANGER), an_analysis("3", OTHER)])
+        assert [one.id for one in await store.analyses(KEY)] == ["1"]
+        assert [one.id for one in await store.analyses(STRANGER)] == ["2"]
+        assert await store.analyses(EndpointKey("nobody", "endpoint")) == []
+
+    async def test_a_sitting_is_recorded_once(self, store: Store) -> None:
+        await store.add_analyses([an_analysis()])
+        await store.add_analyses([an_analysis(reasoning="again")])
+        assert await store.analyses(KEY) == [an_analysis()]
+
+    async def test_words_that_a_database_refuses_cost_nothing_else(self, store: Store) -> None:
+        hostile = "a\0b\ud800c"
+        calls = (ToolCall("pause_until", "endpoint", {hostile: [hostile]}, error=hostile),)
+        await store.add_analyses([an_analysis("1", reasoning=hostile, error=hostile, calls=calls)])
+        await store.add_analyses([an_analysis("2")])
+        assert [one.id for one in await store.analyses(KEY)] == ["2", "1"]
+
+    async def test_what_was_spent_is_added_up_by_day_and_planner(self, store: Store) -> None:
+        night = datetime(2025, 1, 1, 23, 59, 59, tzinfo=UTC)
+        tokens = Tokens(10, 1)
+        await store.add_analyses(
+            [
+                an_analysis("1", planner="llm", began_at=night, tokens=tokens),
+                an_analysis("2", planner="llm", began_at=night + timedelta(seconds=1), tokens=tokens),
+                an_analysis("3", planner="llm", began_at=night + timedelta(hours=5), tokens=Tokens(5, 2)),
+                an_analysis("4", began_at=night + timedelta(hours=5)),
+                an_analysis("5", OTHER, planner="llm", began_at=night, tokens=tokens),
+                an_analysis("6", began_at=night - timedelta(days=1)),
+            ]
+        )
+        assert await store.spent_by_day(KEY, night) == [
+            DaySpent(date(2025, 1, 2), "llm", 2, Tokens(15, 3)),
+            DaySpent(date(2025, 1, 2), "rules", 1, Tokens()),
+            DaySpent(date(2025, 1, 1), "llm", 1, tokens),
+        ]
+        assert await store.spent_by_day(STRANGER, night) == []
+
+    async def test_sittings_that_began_earlier_are_forgotten(self, store: Store) -> None:
+        moments = [NEW_YEAR + timedelta(minutes=minute) for minute in range(3)]
+        await store.add_analyses([an_analysis(str(at.minute), began_at=at) for at in moments])
+        assert await store.forget_analyses(moments[2]) == 2
+        assert await store.forget_analyses(moments[2]) == 0
+        assert [one.id for one in await store.analyses(KEY)] == ["2"]
+
+
+class LookContract(Contract):
+    """`to_look_at`, and what `add_analyses` says about looks."""
+
+    async def due(self, bench: Bench, limit: int = 100) -> list[NextLook]:
+        """Whose look is due now; it is due again in ten minutes."""
+        again = bench.ms(10 * MINUTE)
+        return await bench.store.to_look_at(bench.clock.now(), again_at=again, limit=limit)
+
+    async def test_a_look_is_due_at_its_moment_and_not_before(self, bench: Bench) -> None:
+        at = bench.ms(MINUTE)
+        await bench.store.add_analyses([an_analysis(look_again_at=at)])
+        assert await self.due(bench) == []
+        bench.pass_ms(MINUTE)
+        assert await self.due(bench) == [NextLook(KEY, "rules", at)]
+        assert await self.due(bench) == []
+
+    async def test_a_look_that_nobody_answered_is_due_again(self, bench: Bench) -> None:
+        await bench.store.add_analyses([], [NextLook(KEY, "rules", bench.ms(0))])
+        assert len(await self.due(bench)) == 1
+        bench.pass_ms(10 * MINUTE)
+        assert len(await self.due(bench)) == 1
+
+    async def test_the_newest_wish_replaces_the_one_before(self, bench: Bench) -> None:
+        store = bench.store
+        await store.add_analyses([an_analysis("1", look_again_at=bench.ms(0))])
+        await store.add_analyses([an_analysis("2", look_again_at=bench.ms(MINUTE))])
+        assert await self.due(bench) == []
+        await store.add_analyses([an_analysis("3")])
+        await store.add_analyses([], [NextLook(OTHER, "rules", bench.ms(0)), NextLook(OTHER, "rules")])
+        bench.pass_ms(MINUTE)
+        assert await self.due(bench) == []
+
+    async def test_each_planner_has_its_own_wish(self, bench: Bench) -> None:
+        looks = [NextLook(KEY, "llm", bench.ms(0)), NextLook(STRANGER, "llm", bench.ms(0))]
+        await bench.store.add_analyses(
+            [an_analysis(look_again_at=bench.ms(0)), an_analysis("2", OTHER)], looks
+        )
+        assert set(await self.due(bench)) == {*looks, NextLook(KEY, "rules", bench.ms(0))}
+
+    async def test_the_soonest_come_first(self, bench: Bench) -> None:
+        looks = [NextLook(EndpointKey("default", f"{ms}"), "rules", bench.ms(ms)) for ms in (3, 1, 2)]
+        await bench.store.add_analyses([], looks)
+        bench.pass_ms(MINUTE)
+        assert [look.key.id for look in await self.due(bench, 2)] == ["1", "2"]
+        assert [look.key.id for look in await self.due(bench, 2)] == ["3"]
+
+    async def test_of_many_callers_one_gets_each_look(self, bench: Bench, peers: Sequence[Store]) -> None:
+        looks = [NextLook(EndpointKey("default", f"{one}"), "rules", bench.ms(0)) for one in range(30)]
+        await bench.store.add_analyses([], looks)
+        asked = [
+            peer.to_look_at(bench.ms(0), again_at=bench.ms(MINUTE), limit=4)
+            for _ in range(5)
+            for peer in peers
+        ]
+        got = [look for answer in await asyncio.gather(*asked) for look in answer]
+        assert len(got) == len(set(got))
+        assert {*got, *(await self.due(bench))} == set(looks)
+
+
+class NoteContract(Contract):
+    """`take_notes` and `notes`."""
+
+    async def test_notes_are_kept_by_planner_and_endpoint(self, bench: Bench) -> None:
+        store, now = bench.store, bench.clock.now()
+        note: Json = {"rate": 0.25, "seen": [None, True, "é\n☃"], "deep": {"a": {}}}
+        await store.take_notes("learned", {KEY: note, STRANGER: 1}, now)
+        await store.take_notes("rules", {KEY: "other"}, now)
+        assert await store.notes("learned", [KEY, STRANGER, OTHER]) == {KEY: note, STRANGER: 1}
+        assert await store.notes("rules", [KEY, STRANGER]) == {KEY: "other"}
+        assert await store.notes("llm", [KEY]) == {}
+        assert await store.notes("rules", []) == {}
+
+    async def test_a_new_note_replaces_the_old_one(self, bench: Bench) -> None:
+        await bench.store.take_notes("learned", {KEY: {"a": 1}, OTHER: None}, bench.clock.now())
+        await bench.store.take_notes("learned", {KEY: {"b": 2}}, bench.ms(1))
+        await bench.store.take_notes("learned", {}, bench.ms(1))
+        assert await bench.store.notes("learned", [KEY, OTHER]) == {KEY: {"b": 2}, OTHER: None}
+
+
+class AnalysisContract(SittingContract, LookContract, NoteContract):
+    """All promises about planners' work."""

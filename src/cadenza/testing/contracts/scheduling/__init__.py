@@ -1,0 +1,1 @@
+"""Contracts about endpoints, claims, leases, runs and slots."""

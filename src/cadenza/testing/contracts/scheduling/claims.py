@@ -1,0 +1,158 @@
+"""Of any number of workers, one gets each endpoint, in due order and in turns."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Claim
+from cadenza.ports.store import Store
+from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
+
+
+def names(claims: Sequence[Claim]) -> list[str]:
+    return [claim.endpoint.name for claim in claims]
+
+
+class ClaimContract(Contract):
+    """`claim_due`."""
+
+    async def test_of_any_number_of_callers_one_gets_each_endpoint(
+        self, bench: Bench, peers: Sequence[Store]
+    ) -> None:
+        for number in range(100):
+            await bench.add(f"endpoint-{number:03}")
+
+        async def claim_all(store: Store) -> list[str]:
+            claimed: list[str] = []
+            while batch := await bench.claim(limit=3, store=store):
+                claimed += names(batch)
+                await asyncio.sleep(0)
+            return claimed
+
+        claimed = await asyncio.gather(*(claim_all(store) for store in [*peers, *peers]))
+        assert Counter(name for batch in claimed for name in batch) == Counter(
+            f"endpoint-{number:03}" for number in range(100)
+        )
+
+    async def test_claims_come_soonest_first_and_ties_in_the_order_of_creation(self, bench: Bench) -> None:
+        for name, late_ms in (("b", 1_000), ("c", 1_000), ("a", 1_000), ("first", 2_000), ("last", 0)):
+            await bench.add(name, next_run_at=bench.ms(-late_ms))
+        assert names(await bench.claim()) == ["first", "b", "c", "a", "last"]
+
+    async def test_a_claim_opens_a_run_for_its_slot_with_its_cause(self, bench: Bench) -> None:
+        endpoint = await bench.add(next_source=Source.AI_INTERVAL, next_run_at=bench.ms(-10))
+        claim = await bench.claim_one()
+        (run,) = await bench.runs(endpoint)
+        assert (run.id, run.slot, run.source) == (claim.run_id, bench.ms(-10), Source.AI_INTERVAL)
+        assert (run.status, run.attempt, run.started_at, run.verdict) == (None, 1, bench.ms(0), False)
+
+    async def test_a_claim_carries_the_endpoint_and_its_lease(self, bench: Bench) -> None:
+        endpoint = await bench.add()
+        claim = await bench.claim_one()
+        stored = await bench.fresh(endpoint)
+        assert claim.endpoint == stored
+        assert stored.lease is not None
+        assert stored.lease == (claim.token, claim.run_id, claim.lease_until)
+
+    @pytest.mark.parametrize(("ahead_ms", "claimed"), [(0, True), (1, False), (-1, True)])
+    async def test_an_endpoint_is_due_at_its_moment_and_not_before(
+        self, bench: Bench, ahead_ms: int, *, claimed: bool
+    ) -> None:
+        await bench.add(next_run_at=bench.ms(ahead_ms))
+        assert bool(await bench.claim()) is claimed
+
+    async def test_what_is_claimed_ahead_is_not_started(self, bench: Bench) -> None:
+        await bench.add("now")
+        await bench.add("soon", next_run_at=bench.ms(500))
+        await bench.add("later", next_run_at=bench.ms(501))
+        claims = await bench.claim(within_ms=500)
+        assert [(claim.endpoint.name, claim.started_at) for claim in claims] == [
+            ("now", bench.ms(0)),
+            ("soon", None),
+        ]
+
+    @pytest.mark.parametrize("gate", ["paused_until", "quota_opens_at"])
+    async def test_what_is_claimed_ahead_of_a_gate_waits_for_it(self, bench: Bench, gate: str) -> None:
+        await bench.add(**{gate: bench.ms(100)})
+        claim = await bench.claim_one(within_ms=100)
+        assert (claim.slot, claim.due_at, claim.started_at) == (bench.ms(0), bench.ms(100), None)
+
+    @pytest.mark.parametrize(
+        "closed",
+        [
+            {"enabled": False},
+            {"archived": True},
+            {"next_run_at": None},
+            {"paused_until": 1},
+            {"quota_opens_at": 1},
+        ],
+        ids=str,
+    )
+    async def test_a_closed_gate_keeps_an_endpoint_from_being_claimed(
+        self, bench: Bench, closed: dict[str, Any]
+    ) -> None:
+        fields = {
+            name: bench.ms(1) if value == 1 and value is not True else value for name, value in closed.items()
+        }
+        await bench.add(**fields)
+        assert await bench.claim() == []
+
+    async def test_a_pause_and_a_quota_that_ended_protect_no_longer(self, bench: Bench) -> None:
+        await bench.add("paused", paused_until=bench.ms(0))
+        await bench.add("quota", quota_opens_at=bench.ms(0))
+        assert names(await bench.claim()) == ["paused", "quota"]
+
+    async def test_an_endpoint_of_a_job_that_is_not_active_is_not_due(self, bench: Bench) -> None:
+        await bench.store.add_job(Job(id="job", name="job"))
+        endpoint = await bench.add(job_id="job")
+        await bench.switch("job", active=False)
+        assert await bench.claim() == []
+        await bench.switch("job", active=True)
+        assert (await bench.claim_one()).key == endpoint.key
+
+    async def test_an_endpoint_added_to_a_job_that_is_not_active_waits_for_it(self, bench: Bench) -> None:
+        await bench.store.add_job(Job(id="job", name="job", active=False))
+        await bench.add(job_id="job")
+        assert await bench.claim() == []
+
+    async def test_no_more_than_the_limit_is_claimed(self, bench: Bench) -> None:
+        for number in range(5):
+            await bench.add(f"endpoint-{number}", next_run_at=bench.ms(number - 5))
+        assert names(await bench.claim(limit=2)) == ["endpoint-0", "endpoint-1"]
+        assert names(await bench.claim(limit=2)) == ["endpoint-2", "endpoint-3"]
+
+    async def test_what_is_claimed_is_not_claimed_again_though_its_lease_ran_out(self, bench: Bench) -> None:
+        await bench.add()
+        await bench.claim_one()
+        assert await bench.claim() == []
+        bench.pass_ms(10 * MINUTE)
+        assert await bench.claim() == []
+
+    async def test_one_tenants_backlog_does_not_keep_another_from_its_turn(self, bench: Bench) -> None:
+        for number in range(20):
+            await bench.add(f"big-{number:02}", tenant_id="big", next_run_at=bench.ms(-MINUTE))
+        for number in range(2):
+            await bench.add(f"small-{number}", tenant_id="small", next_run_at=bench.ms(-1))
+        assert sorted(names(await bench.claim(limit=4))) == ["big-00", "big-01", "small-0", "small-1"]
+
+    async def test_the_next_due_moment_is_that_of_the_first_that_can_be_claimed(self, bench: Bench) -> None:
+        assert await bench.store.next_due() is None
+        await bench.add("disabled", enabled=False)
+        await bench.add("paused", paused_until=bench.ms(3 * MINUTE))
+        assert await bench.store.next_due() == bench.ms(3 * MINUTE)
+        later = await bench.add("later", next_run_at=bench.ms(2 * MINUTE))
+        assert await bench.store.next_due() == bench.ms(2 * MINUTE)
+        await bench.tool(later, "propose_interval", intervalMs=MINUTE)
+        assert await bench.store.next_due() == bench.ms(MINUTE)
+
+    async def test_an_endpoint_is_known_by_its_tenant_and_its_id(self, bench: Bench) -> None:
+        await bench.add("same", tenant_id="one")
+        await bench.add("same", tenant_id="two")
+        keys = {claim.key for claim in await bench.claim()}
+        assert keys == {EndpointKey("one", "same"), EndpointKey("two", "same")}
