@@ -32,8 +32,7 @@ from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.daily.user import DONE, DailyUser, JobResult
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
-from cadenza.ports.daily import DailyStore
-from cadenza.ports.jobs import JobRunner
+from cadenza.ports.daily import DailyStore, JobRunner
 from cadenza.ports.telemetry import FINALIZE, TICK, Measurements, Metadata, Telemetry
 
 BUDGET_MS = 300

@@ -21,8 +21,8 @@ from cadenza.domain.planning.learning.gains import Tally as Won
 from cadenza.domain.planning.learning.state import Known
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.operations.application import Office
+from cadenza.ports.monitoring import SloStanding
 from cadenza.ports.store import Store
-from cadenza.ports.watch import SloStanding
 
 ADMIN = Caller(TENANT, frozenset(Scope), "benchmark")
 BUSY = "endpoint-0"

@@ -22,7 +22,7 @@ from cadenza.domain.daily.user import Cause, enrollment
 from cadenza.domain.daily.window import DAY
 from cadenza.domain.monitoring.alert import of_failures
 from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
-from cadenza.ports.watch import SloStanding
+from cadenza.ports.monitoring import SloStanding
 
 A_WHILE_MS = 20_000
 JOB = """

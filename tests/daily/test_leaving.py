@@ -9,7 +9,7 @@ from tests.daily.world import AwayStore, AWorld, World, until
 
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.daily_shards import SHARDS, lane_of, lanes, shard_of
+from cadenza.domain.daily.rules import SHARDS, lane_of, lanes, shard_of
 from cadenza.domain.monitoring.slo import Slo, SloSettings
 from cadenza.engine.monitoring.slo_watcher import SloWatcher
 from cadenza.ports.daily import Owed

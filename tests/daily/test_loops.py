@@ -16,8 +16,7 @@ from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.daily_shards import lanes, shard_of, shards_of_lane
-from cadenza.domain.daily.rules import enroll
+from cadenza.domain.daily.rules import enroll, lanes, shard_of, shards_of_lane
 from cadenza.domain.daily.user import DONE, JobResult, Ruling, enrollment
 from cadenza.ports.daily import Rule
 from cadenza.testing import FakeIds

@@ -9,8 +9,18 @@ from tests.daily.model import Timetable
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.clock_trust import ClockTrust
-from cadenza.domain.daily.daily_shards import SHARDS, lanes, shard_of, shards_of_lane, share
-from cadenza.domain.daily.rules import Service, cut_off, enroll, enrolled, succeeded
+from cadenza.domain.daily.rules import (
+    SHARDS,
+    Service,
+    cut_off,
+    enroll,
+    enrolled,
+    lanes,
+    shard_of,
+    shards_of_lane,
+    share,
+    succeeded,
+)
 from cadenza.domain.daily.user import Cause, DailyUser, enrollment
 from cadenza.domain.daily.window import cutoff, opens, service_date
 from cadenza.domain.errors import InvalidRequest

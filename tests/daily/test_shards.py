@@ -13,7 +13,7 @@ from cadenza.adapters.daily.chairs import FileChair
 from cadenza.adapters.daily.single_process import ChairLanes
 from cadenza.adapters.stores.postgres.daily_lanes import SEEN, THE_LANES, PostgresLanes
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.ports.lanes import Lanes
+from cadenza.ports.daily import Lanes
 from cadenza.testing import FakeLog
 
 __all__ = ["databases", "newest_databases"]

@@ -21,7 +21,7 @@ from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import DONE, DayStatus, ErrorClass, enrollment
 from cadenza.domain.errors import Conflict, InvalidRequest
-from cadenza.ports.jobs import JobRunner
+from cadenza.ports.daily import JobRunner
 from cadenza.roots.daily import Pulse, launch
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.daily_service import daily_beside

@@ -15,7 +15,7 @@ from cadenza.engine.planning.analyst import Analyst, AnalystSettings
 from cadenza.engine.planning.briefing import BriefingBudget
 from cadenza.engine.planning.consult import Means
 from cadenza.engine.planning.planner_pool import PanelSettings
-from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 from cadenza.testing import FakeClock, FakeIds
 
 Thinks = Callable[[Briefing, CallTool], Awaitable[Sitting]]

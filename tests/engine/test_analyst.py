@@ -8,7 +8,7 @@ from tests.engine.study import Scripted, Study
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.engine.planning.feed import NOTES_OF, PLACE
-from cadenza.ports.planner import Briefing, CallTool, Sitting
+from cadenza.ports.planning import Briefing, CallTool, Sitting
 
 ALONE = 60 * MINUTE
 

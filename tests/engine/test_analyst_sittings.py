@@ -14,8 +14,8 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.engine.planning.analysis import Seat
 from cadenza.engine.planning.consult import SHADOWS_APART
-from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
-from cadenza.ports.quota import QuotaRequest, Spending
+from cadenza.ports.access import QuotaRequest, Spending
+from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 from cadenza.testing import an_endpoint
 
 ALONE = 60 * MINUTE

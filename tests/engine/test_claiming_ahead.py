@@ -13,7 +13,7 @@ from tests.engine.witness import SilentBell, once
 from tests.engine.workers import Worker, by_hand
 
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Job
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.testing import FakeClock
 from cadenza.testing.clock import NEW_YEAR

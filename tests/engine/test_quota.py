@@ -9,7 +9,7 @@ from tests.engine.workers import Worker, by_hand
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.policy import Misfire, Policy
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.ports.quota import QuotaRequest, Spending
+from cadenza.ports.access import QuotaRequest, Spending
 from cadenza.testing.clock import NEW_YEAR
 
 

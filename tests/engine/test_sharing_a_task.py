@@ -10,7 +10,7 @@ from tests.engine.workers import Worker, by_hand, in_real_time, until
 
 from cadenza.domain.scheduling.policy import Policy
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
-from cadenza.engine.worker.deadlines import Deadlines
+from cadenza.engine.worker.execute import Deadlines
 
 LEFT = ContextVar("LEFT", default="nothing")
 NAMES = ("one", "two", "three", "four")

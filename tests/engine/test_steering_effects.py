@@ -10,7 +10,7 @@ from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.steer import HintKind
 from cadenza.engine.steering import call_tool
 from cadenza.engine.steering_commands import ProposeIntervalArguments
-from cadenza.ports.planner import Briefing
+from cadenza.ports.planning import Briefing
 from cadenza.testing import RuleBasedPlanner
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.planner import Rule

@@ -25,7 +25,7 @@ from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
 from cadenza.engine.planning.feed import NOTES_OF, PLACE
 from cadenza.engine.supervision import Part, Patience, Supervisor
 from cadenza.ports.clock import Clock
-from cadenza.ports.planner import Briefing, CallTool, Sitting
+from cadenza.ports.planning import Briefing, CallTool, Sitting
 from cadenza.ports.store import Store
 from cadenza.roots import planner as root
 from cadenza.roots.planner import Study, Thinker

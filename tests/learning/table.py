@@ -17,7 +17,7 @@ from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
-from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, Sitting
+from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, Sitting
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import FakeClock
 from cadenza.testing.ids import FakeIds

@@ -11,7 +11,7 @@ from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.ports.planner import Planner
+from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.sim.replay import Course, Record, ReplayPolicy, ReplayStage, recorded, replay
 from cadenza.testing.builders import an_endpoint

@@ -18,7 +18,7 @@ from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.steer import Amended
-from cadenza.ports.planner import NOTHING_TO_SAY
+from cadenza.ports.planning import NOTHING_TO_SAY
 from cadenza.testing.clock import NEW_YEAR
 
 NUMBERS = re.compile(r"\d+(?:\.\d+)?")

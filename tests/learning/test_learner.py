@@ -7,7 +7,7 @@ import pytest
 
 from cadenza.domain.planning.learning.learner import Beat, learned
 from cadenza.domain.planning.learning.long_term_rate import Belief
-from cadenza.domain.planning.learning.patience import Patience
+from cadenza.domain.planning.learning.next_look import Patience
 from cadenza.domain.planning.learning.prior import Census
 from cadenza.domain.planning.learning.proposal import Bounds, decided
 from cadenza.domain.planning.learning.state import Known, Look, Pool

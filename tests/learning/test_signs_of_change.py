@@ -13,7 +13,7 @@ from cadenza.domain.planning.learning import change_signals as signs
 from cadenza.domain.planning.learning import stress as figures
 from cadenza.domain.planning.learning.change_signals import NO_RECORD, Knot
 from cadenza.domain.planning.learning.long_term_rate import Belief
-from cadenza.domain.planning.learning.patience import LATE_BEATS, RARE, STEP, Patience
+from cadenza.domain.planning.learning.next_look import LATE_BEATS, RARE, STEP, Patience
 from cadenza.domain.planning.learning.proposal import Forecast
 from cadenza.domain.planning.learning.stress import Level, Levels
 from cadenza.domain.planning.learning.weekly_pattern import DAY_H, HOUR_S, Profile, hour_of_week

@@ -17,7 +17,7 @@ from cadenza.engine.planning.analysis import Sat, Seat, sit
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
 from cadenza.engine.planning.queue import Look
 from cadenza.engine.steering import Steering
-from cadenza.ports.planner import Briefing
+from cadenza.ports.planning import Briefing
 from cadenza.roots.wiring.llm import steering_shapes
 from cadenza.testing.contracts.harness import MINUTE, Bench
 from cadenza.testing.ids import FakeIds

@@ -10,7 +10,7 @@ from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.application import Office
-from cadenza.ports.watch import SloStanding
+from cadenza.ports.monitoring import SloStanding
 from cadenza.testing.clock import NEW_YEAR, FakeClock
 from cadenza.testing.contracts.harness import Bench
 

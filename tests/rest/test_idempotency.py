@@ -8,7 +8,7 @@ from tests.rest.house import AN_ENDPOINT, Answered, House
 from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.retention import Upkeep
-from cadenza.ports.replies import Reply
+from cadenza.ports.access import Reply
 from cadenza.ports.store import Retention
 
 A_JOB = {"name": "job"}

@@ -15,7 +15,7 @@ from cadenza.engine.worker.execute import Executor
 from cadenza.operations.application import Office
 from cadenza.operations.config.file import ConfigFile
 from cadenza.operations.context import Supplies
-from cadenza.ports.planner import Planner
+from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.sim.product_run import TENANT
 from cadenza.testing.clock import FakeClock

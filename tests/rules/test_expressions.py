@@ -15,7 +15,7 @@ from cadenza.adapters.planners.rules.expressions import LIKELY, CelExpressions
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.context import facts
 from cadenza.domain.planning.rules.rule import LONGEST_WHEN
-from cadenza.ports.rules import Expressions, Verdict
+from cadenza.ports.planning import Expressions, Verdict
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 

@@ -7,7 +7,7 @@ import pytest
 from tests.rules.sale import under_rules
 
 from cadenza.domain.scheduling.steer import HintKind, HintRecord
-from cadenza.ports.planner import Planner
+from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.sim.catalogue import play_corrected
 from cadenza.sim.checks import examine

@@ -19,11 +19,10 @@ from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.rules.incidents import recalled
 from cadenza.domain.planning.rules.rule import Clear, Escalation, Pace, Rest, Rule, RunSoon, Wake
 from cadenza.domain.scheduling.baseline import Once
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.steering import Steering, call_tool
-from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, Planner, Sitting
+from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, Planner, Sitting
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import FakeClock
 from cadenza.testing.ids import FakeIds

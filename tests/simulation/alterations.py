@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from cadenza.adapters.stores.memory import store as memory_store
-from cadenza.domain.scheduling import creation, due
+from cadenza.domain.scheduling import due
 from cadenza.domain.scheduling import settle as settling
+from cadenza.domain.scheduling import steer as creation
 from cadenza.domain.scheduling.endpoint import NO_GUARD, Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.run import Completion

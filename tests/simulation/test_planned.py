@@ -13,7 +13,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from cadenza.adapters.planners.llm.planner import LlmPlanner
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.errors import InvalidRequest, Unavailable
-from cadenza.ports.planner import Planner
+from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.roots.wiring.llm import steering_shapes
 from cadenza.roots.wiring.simulation_planners import learning, planners_for

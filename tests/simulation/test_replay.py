@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.settle import FOR_GOOD
-from cadenza.ports.planner import Planner
+from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.roots.replay import policy_named
 from cadenza.sim.adaptive_policies import Aimd, Backoff

@@ -10,9 +10,9 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.engine.monitoring.alert_delivery import Alarm
-from cadenza.engine.worker.endpoint_alerts import EndpointAlerts
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.scheduler import Scheduler
+from cadenza.engine.worker.settler import EndpointAlerts
 from cadenza.testing import FakeClock, FakeDispatcher, FakeIds, FakeLog, FakeQuota, FakeTelemetry
 
 FAILURES = 3

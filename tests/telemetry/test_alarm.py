@@ -11,7 +11,7 @@ from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.monitoring.alert import Alert, as_event, as_slack, of_quota, reached
 from cadenza.engine.monitoring.alert_delivery import MOST_ATTEMPTS, MOST_WAITING, pause_ms
-from cadenza.ports.quota import QuotaRequest, Spending
+from cadenza.ports.access import QuotaRequest, Spending
 from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR
 

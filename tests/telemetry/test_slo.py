@@ -10,7 +10,7 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.monitoring.slo import Slo, SloSettings
 from cadenza.domain.validation import iso
 from cadenza.engine.monitoring.slo_watcher import SloWatcher
-from cadenza.ports.watch import SloStanding
+from cadenza.ports.monitoring import SloStanding
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.monitoring import by_a_fast_clock, slo_settings
 from cadenza.testing import FakeClock, FakeIds, FakeLog, FakeTelemetry

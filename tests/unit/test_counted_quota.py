@@ -16,7 +16,7 @@ from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.scheduler import Scheduler
-from cadenza.ports.quota import QuotaRequest, Spending
+from cadenza.ports.access import QuotaRequest, Spending
 from cadenza.testing import FakeClock, FakeIds
 from cadenza.testing.clock import NEW_YEAR
 

@@ -9,13 +9,12 @@ from tests.unit.world import CRON, HOUR, MINUTE, NOW, SECOND, a_lease, an_endpoi
 
 from cadenza.domain.scheduling.abandon import abandonment, sweep_at
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
-from cadenza.domain.scheduling.creation import DEFINED, created, redefined
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import plan_next_run
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus, opened
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import DEFINED, Amended, created, redefined
 
 
 @given(endpoints())

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cadenza.adapters import cron as module
 from cadenza.adapters.cron import CronsimCron
 from cadenza.domain.errors import InvalidRequest
-from cadenza.ports.cron import Cron
+from cadenza.ports.clock import Cron
 
 MINUTE, MICROSECOND = timedelta(minutes=1), timedelta(microseconds=1)
 CLOCK_CHANGES = {

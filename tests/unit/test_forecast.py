@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.adapters.cron import CronsimCron
+from cadenza.domain.monitoring.forecast import Course, Forecast, Forecaster
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
-from cadenza.domain.scheduling.forecast import Course, Forecast, Forecaster
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.validation import milliseconds
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from tests.unit.strategies import NOTHING, stored
 from tests.unit.world import CRON, HOUR, MINUTE, NOW, an_endpoint, at, claimed, ended
 
+from cadenza.domain.monitoring.forecast import Foreseen, foreseen
 from cadenza.domain.scheduling.baseline import Every, Once
 from cadenza.domain.scheduling.due import opens_at
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.foresight import Foreseen, foreseen
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard

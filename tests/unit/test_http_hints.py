@@ -17,7 +17,7 @@ from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.scheduling.target import Json
 from cadenza.engine.steering import COMMANDS
-from cadenza.ports.planner import NOTHING_TO_SAY, Briefing
+from cadenza.ports.planning import NOTHING_TO_SAY, Briefing
 from cadenza.testing import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 

@@ -9,10 +9,9 @@ from tests.unit.strategies import crons, everies, spans
 from tests.unit.test_rules import a_rule
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.domain.planning.rules.context import NAMES, facts
+from cadenza.domain.planning.rules.context import NAMES, Scene, facts
 from cadenza.domain.planning.rules.incidents import UNTOUCHED
 from cadenza.domain.planning.rules.rule import Clear, Pace, Rest, RunSoon, Step, Wake
-from cadenza.domain.planning.rules.rule_scene import Scene
 from cadenza.domain.planning.rules.steps import already, calls, effective_interval_ms
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve

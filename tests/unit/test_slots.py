@@ -10,9 +10,9 @@ from tests.unit.strategies import endpoints, spans
 from tests.unit.world import CRON, DAY, EPOCH, HOUR, MINUTE, NOW, SECOND, an_endpoint, at, claimed
 
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
+from cadenza.domain.scheduling.due import misfired
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint
-from cadenza.domain.scheduling.misfire import misfired
 from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
 from cadenza.domain.scheduling.slots import MOST_COUNTED, cadence_ms, slots_between, slots_missed
 from cadenza.domain.validation import milliseconds

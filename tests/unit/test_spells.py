@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.domain.scheduling.spells import ENDED_BY, spells
+from cadenza.domain.monitoring.hint_periods import ENDED_BY, spells
 from cadenza.domain.scheduling.steer import HintKind, HintRecord
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)

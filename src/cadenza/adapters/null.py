@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cadenza.ports.quota import QuotaAnswer, QuotaRequest
+from cadenza.ports.access import QuotaAnswer, QuotaRequest
 from cadenza.ports.telemetry import Measurements, Metadata
 
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from cadenza.domain.errors import Unavailable
-from cadenza.ports.log import Logger
+from cadenza.ports.telemetry import Logger
 
 Work = Coroutine[Any, Any, object]
 Patience = Callable[[], Work]

@@ -4,15 +4,14 @@ from datetime import timedelta
 from typing import Protocol
 
 from cadenza.engine.async_helpers import survived
-from cadenza.ports.analyses import AnalysisStore
+from cadenza.ports.access import ReplyStore
+from cadenza.ports.agents import ConversationStore, DeliveryStore
 from cadenza.ports.clock import Clock
-from cadenza.ports.conversations import ConversationStore
 from cadenza.ports.daily import DailyStore
-from cadenza.ports.deliveries import DeliveryStore
-from cadenza.ports.log import Logger
-from cadenza.ports.replies import ReplyStore
+from cadenza.ports.monitoring import WatchStore
+from cadenza.ports.planning import AnalysisStore
 from cadenza.ports.store import History, Retention
-from cadenza.ports.watch import WatchStore
+from cadenza.ports.telemetry import Logger
 
 EVERY_MS = 3_600_000
 REPLIES_KEPT = timedelta(hours=24)

@@ -19,10 +19,9 @@ from cadenza.engine.steering_commands import (
     ProposeNextTimeArguments,
     Steer,
 )
-from cadenza.ports.clock import Clock
-from cadenza.ports.cron import Cron
-from cadenza.ports.log import Logger
+from cadenza.ports.clock import Clock, Cron
 from cadenza.ports.store import EndpointStore
+from cadenza.ports.telemetry import Logger
 
 COMMANDS: Mapping[str, type[Command]] = {
     "propose_interval": ProposeInterval,

@@ -12,8 +12,7 @@ from cadenza.domain.errors import Unavailable
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import Work, first_of
 from cadenza.ports.clock import Clock
-from cadenza.ports.log import Logger
-from cadenza.ports.telemetry import PART_CRASHED, Telemetry
+from cadenza.ports.telemetry import PART_CRASHED, Logger, Telemetry
 
 LAST_WORDS_MS = 5_000
 """How long a part that was cancelled may take to end."""

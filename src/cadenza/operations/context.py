@@ -10,15 +10,14 @@ from cadenza.engine.agents.conversation import Conversing
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.operations.access.caller_cache import Door
-from cadenza.ports.clock import Clock
-from cadenza.ports.cron import Cron
+from cadenza.ports.access import Mint
+from cadenza.ports.clock import Clock, Cron
 from cadenza.ports.ids import Ids
-from cadenza.ports.keys import Mint
-from cadenza.ports.log import Logger
-from cadenza.ports.rules import Expressions
+from cadenza.ports.planning import Expressions
 from cadenza.ports.secrets import SecretStore
 from cadenza.ports.simulations import Simulations
 from cadenza.ports.store import Store
+from cadenza.ports.telemetry import Logger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

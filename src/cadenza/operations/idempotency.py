@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cadenza.domain.errors import Conflict, InvalidRequest, Unavailable
 from cadenza.operations.context import Supplies
-from cadenza.ports.replies import Reply, own_key
+from cadenza.ports.access import Reply, own_key
 
 LEFT_BEHIND = timedelta(minutes=2)
 """A request that has had no answer for so long was left behind by a crash."""

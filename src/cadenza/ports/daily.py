@@ -1,11 +1,12 @@
 """Users with a daily job, and the verdicts of their days, as a store keeps them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.user import DailyUser, Enrollment, Gap, Ruling, Verdict
+from cadenza.domain.daily.user import DailyUser, Enrollment, Gap, JobResult, Ruling, Verdict
+from cadenza.domain.monitoring.statistics import FIRST_MISS, DayTotal, Missed, Tally, Waiting
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 
@@ -91,4 +92,66 @@ class DailyStore(Protocol):
 
     async def forget_days(self, before: date) -> int:
         """Forget verdicts and gaps of days before this one; how many there were."""
+        ...
+
+
+class DailyFigureStore(Protocol):
+    """Counts that are kept as verdicts are written, and reads by index."""
+
+    async def tallies(self, tenant_id: str, day: date) -> list[Tally]:
+        """How many verdicts of a day there are which, by due minute, earliest first."""
+        ...
+
+    async def day_totals(self, tenant_id: str, *, since: date, until: date) -> list[DayTotal]:
+        """The same of whole days, first and last included, newest first; days without any are left out."""
+        ...
+
+    async def waiting(self, tenant_id: str, *, since: datetime, until: datetime, each: int) -> Waiting:
+        """How many users are cut off next within a span, by cutoff, without its end.
+
+        Of each shard so many users are looked at, soonest first, and no more.
+        """
+        ...
+
+    async def misses(
+        self, tenant_id: str, day: date, *, limit: int, after: Missed = FIRST_MISS
+    ) -> list[Verdict]:
+        """Verdicts of a day that are no success, by due time and user."""
+        ...
+
+
+class LaneServer(Protocol):
+    """Serves the users of lanes."""
+
+    def serve(self, held: Collection[int], leaving: Collection[int] = ()) -> None:
+        """Serve these lanes alone; what runs for those that are being left may end, all else is cut off."""
+        ...
+
+    def done_with(self, leaving: Collection[int]) -> Collection[int]:
+        """Those of these lanes that can be given away: nothing of theirs is left to do."""
+        ...
+
+
+class Lanes(Protocol):
+    """Of all processes on one database, one serves each lane at a time; with its process, it is free."""
+
+    async def hold(self, server: LaneServer) -> None:
+        """Hold a fair share of the lanes until cancelled, and say whenever it changes.
+
+        A lane above the share is given away when its server is done with it; one that
+        is lost is served no more as soon as that is known.
+        """
+        ...
+
+
+class JobRunner(Protocol):
+    """Carries out daily jobs."""
+
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:
+        """Do a user's job once, and come back when it has really ended.
+
+        There are no retries within: whoever calls tries again. What goes wrong is a
+        result; an exception is one of class `unknown`. A job that is cancelled ends as
+        soon as it can, and no sooner does this return.
+        """
         ...

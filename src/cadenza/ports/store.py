@@ -9,21 +9,12 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim, Completion, Run
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.scheduling.steer import Amended, Change, HintRecord
-from cadenza.ports.analyses import AnalysisStore
+from cadenza.ports.access import KeyStore, RateStore, ReplyStore, SessionStore, TenantStore
+from cadenza.ports.agents import ConversationStore, DeliveryStore, PeopleStore, ScheduleStore
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Catalog, Page
-from cadenza.ports.conversations import ConversationStore
-from cadenza.ports.daily import DailyStore
-from cadenza.ports.daily_figures import DailyFigureStore
-from cadenza.ports.deliveries import DeliveryStore
-from cadenza.ports.figures import FigureStore
-from cadenza.ports.keys import KeyStore
-from cadenza.ports.people import PeopleStore
-from cadenza.ports.replies import RateStore, ReplyStore
-from cadenza.ports.rules import RuleStore
-from cadenza.ports.schedules import ScheduleStore
-from cadenza.ports.sessions import SessionStore
-from cadenza.ports.tenants import TenantStore
-from cadenza.ports.watch import WatchStore
+from cadenza.ports.daily import DailyFigureStore, DailyStore
+from cadenza.ports.monitoring import FigureStore, WatchStore
+from cadenza.ports.planning import AnalysisStore, RuleStore
 
 Settle = Callable[[Endpoint, Completion], Settled]
 Decide = Callable[[Endpoint, Claim], Recheck]

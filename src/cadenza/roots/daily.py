@@ -9,8 +9,8 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.daily.events import SCHEDULER
 from cadenza.engine.daily.tick import STALLED_TICKS
 from cadenza.engine.supervision import Part, Supervisor
-from cadenza.ports.jobs import JobRunner
-from cadenza.ports.stopwatch import Stopwatch
+from cadenza.ports.clock import Stopwatch
+from cadenza.ports.daily import JobRunner
 from cadenza.ports.telemetry import TICK, Measurements, Metadata
 from cadenza.roots.api import a_log, on_signals
 from cadenza.roots.settings import Settings, read_settings

@@ -10,14 +10,12 @@ from aiohttp import web
 from cadenza.adapters.cron import CronsimCron
 from cadenza.domain.errors import Conflict, NotFound, Unavailable
 from cadenza.domain.planning.rules.rule import MOST_RULES
-from cadenza.domain.scheduling.creation import created
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
-from cadenza.domain.scheduling.job import Job
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
+from cadenza.domain.scheduling.steer import Amended, created
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.clock import Clock
-from cadenza.ports.log import Logger
 from cadenza.ports.store import Store
+from cadenza.ports.telemetry import Logger
 from cadenza.roots.wiring.simulation_planners import sale_rules
 from cadenza.sim.flash_sale.scenario import NAME, unsteered_sale
 from cadenza.sim.product_run import JOB, TENANT, new_endpoint

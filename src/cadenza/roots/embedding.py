@@ -19,9 +19,9 @@ from cadenza.domain.daily.user import enrollment
 from cadenza.domain.durations import Span, span_ms
 from cadenza.domain.errors import Conflict
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
-from cadenza.domain.scheduling.creation import created, redefined
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim
+from cadenza.domain.scheduling.steer import created, redefined
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.loop import Loop
 from cadenza.ports.clock import Clock

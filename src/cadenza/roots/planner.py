@@ -21,12 +21,11 @@ from cadenza.engine.planning.analyst import Analyst
 from cadenza.engine.planning.consult import Means
 from cadenza.engine.steering import Steering
 from cadenza.engine.supervision import Part, Supervisor
-from cadenza.ports.chair import Chair
 from cadenza.ports.clock import Clock
-from cadenza.ports.log import Logger
-from cadenza.ports.planner import Planner
+from cadenza.ports.leader import Chair
+from cadenza.ports.planning import Planner
 from cadenza.ports.store import Bell, Store
-from cadenza.ports.telemetry import Telemetry
+from cadenza.ports.telemetry import Logger, Telemetry
 from cadenza.roots.api import a_log, on_signals
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.event_loop import run_to_end

@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import quoted
 from cadenza.ports.catalog import EndpointFilter, Page, RunFilter
-from cadenza.ports.planner import Planner
+from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.roots.settings import read_settings
 from cadenza.roots.wiring.command_target import USUAL_TENANT

@@ -15,17 +15,16 @@ from cadenza.adapters.dispatch.by_target import DispatcherByTarget
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.null import NoTelemetry
 from cadenza.engine.async_helpers import Work
-from cadenza.engine.worker.endpoint_alerts import EndpointAlerts
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.loop import Loop, LoopSettings
 from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
+from cadenza.engine.worker.settler import EndpointAlerts
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
-from cadenza.ports.log import Logger
 from cadenza.ports.secrets import SecretStore
 from cadenza.ports.store import Store
-from cadenza.ports.telemetry import Telemetry
+from cadenza.ports.telemetry import Logger, Telemetry
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversing, firing
 from cadenza.roots.wiring.application import supplies

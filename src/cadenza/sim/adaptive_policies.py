@@ -7,7 +7,7 @@ from cadenza.adapters.planners.change_detection import looked, shown
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 
 UNPACED_MS = 60_000
 """What a beat is where the baseline is no interval."""

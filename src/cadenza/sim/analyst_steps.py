@@ -10,7 +10,7 @@ from cadenza.engine.planning.analysis import Seat
 from cadenza.engine.planning.briefing import Briefer
 from cadenza.engine.planning.consult import Means, Thinking, Thought
 from cadenza.engine.planning.queue import Look, WaitingRoom
-from cadenza.ports.planner import Briefing, Planner
+from cadenza.ports.planning import Briefing, Planner
 from cadenza.ports.store import Store
 
 Seating = Callable[[Store], Awaitable[Sequence[Planner]]]

@@ -8,11 +8,11 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.scheduling.baseline import Every
-from cadenza.domain.scheduling.creation import created
 from cadenza.domain.scheduling.due import due
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.scheduling.steer import created
 from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import iso
 from cadenza.engine.steering import Steering, Tools, call_tool
@@ -20,10 +20,9 @@ from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.scheduler import Scheduler
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.catalog import Page
-from cadenza.ports.clock import Clock
-from cadenza.ports.cron import Cron
-from cadenza.ports.log import Logger
+from cadenza.ports.clock import Clock, Cron
 from cadenza.ports.store import EndpointStore, Store
+from cadenza.ports.telemetry import Logger
 from cadenza.sim.recording import DueSlot, History, Played
 from cadenza.sim.scenario import DORMANT_UNTIL, Scenario, SimulatedEndpoint
 from cadenza.sim.steered_endpoint import FOR_LONG, Steered

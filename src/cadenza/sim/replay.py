@@ -13,9 +13,9 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.baseline import Baseline
-from cadenza.domain.scheduling.creation import DEFINED, created
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
+from cadenza.domain.scheduling.steer import DEFINED, created
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.planning.consult import Means
 from cadenza.engine.steering import Steering

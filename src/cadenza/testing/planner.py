@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 
 Condition = Callable[[Briefing], bool]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from cadenza.ports.quota import QuotaAnswer, QuotaRequest, Spending
+from cadenza.ports.access import QuotaAnswer, QuotaRequest, Spending
 
 
 class FakeQuota:

@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
 from cadenza.engine.worker.execute import Executor
-from cadenza.ports.quota import QuotaAnswer
+from cadenza.ports.access import QuotaAnswer
 
 
 async def test_requests_and_functions_run_side_by_side_and_a_hanging_one_is_a_timeout() -> None:

@@ -13,9 +13,8 @@ import pytest
 from tests.integration.postgres.world import a_store, fill, many
 
 from cadenza.domain.scheduling.due import claim as claimed_by_the_rules
-from cadenza.domain.scheduling.endpoint import Lease, OpenSlot, evolve
+from cadenza.domain.scheduling.endpoint import Job, Lease, OpenSlot, evolve
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
-from cadenza.domain.scheduling.job import Job
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Outcome, RunStatus, opened
 from cadenza.domain.scheduling.steer import Amended

@@ -11,7 +11,7 @@ from cadenza.adapters.access.rate_limiter import SharedRates
 from cadenza.adapters.stores.postgres import counting, plain
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.domain.access.tenant import Spent, month_of
-from cadenza.ports.replies import Reply
+from cadenza.ports.access import Reply
 from cadenza.testing import FakeClock
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import Bench

@@ -11,7 +11,7 @@ from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.definition import write_definition
 from cadenza.adapters.stores.sql.rows import write_state
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.ports.log import Logger
+from cadenza.ports.telemetry import Logger
 from cadenza.testing import FakeIds, FakeLog, an_endpoint
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from cadenza.domain.access.tenant import Standing
-from cadenza.ports.quota import Spending
+from cadenza.ports.access import Spending
 
 LIMITED = timedelta(seconds=1)
 """So long is remembered what a tenant with a limit has spent."""

@@ -8,10 +8,9 @@ from datetime import datetime
 from cadenza.adapters.access.allowances import Account
 from cadenza.domain.access.tenant import Standing, month_of, next_month
 from cadenza.domain.monitoring.alert import reached
+from cadenza.ports.access import QuotaAnswer, QuotaRequest, TenantStore
 from cadenza.ports.clock import Clock
-from cadenza.ports.quota import QuotaAnswer, QuotaRequest
 from cadenza.ports.telemetry import QUOTA_SPENT, Telemetry
-from cadenza.ports.tenants import TenantStore
 
 TENANTS = 10_000
 """So many are remembered."""

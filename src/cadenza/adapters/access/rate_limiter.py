@@ -5,8 +5,8 @@ from collections import OrderedDict
 
 from cadenza.adapters.access.windows import WINDOWS_A_MINUTE, seconds_left, window_of
 from cadenza.domain.validation import a_count
+from cadenza.ports.access import RateStore
 from cadenza.ports.clock import Clock
-from cadenza.ports.replies import RateStore
 
 SUBJECTS = 10_000
 """So many are remembered; one that is forgotten loses what it had drawn and not spent."""

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from cadenza.domain.errors import Unavailable
-from cadenza.ports.chair import Work
-from cadenza.ports.log import Logger
+from cadenza.ports.leader import Work
+from cadenza.ports.telemetry import Logger
 
 AGAIN_S = 1.0
 

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from cadenza.domain.daily.daily_shards import lanes
-from cadenza.ports.chair import Chair
-from cadenza.ports.lanes import LaneServer
+from cadenza.domain.daily.rules import lanes
+from cadenza.ports.daily import LaneServer
+from cadenza.ports.leader import Chair
 
 
 class ChairLanes:

@@ -11,7 +11,7 @@ from cadenza.domain.scheduling.baseline import Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import iso, milliseconds
-from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 
 NAME = "http"
 LONGEST = timedelta(days=1)

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from cadenza.domain.errors import Conflict, NotAllowed, NotFound
 from cadenza.domain.labels import carries
 from cadenza.domain.planning.rules.rule import Rule
-from cadenza.domain.scheduling.endpoint import Endpoint, evolve
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.catalog import Arrangement, EndpointFilter, RunFilter

@@ -5,8 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from cadenza.adapters.stores.memory.wakeup import MemoryBell
-from cadenza.ports.log import Logger
-from cadenza.ports.telemetry import JOB, Measurements, Metadata, Telemetry
+from cadenza.ports.telemetry import JOB, Logger, Measurements, Metadata, Telemetry
 
 
 class _Attached(NamedTuple):

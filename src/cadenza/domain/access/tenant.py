@@ -1,5 +1,7 @@
 """An owner, and what it may spend."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -8,6 +10,8 @@ from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.validation import a_count, a_span
 
 MOST = 2**53
@@ -114,3 +118,32 @@ def next_month(moment: datetime) -> datetime:
 def too_many(most: int) -> NotAllowed:
     """The tenant has its number of endpoints."""
     return NotAllowed(f"There may be at most {most} endpoints: delete one, or ask for a higher limit.")
+
+
+CHARGED = (RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.ABANDONED)
+"""No set: to find a member in one takes as long as all the rest."""
+
+
+class Charge(NamedTuple):
+    """How many runs a tenant is charged for in a month."""
+
+    tenant_id: str
+    month: str
+    runs: int
+
+
+def charges(settled: Iterable[Settled]) -> list[Charge]:
+    """Charge every run that was dispatched to the month in which it ended; by tenant and month, in order.
+
+    What was cancelled or skipped costs nothing, and neither does a claim that was
+    abandoned before it started.
+    """
+    counts = Counter(
+        (run.tenant_id, ended.year, ended.month)
+        for run in (one.run for one in settled)
+        if run.started_at is not None and (ended := run.finished_at) is not None and run.status in CHARGED
+    )
+    return [
+        Charge(tenant_id, month_of(datetime(year, month, 1, tzinfo=UTC)), runs)
+        for (tenant_id, year, month), runs in sorted(counts.items())
+    ]

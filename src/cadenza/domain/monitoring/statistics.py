@@ -1,10 +1,11 @@
 """How runs ended lately: by status and lateness, in spans of equal length."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
+from cadenza.domain.daily.user import DayCounts
 from cadenza.domain.planning.health import COUNTED, Ended
 from cadenza.domain.scheduling.run import RunStatus
 
@@ -67,3 +68,36 @@ def _beat(at: datetime, inside: Sequence[Ended]) -> Beat:
 def _percentile(ordered: Sequence[int], percent: int) -> int | None:
     """The smallest value that so many per cent of all do not exceed."""
     return ordered[-(-len(ordered) * percent // 100) - 1] if ordered else None
+
+
+class Tally(NamedTuple):
+    """How many verdicts of one due minute of a day are which."""
+
+    due_bucket: int
+    """The minute of the day at which they were due."""
+    counts: DayCounts
+
+
+class DayTotal(NamedTuple):
+    """How many verdicts of a day are which."""
+
+    day: date
+    counts: DayCounts
+
+
+class Waiting(NamedTuple):
+    """How many users have no verdict yet, by their next cutoff."""
+
+    users: Mapping[datetime, int]
+    known_before: datetime | None = None
+    """From this cutoff on nobody was counted any more; None if all were."""
+
+
+class Missed(NamedTuple):
+    """A place among the misses of a day: when one was due, and whose it is."""
+
+    due_bucket: int
+    user_id: str
+
+
+FIRST_MISS = Missed(-1, "")

@@ -4,8 +4,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, evolve
+from cadenza.domain.scheduling.policy import Misfire
 from cadenza.domain.scheduling.run import Claim
-from cadenza.domain.validation import iso
+from cadenza.domain.validation import iso, milliseconds
 
 AT_ONCE = timedelta(0)
 
@@ -104,3 +105,12 @@ def recheck(endpoint: Endpoint, held: Claim, now: datetime) -> Recheck:
     slot = held.slot if endpoint.open_slot else endpoint.next_run_at or held.slot
     fresh = held._replace(endpoint=endpoint, slot=slot, due_at=moment, source=endpoint.next_source)
     return Wait(fresh) if moment > now else Start(fresh._replace(started_at=now))
+
+
+SKIP = Misfire.SKIP
+
+
+def misfired(claim: Claim, now: datetime) -> bool:
+    """Is it later than its grace allows, and does its owner want it skipped then?"""
+    policy = claim.endpoint.policy
+    return policy.misfire is SKIP and now - claim.due_at > milliseconds(policy.misfire_grace_ms)

@@ -173,3 +173,20 @@ def _hint_mode(value: str) -> HintMode:
         return HintMode(value)
     except ValueError:
         raise InvalidRequest(f"hint_mode must be one of {', '.join(HintMode)}.", "hint_mode") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Endpoints that belong together; none of them is due while their job is not active."""
+
+    id: str
+    name: str
+    tenant_id: str = "default"
+    active: bool = True
+    description: str | None = None
+    applied: bool = False
+    """Whether it was written by a configuration file, which may then also remove it."""
+    created_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        in_utc(self, "created_at")

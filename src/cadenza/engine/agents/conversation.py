@@ -23,14 +23,19 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, Unavailable
 from cadenza.engine.agents.turn_lock import TurnTaking
 from cadenza.engine.agents.turn_tools import Hands
-from cadenza.ports.agents import AgentRuntime, Prompt, Reply, Tools
+from cadenza.ports.access import TenantStore
+from cadenza.ports.agents import (
+    AgentRuntime,
+    ConversationStore,
+    DeliveryStore,
+    PeopleStore,
+    Prompt,
+    Reply,
+    Tools,
+)
 from cadenza.ports.catalog import Page
 from cadenza.ports.clock import Clock
-from cadenza.ports.conversations import ConversationStore
-from cadenza.ports.deliveries import DeliveryStore
 from cadenza.ports.ids import Ids
-from cadenza.ports.people import PeopleStore
-from cadenza.ports.tenants import TenantStore
 
 REMEMBERED = 40
 """So many messages of a conversation does an agent see."""

@@ -8,9 +8,9 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import NotFound
 from cadenza.engine.agents.delivery_stream import Visit
 from cadenza.engine.async_helpers import survived
+from cadenza.ports.agents import DeliveryStore
 from cadenza.ports.clock import Clock
-from cadenza.ports.deliveries import DeliveryStore
-from cadenza.ports.log import Logger
+from cadenza.ports.telemetry import Logger
 
 AT_ONCE = 1_000
 """So many users are looked after with one question."""

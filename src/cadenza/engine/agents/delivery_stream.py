@@ -7,9 +7,9 @@ from functools import partial
 from cadenza.domain.agents.delivery import Delivery
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
+from cadenza.ports.agents import DeliveryStore
 from cadenza.ports.clock import Clock
-from cadenza.ports.deliveries import DeliveryStore
-from cadenza.ports.log import Logger
+from cadenza.ports.telemetry import Logger
 
 PAGE = 50
 AGAIN_MS = 1_000

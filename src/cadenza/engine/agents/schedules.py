@@ -29,17 +29,13 @@ from cadenza.domain.agents.users import AgentKey, User, UserKey
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Cron as CronLine
 from cadenza.domain.scheduling.baseline import Once
-from cadenza.domain.scheduling.creation import created
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
-from cadenza.domain.scheduling.job import Job
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
+from cadenza.domain.scheduling.steer import Amended, created
+from cadenza.ports.access import TenantStore
+from cadenza.ports.agents import PeopleStore, ScheduleStore
 from cadenza.ports.catalog import FIRST_PAGE, JobStore, Page
-from cadenza.ports.clock import Clock
-from cadenza.ports.cron import Cron
-from cadenza.ports.people import PeopleStore
-from cadenza.ports.schedules import ScheduleStore
+from cadenza.ports.clock import Clock, Cron
 from cadenza.ports.store import EndpointStore
-from cadenza.ports.tenants import TenantStore
 
 EVERY_MINUTE = "* * * * *"
 

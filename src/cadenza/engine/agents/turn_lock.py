@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.errors import CadenzaError, Conflict
 from cadenza.domain.validation import milliseconds
+from cadenza.ports.agents import ConversationStore
 from cadenza.ports.clock import Clock
-from cadenza.ports.conversations import ConversationStore
 from cadenza.ports.ids import Ids
 
 FIRST_NAP_MS, LONGEST_NAP_MS = 20, 500

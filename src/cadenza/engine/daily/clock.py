@@ -4,8 +4,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cadenza.domain.daily.clock_trust import ClockTrust
-from cadenza.ports.clock import Clock
-from cadenza.ports.stopwatch import Stopwatch
+from cadenza.ports.clock import Clock, Stopwatch
 
 
 class Reading(NamedTuple):

@@ -6,8 +6,7 @@ from typing import NamedTuple
 from cadenza.domain.daily.user import DayStatus, ErrorClass, Verdict
 from cadenza.engine.daily.queue import Offered
 from cadenza.ports.daily import Owed
-from cadenza.ports.log import Logger
-from cadenza.ports.telemetry import DEPTH, FINALIZE, IN_FLIGHT, JOB, TICK, Metadata, Telemetry
+from cadenza.ports.telemetry import DEPTH, FINALIZE, IN_FLIGHT, JOB, TICK, Logger, Metadata, Telemetry
 
 SCHEDULER = "daily"
 """By this, listeners tell these events from those about endpoints."""

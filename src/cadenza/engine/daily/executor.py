@@ -4,16 +4,15 @@ import asyncio
 from collections.abc import Collection
 from datetime import datetime
 
-from cadenza.domain.daily.daily_shards import shard_of
+from cadenza.domain.daily.rules import shard_of
 from cadenza.domain.daily.user import ErrorClass, JobResult
 from cadenza.domain.validation import LONGEST_TEXT
 from cadenza.engine.daily.clock import Watch
 from cadenza.engine.daily.events import DailyEvents, Ended
 from cadenza.engine.daily.finalizer import DailyFinalizer
 from cadenza.engine.daily.queue import DailyQueue
-from cadenza.engine.worker.deadlines import Deadline, Deadlines
-from cadenza.ports.daily import Owed
-from cadenza.ports.jobs import JobRunner
+from cadenza.engine.worker.execute import Deadline, Deadlines
+from cadenza.ports.daily import JobRunner, Owed
 
 
 class DailyExecutor:

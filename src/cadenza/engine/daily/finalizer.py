@@ -17,7 +17,7 @@ from cadenza.engine.daily.queue import DailyQueue
 from cadenza.engine.worker.settle import RECOVERY_MS
 from cadenza.ports.clock import Clock
 from cadenza.ports.daily import DailyStore, Owed
-from cadenza.ports.log import Logger
+from cadenza.ports.telemetry import Logger
 
 
 class _Success(NamedTuple):

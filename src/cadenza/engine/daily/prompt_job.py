@@ -7,7 +7,7 @@ from cadenza.domain.agents.conversation import ConversationKey, Origin, OriginKi
 from cadenza.domain.daily.user import DONE, ErrorClass, JobResult
 from cadenza.domain.errors import CadenzaError
 from cadenza.engine.agents.conversation import Conversing, Cue
-from cadenza.ports.conversations import ConversationStore
+from cadenza.ports.agents import ConversationStore
 
 NAME = "daily"
 

@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.daily_shards import SHARDS, shard_of
+from cadenza.domain.daily.rules import SHARDS, shard_of
 from cadenza.domain.daily.window import RETRY_DELAY, has_opened, is_over
 from cadenza.ports.daily import Owed
 

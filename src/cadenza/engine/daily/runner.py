@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cadenza.domain.daily.daily_shards import lane_of, lanes, shard_of, shards_of_lane, share
+from cadenza.domain.daily.rules import lane_of, lanes, shard_of, shards_of_lane, share
 from cadenza.domain.validation import a_count, a_span, milliseconds
 from cadenza.engine.async_helpers import first_of, survived
 from cadenza.engine.daily.clock import Watch
@@ -14,12 +14,9 @@ from cadenza.engine.daily.executor import DailyExecutor
 from cadenza.engine.daily.finalizer import DailyFinalizer
 from cadenza.engine.daily.queue import DailyQueue
 from cadenza.engine.daily.tick import DailyPlanner
-from cadenza.ports.clock import Clock
-from cadenza.ports.daily import DailyStore
-from cadenza.ports.jobs import JobRunner
-from cadenza.ports.log import Logger
-from cadenza.ports.stopwatch import Stopwatch
-from cadenza.ports.telemetry import Telemetry
+from cadenza.ports.clock import Clock, Stopwatch
+from cadenza.ports.daily import DailyStore, JobRunner
+from cadenza.ports.telemetry import Logger, Telemetry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

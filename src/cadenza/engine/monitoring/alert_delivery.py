@@ -10,20 +10,19 @@ from typing import Any
 from cadenza.domain.monitoring.alert import Alert, AlertKind, of_failures, of_quota, of_recovery, of_slo
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import first_of, survived
-from cadenza.ports.alerts import AlertSender
 from cadenza.ports.clock import Clock
-from cadenza.ports.log import Logger
+from cadenza.ports.monitoring import AlertSender, AlertStore, OwedAlert
 from cadenza.ports.telemetry import (
     ALERT,
     ENDPOINT_FAILED,
     ENDPOINT_RECOVERED,
     QUOTA_SPENT,
     SLO_CHANGED,
+    Logger,
     Measurements,
     Metadata,
     Telemetry,
 )
-from cadenza.ports.watch import AlertStore, OwedAlert
 
 HEARD = frozenset({SLO_CHANGED, ENDPOINT_FAILED, ENDPOINT_RECOVERED, QUOTA_SPENT})
 MOST_WAITING = 1_000

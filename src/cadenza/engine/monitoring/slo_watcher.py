@@ -18,7 +18,7 @@ from cadenza.domain.monitoring.slo import (
 from cadenza.domain.validation import iso
 from cadenza.engine.async_helpers import survived
 from cadenza.ports.clock import Clock
-from cadenza.ports.log import Logger
+from cadenza.ports.monitoring import SloStanding, SloStore
 from cadenza.ports.telemetry import (
     DEPTH,
     FINALIZE,
@@ -26,11 +26,11 @@ from cadenza.ports.telemetry import (
     JOB,
     SLO_CHANGED,
     TICK,
+    Logger,
     Measurements,
     Metadata,
     Telemetry,
 )
-from cadenza.ports.watch import SloStanding, SloStore
 
 HEARD = frozenset({TICK, DEPTH, IN_FLIGHT, JOB, FINALIZE})
 MOST_SCHEDULERS = 8

@@ -15,8 +15,8 @@ from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, iso, milliseconds, quoted
 from cadenza.engine.steering import COMMANDS, Steering
 from cadenza.engine.steering_commands import Command, Steer
-from cadenza.ports.log import Logger
-from cadenza.ports.planner import Briefing, Planner, Sitting
+from cadenza.ports.planning import Briefing, Planner, Sitting
+from cadenza.ports.telemetry import Logger
 
 LONGEST_REASONING = 8_000
 LONGEST_ARGUMENTS = 4_000

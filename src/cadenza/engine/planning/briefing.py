@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.engine.planning.queue import Look
 from cadenza.ports.clock import Clock
-from cadenza.ports.planner import Briefing
+from cadenza.ports.planning import Briefing
 from cadenza.ports.store import Store
 
 Recent = dict[EndpointKey, list[Run]]

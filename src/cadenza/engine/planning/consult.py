@@ -16,14 +16,12 @@ from cadenza.engine.planning.briefing import Briefer, BriefingBudget
 from cadenza.engine.planning.queue import Look
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.settle import RECOVERY_MS
-from cadenza.ports.analyses import NextLook
+from cadenza.ports.access import Quota, QuotaRequest, Spending
 from cadenza.ports.clock import Clock
 from cadenza.ports.ids import Ids
-from cadenza.ports.log import Logger
-from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, Sitting
-from cadenza.ports.quota import Quota, QuotaRequest, Spending
+from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, NextLook, Sitting
 from cadenza.ports.store import Store
-from cadenza.ports.telemetry import Telemetry
+from cadenza.ports.telemetry import Logger, Telemetry
 
 SITTING = "planner.sitting.stop"
 SHADOWS_APART = timedelta(minutes=10)

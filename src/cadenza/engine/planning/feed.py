@@ -8,8 +8,8 @@ from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import iso
-from cadenza.ports.analyses import AnalysisStore
 from cadenza.ports.clock import Clock
+from cadenza.ports.planning import AnalysisStore
 
 PAGE = 500
 REMEMBERED = 20_000

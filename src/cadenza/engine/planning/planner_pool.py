@@ -12,8 +12,7 @@ from cadenza.engine.planning.consult import Means, Thinking
 from cadenza.engine.planning.queue import Look, WaitingRoom
 from cadenza.engine.planning.record import Recorder
 from cadenza.engine.worker.settle import RECOVERY_MS
-from cadenza.ports.analyses import NextLook
-from cadenza.ports.planner import Briefing
+from cadenza.ports.planning import Briefing, NextLook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.engine.async_helpers import survived
 from cadenza.engine.worker.settle import RECOVERY_MS
-from cadenza.ports.analyses import AnalysisStore, NextLook
 from cadenza.ports.clock import Clock
-from cadenza.ports.log import Logger
+from cadenza.ports.planning import AnalysisStore, NextLook
+from cadenza.ports.telemetry import Logger
 
 LINGER_MS = 20
 

@@ -8,7 +8,6 @@ from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.scheduling.target import HttpTarget, PromptTarget
 from cadenza.domain.validation import iso
-from cadenza.ports.log import Logger
 from cadenza.ports.telemetry import (
     DEPTH,
     ENDPOINT_FAILED,
@@ -17,6 +16,7 @@ from cadenza.ports.telemetry import (
     JOB,
     SKIPPED,
     TICK,
+    Logger,
     Measurements,
     Metadata,
     Telemetry,

@@ -9,8 +9,8 @@ from datetime import datetime
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.engine.async_helpers import first_of
 from cadenza.engine.worker.execute import Executor
+from cadenza.ports.access import QuotaAnswer
 from cadenza.ports.clock import Clock
-from cadenza.ports.quota import QuotaAnswer
 
 
 class Flight:

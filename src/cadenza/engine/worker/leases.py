@@ -5,7 +5,7 @@ from cadenza.engine.async_helpers import first_of, survived
 from cadenza.engine.worker.held_claims import Flight
 from cadenza.engine.worker.scheduler import Scheduler
 from cadenza.ports.clock import Clock
-from cadenza.ports.log import Logger
+from cadenza.ports.telemetry import Logger
 
 LOOKS = 6
 """How often it looks in the length of a lease; it renews at every second look."""

@@ -19,8 +19,8 @@ from cadenza.engine.worker.settle import RECOVERY_MS, Settling
 from cadenza.engine.worker.start import Starting
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.clock import Clock
-from cadenza.ports.log import Logger
 from cadenza.ports.store import Bell, EndpointStore
+from cadenza.ports.telemetry import Logger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,16 +11,13 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.worker.endpoint_alerts import RaiseFor
 from cadenza.engine.worker.events import Telling
 from cadenza.engine.worker.execute import Executor
-from cadenza.engine.worker.settler import Settler
-from cadenza.ports.clock import Clock
-from cadenza.ports.cron import Cron
-from cadenza.ports.log import Logger
-from cadenza.ports.quota import QuotaAnswer
+from cadenza.engine.worker.settler import RaiseFor, Settler
+from cadenza.ports.access import QuotaAnswer
+from cadenza.ports.clock import Clock, Cron
 from cadenza.ports.store import EndpointStore
-from cadenza.ports.telemetry import Telemetry
+from cadenza.ports.telemetry import Logger, Telemetry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from cadenza.engine.async_helpers import first_of, survived
 from cadenza.engine.worker.held_claims import Flight
 from cadenza.engine.worker.scheduler import Scheduler
 from cadenza.ports.clock import Clock
-from cadenza.ports.log import Logger
+from cadenza.ports.telemetry import Logger
 
 RECOVERY_MS = 1_000
 PATIENCE_MS = 1_000

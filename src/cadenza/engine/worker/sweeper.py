@@ -8,13 +8,11 @@ from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.validation import iso
 from cadenza.engine.async_helpers import survived
-from cadenza.engine.worker.endpoint_alerts import RaiseFor
 from cadenza.engine.worker.events import Telling
-from cadenza.engine.worker.settler import Settler
-from cadenza.ports.clock import Clock
-from cadenza.ports.cron import Cron
-from cadenza.ports.log import Logger
+from cadenza.engine.worker.settler import RaiseFor, Settler
+from cadenza.ports.clock import Clock, Cron
 from cadenza.ports.store import EndpointStore, Sweeping
+from cadenza.ports.telemetry import Logger
 
 BATCH = 500
 NAMED = 10

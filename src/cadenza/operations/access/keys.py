@@ -15,7 +15,7 @@ from cadenza.operations.context import Desk
 from cadenza.operations.fields import Id, Moment, Name
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
-from cadenza.ports.keys import KeptKey, KeyStore
+from cadenza.ports.access import KeptKey, KeyStore
 
 PREFIX = "cad_"
 ID_LENGTH = 12

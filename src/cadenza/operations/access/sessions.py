@@ -9,7 +9,7 @@ from cadenza.domain.access.key import Caller
 from cadenza.operations.access.caller_cache import origin_of
 from cadenza.operations.access.keys import opening
 from cadenza.operations.context import Supplies
-from cadenza.ports.sessions import Pass, Session
+from cadenza.ports.access import Pass, Session
 
 LINK_LASTS = timedelta(hours=1)
 SESSION_LASTS = timedelta(days=14)

@@ -10,11 +10,9 @@ from cadenza.domain.agents.schedule import AGENDA
 from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.domain.planning.rules.rule import DEFINED as OF_RULE
 from cadenza.domain.planning.rules.rule import Rule
-from cadenza.domain.scheduling.creation import DEFINED, created, redefined
-from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.governor import CronClock
-from cadenza.domain.scheduling.job import Job
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import DEFINED, Amended, created, redefined
 from cadenza.operations.config.rules import WantedRule, changed_rule, check_rules, rules_gone
 from cadenza.operations.scheduling.farewell import archived
 from cadenza.ports.catalog import Arrangement, Estate, Extent

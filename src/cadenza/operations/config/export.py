@@ -5,8 +5,7 @@ from collections.abc import Iterable
 
 from cadenza.domain.agents.schedule import AGENDA
 from cadenza.domain.planning.rules.rule import Rule
-from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.operations.config.config_rule_shapes import RuleWords
 from cadenza.operations.config.schemas import ConfigEndpoint, ConfigJob
 from cadenza.operations.planning.rule_checks import strangers

@@ -13,7 +13,7 @@ from cadenza.operations.config.schemas import ConfigDocument
 from cadenza.operations.planning.rule_checks import strangers
 from cadenza.operations.planning.rule_schemas import made_parts
 from cadenza.ports.catalog import Estate
-from cadenza.ports.rules import Expressions
+from cadenza.ports.planning import Expressions
 
 PARTS = ("when", "then", "relax", "cooldown_ms", "once_per_incident", "escalate")
 

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.schedule import AGENDA
 from cadenza.domain.errors import Fault, InvalidRequest
-from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.operations.config.difference import Intent, WantedEndpoint, WantedJob
 from cadenza.operations.config.rules import WantedRule, made_rule, placed_rules, refuse
 from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigDocument, ConfigEndpoint, ConfigJob

@@ -7,7 +7,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.daily.user import DayCounts
 from cadenza.domain.daily.window import cutoff, due_at_minute, minute_of_day, opens
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.monitoring.daily_figures import FIRST_MISS, Missed
+from cadenza.domain.monitoring.statistics import FIRST_MISS, Missed
 from cadenza.operations.context import Desk
 from cadenza.operations.daily.days import CountsView, ServiceDate, VerdictView
 from cadenza.operations.daily.users import spelled

@@ -6,14 +6,14 @@ from typing import Annotated, Self
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.access.tenant import month_of, next_month
+from cadenza.domain.monitoring.forecast import Course, Forecast, Forecaster
 from cadenza.domain.monitoring.statistics import Beat, Pulse, pulse
 from cadenza.domain.planning.health import Ended
-from cadenza.domain.scheduling.forecast import Course, Forecast, Forecaster
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.context import Desk
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import Command, View, operation
-from cadenza.ports.figures import Together
+from cadenza.ports.monitoring import Together
 
 MOST_AHEAD, MOST_ENDED, MOST_SITTINGS, MOST_COUNTED = 5_000, 10_000, 5_000, 100_000
 AHEAD_SPANS, MOST_PLANNERS = 30, 100

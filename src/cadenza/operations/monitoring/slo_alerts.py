@@ -7,7 +7,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.monitoring.slo import Judgement, Slo
 from cadenza.operations.context import Desk
 from cadenza.operations.operation import Command, View, operation
-from cadenza.ports.watch import SloStanding
+from cadenza.ports.monitoring import SloStanding
 
 FRESH = timedelta(hours=1)
 """What was last evaluated longer ago is of a process that is gone."""

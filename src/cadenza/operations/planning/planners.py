@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.planning.learning.won import PLANNER, Lesson, lesson_of
+from cadenza.domain.planning.learning.serialization import PLANNER, Lesson, lesson_of
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.operations.context import Desk
@@ -14,7 +14,7 @@ from cadenza.operations.fields import Whole
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
 from cadenza.operations.planning.analyses import AnalysesPage, AnalysisView, DayView, TokensView
-from cadenza.ports.figures import Mark, Sat, Together
+from cadenza.ports.monitoring import Mark, Sat, Together
 
 MOST_SITTINGS, MOST_ENDPOINTS, MOST_DAYS = 5_000, 50, 1_000
 THE_END = Mark(datetime.max.replace(tzinfo=UTC), "")

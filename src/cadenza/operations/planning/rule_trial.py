@@ -6,9 +6,9 @@ from typing import Any
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.rules.context import Scene
 from cadenza.domain.planning.rules.incidents import NOTES_OF, UNTOUCHED, recalled
 from cadenza.domain.planning.rules.rule import Rule
-from cadenza.domain.planning.rules.rule_scene import Scene
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
 from cadenza.engine.planning.queue import Look
 from cadenza.operations.context import Desk
@@ -16,7 +16,7 @@ from cadenza.operations.fields import Id
 from cadenza.operations.operation import View, operation
 from cadenza.operations.planning.rules import OneRule
 from cadenza.operations.scheduling.farewell import live
-from cadenza.ports.planner import Briefing
+from cadenza.ports.planning import Briefing
 
 USUAL = BriefingBudget()
 

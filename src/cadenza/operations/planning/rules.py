@@ -21,7 +21,7 @@ from cadenza.operations.planning.rule_schemas import (
     made_parts,
     shown_parts,
 )
-from cadenza.ports.rules import RuleFilter
+from cadenza.ports.planning import RuleFilter
 
 MAY_BE_NULL = frozenset({"endpoint_id", "relax"})
 

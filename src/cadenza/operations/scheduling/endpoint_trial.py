@@ -10,7 +10,7 @@ from cadenza.operations.context import Desk
 from cadenza.operations.operation import View, operation
 from cadenza.operations.scheduling.endpoints import OneEndpoint
 from cadenza.operations.scheduling.farewell import live
-from cadenza.ports.quota import QuotaAnswer
+from cadenza.ports.access import QuotaAnswer
 
 
 class TrialView(View):

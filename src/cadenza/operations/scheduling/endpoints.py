@@ -9,10 +9,9 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.access.tenant import Limits
 from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.scheduling.baseline import Cron
-from cadenza.domain.scheduling.creation import created, redefined
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintMode
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import Amended, created, redefined
 from cadenza.operations.context import Desk
 from cadenza.operations.fields import Flag, Id, Labels, Name, Text
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation

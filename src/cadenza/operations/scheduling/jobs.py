@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Self
 
 from cadenza.domain.access.key import Scope
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Job
 from cadenza.operations.context import Desk
 from cadenza.operations.fields import Flag, Id, Name, Text
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation

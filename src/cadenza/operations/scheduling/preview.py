@@ -9,9 +9,9 @@ from pydantic import JsonValue
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.monitoring.forecast import Foreseen, foreseen
 from cadenza.domain.scheduling import steer
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.foresight import Foreseen, foreseen
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.steering import COMMANDS

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.planning.learning.won import PLANNER, lesson_of
+from cadenza.domain.planning.learning.serialization import PLANNER, lesson_of
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling import steer
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve

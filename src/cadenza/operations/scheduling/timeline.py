@@ -5,9 +5,9 @@ from typing import Annotated, Any, Self
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.monitoring.hint_periods import Spell, spells
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.spells import Spell, spells
 from cadenza.domain.scheduling.steer import HintKind
 from cadenza.operations.context import Desk
 from cadenza.operations.fields import Moment, Whole

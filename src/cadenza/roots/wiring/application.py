@@ -20,9 +20,9 @@ from cadenza.operations.application import Office
 from cadenza.operations.context import Supplies
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
-from cadenza.ports.log import Logger
 from cadenza.ports.secrets import SecretStore
 from cadenza.ports.store import Store
+from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversing, models
 from cadenza.roots.wiring.http_dispatch import open_secrets

@@ -10,15 +10,13 @@ from typing import NamedTuple
 from cadenza.adapters.clock import ClockStopwatch, SystemClock, SystemStopwatch
 from cadenza.adapters.daily.chairs import FileChair
 from cadenza.adapters.daily.single_process import ChairLanes
-from cadenza.domain.daily.daily_shards import SHARDS
+from cadenza.domain.daily.rules import SHARDS
 from cadenza.domain.daily.user import ErrorClass, JobResult
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.engine.supervision import Part, Supervisor
-from cadenza.ports.clock import Clock
-from cadenza.ports.jobs import JobRunner
-from cadenza.ports.lanes import Lanes
-from cadenza.ports.log import Logger
-from cadenza.ports.stopwatch import Stopwatch
+from cadenza.ports.clock import Clock, Stopwatch
+from cadenza.ports.daily import JobRunner, Lanes
+from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.daily_target import daily_target, open_jobs
 from cadenza.roots.wiring.stores import SQLITE, open_pool

@@ -19,7 +19,7 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.daily.prompt_job import PromptJobs
 from cadenza.operations.fields import Id, Name, Text
 from cadenza.operations.scheduling.schemas import HttpShape, Shape
-from cadenza.ports.jobs import JobRunner
+from cadenza.ports.daily import JobRunner
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversing
 from cadenza.roots.wiring.application import supplies

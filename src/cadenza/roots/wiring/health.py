@@ -12,8 +12,8 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.validation import iso
 from cadenza.ports.clock import Clock
-from cadenza.ports.log import Logger
 from cadenza.ports.store import Store
+from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
 
 HANGS_AFTER = timedelta(seconds=60)

@@ -8,7 +8,7 @@ from cadenza.domain.errors import Unavailable
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.scheduling.tools import pause_until, propose_interval, propose_next_time
 from cadenza.ports.catalog import Catalog
-from cadenza.ports.planner import Planner
+from cadenza.ports.planning import Planner
 from cadenza.roots.settings import Settings
 
 if TYPE_CHECKING:  # Its library takes seconds to import.

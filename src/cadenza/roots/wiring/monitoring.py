@@ -18,9 +18,9 @@ from cadenza.engine.monitoring import slo_watcher
 from cadenza.engine.monitoring.alert_delivery import Alarm
 from cadenza.engine.monitoring.slo_watcher import SloWatcher
 from cadenza.engine.supervision import Part
-from cadenza.engine.worker.endpoint_alerts import EndpointAlerts
-from cadenza.ports.log import Logger
+from cadenza.engine.worker.settler import EndpointAlerts
 from cadenza.ports.store import Store
+from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.http_dispatch import open_secrets
 from cadenza.roots.wiring.requests import http_dispatcher

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadenza.domain.errors import Conflict, InvalidRequest, Unavailable
-from cadenza.domain.scheduling.job import Job
-from cadenza.ports.planner import Planner
+from cadenza.domain.scheduling.endpoint import Job
+from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.sim.analyst_steps import Seating
 from cadenza.sim.product_run import JOB, TENANT

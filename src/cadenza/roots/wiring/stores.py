@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.ports.ids import Ids
-from cadenza.ports.log import Logger
 from cadenza.ports.store import Store
+from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
 
 if TYPE_CHECKING:  # Each kind of database costs its own imports.

@@ -8,7 +8,7 @@ from cadenza.domain.planning.health import COUNTED
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.validation import iso
-from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 from cadenza.sim.flash_sale.policies import (
     ACTIONS,
     CORRECTED,

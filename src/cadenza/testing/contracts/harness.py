@@ -13,8 +13,7 @@ import pytest
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog
 from cadenza.domain.scheduling.due import Recheck, recheck
-from cadenza.domain.scheduling.endpoint import Endpoint, evolve
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, Run, RunStatus
 from cadenza.domain.scheduling.settle import Settled, settle
 from cadenza.domain.scheduling.steer import Amended

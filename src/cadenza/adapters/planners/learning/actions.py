@@ -10,7 +10,7 @@ from cadenza.domain.planning.learning.explanation import reason
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES, IntervalHint
 from cadenza.domain.validation import iso, milliseconds
-from cadenza.ports.planner import Briefing
+from cadenza.ports.planning import Briefing
 
 ALIKE = 0.1
 """An interval that differs by less is not worth a new hint, nor is a look that is sooner by less."""

@@ -12,7 +12,7 @@ from cadenza.domain.planning.learning.state import Known, Pool
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.scheduling.target import Json
-from cadenza.ports.analyses import AnalysisStore
+from cadenza.ports.planning import AnalysisStore
 
 NOTES_OF = "learned"
 VERSION = 1

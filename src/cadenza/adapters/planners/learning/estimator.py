@@ -12,7 +12,7 @@ from cadenza.domain.planning.learning.state import Pool
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run
-from cadenza.ports.planner import Briefing
+from cadenza.ports.planning import Briefing
 
 
 class Thought(NamedTuple):

@@ -9,7 +9,7 @@ from cadenza.domain.planning.learning.explanation import told
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.steer import HintKind
 from cadenza.ports.catalog import Page
-from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
 from cadenza.ports.store import Store
 
 TOLD_EVERY_S = 600.0

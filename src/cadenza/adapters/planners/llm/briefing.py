@@ -9,7 +9,7 @@ from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import iso
-from cadenza.ports.planner import Briefing
+from cadenza.ports.planning import Briefing
 
 MOST_RUNS = 20
 LONGEST_RESPONSE = 2_000

@@ -16,7 +16,7 @@ from cadenza.adapters.planners.llm.tools import SubmitAnalysis, Toolbox
 from cadenza.adapters.planners.llm.triggers import Occasions
 from cadenza.domain.validation import milliseconds
 from cadenza.ports.catalog import Catalog
-from cadenza.ports.planner import Briefing, CallTool, Sitting
+from cadenza.ports.planning import Briefing, CallTool, Sitting
 
 NAME = "llm"
 BRIEFING_SHARE = 4

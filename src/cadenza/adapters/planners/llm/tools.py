@@ -15,7 +15,7 @@ from cadenza.domain.planning.health import MOST_COUNTED, WINDOWS_H, health
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.validation import iso, quoted
 from cadenza.ports.catalog import Catalog, Page, RunFilter
-from cadenza.ports.planner import Briefing, CallTool
+from cadenza.ports.planning import Briefing, CallTool
 
 ENDPOINT = "endpoint"
 WHICH = "The name of this endpoint or of one of its siblings; this one, if left out."

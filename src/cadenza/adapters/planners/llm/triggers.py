@@ -8,7 +8,7 @@ from cadenza.adapters.planners.change_detection import looked, shown
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.ports.planner import Briefing
+from cadenza.ports.planning import Briefing
 
 MOST_REMEMBERED = 50_000
 

@@ -15,7 +15,7 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.context import NAMES, Facts
 from cadenza.domain.planning.rules.rule import LONGEST_WHEN
 from cadenza.domain.validation import quoted
-from cadenza.ports.rules import Verdict
+from cadenza.ports.planning import Verdict
 
 if TYPE_CHECKING:  # The package imports its own command line with it, which takes half a second.
     import cel

@@ -7,14 +7,20 @@ from typing import Protocol
 from cadenza.adapters.planners.rules.rulebook import Rulebook
 from cadenza.domain.errors import CadenzaError, Unavailable
 from cadenza.domain.planning.analysis import Trigger
+from cadenza.domain.planning.rules.context import Scene
 from cadenza.domain.planning.rules.incidents import NOTES_OF, UNTOUCHED, Decision, Memory, recalled, written
 from cadenza.domain.planning.rules.rule import Rule, Step
-from cadenza.domain.planning.rules.rule_scene import Scene
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.validation import iso, milliseconds
-from cadenza.ports.analyses import AnalysisStore
-from cadenza.ports.planner import NOTHING_TO_SAY, Briefing, CallTool, Sitting
-from cadenza.ports.rules import Expressions, RuleStore
+from cadenza.ports.planning import (
+    NOTHING_TO_SAY,
+    AnalysisStore,
+    Briefing,
+    CallTool,
+    Expressions,
+    RuleStore,
+    Sitting,
+)
 
 
 class Shelf(RuleStore, AnalysisStore, Protocol):

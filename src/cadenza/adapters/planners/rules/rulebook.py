@@ -5,7 +5,7 @@ import asyncio
 from cadenza.domain.planning.rules.rule import MOST_RULES, Rule
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.ports.catalog import Page
-from cadenza.ports.rules import RuledJob, RuleFilter, RuleStore
+from cadenza.ports.planning import RuledJob, RuleFilter, RuleStore
 
 FRESH_S = 0.5
 """So long after it was written a rule may go unnoticed."""

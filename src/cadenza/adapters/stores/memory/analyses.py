@@ -12,8 +12,8 @@ from cadenza.domain.planning.analysis import Analysis, Tokens
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.target import Json
-from cadenza.ports.analyses import DaySpent, Fed, NextLook
 from cadenza.ports.catalog import FIRST_PAGE, Page
+from cadenza.ports.planning import DaySpent, Fed, NextLook
 
 FED = 100_000
 """So many ended runs are kept for the feed."""

@@ -12,8 +12,8 @@ from cadenza.adapters.stores.memory.doorbells import Doorbells, Ring
 from cadenza.domain.agents.conversation import ConversationKey, Message, Turn, owed_by
 from cadenza.domain.agents.delivery import Delivery, firings, is_owed
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
+from cadenza.ports.agents import AgentSpent
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.people import AgentSpent
 
 
 class _Said(NamedTuple):

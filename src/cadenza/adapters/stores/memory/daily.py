@@ -9,7 +9,7 @@ from threading import RLock
 
 from cadenza.adapters.stores.common import missing
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.daily_shards import SHARDS, shard_of
+from cadenza.domain.daily.rules import SHARDS, shard_of
 from cadenza.domain.daily.user import DailyUser, Enrollment, Gap, Ruling, Verdict
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.daily import Enroll, Owed, Rule

@@ -8,7 +8,7 @@ from threading import RLock
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.user import DayCounts, DayStatus, Verdict
-from cadenza.domain.monitoring.daily_figures import FIRST_MISS, DayTotal, Missed, Tally, Waiting
+from cadenza.domain.monitoring.statistics import FIRST_MISS, DayTotal, Missed, Tally, Waiting
 from cadenza.ports.daily import Owed
 
 

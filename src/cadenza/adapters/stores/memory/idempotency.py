@@ -6,7 +6,7 @@ from threading import RLock
 
 from cadenza.adapters.access.windows import oldest_kept
 from cadenza.domain.agents.users import UserKey
-from cadenza.ports.replies import Reply, own_keys
+from cadenza.ports.access import Reply, own_keys
 
 
 class MemoryReplies:

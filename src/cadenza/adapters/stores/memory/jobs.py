@@ -2,7 +2,7 @@
 
 from cadenza.adapters.stores.common import following, missing, same, taken
 from cadenza.adapters.stores.memory.tables import Shelves
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Job
 from cadenza.domain.scheduling.steer import Change
 from cadenza.ports.catalog import FIRST_PAGE, JobChange, Page
 

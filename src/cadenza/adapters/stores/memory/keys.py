@@ -5,8 +5,8 @@ from threading import RLock
 
 from cadenza.adapters.stores.common import missing, taken
 from cadenza.domain.access.key import ApiKey
+from cadenza.ports.access import KeptKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.keys import KeptKey
 
 
 class MemoryKeys:

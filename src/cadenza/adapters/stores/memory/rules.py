@@ -4,7 +4,7 @@ from cadenza.adapters.stores.common import missing, same_rule, taken, too_many_r
 from cadenza.adapters.stores.memory.jobs import MemoryJobs
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.rules import EVERY_RULE, RuleChange, RuledJob, RuleFilter
+from cadenza.ports.planning import EVERY_RULE, RuleChange, RuledJob, RuleFilter
 
 
 class MemoryRules(MemoryJobs):

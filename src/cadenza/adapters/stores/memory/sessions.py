@@ -1,6 +1,6 @@
 """Sessions in a dictionary."""
 
-from cadenza.ports.sessions import Session
+from cadenza.ports.access import Session
 
 
 class MemorySessions:

@@ -7,7 +7,7 @@ from threading import RLock
 
 from cadenza.domain.monitoring.alert import Alert, Raised, about_endpoint, is_told_to
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.ports.watch import OwedAlert, SloStanding
+from cadenza.ports.monitoring import OwedAlert, SloStanding
 
 
 @dataclass(slots=True)

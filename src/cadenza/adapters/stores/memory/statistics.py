@@ -11,7 +11,7 @@ from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.ports.figures import Ahead, Mark, Sat, Together
+from cadenza.ports.monitoring import Ahead, Mark, Sat, Together
 
 KEY_OF: Mapping[Together, Callable[[Analysis], str]] = {
     Together.ALL: lambda _: "",

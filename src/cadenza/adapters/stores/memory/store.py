@@ -25,8 +25,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.abandon import sweep_at
 from cadenza.domain.scheduling.due import Cancel, Recheck, claim, claimable_at
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Lease, evolve
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, Lease, evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Run, SkippedSlot, opened, skipped
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.scheduling.steer import Amended, Change, HintRecord

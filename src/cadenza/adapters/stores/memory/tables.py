@@ -8,8 +8,7 @@ from cadenza.adapters.stores.common import following
 from cadenza.adapters.stores.memory.due_index import Agenda
 from cadenza.adapters.stores.memory.wakeup import Belfry
 from cadenza.domain.planning.rules.rule import Rule
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
 from cadenza.domain.scheduling.run import Run, SkippedSlot
 from cadenza.domain.scheduling.steer import Amended, HintRecord
 

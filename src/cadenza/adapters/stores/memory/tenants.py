@@ -5,11 +5,10 @@ from datetime import datetime
 from itertools import islice
 from threading import RLock
 
-from cadenza.domain.access.tenant import Spent, Standing, Tenant, month_of
-from cadenza.domain.access.usage import charges
+from cadenza.domain.access.tenant import Spent, Standing, Tenant, charges, month_of
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.settle import Settled
-from cadenza.ports.tenants import MonthSpent
+from cadenza.ports.access import MonthSpent
 
 NOTHING = Spent()
 

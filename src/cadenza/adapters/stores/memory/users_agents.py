@@ -11,10 +11,9 @@ from cadenza.domain.agents.schedule import is_active, is_of
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import PromptTarget
+from cadenza.ports.access import KeptKey
+from cadenza.ports.agents import AgentSpent, Decide
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.keys import KeptKey
-from cadenza.ports.people import AgentSpent
-from cadenza.ports.schedules import Decide
 
 
 class MemoryPeople(MemoryConversations, Shelves):

@@ -17,8 +17,8 @@ from cadenza.domain.planning.analysis import Analysis, Tokens
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.target import Json
-from cadenza.ports.analyses import DaySpent, Fed, NextLook
 from cadenza.ports.catalog import FIRST_PAGE, Page
+from cadenza.ports.planning import DaySpent, Fed, NextLook
 
 AFTER_ALL = "\U0010ffff"
 """Sorts behind every id."""

@@ -13,8 +13,7 @@ from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.catalog_rows import read_job
 from cadenza.adapters.stores.sql.rows import read_endpoint
 from cadenza.domain.planning.health import Ended
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
 from cadenza.domain.scheduling.steer import Amended, Change
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,

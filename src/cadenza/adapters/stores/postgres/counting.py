@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from cadenza.adapters.stores.postgres.arrays import arrays
 from cadenza.adapters.stores.postgres.pool import Connection
-from cadenza.domain.access.usage import charges
+from cadenza.domain.access.tenant import charges
 from cadenza.domain.scheduling.settle import Settled
 
 SHARD = "pg_backend_pid() % 16"

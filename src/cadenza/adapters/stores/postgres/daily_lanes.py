@@ -10,10 +10,10 @@ import asyncpg
 
 from cadenza.adapters.stores.postgres.errors import translated
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.domain.daily.daily_shards import lanes
+from cadenza.domain.daily.rules import lanes
 from cadenza.domain.errors import Unavailable
-from cadenza.ports.lanes import LaneServer
-from cadenza.ports.log import Logger
+from cadenza.ports.daily import LaneServer
+from cadenza.ports.telemetry import Logger
 
 THE_LANES = 1_684_171_049
 """The class of these advisory locks; any number will do that nobody else takes."""

@@ -8,7 +8,7 @@ from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.daily_figure_rows import as_waiting
 from cadenza.adapters.stores.sql.daily_rows import read_verdict
 from cadenza.domain.daily.user import DayCounts, Verdict
-from cadenza.domain.monitoring.daily_figures import FIRST_MISS, DayTotal, Missed, Tally, Waiting
+from cadenza.domain.monitoring.statistics import FIRST_MISS, DayTotal, Missed, Tally, Waiting
 
 
 class PostgresDailyFigures:

@@ -13,11 +13,9 @@ from cadenza.adapters.stores.postgres.settle import add_passed
 from cadenza.adapters.stores.sql.catalog_rows import read_job, write_labels, write_owned
 from cadenza.adapters.stores.sql.rows import read_endpoint, write_state
 from cadenza.domain.access.tenant import too_many
-from cadenza.domain.scheduling.creation import defined_anew
 from cadenza.domain.scheduling.due import claimable_at
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.domain.scheduling.job import Job
-from cadenza.domain.scheduling.steer import Amended, Change
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
+from cadenza.domain.scheduling.steer import Amended, Change, defined_anew
 from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.ids import Ids
 

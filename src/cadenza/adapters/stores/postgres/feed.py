@@ -7,7 +7,7 @@ from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.rows import read_run
 from cadenza.domain.scheduling.run import Run
-from cadenza.ports.analyses import Fed
+from cadenza.ports.planning import Fed
 
 MOST_REPEATED = 20_000
 """While a transaction stays under way, so many runs are told again; then it is waited for no more."""

@@ -6,7 +6,7 @@ from cadenza.adapters.access.windows import oldest_kept
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.access_rows import read_reply
-from cadenza.ports.replies import Reply
+from cadenza.ports.access import Reply
 
 FIND = "SELECT fingerprint, began_at, status, body FROM replies WHERE tenant_id = $1 AND key = $2"
 KEEP = """

@@ -9,7 +9,7 @@ from cadenza.adapters.stores.postgres.pool import Connection
 from cadenza.adapters.stores.postgres.statements import RING
 from cadenza.adapters.stores.sql.catalog_rows import write_job
 from cadenza.adapters.stores.sql.rule_statements import POSTGRES as RULES
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Job
 from cadenza.domain.scheduling.steer import Change
 from cadenza.ports.catalog import JobChange
 from cadenza.ports.ids import Ids

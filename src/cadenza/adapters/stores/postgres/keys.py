@@ -7,8 +7,8 @@ from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.access_rows import read_key, write_key
 from cadenza.domain.access.key import ApiKey
+from cadenza.ports.access import KeptKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.keys import KeptKey
 
 ADD = """
 INSERT INTO keys (id, tenant_id, name, digest, scopes, created_at, expires_at, user_id)

@@ -8,8 +8,8 @@ import asyncpg
 from cadenza.adapters.stores.postgres.errors import translated
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.domain.errors import Unavailable
-from cadenza.ports.chair import Work
-from cadenza.ports.log import Logger
+from cadenza.ports.leader import Work
+from cadenza.ports.telemetry import Logger
 
 THE_CHAIR = 7_236_836_944
 """The advisory lock of whoever plans; any number will do that nobody else takes."""

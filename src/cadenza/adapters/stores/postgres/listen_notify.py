@@ -12,7 +12,7 @@ from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.turns import OWED, called_for
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
-from cadenza.ports.log import Logger
+from cadenza.ports.telemetry import Logger
 
 AGAIN_S = 1.0
 CHECKED_EVERY_S = 30.0

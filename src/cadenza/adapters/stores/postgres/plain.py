@@ -9,7 +9,7 @@ from cadenza.adapters.stores.postgres.cycle_statements import COUNTS, SETTLE_PLA
 from cadenza.adapters.stores.postgres.pool import Connection
 from cadenza.adapters.stores.sql.ordinary_run import is_plain
 from cadenza.adapters.stores.sql.rows import document, storable
-from cadenza.domain.access.usage import charges
+from cadenza.domain.access.tenant import charges
 from cadenza.domain.scheduling.run import Completion, Run
 from cadenza.domain.scheduling.settle import Settled
 

@@ -11,7 +11,7 @@ from cadenza.adapters.stores.sql.rule_rows import read_rule, write_rule
 from cadenza.adapters.stores.sql.rule_statements import POSTGRES as SQL
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.rules import EVERY_RULE, RuleChange, RuledJob, RuleFilter
+from cadenza.ports.planning import EVERY_RULE, RuleChange, RuledJob, RuleFilter
 
 
 class PostgresRules:

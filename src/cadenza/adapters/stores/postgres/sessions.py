@@ -3,7 +3,7 @@
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.session_rows import read_session, write_session
-from cadenza.ports.sessions import Session
+from cadenza.ports.access import Session
 
 ADD = """
 WITH over AS (DELETE FROM sessions WHERE expires_at <= $5)

@@ -14,7 +14,7 @@ from cadenza.adapters.stores.sql.slo_alert_rows import (
     spans_told_to,
 )
 from cadenza.domain.monitoring.alert import Alert
-from cadenza.ports.watch import OwedAlert, SloStanding
+from cadenza.ports.monitoring import OwedAlert, SloStanding
 
 PUT_SLO = """
 INSERT INTO slo_standings (process, scheduler, slo, evaluated_at, window_minutes, breached_since, state)

@@ -16,7 +16,7 @@ from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.ports.figures import Ahead, Mark, Sat, Together
+from cadenza.ports.monitoring import Ahead, Mark, Sat, Together
 
 
 class PostgresFigures:

@@ -38,8 +38,8 @@ from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.scheduling.steer import Amended, Change, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.ids import Ids
-from cadenza.ports.log import Logger
 from cadenza.ports.store import Decide, Retention, Settle, Sweeping
+from cadenza.ports.telemetry import Logger
 
 NO_LOG = NoLog()
 

@@ -8,7 +8,7 @@ from cadenza.adapters.stores.postgres.counting import SHARD
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.sql.access_rows import read_limits, write_limits
 from cadenza.domain.access.tenant import Spent, Standing, Tenant, month_of
-from cadenza.ports.tenants import MonthSpent
+from cadenza.ports.access import MonthSpent
 
 PUT = """
 INSERT INTO tenants (id, name, limits) VALUES ($1, $2, $3)

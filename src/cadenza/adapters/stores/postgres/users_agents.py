@@ -23,9 +23,8 @@ from cadenza.adapters.stores.sql.agent_statements import POSTGRES as SQL
 from cadenza.adapters.stores.sql.rows import read_endpoint
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.ports.agents import AgentSpent, Decide
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.people import AgentSpent
-from cadenza.ports.schedules import Decide
 
 ALL = 2**31
 

@@ -7,8 +7,7 @@ import orjson
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.domain.access.key import ApiKey, Scope
 from cadenza.domain.access.tenant import NO_LIMITS, Limits
-from cadenza.ports.keys import KeptKey
-from cadenza.ports.replies import Reply
+from cadenza.ports.access import KeptKey, Reply
 
 
 def write_key(kept: KeptKey) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from cadenza.domain.agents.conversation import Message, Origin, OriginKind, Role
 from cadenza.domain.agents.delivery import Delivery, read_message, write_message
 from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.monitoring.alert import about_endpoint
-from cadenza.ports.replies import own_keys
+from cadenza.ports.access import own_keys
 
 USER = ("tenant_id", "id", "timezone", "created_at")
 AGENT = ("tenant_id", "id", "name", "instructions", "model", "created_at")

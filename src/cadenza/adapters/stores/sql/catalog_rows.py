@@ -6,8 +6,7 @@ from typing import Any
 from cadenza.adapters.stores.sql.definition import write_definition
 from cadenza.adapters.stores.sql.rows import STATUSES, Read, Row
 from cadenza.domain.planning.health import Ended
-from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.run import Run
 from cadenza.ports.catalog import Page, RunFilter, RunsFound
 

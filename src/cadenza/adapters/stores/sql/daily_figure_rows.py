@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from cadenza.domain.monitoring.daily_figures import Waiting
+from cadenza.domain.monitoring.statistics import Waiting
 
 
 def as_waiting(rows: list[tuple[datetime | None, int, datetime | None]]) -> Waiting:

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from cadenza.adapters.stores.sql.rows import Read, Row
-from cadenza.domain.daily.daily_shards import shard_of
+from cadenza.domain.daily.rules import shard_of
 from cadenza.domain.daily.user import Cause, DailyUser, DayStatus, DueChange, Gap, Verdict
 from cadenza.domain.daily.window import due_at_minute, minute_of_day
 

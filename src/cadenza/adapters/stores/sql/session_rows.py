@@ -4,7 +4,7 @@ from typing import Any
 
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.domain.access.key import Scope
-from cadenza.ports.sessions import Pass, Session
+from cadenza.ports.access import Pass, Session
 
 
 def write_session(session: Session) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from cadenza.adapters.stores.sql.agent_rows import beginning_with
 from cadenza.adapters.stores.sql.rows import Read, Row, storable
 from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState, told_to
 from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
-from cadenza.ports.watch import OwedAlert, SloStanding
+from cadenza.ports.monitoring import OwedAlert, SloStanding
 
 LOOKED_AT = 500
 """Among so many of the newest alerts of all tenants one that has many of them finds its own."""

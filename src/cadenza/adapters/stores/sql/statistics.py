@@ -4,7 +4,7 @@ from cadenza.adapters.stores.sql.definition import read_definition
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.domain.planning.analysis import Tokens
 from cadenza.domain.scheduling.hint import IntervalHint
-from cadenza.ports.figures import Ahead, Sat
+from cadenza.ports.monitoring import Ahead, Sat
 
 AHEAD = ("s.next_run_at", "e.definition", "s.interval_hint_ms", "s.interval_hint_expires_at")
 

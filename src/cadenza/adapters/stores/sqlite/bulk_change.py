@@ -14,7 +14,7 @@ from cadenza.adapters.stores.sqlite.endpoints import add, find_job, write_amende
 from cadenza.adapters.stores.sqlite.jobs import drop_job, follow
 from cadenza.adapters.stores.sqlite.search import find
 from cadenza.adapters.stores.sqlite.settle import in_micros
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Job
 from cadenza.domain.scheduling.steer import Amended, Change
 from cadenza.ports.catalog import Arrange, Arrangement, EndpointFilter, Estate, Extent, Page
 from cadenza.ports.ids import Ids

@@ -9,8 +9,7 @@ from cadenza.adapters.stores.sqlite import jobs
 from cadenza.adapters.stores.sqlite import search as searching
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.domain.planning.health import Ended
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
 from cadenza.domain.scheduling.steer import Amended, Change
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,

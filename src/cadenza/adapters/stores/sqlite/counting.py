@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable
 
-from cadenza.domain.access.usage import charges
+from cadenza.domain.access.tenant import charges
 from cadenza.domain.scheduling.settle import Settled
 
 ONLY_SHARD = 0

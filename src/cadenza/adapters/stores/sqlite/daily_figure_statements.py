@@ -1,7 +1,7 @@
 """The statements about figures of daily jobs."""
 
 from cadenza.adapters.stores.sql.daily_rows import VERDICT
-from cadenza.domain.daily.daily_shards import SHARDS
+from cadenza.domain.daily.rules import SHARDS
 
 TALLIES = """
 SELECT due, success, cutoff_reached, late FROM daily_tallies

@@ -8,7 +8,7 @@ from cadenza.adapters.stores.sql.rows import from_micros, to_micros
 from cadenza.adapters.stores.sqlite import daily_figure_statements as sql
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.domain.daily.user import DayCounts, Verdict
-from cadenza.domain.monitoring.daily_figures import FIRST_MISS, DayTotal, Missed, Tally, Waiting
+from cadenza.domain.monitoring.statistics import FIRST_MISS, DayTotal, Missed, Tally, Waiting
 
 
 class SqliteDailyFigures:

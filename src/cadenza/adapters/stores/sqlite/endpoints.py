@@ -14,10 +14,8 @@ from cadenza.adapters.stores.sqlite.catalog_statements import (
 )
 from cadenza.adapters.stores.sqlite.settle import add_passed, in_micros
 from cadenza.domain.access.tenant import too_many
-from cadenza.domain.scheduling.creation import defined_anew
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.domain.scheduling.job import Job
-from cadenza.domain.scheduling.steer import Amended, Change
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
+from cadenza.domain.scheduling.steer import Amended, Change, defined_anew
 from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.ids import Ids
 

@@ -4,7 +4,7 @@ from cadenza.adapters.stores.sql.analysis_rows import COLUMNS, WITHOUT_RESPONSE
 from cadenza.adapters.stores.sql.catalog_rows import ENDED
 from cadenza.adapters.stores.sql.figure_statements import sat_together
 from cadenza.adapters.stores.sql.statistics import AHEAD
-from cadenza.ports.figures import Together
+from cadenza.ports.monitoring import Together
 
 AHEAD_OF = (
     f"SELECT {', '.join(AHEAD)} FROM endpoint_states s INDEXED BY endpoint_states_due_of_tenant"

@@ -9,7 +9,7 @@ from cadenza.adapters.stores.sql.retention import BATCH, delete_in_steps
 from cadenza.adapters.stores.sql.rows import from_micros, to_micros
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.settle import in_micros
-from cadenza.ports.replies import Reply
+from cadenza.ports.access import Reply
 
 FIND = "SELECT fingerprint, began_at, status, body FROM replies WHERE tenant_id = ? AND key = ?"
 KEEP = """

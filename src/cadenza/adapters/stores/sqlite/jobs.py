@@ -11,7 +11,7 @@ from cadenza.adapters.stores.sqlite import catalog_statements as sql
 from cadenza.adapters.stores.sqlite.endpoints import find_job, write_amended
 from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.adapters.stores.sqlite.statements import STEER
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Job
 from cadenza.domain.scheduling.steer import Change
 from cadenza.ports.catalog import JobChange, Page
 from cadenza.ports.ids import Ids

@@ -11,8 +11,8 @@ from cadenza.adapters.stores.sql.rows import from_micros
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.domain.access.key import ApiKey
+from cadenza.ports.access import KeptKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.keys import KeptKey
 
 ADD = """
 INSERT INTO keys (id, tenant_id, name, digest, scopes, created_at, expires_at, user_id)

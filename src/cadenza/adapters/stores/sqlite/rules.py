@@ -12,7 +12,7 @@ from cadenza.adapters.stores.sqlite.jobs import get_job
 from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.rules import EVERY_RULE, RuleChange, RuledJob, RuleFilter
+from cadenza.ports.planning import EVERY_RULE, RuleChange, RuledJob, RuleFilter
 
 
 class SqliteRules:

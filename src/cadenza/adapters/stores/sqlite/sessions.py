@@ -6,7 +6,7 @@ from cadenza.adapters.stores.sql.rows import from_micros, to_micros
 from cadenza.adapters.stores.sql.session_rows import read_session, write_session
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.settle import in_micros
-from cadenza.ports.sessions import Session
+from cadenza.ports.access import Session
 
 ADD = """
 INSERT INTO sessions (digest, kind, tenant_id, scopes, created_at, expires_at, key_id)

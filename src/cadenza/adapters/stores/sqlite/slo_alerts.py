@@ -16,7 +16,7 @@ from cadenza.adapters.stores.sql.slo_alert_rows import (
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.domain.monitoring.alert import Alert
-from cadenza.ports.watch import OwedAlert, SloStanding
+from cadenza.ports.monitoring import OwedAlert, SloStanding
 
 PUT_SLO = """
 INSERT INTO slo_standings (process, scheduler, slo, evaluated_at, window_minutes, breached_since, state)

@@ -15,7 +15,7 @@ from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.ports.figures import Ahead, Mark, Sat, Together
+from cadenza.ports.monitoring import Ahead, Mark, Sat, Together
 
 DISORDER = 10 * 60 * 1_000_000
 """A run is added within so many microseconds of its end, give or take."""

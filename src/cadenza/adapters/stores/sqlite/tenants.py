@@ -10,7 +10,7 @@ from cadenza.adapters.stores.sqlite.catalog_statements import COUNT_LIVE_UP_TO
 from cadenza.adapters.stores.sqlite.counting import COUNT, ONLY_SHARD
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.domain.access.tenant import Spent, Standing, Tenant, month_of
-from cadenza.ports.tenants import MonthSpent
+from cadenza.ports.access import MonthSpent
 
 PUT = """
 INSERT INTO tenants (id, name, limits) VALUES (?, ?, ?)

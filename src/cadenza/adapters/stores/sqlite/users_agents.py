@@ -24,9 +24,8 @@ from cadenza.adapters.stores.sqlite.endpoints import add, get
 from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.ports.agents import AgentSpent, Decide
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.people import AgentSpent
-from cadenza.ports.schedules import Decide
 
 ALL = 2**31
 

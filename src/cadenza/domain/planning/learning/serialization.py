@@ -1,12 +1,12 @@
 """What was learned, as notes that a store keeps: small, and read back as they were."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from cadenza.domain.planning.learning.change_signals import KNOTS, Knot
 from cadenza.domain.planning.learning.gains import Tally
 from cadenza.domain.planning.learning.long_term_rate import Evidence
-from cadenza.domain.planning.learning.patience import Patience
+from cadenza.domain.planning.learning.next_look import Patience
 from cadenza.domain.planning.learning.prior import Census
 from cadenza.domain.planning.learning.recent_rate import RUNGS, STAYS_BEATS, Climb, Usual
 from cadenza.domain.planning.learning.run_price import Purse
@@ -74,3 +74,26 @@ def _grid(note: Any, rows: int, columns: int) -> tuple[tuple[float, ...], ...]:
     if len(grid) != rows or {len(row) for row in grid} != {columns}:
         raise ValueError("This note is of another shape.")
     return grid
+
+
+PLANNER = "learned"
+"""Whose notes they are."""
+
+
+class Lesson(NamedTuple):
+    """What the planner has come to about an endpoint."""
+
+    tally: Tally
+    interval_ms: int
+    """What it last proposed or, in the shadow, would have."""
+
+
+def lesson_of(note: Any) -> Lesson | None:
+    """The lesson about an endpoint; None if nothing was learned, or the note is of another shape."""
+    try:
+        _, known, beat_s, *_ = note
+        learned = known_of(known)
+        lesson = Lesson(learned.tally, round(learned.proposed * beat_s * 1_000))
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+        return None
+    return lesson if lesson.tally.beats else None

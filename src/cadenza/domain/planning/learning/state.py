@@ -9,7 +9,7 @@ from cadenza.domain.planning.learning import stress as figures
 from cadenza.domain.planning.learning.change_signals import FIGURES, ITSELF, SIBLINGS, Record, Strengths
 from cadenza.domain.planning.learning.gains import Tally
 from cadenza.domain.planning.learning.long_term_rate import Evidence
-from cadenza.domain.planning.learning.patience import Patience
+from cadenza.domain.planning.learning.next_look import Patience
 from cadenza.domain.planning.learning.prior import Census
 from cadenza.domain.planning.learning.recent_rate import Climb, Usual
 from cadenza.domain.planning.learning.run_price import Purse

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cadenza.ports.replies import Reply
+from cadenza.ports.access import Reply
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract

@@ -6,8 +6,8 @@ import pytest
 
 from cadenza.domain.access.key import ApiKey, Scope
 from cadenza.domain.errors import Conflict, NotFound
+from cadenza.ports.access import KeptKey
 from cadenza.ports.catalog import Page
-from cadenza.ports.keys import KeptKey
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import Contract

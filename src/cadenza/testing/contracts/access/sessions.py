@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from cadenza.domain.access.key import Scope
-from cadenza.ports.sessions import Pass, Session
+from cadenza.ports.access import Pass, Session
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import Contract

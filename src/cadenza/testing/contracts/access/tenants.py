@@ -8,8 +8,8 @@ import pytest
 from cadenza.domain.access.tenant import MOST, NO_LIMITS, Limits, Spent, Standing, Tenant
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus
+from cadenza.ports.access import MonthSpent
 from cadenza.ports.store import Store
-from cadenza.ports.tenants import MonthSpent
 from cadenza.testing.contracts.harness import LEASE_MS, MINUTE, Bench, Contract
 
 DAY = 24 * 60 * MINUTE

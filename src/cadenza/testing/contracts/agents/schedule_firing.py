@@ -9,7 +9,7 @@ from cadenza.domain.agents.schedule import POLICY
 from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.domain.scheduling.settle import MOST_ABANDONED
-from cadenza.ports.people import AgentSpent
+from cadenza.ports.agents import AgentSpent
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.agents.conversation_fixtures import (
     ANNA,

@@ -12,10 +12,9 @@ from cadenza.domain.errors import NotFound
 from cadenza.domain.monitoring.alert import of_failures
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import PromptTarget
+from cadenza.ports.access import KeptKey, Reply, own_key
+from cadenza.ports.agents import AgentSpent
 from cadenza.ports.catalog import Page
-from cadenza.ports.keys import KeptKey
-from cadenza.ports.people import AgentSpent
-from cadenza.ports.replies import Reply, own_key
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.agents.conversation_fixtures import (

@@ -4,11 +4,10 @@ from datetime import date, time, timedelta
 from functools import partial
 
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.daily_shards import SHARDS
-from cadenza.domain.daily.rules import succeeded
+from cadenza.domain.daily.rules import SHARDS, succeeded
 from cadenza.domain.daily.user import DayCounts, enrollment
 from cadenza.domain.daily.window import DAY, cutoff
-from cadenza.domain.monitoring.daily_figures import DayTotal, Missed, Tally, Waiting
+from cadenza.domain.monitoring.statistics import DayTotal, Missed, Tally, Waiting
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.daily.users import NOON, TODAY, a_user, cut, enrolled_at
 from cadenza.testing.contracts.harness import Contract

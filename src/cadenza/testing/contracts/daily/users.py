@@ -10,8 +10,7 @@ import pytest
 
 from cadenza.domain.agents.conversation import ConversationKey, Message, Role, Turn
 from cadenza.domain.agents.users import Agent, User, UserKey
-from cadenza.domain.daily.daily_shards import SHARDS, shard_of
-from cadenza.domain.daily.rules import Service, cut_off, enroll, enrolled, succeeded
+from cadenza.domain.daily.rules import SHARDS, Service, cut_off, enroll, enrolled, shard_of, succeeded
 from cadenza.domain.daily.user import (
     Cause,
     DailyUser,

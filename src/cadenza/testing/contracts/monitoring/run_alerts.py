@@ -8,8 +8,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.scheduling.steer import Amended
-from cadenza.engine.worker.endpoint_alerts import EndpointAlerts
-from cadenza.engine.worker.settler import Settler
+from cadenza.engine.worker.settler import EndpointAlerts, Settler
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import LEASE_MS, MINUTE, Bench, Contract

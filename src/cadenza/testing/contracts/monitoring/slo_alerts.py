@@ -8,8 +8,8 @@ from typing import Any
 
 from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState, of_failures, of_quota, of_slo
 from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
+from cadenza.ports.monitoring import SloStanding
 from cadenza.ports.store import Store
-from cadenza.ports.watch import SloStanding
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import Contract
 

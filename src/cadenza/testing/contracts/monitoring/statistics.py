@@ -9,7 +9,7 @@ from cadenza.domain.scheduling.baseline import Cron, Every
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.ports.figures import Ahead, Mark, Sat, Together
+from cadenza.ports.monitoring import Ahead, Mark, Sat, Together
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR

@@ -8,8 +8,8 @@ from typing import Any
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.target import Json
-from cadenza.ports.analyses import DaySpent, NextLook
 from cadenza.ports.catalog import Page
+from cadenza.ports.planning import DaySpent, NextLook
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract

@@ -9,10 +9,10 @@ import pytest
 
 from cadenza.domain.errors import Conflict, NotAllowed, NotFound
 from cadenza.domain.planning.rules.rule import Clear, Escalation, Pace, Rest, Rule, RunSoon, Wake
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Job
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.catalog import Arrangement, Estate, Extent, Page
-from cadenza.ports.rules import RuledJob, RuleFilter
+from cadenza.ports.planning import RuledJob, RuleFilter
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR

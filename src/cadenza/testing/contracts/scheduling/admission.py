@@ -7,8 +7,7 @@ import pytest
 
 from cadenza.domain.errors import Conflict, NotAllowed, NotFound
 from cadenza.domain.scheduling.baseline import Once
-from cadenza.domain.scheduling.endpoint import evolve
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Job, evolve
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.catalog import Admission, EndpointFilter

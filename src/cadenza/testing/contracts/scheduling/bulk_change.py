@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cadenza.domain.errors import Conflict, NotFound
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import SkippedSlot
 from cadenza.domain.scheduling.steer import Amended, HintKind, HintRecord

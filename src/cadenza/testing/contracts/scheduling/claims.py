@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import EndpointKey, Job
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim
 from cadenza.ports.store import Store

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cadenza.domain.errors import Conflict, NotFound
-from cadenza.domain.scheduling.endpoint import Endpoint, evolve
-from cadenza.domain.scheduling.job import Job
+from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.steer import Amended, HintKind, HintRecord
 from cadenza.ports.catalog import EVERY_ENDPOINT, Page

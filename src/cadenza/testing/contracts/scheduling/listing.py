@@ -7,9 +7,8 @@ import pytest
 
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, OpenSlot
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, OpenSlot
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
-from cadenza.domain.scheduling.job import Job
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget
