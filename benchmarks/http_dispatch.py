@@ -15,8 +15,8 @@ import aiohttp
 from cadenza import Endpoint
 from cadenza.adapters.access.secrets import EnvironmentSecrets
 from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.dispatch.http.connections import HttpSettings
 from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
-from cadenza.adapters.dispatch.http.settings import HttpSettings
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim, RunStatus
 from cadenza.domain.scheduling.target import HttpTarget

@@ -32,8 +32,7 @@ from cadenza.operations.context import Supplies
 from cadenza.ports.agents import AgentRuntime
 from cadenza.ports.store import Store
 from cadenza.testing.clock import FakeClock
-from cadenza.testing.fakes import FakeDispatcher
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeDispatcher, FakeIds
 
 TENANT, ADA, BEN, HELPER = "north", "ada", "ben", "helper"
 MONDAY = datetime(2026, 11, 16, 9, 17, 30, tzinfo=UTC)

@@ -18,7 +18,7 @@ from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import open_store
 from cadenza.surfaces.websocket import frames
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeIds
 
 LONE = "half \ud83d a sign"
 DEEP: Any = {"down": None}

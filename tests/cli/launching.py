@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from cadenza.sim.replay import Replayed
+from cadenza.sim.replay.replay import Replayed
 from cadenza.sim.report import Report
 from cadenza.surfaces.cli.connection import Asker, Way
 from cadenza.surfaces.cli.launchers import (
@@ -18,7 +18,7 @@ from cadenza.surfaces.cli.launchers import (
     ReplayWish,
     Restoration,
 )
-from cadenza.surfaces.cli.output.progress import Progress
+from cadenza.surfaces.cli.output.terminal import Progress
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 

@@ -17,7 +17,7 @@ from cadenza.domain.errors import (
 from cadenza.roots import command_line
 from cadenza.sim.catalogue import simulate
 from cadenza.sim.checks import Check
-from cadenza.sim.parity import Parity, Reference
+from cadenza.sim.prototype_run import Parity, Reference
 from cadenza.sim.report import Report
 from cadenza.surfaces.cli.app import run
 from cadenza.surfaces.cli.exits import CODES, exit_code

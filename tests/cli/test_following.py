@@ -13,7 +13,7 @@ import pytest
 from tests.cli.offices import Desk
 from tests.cli.program import command, env
 
-from cadenza.surfaces.cli.commands.following import Watch
+from cadenza.surfaces.cli.commands.runs import Watch
 
 QUICK = "endpoints create --job f --id quick --name quick --url http://127.0.0.1:9/ --every 200ms --start-now"
 WAIT_S = 60

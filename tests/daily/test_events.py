@@ -5,7 +5,7 @@ from datetime import UTC, datetime, time, timedelta
 from tests.daily.world import FAILED, AWorld, World
 
 from cadenza.domain.daily.user import DONE
-from cadenza.testing.telemetry import Event
+from cadenza.testing.fakes import Event
 
 MORNING = datetime(2026, 3, 10, 9, 59, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.adapters.stores.sql.daily_forgetting import AT_ONCE, DayForgetting
+from cadenza.adapters.stores.sql.retention import AT_ONCE, DayForgetting
 
 COUNTS = st.sampled_from([0, 1, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, 3 * AT_ONCE])
 

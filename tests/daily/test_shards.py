@@ -8,9 +8,8 @@ import pytest
 from tests.daily.world import until
 from tests.postgres import Databases, databases, newest_databases
 
-from cadenza.adapters.daily import chairs
-from cadenza.adapters.daily.chairs import FileChair
-from cadenza.adapters.daily.single_process import ChairLanes
+from cadenza.adapters.daily import single_process as chairs
+from cadenza.adapters.daily.single_process import ChairLanes, FileChair
 from cadenza.adapters.stores.postgres.daily_lanes import SEEN, THE_LANES, PostgresLanes
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.ports.daily import Lanes

@@ -18,7 +18,7 @@ from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.testing import FakeClock, FakeDispatcher, FakeIds, FakeLog, FakeQuota, FakeTelemetry, an_endpoint
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.telemetry import Event
+from cadenza.testing.fakes import Event
 
 MINUTE = 60_000
 TENANT = "default"

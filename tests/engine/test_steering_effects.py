@@ -13,7 +13,7 @@ from cadenza.engine.steering_commands import ProposeIntervalArguments
 from cadenza.ports.planning import Briefing
 from cadenza.testing import RuleBasedPlanner
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.planner import Rule
+from cadenza.testing.fakes import Rule
 
 
 def after(**span: float) -> datetime:

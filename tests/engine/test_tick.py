@@ -14,7 +14,7 @@ from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.policy import Misfire, Policy
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import FOR_GOOD
-from cadenza.testing.telemetry import Event
+from cadenza.testing.fakes import Event
 
 GRACE = 60_000
 

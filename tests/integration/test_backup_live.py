@@ -27,7 +27,7 @@ from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.roots.backup import backup, restore
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.contracts.harness import LEASE_MS, MINUTE, Bench
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeIds
 
 LIVE, COPY = Path("cadenza.db"), Path("copy.db")
 BUSY, SLOW = 120, 4

@@ -13,10 +13,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 from tests.integration.http.bench import a_server, says
 
 from cadenza.adapters.clock import FastClock, SystemClock
-from cadenza.adapters.daily.chairs import FileChair
+from cadenza.adapters.daily.single_process import FileChair
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.telemetry.planner_metrics import PlannerMetrics
+from cadenza.adapters.telemetry.prometheus import PlannerMetrics
 from cadenza.adapters.telemetry.subscribers import RunBell
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.baseline import Every
@@ -217,7 +217,7 @@ async def test_planners_keep_up_with_a_fast_clock(tmp_path: Path, monkeypatch: p
 async def test_beside_a_file_one_process_plans_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cadenza.adapters.daily.chairs.AGAIN_S", 0.01)
+    monkeypatch.setattr("cadenza.adapters.daily.single_process.AGAIN_S", 0.01)
     log, at_work, most = FakeLog(), 0, 0
     leave = [asyncio.Event(), asyncio.Event()]
 

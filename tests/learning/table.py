@@ -20,7 +20,7 @@ from cadenza.engine.steering import Steering, call_tool
 from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, Sitting
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import FakeClock
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeIds
 
 MINUTE_MS = 60_000
 ON = Planning(learning=Learning.ON)

@@ -13,7 +13,7 @@ from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
-from cadenza.sim.replay import Course, Record, ReplayPolicy, ReplayStage, recorded, replay
+from cadenza.sim.replay.replay import Course, Record, ReplayPolicy, ReplayStage, recorded, replay
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 

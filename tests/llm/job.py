@@ -20,7 +20,7 @@ from cadenza.engine.steering import Steering
 from cadenza.ports.planning import Briefing
 from cadenza.roots.wiring.llm import steering_shapes
 from cadenza.testing.contracts.harness import MINUTE, Bench
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeIds
 
 SHOP, TRACE, STRANGER = "checkout", "trace", "stranger"
 ANALYSIS = {"reasoning": "The page load rises.", "confidence": 0.8, "look_again_minutes": 10}

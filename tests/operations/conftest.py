@@ -18,8 +18,7 @@ from cadenza.operations.context import Supplies
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.secrets import SecretEntry, SecretKey
 from cadenza.testing.clock import FakeClock
-from cadenza.testing.fakes import FakeDispatcher
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeDispatcher, FakeIds
 
 EVERYTHING = frozenset({Scope.ADMIN})
 A_TARGET = {"kind": "http", "url": "https://example.com/health"}

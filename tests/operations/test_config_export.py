@@ -12,7 +12,7 @@ from tests.operations.conftest import A_TARGET, Front
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.target import METHODS
 from cadenza.operations.config import apply as config
-from cadenza.operations.config.config_writing import written
+from cadenza.operations.config.export import written
 from cadenza.operations.config.file import ConfigFile
 from cadenza.testing.builders import an_endpoint
 

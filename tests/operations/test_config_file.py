@@ -12,7 +12,7 @@ from tests.operations.conftest import Front
 from cadenza.domain import durations as spans
 from cadenza.domain.errors import InvalidRequest
 from cadenza.operations.config import file as config_file
-from cadenza.operations.config.config_writing import span
+from cadenza.operations.config.export import span
 from cadenza.operations.config.file import ConfigFile
 from cadenza.operations.config.schemas import ConfigDocument, ConfigEndpoint, ConfigJob
 from cadenza.operations.scheduling.schemas import GuardShape, PlanningShape, PolicyShape

@@ -14,9 +14,9 @@ from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.rule import MOST_RULES, Clear, Escalation, Pace, Rest, RunSoon, Wake
-from cadenza.operations.config.config_writing import written
+from cadenza.operations.config.export import written
 from cadenza.operations.config.file import ConfigFile
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeIds
 
 FILE = """
 version: 1

@@ -20,7 +20,7 @@ from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.errors import NotAllowed
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.ports.store import Store
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeIds
 
 __all__ = ["databases"]
 

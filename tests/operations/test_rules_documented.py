@@ -9,8 +9,8 @@ from tests.operations.conftest import Front
 from cadenza.adapters.planners.rules.expressions import FUNCTIONS, HELPERS
 from cadenza.domain.planning.rules.context import NAMES, facts
 from cadenza.domain.planning.rules.rule import STEPS
-from cadenza.operations.config.config_rule_shapes import ESCALATION, RULE, STEP, RuleWords
 from cadenza.operations.config.file import ConfigFile
+from cadenza.operations.config.schemas import ESCALATION, RULE, STEP, RuleWords
 from cadenza.operations.planning.rules import CreateRule
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR

@@ -12,8 +12,7 @@ from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.agents.offline.agent import OfflineAgent
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.mint import RandomMint
+from cadenza.adapters.ids import RandomMint, TimeOrderedIds
 from cadenza.adapters.null import NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.adapters.stores.memory.secrets import MemorySealed

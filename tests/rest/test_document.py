@@ -11,7 +11,7 @@ from cadenza.domain.errors import Unavailable
 from cadenza.operations.operation import AnyOperation, Operation, Route
 from cadenza.operations.table import OPERATIONS
 from cadenza.surfaces.http import openapi
-from cadenza.surfaces.http.llms import fields_of
+from cadenza.surfaces.http.pages import fields_of
 
 DOCUMENT = openapi.document(OPERATIONS, "1.2.3")
 everyone = pytest.mark.parametrize(("operation", "route"), SERVED, ids=NAMES)

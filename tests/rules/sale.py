@@ -19,8 +19,7 @@ from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.sim.product_run import TENANT
 from cadenza.testing.clock import FakeClock
-from cadenza.testing.fakes import FakeDispatcher
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeDispatcher, FakeIds
 
 RULES = files("cadenza.sim.flash_sale").joinpath("rules.yaml").read_text()
 

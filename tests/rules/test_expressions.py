@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cadenza.adapters.planners.rules.expression_cost import MOST_PARTS, measure, weigh
-from cadenza.adapters.planners.rules.expression_tokens import tokens_of
+from cadenza.adapters.planners.rules.expression_cost import MOST_PARTS, measure, tokens_of, weigh
 from cadenza.adapters.planners.rules.expressions import LIKELY, CelExpressions
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.context import facts

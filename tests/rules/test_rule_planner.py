@@ -10,7 +10,7 @@ from tests.unit.test_rules import a_rule
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog
-from cadenza.adapters.planners.rules import rulebook
+from cadenza.adapters.planners.rules import planner as rulebook
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.adapters.planners.rules.planner import RulePlanner
 from cadenza.adapters.stores.memory.store import MemoryStore
@@ -25,7 +25,7 @@ from cadenza.engine.steering import Steering, call_tool
 from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, Planner, Sitting
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import FakeClock
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeIds
 
 FAST = Pace(interval_ms=20_000)
 

@@ -23,7 +23,7 @@ from cadenza.sim.flash_sale.scenario import flash_sale
 from cadenza.sim.flash_sale.scripted import ScriptedPlanner
 from cadenza.sim.planner_run import play_planned
 from cadenza.sim.report import Mode, document
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeIds
 
 SALE = "flash-sale"
 RESPONSES = re.compile(r"<responses>\n(.*)\n</responses>", re.DOTALL)

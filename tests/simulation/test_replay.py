@@ -16,8 +16,8 @@ from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.roots.replay import policy_named
 from cadenza.sim.adaptive_policies import Aimd, Backoff
-from cadenza.sim.replay import Course, Record, ReplayPolicy, recorded, replay
-from cadenza.sim.replay_report import replay_document
+from cadenza.sim.replay.replay import Course, Record, ReplayPolicy, recorded, replay
+from cadenza.sim.replay.report import replay_document
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 
@@ -166,7 +166,7 @@ async def test_endpoints_of_a_job_are_played_together() -> None:
 
 
 async def test_a_replay_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cadenza.sim.replay.MOST_LOOKS", 100)
+    monkeypatch.setattr("cadenza.sim.replay.replay.MOST_LOOKS", 100)
     with pytest.raises(InvalidRequest, match="would look more than 100 times"):
         await course(fixed(1))
 

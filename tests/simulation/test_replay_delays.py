@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.sim.delays import Change, Delay, Figures, delay_of, figures
+from cadenza.sim.replay.delays import Change, Delay, Figures, delay_of, figures
 from cadenza.testing.clock import NEW_YEAR
 
 

@@ -6,7 +6,7 @@ import pytest
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.sim.catalogue import simulate
 from cadenza.sim.checks import Check
-from cadenza.sim.parity import Parity, Reference
+from cadenza.sim.prototype_run import Parity, Reference
 from cadenza.sim.report import Report, document
 
 

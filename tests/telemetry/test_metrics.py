@@ -9,8 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from cadenza.adapters.telemetry.planner_metrics import PlannerMetrics
-from cadenza.adapters.telemetry.prometheus import MOST_VALUES, SchedulerMetrics
+from cadenza.adapters.telemetry.prometheus import MOST_VALUES, PlannerMetrics, SchedulerMetrics
 from cadenza.surfaces.http.metrics import Metrics
 
 DASHBOARD = Path(__file__).parents[2] / "deploy" / "grafana" / "cadenza.json"

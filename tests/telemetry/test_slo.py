@@ -14,7 +14,7 @@ from cadenza.ports.monitoring import SloStanding
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.monitoring import by_a_fast_clock, slo_settings
 from cadenza.testing import FakeClock, FakeIds, FakeLog, FakeTelemetry
-from cadenza.testing.telemetry import Line
+from cadenza.testing.fakes import Line
 
 MINUTE = 60_000
 BREACHED, KEPT = "an SLO is breached", "an SLO is kept again"

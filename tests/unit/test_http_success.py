@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.adapters.dispatch.http.success import same
+from cadenza.adapters.dispatch.http.exchange import same
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.json_path import follow
 from cadenza.domain.scheduling.target import HttpTarget

@@ -1,6 +1,6 @@
 """Secrets that nobody can guess."""
 
-from cadenza.adapters.mint import LENGTH, RandomMint
+from cadenza.adapters.ids import LENGTH, RandomMint
 
 
 def test_secrets_are_letters_and_digits_and_never_the_same() -> None:

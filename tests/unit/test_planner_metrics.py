@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry
 
-from cadenza.adapters.telemetry.planner_metrics import PlannerMetrics
+from cadenza.adapters.telemetry.prometheus import PlannerMetrics
 from cadenza.adapters.telemetry.subscribers import RunBell
 
 

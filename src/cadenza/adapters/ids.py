@@ -2,6 +2,8 @@
 
 from itertools import count
 from os import urandom
+from secrets import choice
+from string import ascii_letters, digits
 from time import time_ns
 
 PLACES = 1 << 16
@@ -34,3 +36,16 @@ class TimeOrderedIds:
     def _begin(self, millisecond: int) -> tuple[int, "count[int]", str]:
         self._period = (millisecond, count(), urandom(8).hex())
         return self._period
+
+
+LETTERS = ascii_letters + digits
+LENGTH = 40
+"""Of 62 letters: 238 bits."""
+
+
+class RandomMint:
+    """Draws from the machine's own source of chance."""
+
+    def secret(self) -> str:
+        """A word of letters and digits that nobody can guess, never given before."""
+        return "".join(choice(LETTERS) for _ in range(LENGTH))

@@ -10,9 +10,8 @@ from cadenza.operations.config.apply import CONFIG
 from cadenza.operations.daily.days import DAILY_DAYS
 from cadenza.operations.daily.statistics import DAILY_FIGURES
 from cadenza.operations.daily.users import DAILY_USERS
-from cadenza.operations.monitoring.alerts import ALERTS
 from cadenza.operations.monitoring.overview import OVERVIEW
-from cadenza.operations.monitoring.slo_alerts import SLO
+from cadenza.operations.monitoring.slo_alerts import ALERTS, SLO
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.planning.analyses import ANALYSES
 from cadenza.operations.planning.planners import PLANNERS

@@ -25,7 +25,7 @@ from cadenza.roots.wiring.event_loop import run_to_end
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Workshop, tune_memory, worker
 from cadenza.surfaces.cli.launchers import Figures
-from cadenza.surfaces.cli.output.progress import Progress
+from cadenza.surfaces.cli.output.terminal import Progress
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 LONGEST_S = 600

@@ -17,10 +17,10 @@ from cadenza.surfaces.cli.launchers import (
     ReplayWish,
     Restoration,
 )
-from cadenza.surfaces.cli.output.progress import Progress
+from cadenza.surfaces.cli.output.terminal import Progress
 
 if TYPE_CHECKING:  # A command that is not given costs no imports.
-    from cadenza.sim.replay import Replayed
+    from cadenza.sim.replay.replay import Replayed
     from cadenza.sim.report import Report
 
 
@@ -64,7 +64,7 @@ async def launch_office(way: Way) -> AsyncIterator[Asker]:
         async with remote_office(*behind) as remote:
             yield remote
         return
-    from cadenza.roots.wiring.local import local_office, operator
+    from cadenza.roots.wiring.command_target import local_office, operator
 
     async with local_office(settings, operator(way.tenant or USUAL_TENANT)) as local:
         yield local

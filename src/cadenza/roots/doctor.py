@@ -19,8 +19,7 @@ from cadenza.domain.errors import CadenzaError, InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.validation import quoted
 from cadenza.roots.settings import Settings, misspelt, read_settings
-from cadenza.roots.wiring.http_dispatch import environment_secrets, open_secrets, secret_keys
-from cadenza.roots.wiring.requests import reach_of
+from cadenza.roots.wiring.http_dispatch import environment_secrets, open_secrets, reach_of, secret_keys
 from cadenza.roots.wiring.stores import check_url, open_pool, open_store
 from cadenza.surfaces.cli.launchers import Finding, Migration
 
@@ -107,7 +106,7 @@ async def _nudges(settings: Settings) -> Finding:
 
 async def _heard(settings: Settings) -> bool:
     pool = open_pool(settings, size=1)
-    from cadenza.adapters.stores.postgres.hearing import is_heard
+    from cadenza.adapters.stores.postgres.listen_notify import is_heard
 
     try:
         return await is_heard(pool, f"check {TimeOrderedIds().new()}")

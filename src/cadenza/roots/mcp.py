@@ -9,13 +9,12 @@ from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.roots.api import a_log
 from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.wiring.command_target import USUAL_TENANT, server_of
+from cadenza.roots.wiring.command_target import USUAL_TENANT, local_office, server_of
 from cadenza.roots.wiring.event_loop import run_to_end
-from cadenza.roots.wiring.local import local_office
 from cadenza.roots.wiring.remote import remote_office
 from cadenza.surfaces.cli.connection import Way
 from cadenza.surfaces.mcp.caller import Visit
-from cadenza.surfaces.mcp.extra import EXTRA, missing_extra
+from cadenza.surfaces.mcp.server import EXTRA, missing_extra
 
 ORIGIN = "mcp"
 REMEDY = "CADENZA_MCP_SCOPES says what is allowed"

@@ -8,14 +8,14 @@ from typing import NamedTuple
 from cadenza.adapters.access.quota import CountedQuota
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.daily.chairs import FileChair
+from cadenza.adapters.daily.single_process import FileChair
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.planners.change_detection import shown
 from cadenza.adapters.planners.http_hints import HttpHints
 from cadenza.adapters.planners.learning.planner import LearnedPlanner
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.adapters.planners.rules.planner import RulePlanner
-from cadenza.adapters.telemetry.planner_metrics import PlannerMetrics
+from cadenza.adapters.telemetry.prometheus import PlannerMetrics
 from cadenza.engine.planning.analysis import Seat
 from cadenza.engine.planning.analyst import Analyst
 from cadenza.engine.planning.consult import Means

@@ -19,7 +19,7 @@ from cadenza.roots.wiring.command_target import USUAL_TENANT
 from cadenza.roots.wiring.simulation_planners import learning, ruled, rules_in
 from cadenza.roots.wiring.stores import open_store
 from cadenza.sim.adaptive_policies import Aimd, Backoff
-from cadenza.sim.replay import FEWEST_LOOKS, Record, Replayed, ReplayPolicy, recorded, replay
+from cadenza.sim.replay.replay import FEWEST_LOOKS, Record, Replayed, ReplayPolicy, recorded, replay
 from cadenza.surfaces.cli.launchers import ReplayWish
 
 MOST_ENDPOINTS = 100

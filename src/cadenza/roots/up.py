@@ -7,7 +7,7 @@ from socket import socket
 from cadenza.adapters.clock import FastClock, SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.telemetry.planner_metrics import PlannerMetrics
+from cadenza.adapters.telemetry.prometheus import PlannerMetrics
 from cadenza.adapters.telemetry.subscribers import Events, RunBell
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.daily.events import SCHEDULER as DAILY

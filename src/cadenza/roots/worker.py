@@ -28,8 +28,7 @@ from cadenza.ports.telemetry import Logger, Telemetry
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversing, firing
 from cadenza.roots.wiring.application import supplies
-from cadenza.roots.wiring.http_dispatch import open_secrets
-from cadenza.roots.wiring.requests import http_dispatcher
+from cadenza.roots.wiring.http_dispatch import http_dispatcher, open_secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

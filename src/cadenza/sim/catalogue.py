@@ -12,10 +12,9 @@ from cadenza.sim.flash_sale import reference as sale_reference
 from cadenza.sim.flash_sale.policies import AS_PUBLISHED
 from cadenza.sim.flash_sale.scenario import flash_sale
 from cadenza.sim.loop import STEP_S, play
-from cadenza.sim.parity import Reference, compared
 from cadenza.sim.planner_run import play_planned
 from cadenza.sim.product_run import EngineStage
-from cadenza.sim.prototype_run import PublishedStage
+from cadenza.sim.prototype_run import PublishedStage, Reference, compared
 from cadenza.sim.recording import Recording
 from cadenza.sim.report import Mode, Report
 from cadenza.sim.scenario import Scenario

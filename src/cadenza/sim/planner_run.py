@@ -15,7 +15,7 @@ from cadenza.sim.product_run import EngineStage
 from cadenza.sim.recording import Recording
 from cadenza.sim.scenario import Scenario
 from cadenza.sim.world import Sample
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeIds
 
 FREE = Planning(learning=Learning.ON, llm=True)
 

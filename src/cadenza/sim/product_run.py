@@ -28,7 +28,7 @@ from cadenza.sim.scenario import DORMANT_UNTIL, Scenario, SimulatedEndpoint
 from cadenza.sim.steered_endpoint import FOR_LONG, Steered
 from cadenza.sim.world import START, Measured, Sample, Series
 from cadenza.testing.clock import FakeClock
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeIds
 
 EVERYTHING = Page(limit=1_000_000)
 TENANT, JOB, ORIGIN = "default", "simulation", "policy"

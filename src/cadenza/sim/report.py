@@ -7,7 +7,7 @@ from typing import Any
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import iso
 from cadenza.sim.checks import Check
-from cadenza.sim.parity import Parity
+from cadenza.sim.prototype_run import Parity
 from cadenza.sim.recording import Played, Recording, Snapshot
 from cadenza.sim.world import elapsed_s
 

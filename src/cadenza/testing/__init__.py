@@ -2,11 +2,7 @@
 
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import FakeClock
-from cadenza.testing.fakes import FakeDispatcher
-from cadenza.testing.ids import FakeIds
-from cadenza.testing.planner import RuleBasedPlanner
-from cadenza.testing.quota import FakeQuota
-from cadenza.testing.telemetry import FakeLog, FakeTelemetry
+from cadenza.testing.fakes import FakeDispatcher, FakeIds, FakeLog, FakeQuota, FakeTelemetry, RuleBasedPlanner
 
 __all__ = [
     "FakeClock",

@@ -1,8 +1,14 @@
 """A dispatcher that does what a test says."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from itertools import count
+from typing import Any, NamedTuple
 
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.ports.access import QuotaAnswer, QuotaRequest, Spending
+from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.telemetry import Measurements, Metadata
 
 Behaviour = Callable[[Claim], Awaitable[Outcome] | Outcome]
 
@@ -39,3 +45,128 @@ class FakeDispatcher:
     def names(self) -> list[str]:
         """The names of what ran, in order."""
         return [claim.endpoint.name for claim in self.executed]
+
+
+class FakeIds:
+    """The same ids in the same order, every time."""
+
+    def __init__(self, prefix: str = "id") -> None:
+        self._prefix = prefix
+        self._numbers = count(1)
+
+    def new(self) -> str:
+        """The next one."""
+        return f"{self._prefix}-{next(self._numbers):06}"
+
+
+Condition = Callable[[Briefing], bool]
+
+
+class Rule(NamedTuple):
+    """When a briefing is so, call a tool."""
+
+    when: Condition
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+class RuleBasedPlanner:
+    """Goes through its rules in order and acts on the first that matches."""
+
+    def __init__(self, *rules: Rule) -> None:
+        self._rules = rules
+
+    @property
+    def name(self) -> str:
+        """What its sittings are recorded as."""
+        return "rules"
+
+    def wants(self, briefing: Briefing) -> bool:
+        """Whether a rule matches."""
+        return any(rule.when(briefing) for rule in self._rules)
+
+    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
+        """Act on the first rule that matches, if any."""
+        for rule in self._rules:
+            if rule.when(briefing):
+                await call(briefing.endpoint, rule.tool, rule.arguments)
+                return Sitting(f"{rule.tool}, because its rule matches")
+        return NOTHING_TO_SAY
+
+
+class FakeQuota:
+    """Open for everyone until it is closed for a tenant."""
+
+    def __init__(self) -> None:
+        self.asked: list[QuotaRequest] = []
+        self._closed: dict[tuple[Spending, str], datetime] = {}
+
+    def close(
+        self, opens_at: datetime, *, tenant_id: str = "default", kind: Spending = Spending.ENDPOINT
+    ) -> None:
+        """Refuse this tenant until it is opened again, and promise this moment."""
+        self._closed[kind, tenant_id] = opens_at
+
+    def open(self, *, tenant_id: str = "default", kind: Spending = Spending.ENDPOINT) -> None:
+        """Allow this tenant again."""
+        self._closed.pop((kind, tenant_id), None)
+
+    async def check(self, requests: Sequence[QuotaRequest]) -> list[QuotaAnswer]:
+        """Answer by what was closed."""
+        self.asked.extend(requests)
+        return [QuotaAnswer(self._closed.get((request.kind, request.tenant_id))) for request in requests]
+
+
+class Event(NamedTuple):
+    """An event that was emitted."""
+
+    name: str
+    measurements: Measurements
+    metadata: Metadata
+
+
+class FakeTelemetry:
+    """Keeps every event."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:
+        """Keep it."""
+        self.events.append(Event(event, measurements, metadata))
+
+
+class Line(NamedTuple):
+    """A line that was logged."""
+
+    level: str
+    event: str
+    facts: dict[str, object]
+
+
+class FakeLog:
+    """Keeps every line, debug included."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+
+    @property
+    def verbose(self) -> bool:
+        """Always."""
+        return True
+
+    def debug(self, event: str, **facts: object) -> None:
+        """Keep a detail."""
+        self.lines.append(Line("debug", event, facts))
+
+    def info(self, event: str, **facts: object) -> None:
+        """Keep a fact."""
+        self.lines.append(Line("info", event, facts))
+
+    def warning(self, event: str, **facts: object) -> None:
+        """Keep a warning."""
+        self.lines.append(Line("warning", event, facts))
+
+    def events(self, level: str | None = None) -> list[str]:
+        """The texts of the lines, in order."""
+        return [line.event for line in self.lines if level in (None, line.level)]

@@ -10,8 +10,8 @@ from typing import Any
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.dispatch.http.connections import HttpSettings
 from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
-from cadenza.adapters.dispatch.http.settings import HttpSettings
 from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Policy

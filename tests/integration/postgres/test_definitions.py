@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.integration.postgres.world import a_store
 
-from cadenza.adapters.stores.postgres.definitions import READ_OWNED, Claimed, Definitions
+from cadenza.adapters.stores.postgres.claim import READ_OWNED, Claimed, Definitions
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.definition import LONGEST_REMEMBERED

@@ -11,8 +11,8 @@ from cadenza.adapters.stores.postgres import analysis_statements as analyses
 from cadenza.adapters.stores.postgres import catalog_statements as catalog
 from cadenza.adapters.stores.postgres import statements as sql
 from cadenza.adapters.stores.postgres.cycle_statements import CLAIMS, LOCK, SETTLE, SETTLE_PLAIN, START
-from cadenza.adapters.stores.postgres.plain import settle_plain
 from cadenza.adapters.stores.postgres.pool import Connection
+from cadenza.adapters.stores.postgres.settle import settle_plain
 from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import settle
 from cadenza.testing.clock import NEW_YEAR

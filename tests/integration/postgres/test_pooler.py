@@ -11,7 +11,7 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
-from cadenza.adapters.stores.postgres.hearing import is_heard
+from cadenza.adapters.stores.postgres.listen_notify import is_heard
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.baseline import Every

@@ -8,7 +8,8 @@ import pytest
 from tests.integration.postgres.world import a_store, fill, many
 
 from cadenza.adapters.access.rate_limiter import SharedRates
-from cadenza.adapters.stores.postgres import counting, plain
+from cadenza.adapters.stores.postgres import settle as plain
+from cadenza.adapters.stores.postgres import usage as counting
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.domain.access.tenant import Spent, month_of
 from cadenza.ports.access import Reply

@@ -10,8 +10,8 @@ import pytest
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.claim import Known
 from cadenza.adapters.stores.sqlite.database import SqliteFile
-from cadenza.adapters.stores.sqlite.known import Known
 from cadenza.adapters.stores.sqlite.settle import Held
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.errors import Unavailable

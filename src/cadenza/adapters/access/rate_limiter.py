@@ -2,11 +2,31 @@
 
 import asyncio
 from collections import OrderedDict
+from datetime import datetime
 
-from cadenza.adapters.access.windows import WINDOWS_A_MINUTE, seconds_left, window_of
 from cadenza.domain.validation import a_count
 from cadenza.ports.access import RateStore
 from cadenza.ports.clock import Clock
+
+WINDOW_S = 10
+WINDOWS_A_MINUTE = 60 // WINDOW_S
+BEHIND = 6
+
+
+def window_of(moment: datetime) -> int:
+    """The number of the window that a moment lies in."""
+    return int(moment.timestamp() // WINDOW_S)
+
+
+def seconds_left(moment: datetime) -> float:
+    """How long the window of a moment goes on."""
+    return WINDOW_S - moment.timestamp() % WINDOW_S
+
+
+def oldest_kept(window: int) -> int:
+    """The earliest window that is of use in this one: the clocks of other machines may be behind."""
+    return window - BEHIND
+
 
 SUBJECTS = 10_000
 """So many are remembered; one that is forgotten loses what it had drawn and not spent."""

@@ -1,12 +1,18 @@
 """What all stores see alike in what a tenant has: who is wanted, who follows whom, and what is refused."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TypeVar
 
+from cadenza.domain.agents.conversation import Turn
+from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.errors import Conflict, NotAllowed, NotFound
 from cadenza.domain.labels import carries
+from cadenza.domain.monitoring.alert import Raised
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.catalog import Arrangement, EndpointFilter, RunFilter
 
@@ -83,3 +89,33 @@ def taken(kind: str, id_: str) -> Conflict:
 def too_many_rules(most: int) -> NotAllowed:
     """The job has its number of rules."""
     return NotAllowed(f"A job may have at most {most} rules: delete one.")
+
+
+Answer = TypeVar("Answer")
+Closed = Callable[[Answer], Iterable[Settled | None]]
+"""What work that closes runs has settled, by what it has answered."""
+
+
+def turns_in(settled: Iterable[Settled | None]) -> list[Turn]:
+    """The turns that runs left; nearly always there is none."""
+    return [one.turn for one in settled if one is not None and one.turn is not None]
+
+
+def raised_in(settled: Iterable[Settled | None]) -> list[Raised]:
+    """The alerts that runs gave cause for; nearly always there is none."""
+    return [one.raised for one in settled if one is not None and one.raised is not None]
+
+
+def spoken_to(settled: Iterable[Settled | None]) -> set[UserKey]:
+    """The users to whom these runs may owe something."""
+    return {turn.conversation.user for turn in turns_in(settled)}
+
+
+def still_as_old(user: User, before: User | None) -> User:
+    """A user, new or changed; one that was there stays as old as it was."""
+    return user if before is None else replace(user, created_at=before.created_at)
+
+
+def still_the_agent(agent: Agent, before: Agent | None) -> Agent:
+    """An agent, new or changed; one that was there stays as old as it was."""
+    return agent if before is None else replace(agent, created_at=before.created_at)

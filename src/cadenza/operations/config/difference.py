@@ -14,7 +14,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.steer import DEFINED, Amended, created, redefined
 from cadenza.operations.config.rules import WantedRule, changed_rule, check_rules, rules_gone
-from cadenza.operations.scheduling.farewell import archived
+from cadenza.operations.scheduling.endpoints import archived
 from cadenza.ports.catalog import Arrangement, Estate, Extent
 
 Kind = Literal["job", "endpoint", "rule"]

@@ -8,10 +8,8 @@ from typing import NamedTuple
 from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.planning.rules.rule import DEFINED, MOST_RULES, Rule
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.operations.config.config_rule_shapes import RuleWords
-from cadenza.operations.config.schemas import ConfigDocument
-from cadenza.operations.planning.rule_checks import strangers
-from cadenza.operations.planning.rule_schemas import made_parts
+from cadenza.operations.config.schemas import ConfigDocument, RuleWords
+from cadenza.operations.planning.rule_schemas import made_parts, strangers
 from cadenza.ports.catalog import Estate
 from cadenza.ports.planning import Expressions
 

@@ -1,15 +1,20 @@
 """A configuration as it stands in a file, in people's words or in those of REST."""
 
 import re
+from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import or_
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, create_model
 
+from cadenza.domain.durations import span_ms
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.planning.rules.rule import MOST_ESCALATIONS, MOST_RULES
 from cadenza.domain.scheduling.hint import HintMode
-from cadenza.operations.config.config_rule_shapes import ConfigRules
-from cadenza.operations.config.config_words import IF_SAID, in_milliseconds, milliseconds_of, spoken
-from cadenza.operations.fields import Flag, Id, Labels, Name, Text
+from cadenza.operations.fields import Flag, Id, Labels, Name, SpanOrNone, Text
 from cadenza.operations.operation import Command
+from cadenza.operations.planning.rule_schemas import SHAPES, AnyStep, EscalationShape, When
 from cadenza.operations.scheduling.schemas import (
     NO_GUARD,
     USUAL_PLANNING,
@@ -21,6 +26,105 @@ from cadenza.operations.scheduling.schemas import (
     Shape,
     TargetShape,
 )
+
+IF_SAID = Field(default=None, exclude_if=lambda value: value is None)
+
+
+def in_milliseconds(words: Mapping[str, str]) -> Callable[[Any], Any]:
+    """Put milliseconds in the place of spans such as 20s or 1h30m."""
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        given = dict(value)
+        for word in words.keys() & given.keys():
+            if words[word] in given:
+                raise ValueError(f"takes {word} or {words[word]}, not both")
+            given[words[word]] = milliseconds_of(word, given.pop(word))
+        return given
+
+    return read
+
+
+def milliseconds_of(word: str, value: Any) -> int:
+    """A span in milliseconds, or what is wrong with it."""
+    try:
+        return span_ms(word, value)
+    except InvalidRequest as problem:
+        raise ValueError(problem.message) from None
+
+
+def spoken(name: str, base: type[Shape], words: Mapping[str, str]) -> type[Shape]:
+    """A shape as a schema shows it: with the spans that may stand for its fields."""
+    span = Field(default=None, description="A span such as 500ms, 20s, 5m or 1h30m.")
+    own = base.model_fields
+    fields: dict[str, Any] = {
+        field: (own[field].annotation, None)
+        for field in words.values()
+        if field in own and own[field].is_required()
+    }
+    fields |= {word: (str | None, span) for word, field in words.items() if field in own}
+    return create_model(name, __base__=base, **fields)
+
+
+STEP = {"interval": "intervalMs", "in": "nextRunInMs", "pause": "pauseMs"}
+RULE = {"cooldown": "cooldown_ms"}
+ESCALATION = {"after": "after_ms"}
+"""Spans as people write them, and the fields that they stand for."""
+A_MINUTE_MS = 60_000
+
+
+def whole_step(value: Any) -> Any:
+    """A step with milliseconds in the place of spans, and minutes in that of a ttl."""
+    given = in_milliseconds(STEP)(value)
+    if not isinstance(given, Mapping) or "ttl" not in given:
+        return given
+    if "ttlMinutes" in given:
+        raise ValueError("takes ttl or ttlMinutes, not both")
+    rest = {name: part for name, part in given.items() if name != "ttl"}
+    return {**rest, "ttlMinutes": milliseconds_of("ttl", given["ttl"]) / A_MINUTE_MS}
+
+
+STEP_WORDS: Any = reduce(
+    or_,
+    [
+        spoken(f"{kind.__name__.removesuffix('Shape')}Words", kind, STEP | {"ttl": "ttlMinutes"})
+        for kind in SHAPES.values()
+    ],
+)
+ConfigStep = Annotated[AnyStep, BeforeValidator(whole_step, json_schema_input_type=STEP_WORDS)]
+
+
+class WholeEscalation(EscalationShape):
+    """What is to be done when an incident has lasted so long."""
+
+    then: ConfigStep
+
+
+ConfigEscalation = Annotated[WholeEscalation, BeforeValidator(in_milliseconds(ESCALATION))]
+
+
+class RuleWords(Shape):
+    """A rule of a job. What is left out is as usual."""
+
+    id: Id
+    name: Name | None = IF_SAID
+    """If left out, the id."""
+    endpoint: Id | None = IF_SAID
+    """The id of the endpoint it looks at; if left out, it looks at each of the job."""
+    when: When
+    then: ConfigStep
+    relax: ConfigStep | None = IF_SAID
+    cooldown_ms: SpanOrNone = 0
+    once_per_incident: Flag = False
+    escalate: Annotated[list[ConfigEscalation], Field(max_length=MOST_ESCALATIONS)] = []
+    enabled: Flag | None = IF_SAID
+    """If left out, it stays as it is; a new rule is enabled."""
+
+
+ConfigRule = Annotated[RuleWords, BeforeValidator(in_milliseconds(RULE))]
+ConfigRules = Annotated[list[ConfigRule], Field(max_length=MOST_RULES)]
+
 
 MOST_ENDPOINTS = 10_000
 INTERVAL = {"interval": "interval_ms"}

@@ -11,8 +11,7 @@ from cadenza.operations.context import Desk
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import View, operation
 from cadenza.operations.paging import Listed, Paged, cut
-from cadenza.operations.scheduling.endpoints import OneEndpoint
-from cadenza.operations.scheduling.farewell import live
+from cadenza.operations.scheduling.endpoints import OneEndpoint, live
 
 
 class ListAnalyses(OneEndpoint, Paged):

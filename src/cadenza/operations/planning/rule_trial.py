@@ -15,7 +15,7 @@ from cadenza.operations.context import Desk
 from cadenza.operations.fields import Id
 from cadenza.operations.operation import View, operation
 from cadenza.operations.planning.rules import OneRule
-from cadenza.operations.scheduling.farewell import live
+from cadenza.operations.scheduling.endpoints import live
 from cadenza.ports.planning import Briefing
 
 USUAL = BriefingBudget()

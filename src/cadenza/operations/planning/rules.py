@@ -13,11 +13,11 @@ from cadenza.operations.context import Desk
 from cadenza.operations.fields import Flag, Id, Name, SpanOrNone
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
-from cadenza.operations.planning.rule_checks import admitted
 from cadenza.operations.planning.rule_schemas import (
     AnyStep,
     Escalations,
     When,
+    admitted,
     made_parts,
     shown_parts,
 )

@@ -12,13 +12,13 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.context import Desk
+from cadenza.operations.documented_models import trusted
 from cadenza.operations.fields import Id, Limit
 from cadenza.operations.operation import View, operation
 from cadenza.operations.paging import Listed, Paged, cut
 from cadenza.operations.scheduling.endpoint_view import IntervalHintView, OneShotHintView
 from cadenza.operations.scheduling.endpoints import Selected
 from cadenza.operations.scheduling.schemas import BaselineShape, shown
-from cadenza.operations.trust import trusted
 from cadenza.ports.catalog import Page
 
 RESULTS = 20

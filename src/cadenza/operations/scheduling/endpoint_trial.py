@@ -8,8 +8,7 @@ from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim, RunStatus
 from cadenza.operations.context import Desk
 from cadenza.operations.operation import View, operation
-from cadenza.operations.scheduling.endpoints import OneEndpoint
-from cadenza.operations.scheduling.farewell import live
+from cadenza.operations.scheduling.endpoints import OneEndpoint, live
 from cadenza.ports.access import QuotaAnswer
 
 

@@ -7,18 +7,17 @@ from pydantic import Field
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.access.tenant import Limits
-from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintMode
-from cadenza.domain.scheduling.steer import Amended, created, redefined
+from cadenza.domain.scheduling.steer import Amended, Change, created, redefined
 from cadenza.operations.context import Desk
 from cadenza.operations.fields import Flag, Id, Labels, Name, Text
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
 from cadenza.operations.paging import Paged, cut
 from cadenza.operations.scheduling.endpoint_limit import amended
 from cadenza.operations.scheduling.endpoint_view import EndpointsPage, EndpointView
-from cadenza.operations.scheduling.farewell import archived, if_live, live
 from cadenza.operations.scheduling.schemas import (
     NO_GUARD,
     USUAL_PLANNING,
@@ -31,6 +30,24 @@ from cadenza.operations.scheduling.schemas import (
     part,
 )
 from cadenza.ports.catalog import Admission, EndpointFilter
+
+
+def archived(endpoint: Endpoint) -> Amended:
+    """The endpoint out of sight: nothing of it is due any more, and what is in flight ends as it would."""
+    return Amended(evolve(endpoint, archived=True))
+
+
+def live(endpoint: Endpoint) -> Endpoint:
+    """An endpoint that was not deleted; one that was is as little there as one that never was."""
+    if endpoint.archived:
+        raise NotFound(f"There is no endpoint {endpoint.id}.")
+    return endpoint
+
+
+def if_live(change: Change) -> Change:
+    """A change that looks, in the same commit, whether the endpoint is still there."""
+    return lambda endpoint: change(live(endpoint))
+
 
 A_LABEL = r"^[^=\x00-\x1f\x7f]+=[^\x00-\x1f\x7f]*$"
 Selector = Annotated[

@@ -10,7 +10,7 @@ from cadenza.operations.context import Desk
 from cadenza.operations.fields import Flag, Id, Name, Text
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
-from cadenza.operations.scheduling.farewell import archived
+from cadenza.operations.scheduling.endpoints import archived
 
 
 class CreateJob(Command):

@@ -19,9 +19,8 @@ from cadenza.engine.steering_commands import Steer
 from cadenza.operations.context import Desk
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import View, operation
-from cadenza.operations.scheduling.endpoints import OneEndpoint
-from cadenza.operations.scheduling.farewell import live
-from cadenza.operations.scheduling.plan_view import PlanView
+from cadenza.operations.scheduling.endpoint_view import PlanView
+from cadenza.operations.scheduling.endpoints import OneEndpoint, live
 from cadenza.operations.scheduling.steering import planned
 
 USUAL, MOST = 12, 200

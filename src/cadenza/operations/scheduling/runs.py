@@ -10,12 +10,11 @@ from cadenza.domain.planning.health import MOST_COUNTED, WINDOWS_H, health
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.operations.context import Desk
+from cadenza.operations.documented_models import trusted
 from cadenza.operations.fields import Id, Moment
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.paging import Listed, Paged
-from cadenza.operations.scheduling.endpoints import OneEndpoint
-from cadenza.operations.scheduling.farewell import live
-from cadenza.operations.trust import trusted
+from cadenza.operations.scheduling.endpoints import OneEndpoint, live
 from cadenza.ports.catalog import Page, RunFilter
 
 

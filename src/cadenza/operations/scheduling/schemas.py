@@ -23,9 +23,8 @@ from cadenza.domain.scheduling.target import (
     PromptTarget,
     Target,
 )
-from cadenza.operations.documented_models import Documented
+from cadenza.operations.documented_models import Documented, trusted
 from cadenza.operations.fields import Flag, Id, Moment, Name, Span, SpanOrNone, Text, Whole
-from cadenza.operations.trust import trusted
 
 Made = TypeVar("Made")
 

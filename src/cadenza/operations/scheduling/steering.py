@@ -13,10 +13,8 @@ from cadenza.domain.scheduling.steer import Amended, Change, HintKind
 from cadenza.operations.context import Desk
 from cadenza.operations.operation import View, operation
 from cadenza.operations.paging import Listed, Paged, cut
-from cadenza.operations.scheduling.endpoint_view import EndpointView
-from cadenza.operations.scheduling.endpoints import OneEndpoint
-from cadenza.operations.scheduling.farewell import if_live, live
-from cadenza.operations.scheduling.plan_view import PlanView
+from cadenza.operations.scheduling.endpoint_view import EndpointView, PlanView
+from cadenza.operations.scheduling.endpoints import OneEndpoint, if_live, live
 from cadenza.ports.catalog import Page
 
 LONGEST_PLACE = 10

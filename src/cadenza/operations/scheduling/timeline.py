@@ -10,11 +10,10 @@ from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import HintKind
 from cadenza.operations.context import Desk
+from cadenza.operations.documented_models import trusted
 from cadenza.operations.fields import Moment, Whole
 from cadenza.operations.operation import View, operation
-from cadenza.operations.scheduling.endpoints import OneEndpoint
-from cadenza.operations.scheduling.farewell import live
-from cadenza.operations.trust import trusted
+from cadenza.operations.scheduling.endpoints import OneEndpoint, live
 from cadenza.ports.catalog import Page
 
 USUALLY = timedelta(hours=1)

@@ -14,9 +14,8 @@ from cadenza.engine.steering_commands import PauseUntil, ProposeInterval, Propos
 from cadenza.operations.context import Desk
 from cadenza.operations.fields import Span, SpanOrNone, Text
 from cadenza.operations.operation import View, operation
-from cadenza.operations.scheduling.endpoints import OneEndpoint, Selected
-from cadenza.operations.scheduling.farewell import live
-from cadenza.operations.scheduling.plan_view import PlanView
+from cadenza.operations.scheduling.endpoint_view import PlanView
+from cadenza.operations.scheduling.endpoints import OneEndpoint, Selected, live
 from cadenza.operations.scheduling.steering import planned
 from cadenza.ports.catalog import Page
 

@@ -10,8 +10,7 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget, DispatcherOnDemand
 from cadenza.adapters.dispatch.callables import CallableDispatcher
-from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.mint import RandomMint
+from cadenza.adapters.ids import RandomMint, TimeOrderedIds
 from cadenza.adapters.null import NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.engine.steering import Steering
@@ -63,7 +62,7 @@ async def open_office(
 def _requests(
     settings: Settings, stored: StoredSecrets, *, clock: Clock
 ) -> AbstractAsyncContextManager[Dispatcher]:
-    from cadenza.roots.wiring.requests import http_dispatcher
+    from cadenza.roots.wiring.http_dispatch import http_dispatcher
 
     return http_dispatcher(settings, stored, clock=clock)
 

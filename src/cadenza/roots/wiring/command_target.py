@@ -1,9 +1,19 @@
 """Where a command is carried out: on the database of the settings, or behind a server."""
 
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, NamedTuple
 
+from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.dispatch.callables import CallableDispatcher
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.null import NoLog
+from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest
+from cadenza.operations.application import Office
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.application import on_demand, open_office
+from cadenza.roots.wiring.stores import open_store
 from cadenza.surfaces.cli.connection import Way
 
 USUAL_TENANT = "default"
@@ -25,3 +35,43 @@ def server_of(settings: Settings, way: Way) -> Behind | None:
         raise InvalidRequest("--tenant goes without a server: there, the key says whose things are meant.")
     kept = settings.key and settings.key.get_secret_value()
     return Behind(server, way.key or kept or None)
+
+
+ORIGIN = "cli"
+
+
+class LocalOffice:
+    """Asks as one caller, whatever is asked."""
+
+    def __init__(self, office: Office, caller: Caller) -> None:
+        self._office = office
+        self._caller = caller
+
+    async def ask(self, operation: str, arguments: Mapping[str, Any]) -> Any:
+        """The operation's view as JSON values."""
+        view = await self._office.ask(operation, arguments, self._caller)
+        return view.model_dump(mode="json")
+
+
+def operator(tenant_id: str) -> Caller:
+    """The operator of this machine, who may do everything for any tenant."""
+    return Caller(tenant_id, frozenset(Scope), ORIGIN)
+
+
+@asynccontextmanager
+async def local_office(settings: Settings, caller: Caller) -> AsyncIterator[LocalOffice]:
+    """An office on the store of the settings, closed in the end."""
+    clock, log = SystemClock(), NoLog()
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
+        office = await stack.enter_async_context(
+            open_office(
+                settings,
+                store=store,
+                clock=clock,
+                log=log,
+                callables=CallableDispatcher(),
+                opened=on_demand,
+            )
+        )
+        yield LocalOffice(office, caller)

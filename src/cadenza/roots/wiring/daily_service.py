@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cadenza.adapters.clock import ClockStopwatch, SystemClock, SystemStopwatch
-from cadenza.adapters.daily.chairs import FileChair
-from cadenza.adapters.daily.single_process import ChairLanes
+from cadenza.adapters.daily.single_process import ChairLanes, FileChair
 from cadenza.domain.daily.rules import SHARDS
 from cadenza.domain.daily.user import ErrorClass, JobResult
 from cadenza.engine.daily.runner import DailyRunner, DailySettings

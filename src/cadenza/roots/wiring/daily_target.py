@@ -23,8 +23,7 @@ from cadenza.ports.daily import JobRunner
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversing
 from cadenza.roots.wiring.application import supplies
-from cadenza.roots.wiring.http_dispatch import open_secrets
-from cadenza.roots.wiring.requests import http_dispatcher
+from cadenza.roots.wiring.http_dispatch import http_dispatcher, open_secrets
 from cadenza.roots.worker import Workshop
 
 HINT = 'Write a URL, or {"kind": "http" | "prompt" | "callable", ...} as JSON.'

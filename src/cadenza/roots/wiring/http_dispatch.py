@@ -7,7 +7,11 @@ from pathlib import Path
 from cadenza.adapters.access.secret_keys import GivenKeys, KeyFile, Keys, NoKeys
 from cadenza.adapters.access.secrets import EnvironmentSecrets, SecretsByKind
 from cadenza.adapters.access.stored_secrets import StoredSecrets
+from cadenza.adapters.dispatch.http.connections import HttpSettings
+from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
+from cadenza.adapters.dispatch.http.ssrf_guard import Reach
 from cadenza.domain.errors import InvalidRequest
+from cadenza.ports.clock import Clock
 from cadenza.ports.secrets import SealedStore
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import SQLITE, open_file, open_pool
@@ -62,3 +66,18 @@ def secret_keys(settings: Settings) -> Keys:
     if settings.database_url.startswith(SQLITE):
         return KeyFile(Path(f"{settings.database_url.removeprefix(SQLITE)}.key"))
     return NoKeys()
+
+
+def http_dispatcher(settings: Settings, stored: StoredSecrets, *, clock: Clock) -> HttpDispatcher:
+    """What sends requests; it is to be opened, and closed in the end."""
+    return HttpDispatcher(secrets=for_targets(settings, stored), clock=clock, settings=reach_of(settings))
+
+
+def reach_of(settings: Settings) -> HttpSettings:
+    """What the settings allow; InvalidRequest, which names the setting, if that makes no sense."""
+    reach = HttpSettings(allow_private=settings.allow_private_targets, allow=settings.allow_targets)
+    try:
+        Reach(allow_private=reach.allow_private, allow=reach.allow)
+    except InvalidRequest as problem:
+        raise InvalidRequest(f"CADENZA_ALLOW_TARGETS is wrong: {problem.message}", "allow_targets") from None
+    return reach

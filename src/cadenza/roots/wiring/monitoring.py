@@ -22,8 +22,7 @@ from cadenza.engine.worker.settler import EndpointAlerts
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.http_dispatch import open_secrets
-from cadenza.roots.wiring.requests import http_dispatcher
+from cadenza.roots.wiring.http_dispatch import http_dispatcher, open_secrets
 
 
 class Watch:

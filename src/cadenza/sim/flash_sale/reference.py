@@ -3,7 +3,7 @@
 from collections.abc import Container
 
 from cadenza.sim.checks import Finding, Judge, Judges
-from cadenza.sim.parity import Reference
+from cadenza.sim.prototype_run import Reference
 from cadenza.sim.recording import Recording
 
 REFERENCE = Reference(

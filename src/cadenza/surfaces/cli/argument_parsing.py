@@ -2,10 +2,12 @@
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from cyclopts import Token
 
 from cadenza.domain.durations import PART, span_ms
 from cadenza.domain.errors import InvalidRequest
@@ -100,3 +102,12 @@ def file_text(option: str, name: str, *, longest: int = LONGEST_FILE) -> str:
     if len(found) > longest:
         raise InvalidRequest(f"{option}: {quoted(name)} is longer than {longest} characters.", option)
     return found
+
+
+def whole_number(_: type, tokens: Sequence[Token]) -> int:
+    """A number that is written as one; left to itself, the parser would cut 2.5 down to 2."""
+    word = tokens[0].value
+    try:
+        return int(word)
+    except ValueError:
+        raise ValueError(f"{word[:100]!r} is not a whole number") from None

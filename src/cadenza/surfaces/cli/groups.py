@@ -77,8 +77,7 @@ def _agents() -> Kinds:
 
 
 def _daily() -> Kinds:
-    from cadenza.surfaces.cli.commands.daily import Daily
-    from cadenza.surfaces.cli.commands.daily_figures import DailyFigures
+    from cadenza.surfaces.cli.commands.daily import Daily, DailyFigures
 
     return (Daily, DailyFigures)
 

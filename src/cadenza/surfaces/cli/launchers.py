@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from cadenza.surfaces.cli.connection import OfficeLauncher, Way
-from cadenza.surfaces.cli.output.progress import Progress
+from cadenza.surfaces.cli.output.terminal import Progress
 
 if TYPE_CHECKING:  # Only for its name: importing it costs more time than `cadenza --help` has.
-    from cadenza.sim.replay import Replayed
+    from cadenza.sim.replay.replay import Replayed
     from cadenza.sim.report import Report
 
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.surfaces.cli.argument_parsing import whole_number
 from cadenza.surfaces.cli.connection import Asker
-from cadenza.surfaces.cli.output.progress import Progress, counting
-from cadenza.surfaces.cli.parameters import whole_number
+from cadenza.surfaces.cli.output.terminal import Progress, counting
 
 USUAL = 100
 PAGE = 500

@@ -21,13 +21,13 @@ from cadenza.operations.table import OPERATIONS
 from cadenza.surfaces.dashboard.events import Events
 from cadenza.surfaces.dashboard.login import Login
 from cadenza.surfaces.dashboard.pages import Dashboard
-from cadenza.surfaces.http import llms, openapi
+from cadenza.surfaces.http import openapi
+from cadenza.surfaces.http import pages as llms
 from cadenza.surfaces.http.auth import Gate
-from cadenza.surfaces.http.health import Health
 from cadenza.surfaces.http.idempotency import HEADER
 from cadenza.surfaces.http.metrics import Metrics
 from cadenza.surfaces.http.middleware import Front
-from cadenza.surfaces.http.pages import Pages
+from cadenza.surfaces.http.pages import Health, Pages
 from cadenza.surfaces.http.problems import BAD_REQUEST, KINDS, Refusal, told
 from cadenza.surfaces.http.response import of_problem
 from cadenza.surfaces.http.routing import OperationRoutes

@@ -7,7 +7,7 @@ from cadenza.operations.operation import AnyOperation, Route
 from cadenza.operations.table import OPERATIONS
 from cadenza.surfaces.http.auth import MOST_FAILURES
 from cadenza.surfaces.http.idempotency import HEADER
-from cadenza.surfaces.http.llms import fields_of
+from cadenza.surfaces.http.pages import fields_of
 from cadenza.surfaces.http.problems import KINDS, MEDIA_TYPE
 from cadenza.surfaces.http.request import LARGEST_BODY
 

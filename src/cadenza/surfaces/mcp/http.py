@@ -16,7 +16,7 @@ from cadenza.surfaces.http.problems import NOT_ALLOWED, WRONG_METHOD, Refusal, t
 from cadenza.surfaces.http.request import LARGEST_BODY
 from cadenza.surfaces.http.response import of_problem
 from cadenza.surfaces.mcp.caller import Visit, at_office
-from cadenza.surfaces.mcp.extra import EXTRA, missing_extra
+from cadenza.surfaces.mcp.server import EXTRA, missing_extra
 
 if TYPE_CHECKING:  # The library takes a second to import; whoever has no agents does not wait for it.
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

@@ -99,3 +99,11 @@ def _net(warn: Warn) -> Any:
             ) from None
 
     return caught
+
+
+EXTRA = "MCP needs the extra: install cadenza[mcp]."
+
+
+def missing_extra(problem: Exception) -> bool:
+    """Is it the library itself that is not there?"""
+    return isinstance(problem, ModuleNotFoundError) and (problem.name or "").partition(".")[0] == "mcp"

@@ -1,7 +1,9 @@
 """Connections: pooled, and made through sockets that the reach has judged."""
 
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from math import inf
@@ -13,8 +15,24 @@ from aiohttp.abc import AbstractResolver
 from cadenza.adapters.dispatch.http.failure import explained
 from cadenza.adapters.dispatch.http.hop import Hop
 from cadenza.adapters.dispatch.http.resolver import SystemNames
-from cadenza.adapters.dispatch.http.settings import HttpSettings
 from cadenza.adapters.dispatch.http.ssrf_guard import Reach
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSettings:
+    """How far requests may reach, and how connections are kept."""
+
+    allow_private: bool = False
+    """Whether private, loopback and shared addresses are targets like any other."""
+    allow: tuple[str, ...] = ()
+    """Networks and hosts that are open whatever they are: `10.0.0.0/8`, `127.0.0.1:8701`, `intranet:80`."""
+    keepalive_ms: int = 4_000
+    """How long an idle connection is kept: less than the five seconds after which common servers close it."""
+    names_ms: int = 10_000
+    """How long the addresses of a name are remembered."""
+    tls: ssl.SSLContext | None = None
+    """Whom to trust; by default the authorities that the system trusts."""
+
 
 Send = Callable[[aiohttp.ClientRequest], Awaitable[aiohttp.ClientResponse]]
 SHORTEST_TIMEOUT_S = 0.001

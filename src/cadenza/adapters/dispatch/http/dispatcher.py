@@ -6,10 +6,9 @@ from typing import Self
 import aiohttp
 from aiohttp.abc import AbstractResolver
 
-from cadenza.adapters.dispatch.http.connections import Sessions
+from cadenza.adapters.dispatch.http.connections import HttpSettings, Sessions
 from cadenza.adapters.dispatch.http.exchange import Exchange
 from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure, explained
-from cadenza.adapters.dispatch.http.settings import HttpSettings
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling.target import HttpTarget, Json
 from cadenza.ports.clock import Clock

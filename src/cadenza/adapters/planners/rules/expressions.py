@@ -9,8 +9,7 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cadenza.adapters.planners.rules.expression_cost import Weight, measure, weigh
-from cadenza.adapters.planners.rules.expression_tokens import bound_names, tokens_of
+from cadenza.adapters.planners.rules.expression_cost import Weight, bound_names, measure, tokens_of, weigh
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.context import NAMES, Facts
 from cadenza.domain.planning.rules.rule import LONGEST_WHEN

@@ -8,7 +8,7 @@ from threading import RLock
 from typing import NamedTuple
 
 from cadenza.adapters.stores.common import missing
-from cadenza.adapters.stores.memory.doorbells import Doorbells, Ring
+from cadenza.adapters.stores.memory.wakeup import Doorbells, Ring
 from cadenza.domain.agents.conversation import ConversationKey, Message, Turn, owed_by
 from cadenza.domain.agents.delivery import Delivery, firings, is_owed
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey

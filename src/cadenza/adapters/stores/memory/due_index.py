@@ -1,6 +1,7 @@
 """Keys in the order of their moments."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
 
@@ -43,3 +44,16 @@ class Agenda:
 
     def _counts(self, entry: Entry) -> bool:
         return self._current.get(entry[2]) is entry
+
+
+def in_turns(ready: Sequence[Entry], limit: int) -> list[Entry]:
+    """At most `limit` entries, in rounds: every tenant's soonest, then every tenant's second, and so on."""
+    if len(ready) <= limit:
+        return list(ready)
+    seen: dict[str, int] = defaultdict(int)
+    ranked = []
+    for order, entry in enumerate(ready):
+        tenant_id = entry[2].tenant_id
+        ranked.append((seen[tenant_id], order, entry))
+        seen[tenant_id] += 1
+    return [entry for _, _, entry in sorted(ranked, key=lambda ranking: ranking[:2])[:limit]]

@@ -4,7 +4,7 @@ from collections import defaultdict
 from datetime import datetime
 from threading import RLock
 
-from cadenza.adapters.access.windows import oldest_kept
+from cadenza.adapters.access.rate_limiter import oldest_kept
 from cadenza.domain.agents.users import UserKey
 from cadenza.ports.access import Reply, own_keys
 

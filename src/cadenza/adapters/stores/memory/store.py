@@ -5,22 +5,19 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from threading import RLock
 
-from cadenza.adapters.stores.common import missing
+from cadenza.adapters.stores.common import missing, raised_in, turns_in
 from cadenza.adapters.stores.memory.catalog import MemoryCatalog
 from cadenza.adapters.stores.memory.daily import MemoryDaily
-from cadenza.adapters.stores.memory.daily_figures import MemoryDailyFigures
-from cadenza.adapters.stores.memory.due_index import Agenda
-from cadenza.adapters.stores.memory.fairness import in_turns
+from cadenza.adapters.stores.memory.due_index import Agenda, in_turns
 from cadenza.adapters.stores.memory.idempotency import MemoryReplies
 from cadenza.adapters.stores.memory.keys import MemoryKeys
 from cadenza.adapters.stores.memory.rules import MemoryRules
 from cadenza.adapters.stores.memory.sessions import MemorySessions
 from cadenza.adapters.stores.memory.slo_alerts import MemoryWatch
-from cadenza.adapters.stores.memory.statistics import MemoryFigures
+from cadenza.adapters.stores.memory.statistics import MemoryDailyFigures, MemoryFigures
 from cadenza.adapters.stores.memory.tenants import MemoryTenants
 from cadenza.adapters.stores.memory.users_agents import MemoryPeople
 from cadenza.adapters.stores.memory.wakeup import Belfry, MemoryBell
-from cadenza.adapters.stores.spoken import raised_in, turns_in
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.abandon import sweep_at

@@ -3,10 +3,9 @@
 from datetime import date
 from itertools import islice
 
-from cadenza.adapters.stores.common import missing, taken
+from cadenza.adapters.stores.common import missing, still_as_old, still_the_agent, taken
 from cadenza.adapters.stores.memory.conversations import MemoryConversations
 from cadenza.adapters.stores.memory.tables import Shelves
-from cadenza.adapters.stores.spoken import still_as_old, still_the_agent
 from cadenza.domain.agents.schedule import is_active, is_of
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey

@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 
 from cadenza.adapters.stores.postgres import analysis_statements as sql
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.feed import ended_since
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.analysis_rows import read_analysis, write_analysis
 from cadenza.adapters.stores.sql.rows import document, read_endpoint, read_run
 from cadenza.domain.planning.analysis import Analysis, Tokens

@@ -3,6 +3,9 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from cadenza.adapters.stores.sql.rows import LEASE, RUN_ID, Row
+from cadenza.domain.scheduling.run import Claim
+
 MOMENT, NUMBER, LARGE, TRUTH, TEXT = "timestamptz", "int", "bigint", "boolean", "text"
 NUMBERS = {
     **dict.fromkeys(("attempt", "coalesced", "failure_count", "abandoned_count", "missed_slots"), NUMBER),
@@ -75,3 +78,13 @@ def arrays_or_shared(columns: Iterable[Sequence[Any]]) -> list[Any]:
         repeats = column.count(column[0]) == len(column)
         parameters += (None, column[0]) if repeats else (column, None)
     return parameters
+
+
+def as_it_is(moment: Any) -> Any:
+    """The driver reads moments itself."""
+    return moment
+
+
+def holds(row: Row, claim: Claim) -> bool:
+    """Is this claim's lease still the one in the row?"""
+    return (row[LEASE], row[RUN_ID]) == (claim.token, claim.run_id)

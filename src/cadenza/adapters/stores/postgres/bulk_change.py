@@ -6,10 +6,16 @@ workers do: so nobody waits for somebody who waits for them.
 
 from cadenza.adapters.stores.common import arranged
 from cadenza.adapters.stores.postgres import catalog_statements as sql
-from cadenza.adapters.stores.postgres.endpoints import add_all, jobs_by_id, locked, record, write_amended
+from cadenza.adapters.stores.postgres.arrays import as_it_is
+from cadenza.adapters.stores.postgres.endpoints import (
+    add_all,
+    jobs_by_id,
+    locked,
+    record,
+    write_amended,
+)
 from cadenza.adapters.stores.postgres.jobs import drop_jobs, follow
 from cadenza.adapters.stores.postgres.pool import Connection
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.postgres.search import asked
 from cadenza.adapters.stores.postgres.statements import RING
 from cadenza.adapters.stores.sql.catalog_rows import read_job, write_job

@@ -8,8 +8,8 @@ from cadenza.adapters.stores.postgres import bulk_change as arranging
 from cadenza.adapters.stores.postgres import catalog_statements as sql
 from cadenza.adapters.stores.postgres import jobs
 from cadenza.adapters.stores.postgres import search as searching
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.catalog_rows import read_job
 from cadenza.adapters.stores.sql.rows import read_endpoint
 from cadenza.domain.planning.health import Ended

@@ -5,10 +5,10 @@ from datetime import datetime
 from functools import partial
 
 from cadenza.adapters.stores.common import missing
-from cadenza.adapters.stores.memory.doorbells import Ring
+from cadenza.adapters.stores.memory.wakeup import Ring
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.listen_notify import Listener
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.postgres.turns import commit_turn
 from cadenza.adapters.stores.sql.agent_rows import day_of, read_delivery, read_said
 from cadenza.adapters.stores.sql.agent_statements import POSTGRES as SQL

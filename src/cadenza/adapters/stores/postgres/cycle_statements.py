@@ -1,7 +1,7 @@
 """The statements of every cycle: claim, start, settle. Each takes a whole batch and is one commit."""
 
 from cadenza.adapters.stores.postgres.arrays import assigned, given, given_or_shared
-from cadenza.adapters.stores.postgres.counting import COUNTED
+from cadenza.adapters.stores.postgres.usage import COUNTED
 from cadenza.adapters.stores.sql.rows import STEERING, WRITTEN
 from cadenza.domain.scheduling.run import Run
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from cadenza.adapters.stores.common import missing
 from cadenza.adapters.stores.postgres import daily_statements as sql
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
-from cadenza.adapters.stores.sql.daily_forgetting import DayForgetting
 from cadenza.adapters.stores.sql.daily_rows import (
     AFTER_ALL_DATES,
     read_gap,
@@ -19,6 +18,7 @@ from cadenza.adapters.stores.sql.daily_rows import (
     write_user,
     write_verdict,
 )
+from cadenza.adapters.stores.sql.retention import DayForgetting
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.user import DailyUser, Enrollment, Gap, Ruling, Verdict
 from cadenza.ports.catalog import FIRST_PAGE, Page

@@ -6,9 +6,8 @@ from functools import partial
 from cadenza.adapters.stores.common import followed, following, missing, taken
 from cadenza.adapters.stores.postgres import catalog_statements as catalog
 from cadenza.adapters.stores.postgres import statements as sql
-from cadenza.adapters.stores.postgres.arrays import arrays
+from cadenza.adapters.stores.postgres.arrays import arrays, as_it_is
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.postgres.settle import add_passed
 from cadenza.adapters.stores.sql.catalog_rows import read_job, write_labels, write_owned
 from cadenza.adapters.stores.sql.rows import read_endpoint, write_state

@@ -3,8 +3,8 @@
 from typing import NamedTuple, Self
 
 from cadenza.adapters.stores.postgres import analysis_statements as sql
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.rows import read_run
 from cadenza.domain.scheduling.run import Run
 from cadenza.ports.planning import Fed

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from cadenza.adapters.access.windows import oldest_kept
+from cadenza.adapters.access.rate_limiter import oldest_kept
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.access_rows import read_reply
 from cadenza.ports.access import Reply
 

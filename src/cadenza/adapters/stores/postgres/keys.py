@@ -3,8 +3,8 @@
 from collections.abc import Collection
 
 from cadenza.adapters.stores.common import missing, taken
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.access_rows import read_key, write_key
 from cadenza.domain.access.key import ApiKey
 from cadenza.ports.access import KeptKey

@@ -4,8 +4,7 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from cadenza.adapters.stores.memory.doorbells import Doorbells, Ring
-from cadenza.adapters.stores.memory.wakeup import Belfry, MemoryBell
+from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell, Ring
 from cadenza.adapters.stores.postgres import statements as sql
 from cadenza.adapters.stores.postgres.errors import translated
 from cadenza.adapters.stores.postgres.pool import PostgresPool
@@ -111,3 +110,24 @@ async def _within(span_s: float, event: asyncio.Event) -> bool:
     with suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), span_s)
     return event.is_set()
+
+
+HEARD_S = 2.0
+
+
+async def is_heard(pool: PostgresPool, call: str, *, within_s: float = HEARD_S) -> bool:
+    """Does a call that nobody else makes get from one connection to another?
+
+    Behind a pooler that hands sessions around, it does not.
+    """
+    heard = asyncio.Event()
+    connection = await pool.connect()
+    try:
+        with translated(pool.address):
+            await connection.add_listener(sql.CHANNEL, lambda *said: heard.set() if call in said else None)
+        await pool.ask(sql.CHECK, call)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(heard.wait(), within_s)
+    finally:
+        connection.terminate()
+    return heard.is_set()

@@ -2,8 +2,8 @@
 
 from cadenza.adapters.stores.common import missing
 from cadenza.adapters.stores.postgres import statements as sql
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.rows import read_endpoint, read_hint, read_open_run, read_run
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run

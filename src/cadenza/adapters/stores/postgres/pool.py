@@ -6,8 +6,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import asyncpg
 
-from cadenza.adapters.stores.postgres.address import address_of
-from cadenza.adapters.stores.postgres.errors import RETRIED, translated
+from cadenza.adapters.stores.postgres.errors import RETRIED, address_of, translated
 
 Answer = TypeVar("Answer")
 Connection: TypeAlias = (

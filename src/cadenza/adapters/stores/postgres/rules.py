@@ -3,10 +3,10 @@
 from functools import partial
 
 from cadenza.adapters.stores.common import missing, same_rule, taken, too_many_rules
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.catalog_statements import HOLD_TENANT
 from cadenza.adapters.stores.postgres.endpoints import jobs_by_id
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.rule_rows import read_rule, write_rule
 from cadenza.adapters.stores.sql.rule_statements import POSTGRES as SQL
 from cadenza.domain.planning.rules.rule import Rule

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cadenza.adapters.stores.postgres import catalog_statements as sql
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.catalog_rows import found, looked_at, narrow, read_ended
 from cadenza.adapters.stores.sql.rows import EPOCH, read_run
 from cadenza.domain.planning.health import Ended

@@ -1,8 +1,8 @@
 """Sessions in PostgreSQL."""
 
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
-from cadenza.adapters.stores.sql.session_rows import read_session, write_session
+from cadenza.adapters.stores.sql.access_rows import read_session, write_session
 from cadenza.ports.access import Session
 
 ADD = """

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.sql.slo_alert_rows import (
     LOOKED_AT,
     alert_row,

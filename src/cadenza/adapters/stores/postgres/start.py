@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cadenza.adapters.stores.postgres import statements as sql
-from cadenza.adapters.stores.postgres.arrays import arrays
+from cadenza.adapters.stores.postgres.arrays import arrays, as_it_is, holds
 from cadenza.adapters.stores.postgres.cycle_statements import START
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is, holds
 from cadenza.adapters.stores.sql.rows import VERSION, Row, read_endpoint
 from cadenza.domain.scheduling.due import Cancel, Recheck
 from cadenza.domain.scheduling.run import Claim

@@ -3,15 +3,14 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from cadenza.adapters.stores.postgres import figure_statements as sql
-from cadenza.adapters.stores.postgres.analysis_statements import THEMSELVES
+from cadenza.adapters.stores.postgres.analysis_statements import KEYS, THEMSELVES
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.postgres.search import midnight
-from cadenza.adapters.stores.sql.analysis_rows import read_analysis
-from cadenza.adapters.stores.sql.catalog_rows import read_ended
+from cadenza.adapters.stores.sql.analysis_rows import COLUMNS, WITHOUT_RESPONSE, read_analysis
+from cadenza.adapters.stores.sql.catalog_rows import ENDED, read_ended
 from cadenza.adapters.stores.sql.rows import Row, read_endpoint, read_run
-from cadenza.adapters.stores.sql.statistics import read_ahead, read_sat
+from cadenza.adapters.stores.sql.statistics import AHEAD, read_ahead, read_sat, sat_together
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
@@ -29,36 +28,34 @@ class PostgresFigures:
         return sorted((read_endpoint(row, as_it_is) for row in rows), key=lambda one: one.key)
 
     async def ahead(self, tenant_id: str, *, until: datetime, limit: int) -> list[Ahead]:
-        return [
-            read_ahead(row, as_it_is) for row in await self._pool.ask(sql.AHEAD_OF, tenant_id, until, limit)
-        ]
+        return [read_ahead(row, as_it_is) for row in await self._pool.ask(AHEAD_OF, tenant_id, until, limit)]
 
     async def in_flight(self, tenant_id: str, most: int) -> int:
-        return int((await self._pool.ask(sql.IN_FLIGHT, tenant_id, most))[0][0])
+        return int((await self._pool.ask(IN_FLIGHT, tenant_id, most))[0][0])
 
     async def latest(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
         # Whole days leave out the other partitions, and do not keep the index from telling the order.
-        rows = await self._pool.ask(sql.LATEST, tenant_id, midnight(since), limit, since)
+        rows = await self._pool.ask(LATEST, tenant_id, midnight(since), limit, since)
         return read_ended(rows, as_it_is)
 
     async def latest_of(self, keys: Collection[EndpointKey], *, each: int) -> dict[EndpointKey, list[Ended]]:
         found: dict[EndpointKey, list[Row]] = {}
-        for row in await self._pool.ask(sql.LATEST_OF, *_columns(keys), each):
+        for row in await self._pool.ask(LATEST_OF, *_columns(keys), each):
             found.setdefault(EndpointKey(row[0], row[1]), []).append(tuple(row)[2:])
         return {key: read_ended(rows, as_it_is) for key, rows in found.items()}
 
     async def stretch(self, key: EndpointKey, *, since: datetime, until: datetime, limit: int) -> list[Run]:
-        rows = await self._pool.ask(sql.STRETCH, *key, since, until, limit)
+        rows = await self._pool.ask(STRETCH, *key, since, until, limit)
         return [read_run((*row, None), as_it_is) for row in rows]
 
     async def sat(
         self, tenant_id: str, *, together: Together, since: datetime, limit: int, most: int
     ) -> list[Sat]:
-        rows = await self._pool.ask(sql.SAT[together], tenant_id, since, limit, most)
+        rows = await self._pool.ask(SAT[together], tenant_id, since, limit, most)
         return [read_sat(row, as_it_is) for row in rows]
 
     async def sittings(self, tenant_id: str, *, before: Mark, limit: int) -> list[Analysis]:
-        rows = await self._pool.ask(sql.SITTINGS, tenant_id, *before, limit)
+        rows = await self._pool.ask(SITTINGS, tenant_id, *before, limit)
         return [read_analysis(row, as_it_is) for row in rows]
 
 
@@ -66,3 +63,41 @@ def _columns(keys: Collection[EndpointKey]) -> tuple[list[str], list[str]]:
     """Keys as statements about many take them, each once."""
     once = dict.fromkeys(keys)
     return [key.tenant_id for key in once], [key.id for key in once]
+
+
+AHEAD_OF = (
+    f"SELECT {', '.join(AHEAD)} FROM (SELECT * FROM endpoint_states WHERE tenant_id = $1"
+    " AND claimable_at IS NOT NULL AND claimable_at < $2 ORDER BY claimable_at LIMIT $3) AS s"
+    " CROSS JOIN LATERAL (SELECT definition FROM endpoints e"
+    " WHERE e.tenant_id = s.tenant_id AND e.id = s.endpoint_id OFFSET 0) AS e ORDER BY s.claimable_at"
+)
+IN_FLIGHT = (
+    "SELECT count(*) FROM (SELECT FROM endpoint_states"
+    " WHERE lease_token IS NOT NULL AND tenant_id = $1 LIMIT $2) AS claimed"
+)
+LATEST = (
+    f"SELECT * FROM (SELECT {', '.join(ENDED)} FROM runs WHERE tenant_id = $1 AND finished_at >= $2"
+    " ORDER BY id DESC LIMIT $3) AS newest WHERE finished_at >= $4"
+)
+LATEST_OF = f"""
+SELECT k.tenant_id, k.id, {", ".join(f"r.{column}" for column in ENDED)} FROM {KEYS} CROSS JOIN LATERAL (
+    SELECT id, {", ".join(ENDED)} FROM runs WHERE tenant_id = k.tenant_id AND endpoint_id = k.id
+    ORDER BY id DESC LIMIT $3
+) AS r ORDER BY k.tenant_id, k.id, r.id DESC
+"""
+STRETCH = (
+    f"SELECT {', '.join(WITHOUT_RESPONSE)} FROM runs WHERE tenant_id = $1 AND endpoint_id = $2"
+    " AND finished_at >= $3 AND finished_at < $4 ORDER BY id DESC LIMIT $5"
+)
+_LATELY = "tenant_id = $1 AND began_at >= $2 ORDER BY began_at DESC LIMIT $3"
+SAT = {
+    Together.ALL: sat_together("''", newest=_LATELY, most="$4"),
+    Together.DAY: sat_together(
+        "to_char(began_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')", newest=_LATELY, most="$4"
+    ),
+    Together.ENDPOINT: sat_together('endpoint_id COLLATE "C"', newest=_LATELY, most="$4"),
+}
+SITTINGS = (
+    f"SELECT {COLUMNS} FROM analyses WHERE tenant_id = $1 AND (began_at, id) < ($2, $3)"
+    " ORDER BY began_at DESC, id DESC LIMIT $4"
+)

@@ -3,11 +3,11 @@
 from datetime import datetime
 
 from cadenza.adapters.stores.postgres import statements as sql
-from cadenza.adapters.stores.postgres.counting import count_runs
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.endpoints import steer
 from cadenza.adapters.stores.postgres.pool import Connection
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.postgres.settle import Held, add_passed, write_settled
+from cadenza.adapters.stores.postgres.usage import count_runs
 from cadenza.adapters.stores.sql.rows import VERSION, Row, read_endpoint, read_open_run
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.ports.ids import Ids

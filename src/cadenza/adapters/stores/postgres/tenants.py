@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from cadenza.adapters.stores.postgres.catalog_statements import COUNT_LIVE_UP_TO
-from cadenza.adapters.stores.postgres.counting import SHARD
 from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.usage import SHARD
 from cadenza.adapters.stores.sql.access_rows import read_limits, write_limits
 from cadenza.domain.access.tenant import Spent, Standing, Tenant, month_of
 from cadenza.ports.access import MonthSpent

@@ -7,11 +7,11 @@ and before those of conversations: so nobody waits for somebody who waits for th
 from operator import itemgetter
 from typing import TypeVar
 
+from cadenza.adapters.stores.common import Closed, raised_in, turns_in
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import Connection, Work
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.postgres.slo_alerts import RAISE
 from cadenza.adapters.stores.postgres.statements import CHECK as CALL
-from cadenza.adapters.stores.spoken import Closed, raised_in, turns_in
 from cadenza.adapters.stores.sql.agent_rows import day_of, read_delivery, write_delivery, write_messages
 from cadenza.adapters.stores.sql.agent_statements import POSTGRES as SQL
 from cadenza.adapters.stores.sql.slo_alert_rows import alert_row

@@ -5,10 +5,10 @@ from datetime import date
 from functools import partial
 
 from cadenza.adapters.stores.common import missing
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.catalog_statements import HOLD_TENANT, JOIN_TENANT
 from cadenza.adapters.stores.postgres.endpoints import add, locked
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.postgres.reading import as_it_is
 from cadenza.adapters.stores.postgres.statements import GET
 from cadenza.adapters.stores.sql.agent_rows import (
     alerts_of,

@@ -7,7 +7,7 @@ import orjson
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.domain.access.key import ApiKey, Scope
 from cadenza.domain.access.tenant import NO_LIMITS, Limits
-from cadenza.ports.access import KeptKey, Reply
+from cadenza.ports.access import KeptKey, Pass, Reply, Session
 
 
 def write_key(kept: KeptKey) -> tuple[Any, ...]:
@@ -46,3 +46,16 @@ def read_reply(row: Row, read: Read) -> Reply:
     """The reply in a row with the columns of `Reply`."""
     fingerprint, began_at, status, body = row
     return Reply(fingerprint, read(began_at), status, body)
+
+
+def write_session(session: Session) -> tuple[Any, ...]:
+    """The columns of a session."""
+    digest, kind, tenant_id, scopes, *rest = session
+    return (digest, kind.value, tenant_id, " ".join(sorted(scopes)), *rest)
+
+
+def read_session(row: Row, read: Read) -> Session:
+    """The session in a row with the columns of `write_session`."""
+    digest, kind, tenant_id, scopes, created_at, expires_at, key_id = row
+    rights = frozenset(map(Scope, scopes.split()))
+    return Session(digest, Pass(kind), tenant_id, rights, read(created_at), read(expires_at), key_id)

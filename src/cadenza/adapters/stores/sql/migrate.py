@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cadenza.adapters.stores.sql.migrations import HEAD
-from cadenza.adapters.stores.sqlite.database import SqliteFile
-from cadenza.adapters.stores.sqlite.errors import translated
+from cadenza.adapters.stores.sqlite.database import SqliteFile, translated
 from cadenza.domain.errors import Unavailable
 
 if TYPE_CHECKING:  # The driver is an extra; who uses SQLite does not need it.

@@ -10,7 +10,7 @@ from tempfile import mkstemp
 from urllib.parse import quote
 
 from cadenza.adapters.stores.sql.migrations import HEAD
-from cadenza.adapters.stores.sqlite.errors import translated
+from cadenza.adapters.stores.sqlite.database import translated
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound, Unavailable
 
 OURS = frozenset({"alembic_version", "jobs", "endpoints", "endpoint_states", "runs"})

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 
 from cadenza.adapters.stores.common import missing
-from cadenza.adapters.stores.memory.doorbells import Doorbells, Ring
+from cadenza.adapters.stores.memory.wakeup import Doorbells, Ring
 from cadenza.adapters.stores.sql.agent_rows import day_of, read_delivery, read_said
 from cadenza.adapters.stores.sql.agent_statements import SQLITE as SQL
 from cadenza.adapters.stores.sql.retention import BATCH, delete_in_steps

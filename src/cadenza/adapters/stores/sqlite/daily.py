@@ -7,7 +7,6 @@ from functools import partial
 from itertools import starmap
 
 from cadenza.adapters.stores.common import missing
-from cadenza.adapters.stores.sql.daily_forgetting import DayForgetting
 from cadenza.adapters.stores.sql.daily_rows import (
     AFTER_ALL_DATES,
     read_gap,
@@ -17,6 +16,7 @@ from cadenza.adapters.stores.sql.daily_rows import (
     write_user,
     write_verdict,
 )
+from cadenza.adapters.stores.sql.retention import DayForgetting
 from cadenza.adapters.stores.sql.rows import from_micros, to_micros
 from cadenza.adapters.stores.sqlite import daily_statements as sql
 from cadenza.adapters.stores.sqlite.batches import read_many

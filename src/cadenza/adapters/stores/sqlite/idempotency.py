@@ -3,7 +3,7 @@
 import sqlite3
 from datetime import datetime
 
-from cadenza.adapters.access.windows import oldest_kept
+from cadenza.adapters.access.rate_limiter import oldest_kept
 from cadenza.adapters.stores.sql.access_rows import read_reply
 from cadenza.adapters.stores.sql.retention import BATCH, delete_in_steps
 from cadenza.adapters.stores.sql.rows import from_micros, to_micros

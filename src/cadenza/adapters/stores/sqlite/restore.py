@@ -8,8 +8,7 @@ from pathlib import Path
 
 from cadenza.adapters.stores.sql.migrations import HEAD
 from cadenza.adapters.stores.sqlite.backup import check, copy, partial, put_in_place, readable, version_of
-from cadenza.adapters.stores.sqlite.database import SqliteFile
-from cadenza.adapters.stores.sqlite.errors import translated
+from cadenza.adapters.stores.sqlite.database import SqliteFile, translated
 from cadenza.domain.errors import Conflict, InvalidRequest, Unavailable
 
 STEPS = 8

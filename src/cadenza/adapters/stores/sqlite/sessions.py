@@ -2,8 +2,8 @@
 
 import sqlite3
 
+from cadenza.adapters.stores.sql.access_rows import read_session, write_session
 from cadenza.adapters.stores.sql.rows import from_micros, to_micros
-from cadenza.adapters.stores.sql.session_rows import read_session, write_session
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.ports.access import Session

@@ -18,17 +18,32 @@ from cadenza.adapters.stores.sql.rows import (
 )
 from cadenza.adapters.stores.sqlite import statements as sql
 from cadenza.adapters.stores.sqlite.batches import read_many, write_many
-from cadenza.adapters.stores.sqlite.counting import count_runs
 from cadenza.adapters.stores.sqlite.cycle_statements import (
     add_quiet_runs,
     held_as_claimed,
     settle_plain,
 )
+from cadenza.domain.access.tenant import charges
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Claim, Completion, Run, SkippedSlot, skipped
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Settle
+
+ONLY_SHARD = 0
+"""A file has one writer at a time, so nobody waits for a row of somebody else's."""
+COUNT = """
+INSERT INTO usage (tenant_id, month, shard, runs, planner_tokens) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (tenant_id, month, shard) DO UPDATE
+SET runs = runs + excluded.runs, planner_tokens = planner_tokens + excluded.planner_tokens
+"""
+
+
+def count_runs(connection: sqlite3.Connection, settled: Iterable[Settled]) -> None:
+    """Add the runs of a batch to what their tenants have spent: one statement for each tenant."""
+    connection.executemany(
+        COUNT, [(charge.tenant_id, charge.month, ONLY_SHARD, charge.runs, 0) for charge in charges(settled)]
+    )
 
 
 class Steered(Exception):

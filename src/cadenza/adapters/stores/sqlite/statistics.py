@@ -4,11 +4,10 @@ import sqlite3
 from collections.abc import Collection
 from datetime import datetime
 
-from cadenza.adapters.stores.sql.analysis_rows import read_analysis
-from cadenza.adapters.stores.sql.catalog_rows import read_ended
+from cadenza.adapters.stores.sql.analysis_rows import COLUMNS, WITHOUT_RESPONSE, read_analysis
+from cadenza.adapters.stores.sql.catalog_rows import ENDED, read_ended
 from cadenza.adapters.stores.sql.rows import from_micros, read_endpoint, read_run, to_micros
-from cadenza.adapters.stores.sql.statistics import read_ahead, read_sat
-from cadenza.adapters.stores.sqlite import figure_statements as sql
+from cadenza.adapters.stores.sql.statistics import AHEAD, read_ahead, read_sat, sat_together
 from cadenza.adapters.stores.sqlite import statements
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.domain.planning.analysis import Analysis
@@ -39,21 +38,21 @@ class SqliteFigures:
 
     async def ahead(self, tenant_id: str, *, until: datetime, limit: int) -> list[Ahead]:
         wanted = (tenant_id, to_micros(until), limit)
-        rows = await self._file.read(lambda file: file.execute(sql.AHEAD_OF, wanted).fetchall())
+        rows = await self._file.read(lambda file: file.execute(AHEAD_OF, wanted).fetchall())
         return [read_ahead(row, from_micros) for row in rows]
 
     async def in_flight(self, tenant_id: str, most: int) -> int:
-        row = await self._file.read(lambda file: file.execute(sql.IN_FLIGHT, (tenant_id, most)).fetchone())
+        row = await self._file.read(lambda file: file.execute(IN_FLIGHT, (tenant_id, most)).fetchone())
         return int(row[0])
 
     async def latest(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
         begin = to_micros(since) or 0
-        rows = await self._file.read(lambda file: file.execute(sql.LATEST, (tenant_id, limit)).fetchall())
+        rows = await self._file.read(lambda file: file.execute(LATEST, (tenant_id, limit)).fetchall())
         return read_ended([row for row in rows if row[0] >= begin], from_micros)
 
     async def latest_of(self, keys: Collection[EndpointKey], *, each: int) -> dict[EndpointKey, list[Ended]]:
         def work(file: sqlite3.Connection) -> dict[EndpointKey, list[Ended]]:
-            found = {key: file.execute(sql.LATEST_OF, (*key, each)).fetchall() for key in keys}
+            found = {key: file.execute(LATEST_OF, (*key, each)).fetchall() for key in keys}
             return {key: read_ended(rows, from_micros) for key, rows in found.items() if rows}
 
         return await self._file.read(work)
@@ -64,7 +63,7 @@ class SqliteFigures:
         def work(file: sqlite3.Connection) -> list[Run]:
             rows = (_row_at(file, begin - DISORDER), _row_at(file, end + DISORDER))
             few = rows[1] - rows[0] <= FEW
-            statement = sql.STRETCH_OF_FEW if few else sql.STRETCH_OF_MANY
+            statement = STRETCH_OF_FEW if few else STRETCH_OF_MANY
             found = file.execute(statement, (*key, *rows, begin, end, limit))
             return [read_run((*row, None), from_micros) for row in found]
 
@@ -74,20 +73,57 @@ class SqliteFigures:
         self, tenant_id: str, *, together: Together, since: datetime, limit: int, most: int
     ) -> list[Sat]:
         wanted = (tenant_id, to_micros(since), limit, most)
-        rows = await self._file.read(lambda file: file.execute(sql.SAT[together], wanted).fetchall())
+        rows = await self._file.read(lambda file: file.execute(SAT[together], wanted).fetchall())
         return [read_sat(row, from_micros) for row in rows]
 
     async def sittings(self, tenant_id: str, *, before: Mark, limit: int) -> list[Analysis]:
         wanted = (tenant_id, to_micros(before.began_at), before.id, limit)
-        rows = await self._file.read(lambda file: file.execute(sql.SITTINGS, wanted).fetchall())
+        rows = await self._file.read(lambda file: file.execute(SITTINGS, wanted).fetchall())
         return [read_analysis(row, from_micros) for row in rows]
 
 
 def _row_at(file: sqlite3.Connection, moment: int) -> int:
     """The first row whose run ended at a moment or later; about, as they are not quite sorted."""
-    low, high = file.execute(sql.ENDS).fetchone()
+    low, high = file.execute(ENDS).fetchone()
     while low < high:
         middle = (low + high) // 2
-        (finished_at,) = file.execute(sql.FROM_ROW, (middle,)).fetchone()
+        (finished_at,) = file.execute(FROM_ROW, (middle,)).fetchone()
         low, high = (low, middle) if finished_at >= moment else (middle + 1, high)
     return int(low)
+
+
+AHEAD_OF = (
+    f"SELECT {', '.join(AHEAD)} FROM endpoint_states s INDEXED BY endpoint_states_due_of_tenant"
+    " CROSS JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
+    " WHERE s.tenant_id = ? AND s.claimable_at IS NOT NULL AND s.claimable_at < ?"
+    " ORDER BY s.claimable_at LIMIT ?"
+)
+IN_FLIGHT = (
+    "SELECT count(*) FROM (SELECT 1 FROM endpoint_states INDEXED BY endpoint_states_leased"
+    " WHERE lease_token IS NOT NULL AND tenant_id = ? LIMIT ?)"
+)
+LATEST = f"SELECT {', '.join(ENDED)} FROM runs WHERE tenant_id = ? ORDER BY id DESC LIMIT ?"
+LATEST_OF = (
+    f"SELECT {', '.join(ENDED)} FROM runs WHERE tenant_id = ? AND endpoint_id = ? ORDER BY id DESC LIMIT ?"
+)
+# Rows are added about in the order in which runs end. Of few rows, each is looked at. Of many, an index
+# names those of the endpoint, and passes over those of other times without reading them.
+STRETCH_OF_FEW, STRETCH_OF_MANY = (
+    f"SELECT {', '.join(WITHOUT_RESPONSE)} FROM runs WHERE {no_index}tenant_id = ?"
+    f" AND {no_index}endpoint_id = ? AND rowid >= ? AND rowid <= ? AND finished_at >= ? AND finished_at < ?"
+    f" ORDER BY {no_index}id DESC LIMIT ?"
+    for no_index in ("+", "")
+)
+# Each for itself: asked for both at once, SQLite goes through them all.
+ENDS = "SELECT coalesce((SELECT min(rowid) FROM runs), 0), coalesce((SELECT max(rowid) FROM runs), 0)"
+FROM_ROW = "SELECT finished_at FROM runs WHERE rowid >= ? ORDER BY rowid LIMIT 1"
+_LATELY = "tenant_id = ? AND began_at >= ? ORDER BY began_at DESC LIMIT ?"
+SAT = {
+    Together.ALL: sat_together("''", newest=_LATELY, most="?"),
+    Together.DAY: sat_together("date(began_at / 1000000, 'unixepoch')", newest=_LATELY, most="?"),
+    Together.ENDPOINT: sat_together("endpoint_id", newest=_LATELY, most="?"),
+}
+SITTINGS = (
+    f"SELECT {COLUMNS} FROM analyses WHERE tenant_id = ? AND (began_at, id) < (?, ?)"
+    " ORDER BY began_at DESC, id DESC LIMIT ?"
+)

@@ -6,9 +6,8 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
-from cadenza.adapters.stores.memory.doorbells import Doorbells
-from cadenza.adapters.stores.memory.wakeup import Belfry, MemoryBell
-from cadenza.adapters.stores.spoken import spoken_to
+from cadenza.adapters.stores.common import spoken_to
+from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell
 from cadenza.adapters.stores.sql.retention import retain
 from cadenza.adapters.stores.sql.rows import VERSION, from_micros, read_endpoint, to_micros
 from cadenza.adapters.stores.sqlite import endpoints as keeping
@@ -16,14 +15,13 @@ from cadenza.adapters.stores.sqlite import listing
 from cadenza.adapters.stores.sqlite import statements as sql
 from cadenza.adapters.stores.sqlite.analyses import SqliteAnalyses
 from cadenza.adapters.stores.sqlite.catalog import SqliteCatalog
-from cadenza.adapters.stores.sqlite.claim import due_rows, lease_rows
+from cadenza.adapters.stores.sqlite.claim import Known, due_rows, lease_rows
 from cadenza.adapters.stores.sqlite.conversations import SqliteConversations
 from cadenza.adapters.stores.sqlite.daily import SqliteDaily
 from cadenza.adapters.stores.sqlite.daily_statistics import SqliteDailyFigures
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.idempotency import SqliteReplies
 from cadenza.adapters.stores.sqlite.keys import SqliteKeys
-from cadenza.adapters.stores.sqlite.known import Known
 from cadenza.adapters.stores.sqlite.rules import SqliteRules
 from cadenza.adapters.stores.sqlite.sessions import SqliteSessions
 from cadenza.adapters.stores.sqlite.settle import (

@@ -7,8 +7,8 @@ import orjson
 
 from cadenza.adapters.stores.sql.access_rows import read_limits, write_limits
 from cadenza.adapters.stores.sqlite.catalog_statements import COUNT_LIVE_UP_TO
-from cadenza.adapters.stores.sqlite.counting import COUNT, ONLY_SHARD
 from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.settle import COUNT, ONLY_SHARD
 from cadenza.domain.access.tenant import Spent, Standing, Tenant, month_of
 from cadenza.ports.access import MonthSpent
 

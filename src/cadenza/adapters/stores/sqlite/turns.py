@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import TypeVar
 
-from cadenza.adapters.stores.spoken import Closed, raised_in, turns_in
+from cadenza.adapters.stores.common import Closed, raised_in, turns_in
 from cadenza.adapters.stores.sql.agent_rows import day_of, read_delivery, write_delivery, write_messages
 from cadenza.adapters.stores.sql.agent_statements import SQLITE as SQL
 from cadenza.adapters.stores.sql.rows import from_micros

@@ -8,11 +8,10 @@ from cyclopts import Parameter
 
 from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
-from cadenza.surfaces.cli.argument_parsing import file_text, later
+from cadenza.surfaces.cli.argument_parsing import file_text, later, whole_number
 from cadenza.surfaces.cli.connection import HERE, Way
 from cadenza.surfaces.cli.operation_command import Commands, example, said
 from cadenza.surfaces.cli.paging import FIRST, Paging, gathered
-from cadenza.surfaces.cli.parameters import whole_number
 
 if TYPE_CHECKING:  # Rich costs time.
     from rich.console import RenderableType

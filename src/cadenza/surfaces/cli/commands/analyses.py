@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from cadenza.surfaces.cli.argument_parsing import whole_number
 from cadenza.surfaces.cli.connection import HERE, Asker, Way
 from cadenza.surfaces.cli.lookup import endpoint_id
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.options import AnEndpoint
 from cadenza.surfaces.cli.paging import FIRST, Paging, gathered
-from cadenza.surfaces.cli.parameters import whole_number
 
 Days = Annotated[int, Parameter(converter=whole_number, help="How many days to look back, today among them.")]
 

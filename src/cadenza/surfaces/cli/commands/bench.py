@@ -2,8 +2,8 @@
 
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.launchers import BenchLauncher
-from cadenza.surfaces.cli.output.progress import counting
 from cadenza.surfaces.cli.output.stdout import write, write_json
+from cadenza.surfaces.cli.output.terminal import counting
 
 
 def show_figures(launch: BenchLauncher, seconds: float, *, as_json: bool) -> int:

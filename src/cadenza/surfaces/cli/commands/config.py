@@ -59,7 +59,7 @@ class Config(Commands):
         if way.json:
             write_json(found)
         else:
-            from cadenza.operations.config.config_writing import written
+            from cadenza.operations.config.export import written
 
             write(written(found))
         return Exit.DONE

@@ -14,7 +14,7 @@ from cadenza.domain.daily.user import A_DUE_TIME, DUE_TIME_FORM
 from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.surfaces.cli.connection import Asker
 from cadenza.surfaces.cli.lookup import AN_ID
-from cadenza.surfaces.cli.output.progress import counting
+from cadenza.surfaces.cli.output.terminal import counting
 
 FIELDS = ("user_id", "due_time")
 AT_ONCE = 1_000

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from cadenza.surfaces.cli.argument_parsing import whole_number
 from cadenza.surfaces.cli.connection import HERE, Way
 from cadenza.surfaces.cli.lookup import on_endpoint
 from cadenza.surfaces.cli.operation_command import Commands, example, plan_look
 from cadenza.surfaces.cli.options import AnEndpoint
-from cadenza.surfaces.cli.parameters import whole_number
 
 Months = Annotated[int, Parameter(converter=whole_number, help="How many months to look back.")]
 Minutes = Annotated[int, Parameter(converter=whole_number, help="How many minutes to look back.")]
@@ -39,14 +39,14 @@ class Answers(Commands):
     @example("cadenza alerts")
     def alerts(self, *, way: Way = HERE) -> int:
         """List the newest alerts."""
-        from cadenza.surfaces.cli.output.slo_look import alerts
+        from cadenza.surfaces.cli.output.overview_tables import alerts
 
         return self.answer(way, lambda asker: asker.ask("list_alerts", {}), alerts)
 
     @example("cadenza slo")
     def slo(self, *, way: Way = HERE) -> int:
         """Tell where the service levels stand, and since when one is breached."""
-        from cadenza.surfaces.cli.output.slo_look import slo
+        from cadenza.surfaces.cli.output.overview_tables import slo
 
         return self.answer(way, lambda asker: asker.ask("get_slo", {}), slo)
 

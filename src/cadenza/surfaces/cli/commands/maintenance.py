@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.launchers import Backup, Finding, Migration, Restoration
-from cadenza.surfaces.cli.output.progress import working
 from cadenza.surfaces.cli.output.stdout import write, write_json
+from cadenza.surfaces.cli.output.terminal import working
 
 
 def show_migration(migration: Migration, *, as_json: bool) -> int:

@@ -18,7 +18,7 @@ SPANS = {"intervalMs": "interval", "nextRunInMs": "in", "pauseMs": "pause"}
 
 def step(option: str, text: str) -> dict[str, Any]:
     """`wake endpoint=cache ttl=5m` as the API takes it."""
-    from cadenza.operations.config.config_rule_shapes import whole_step
+    from cadenza.operations.config.schemas import whole_step
 
     tool, *words = _words(option, text)
     given: dict[str, Any] = pairs(option, words)

@@ -7,9 +7,9 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.surfaces.cli.argument_parsing import whole_number
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.launchers import Launchers, ReplayWish, SimLauncher
-from cadenza.surfaces.cli.parameters import whole_number
 
 SCENARIOS = {
     "flash-sale": "Forty minutes of a flash sale, watched by ten endpoints in four tiers.",
@@ -112,12 +112,12 @@ def replay_command(launchers: Launchers) -> Callable[..., int]:
             raise InvalidRequest("Give at least one --policy, such as fixed:30s.", "policy")
         replayed = launchers.replay(ReplayWish(endpoint, job, policy, begin, most, tenant))
         if json:
-            from cadenza.sim.replay_report import replay_document
+            from cadenza.sim.replay.report import replay_document
             from cadenza.surfaces.cli.output.stdout import write_json
 
             write_json(replay_document(replayed))
         else:
-            from cadenza.surfaces.cli.output.replay_report import replay_parts
+            from cadenza.surfaces.cli.output.simulation_tables import replay_parts
             from cadenza.surfaces.cli.output.terminal import show
 
             show(*replay_parts(replayed))

@@ -6,8 +6,20 @@ from typing import Any
 from rich.console import RenderableType
 
 from cadenza.surfaces.cli.output.columns import CANDIDATES
-from cadenza.surfaces.cli.output.formatting import Item, as_json, card, moment, pairs, span, table, text, yes
-from cadenza.surfaces.cli.output.phrases import baseline, state, target
+from cadenza.surfaces.cli.output.formatting import (
+    Item,
+    as_json,
+    baseline,
+    card,
+    moment,
+    pairs,
+    span,
+    state,
+    table,
+    target,
+    text,
+    yes,
+)
 
 
 def job_card(job: Any) -> Iterator[RenderableType]:

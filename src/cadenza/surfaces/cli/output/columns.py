@@ -1,8 +1,7 @@
 """The tables of the command line: their columns."""
 
 from cadenza.surfaces.cli.commands.rule_steps import spoken
-from cadenza.surfaces.cli.output.formatting import Column, moment, span, yes
-from cadenza.surfaces.cli.output.phrases import baseline, state
+from cadenza.surfaces.cli.output.formatting import Column, baseline, moment, span, state, yes
 
 JOBS = (
     Column("id", lambda job: job["id"]),

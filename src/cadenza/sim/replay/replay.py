@@ -23,10 +23,10 @@ from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.scheduler import Scheduler
 from cadenza.ports.store import Store
 from cadenza.sim.analyst_steps import Seating, StepwiseAnalyst
-from cadenza.sim.delays import Change, Delay, delay_of
 from cadenza.sim.product_run import Ports
+from cadenza.sim.replay.delays import Change, Delay, delay_of
 from cadenza.testing.clock import FakeClock
-from cadenza.testing.ids import FakeIds
+from cadenza.testing.fakes import FakeIds
 
 FEWEST_LOOKS = 2
 MOST_LOOKS = 200_000

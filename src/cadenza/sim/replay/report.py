@@ -3,8 +3,8 @@
 from typing import Any, NamedTuple
 
 from cadenza.domain.validation import iso
-from cadenza.sim.delays import Figures, figures
-from cadenza.sim.replay import Course, Replayed
+from cadenza.sim.replay.delays import Figures, figures
+from cadenza.sim.replay.replay import Course, Replayed
 
 
 class Measures(NamedTuple):

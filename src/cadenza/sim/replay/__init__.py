@@ -1,0 +1,1 @@
+"""Recorded history under another policy, and how soon changes would have been noticed."""
