@@ -28,12 +28,12 @@ class CountedPool(PostgresPool):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self.read: list[list[str]] = []
+        self.asked: list[list[str]] = []
         self.before: list[Callable[[], Awaitable[None]]] = []
 
     async def ask(self, statement: str, *arguments: Any) -> list[Any]:
         if statement == READ_OWNED:
-            self.read.append(sorted(arguments[1]))
+            self.asked.append(sorted(arguments[1]))
             if self.before:
                 await self.before.pop()()
         return await super().ask(statement, *arguments)
@@ -76,10 +76,10 @@ async def test_a_definition_is_read_once_until_it_changes(database_url: str) -> 
             await bench.add(name)
         first = await definitions.of(await claimable(store, "one", "two"))
         assert await definitions.of(await claimable(store, "one", "two")) == first
-        assert pool.read == [["one", "two"]]
+        assert pool.asked == [["one", "two"]]
         await store.amend(EndpointKey("default", "two"), Amended)
         await definitions.of(await claimable(store, "one", "two"))
-        assert pool.read == [["one", "two"], ["two"]]
+        assert pool.asked == [["one", "two"], ["two"]]
         await pool.close()
 
 
@@ -91,7 +91,7 @@ async def test_the_oldest_are_forgotten_and_what_is_gone_is_told(database_url: s
             await bench.add(name)
         for name in ("one", "two", "three", "three", "one"):
             assert await definitions.of(await claimable(store, name)) != [None]
-        assert pool.read == [["one"], ["two"], ["three"], ["one"]]
+        assert pool.asked == [["one"], ["two"], ["three"], ["one"]]
         assert await definitions.of([("default", "nobody", 0)]) == [None]
         await pool.close()
 
@@ -130,7 +130,7 @@ async def test_long_definitions_are_read_every_time(database_url: str) -> None:
         )
         first = await definitions.of(await claimable(store, "short", "long"))
         assert await definitions.of(await claimable(store, "short", "long")) == first
-        assert pool.read == [["long", "short"], ["long"]]
+        assert pool.asked == [["long", "short"], ["long"]]
         await pool.close()
 
 

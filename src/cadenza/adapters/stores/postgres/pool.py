@@ -6,7 +6,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import asyncpg
 
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.errors import RETRIED, address_of, translated
+from cadenza.adapters.stores.sql.rows import Read
 
 Answer = TypeVar("Answer")
 Connection: TypeAlias = (
@@ -36,6 +38,8 @@ class PostgresPool:
     Behind a pooler that hands sessions around, say `prepared=False`: nothing is then
     left in a session, neither statements nor settings.
     """
+
+    read_moment: Read = staticmethod(as_it_is)
 
     def __init__(self, url: str, *, size: int = 8, prepared: bool = True) -> None:
         self.url = url
@@ -76,6 +80,10 @@ class PostgresPool:
                 return await self._ask(statement, arguments)
             except RETRIED:
                 return await self._ask(statement, arguments)
+
+    async def read(self, statement: str, /, *values: Any) -> list[Any]:
+        """The rows of a statement that changes nothing."""
+        return await self.ask(statement, *values)
 
     async def connect(self) -> "asyncpg.Connection[asyncpg.Record]":
         """A connection of its own, outside the pool."""

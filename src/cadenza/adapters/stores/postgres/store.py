@@ -16,7 +16,6 @@ from cadenza.adapters.stores.postgres.conversations import PostgresConversations
 from cadenza.adapters.stores.postgres.daily import PostgresDaily
 from cadenza.adapters.stores.postgres.daily_statistics import PostgresDailyFigures
 from cadenza.adapters.stores.postgres.idempotency import PostgresReplies
-from cadenza.adapters.stores.postgres.keys import PostgresKeys
 from cadenza.adapters.stores.postgres.listen_notify import Listener
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.rules import PostgresRules
@@ -29,6 +28,7 @@ from cadenza.adapters.stores.postgres.sweep import sweep
 from cadenza.adapters.stores.postgres.tenants import PostgresTenants
 from cadenza.adapters.stores.postgres.turns import speaking
 from cadenza.adapters.stores.postgres.users_agents import PostgresPeople
+from cadenza.adapters.stores.sql.keys import SqlKeys
 from cadenza.adapters.stores.sql.partitions import ensure_partitions
 from cadenza.adapters.stores.sql.retention import retain
 from cadenza.domain.scheduling.due import Recheck
@@ -50,7 +50,7 @@ class PostgresStore(
     PostgresAnalyses,
     PostgresPeople,
     PostgresConversations,
-    PostgresKeys,
+    SqlKeys,
     PostgresFigures,
     PostgresDaily,
     PostgresDailyFigures,
@@ -62,7 +62,7 @@ class PostgresStore(
     """Each method is one commit, however many workers share the database."""
 
     def __init__(self, pool: PostgresPool, ids: Ids, log: Logger = NO_LOG) -> None:
-        self._pool = pool
+        self._pool = self._database = pool
         self._ids = ids
         self._turns = Turns(pool, ids)
         self._listener = Listener(pool, log, ids.new())

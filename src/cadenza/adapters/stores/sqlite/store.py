@@ -8,6 +8,7 @@ from functools import partial
 
 from cadenza.adapters.stores.common import spoken_to
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell
+from cadenza.adapters.stores.sql.keys import SqlKeys
 from cadenza.adapters.stores.sql.retention import retain
 from cadenza.adapters.stores.sql.rows import VERSION, from_micros, read_endpoint, to_micros
 from cadenza.adapters.stores.sqlite import endpoints as keeping
@@ -20,8 +21,8 @@ from cadenza.adapters.stores.sqlite.conversations import SqliteConversations
 from cadenza.adapters.stores.sqlite.daily import SqliteDaily
 from cadenza.adapters.stores.sqlite.daily_statistics import SqliteDailyFigures
 from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
 from cadenza.adapters.stores.sqlite.idempotency import SqliteReplies
-from cadenza.adapters.stores.sqlite.keys import SqliteKeys
 from cadenza.adapters.stores.sqlite.rules import SqliteRules
 from cadenza.adapters.stores.sqlite.sessions import SqliteSessions
 from cadenza.adapters.stores.sqlite.settle import (
@@ -54,7 +55,7 @@ class SqliteStore(
     SqliteAnalyses,
     SqlitePeople,
     SqliteConversations,
-    SqliteKeys,
+    SqlKeys,
     SqliteFigures,
     SqliteDaily,
     SqliteDailyFigures,
@@ -67,6 +68,7 @@ class SqliteStore(
 
     def __init__(self, file: SqliteFile, ids: Ids) -> None:
         self._file = file
+        self._database = SqliteDatabase(file)
         self._ids = ids
         self._known = Known()
         self._belfry = Belfry()

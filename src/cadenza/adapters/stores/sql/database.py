@@ -1,0 +1,59 @@
+"""What stores ask of a database, so that everything off the hot path is written once for both."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from cadenza.adapters.stores.sql.rows import Read, Row
+
+Answer = TypeVar("Answer")
+
+
+class Connection(Protocol):
+    """One transaction.
+
+    Statements are written in PostgreSQL's words, with `$1` for the first value; SQLite's dialect
+    translates them. Values are plain: a moment is a datetime, a list is a list.
+    """
+
+    async def fetch(self, statement: str, /, *values: Any) -> Sequence[Row]:
+        """All rows of a statement."""
+        ...
+
+    async def fetchrow(self, statement: str, /, *values: Any) -> Row | None:
+        """The first row of a statement; None if there is none."""
+        ...
+
+    async def fetchval(self, statement: str, /, *values: Any) -> Any:
+        """The first column of the first row; None if there is no row."""
+        ...
+
+    async def execute(self, statement: str, /, *values: Any) -> object:
+        """Carry out a statement whose rows nobody needs."""
+        ...
+
+    async def executemany(self, statement: str, /, rows: Iterable[Sequence[Any]]) -> object:
+        """Carry out a statement once for each row of values."""
+        ...
+
+
+class Database(Protocol):
+    """A database that carries out statements and transactions."""
+
+    read_moment: Read
+    """How a moment in a row becomes a datetime."""
+
+    async def read(self, statement: str, /, *values: Any) -> Sequence[Row]:
+        """The rows of a statement that changes nothing."""
+        ...
+
+    async def ask(self, statement: str, /, *values: Any) -> Sequence[Row]:
+        """Carry out one statement in a commit of its own, and answer its rows."""
+        ...
+
+    async def write(self, work: Callable[[Any], Awaitable[Answer]], /) -> Answer:
+        """Carry out work in one transaction, handing it a `Connection`; if it raises, nothing remains.
+
+        The work awaits nothing but the connection: on SQLite it runs in the writer's thread, without
+        an event loop.
+        """
+        ...
