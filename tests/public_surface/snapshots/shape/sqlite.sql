@@ -1,0 +1,575 @@
+-- version 0014
+
+-- index alerts_by_age of alerts
+CREATE INDEX alerts_by_age ON alerts (raised_at)
+
+-- index alerts_due of alerts
+CREATE INDEX alerts_due ON alerts (due_at) WHERE due_at IS NOT NULL
+
+-- index analyses_by_age of analyses
+CREATE INDEX analyses_by_age ON analyses (began_at)
+
+-- index analyses_of_tenant of analyses
+CREATE INDEX analyses_of_tenant ON analyses (tenant_id, began_at, id)
+
+-- index conversation_messages_by_age of conversation_messages
+CREATE INDEX conversation_messages_by_age ON conversation_messages (at)
+
+-- index daily_misses of daily_verdicts
+CREATE INDEX daily_misses ON daily_verdicts (tenant_id, service_date, due, user_id) WHERE status = 'cutoff_reached'
+
+-- index daily_users_owed of daily_users
+CREATE INDEX daily_users_owed ON daily_users (shard, next_cutoff, tenant_id, user_id)
+
+-- index daily_verdicts_by_day of daily_verdicts
+CREATE INDEX daily_verdicts_by_day ON daily_verdicts (tenant_id, service_date, user_id)
+
+-- index endpoint_states_due of endpoint_states
+CREATE INDEX endpoint_states_due ON endpoint_states (claimable_at, rank) WHERE claimable_at IS NOT NULL
+
+-- index endpoint_states_due_of_tenant of endpoint_states
+CREATE INDEX endpoint_states_due_of_tenant ON endpoint_states (tenant_id, claimable_at, rank) WHERE claimable_at IS NOT NULL
+
+-- index endpoint_states_leased of endpoint_states
+CREATE INDEX endpoint_states_leased ON endpoint_states (lease_token) WHERE lease_token IS NOT NULL
+
+-- index endpoint_states_to_tidy of endpoint_states
+CREATE INDEX endpoint_states_to_tidy ON endpoint_states (tidy_at) WHERE tidy_at IS NOT NULL
+
+-- index endpoints_of_job of endpoints
+CREATE INDEX endpoints_of_job ON endpoints (tenant_id, job_id, id)
+
+-- index endpoints_of_user of endpoints
+CREATE INDEX endpoints_of_user ON endpoints (tenant_id, json_extract(definition, '$.target.user_id'), id) WHERE json_extract(definition, '$.target.user_id') IS NOT NULL
+
+-- index hints_of_endpoint of hints
+CREATE INDEX hints_of_endpoint ON hints (tenant_id, endpoint_id, id)
+
+-- index keys_of_tenant of keys
+CREATE INDEX keys_of_tenant ON keys (tenant_id, id)
+
+-- index keys_of_users of keys
+CREATE INDEX keys_of_users ON keys (tenant_id, expires_at) WHERE user_id IS NOT NULL
+
+-- index looks_due of looks
+CREATE INDEX looks_due ON looks (at)
+
+-- index pending_messages_by_age of pending_messages
+CREATE INDEX pending_messages_by_age ON pending_messages (created_at)
+
+-- index pending_messages_by_expiry of pending_messages
+CREATE INDEX pending_messages_by_expiry ON pending_messages (expires_at)
+
+-- index pending_messages_owed of pending_messages
+CREATE INDEX pending_messages_owed ON pending_messages (tenant_id, user_id, seq) WHERE NOT delivered
+
+-- index replies_by_age of replies
+CREATE INDEX replies_by_age ON replies (began_at)
+
+-- index rules_of_job of rules
+CREATE INDEX rules_of_job ON rules (tenant_id, job_id, id)
+
+-- index runs_of_endpoint of runs
+CREATE INDEX runs_of_endpoint ON runs (tenant_id, endpoint_id, id)
+
+-- index runs_of_tenant of runs
+CREATE INDEX runs_of_tenant ON runs (tenant_id, id)
+
+-- index sessions_by_end of sessions
+CREATE INDEX sessions_by_end ON sessions (expires_at)
+
+-- index sqlite_autoindex_agent_usage_1 of agent_usage
+-- made by SQLite itself
+
+-- index sqlite_autoindex_agents_1 of agents
+-- made by SQLite itself
+
+-- index sqlite_autoindex_alembic_version_1 of alembic_version
+-- made by SQLite itself
+
+-- index sqlite_autoindex_alerts_1 of alerts
+-- made by SQLite itself
+
+-- index sqlite_autoindex_analyses_1 of analyses
+-- made by SQLite itself
+
+-- index sqlite_autoindex_conversation_messages_1 of conversation_messages
+-- made by SQLite itself
+
+-- index sqlite_autoindex_conversations_1 of conversations
+-- made by SQLite itself
+
+-- index sqlite_autoindex_daily_gaps_1 of daily_gaps
+-- made by SQLite itself
+
+-- index sqlite_autoindex_daily_tallies_1 of daily_tallies
+-- made by SQLite itself
+
+-- index sqlite_autoindex_daily_users_1 of daily_users
+-- made by SQLite itself
+
+-- index sqlite_autoindex_daily_verdicts_1 of daily_verdicts
+-- made by SQLite itself
+
+-- index sqlite_autoindex_endpoint_labels_1 of endpoint_labels
+-- made by SQLite itself
+
+-- index sqlite_autoindex_endpoint_states_1 of endpoint_states
+-- made by SQLite itself
+
+-- index sqlite_autoindex_endpoints_1 of endpoints
+-- made by SQLite itself
+
+-- index sqlite_autoindex_jobs_1 of jobs
+-- made by SQLite itself
+
+-- index sqlite_autoindex_keys_1 of keys
+-- made by SQLite itself
+
+-- index sqlite_autoindex_leases_1 of leases
+-- made by SQLite itself
+
+-- index sqlite_autoindex_looks_1 of looks
+-- made by SQLite itself
+
+-- index sqlite_autoindex_notes_1 of notes
+-- made by SQLite itself
+
+-- index sqlite_autoindex_pending_messages_1 of pending_messages
+-- made by SQLite itself
+
+-- index sqlite_autoindex_rates_1 of rates
+-- made by SQLite itself
+
+-- index sqlite_autoindex_replies_1 of replies
+-- made by SQLite itself
+
+-- index sqlite_autoindex_rules_1 of rules
+-- made by SQLite itself
+
+-- index sqlite_autoindex_secrets_1 of secrets
+-- made by SQLite itself
+
+-- index sqlite_autoindex_sessions_1 of sessions
+-- made by SQLite itself
+
+-- index sqlite_autoindex_slo_standings_1 of slo_standings
+-- made by SQLite itself
+
+-- index sqlite_autoindex_tenants_1 of tenants
+-- made by SQLite itself
+
+-- index sqlite_autoindex_usage_1 of usage
+-- made by SQLite itself
+
+-- index sqlite_autoindex_users_1 of users
+-- made by SQLite itself
+
+-- table agent_usage of agent_usage
+CREATE TABLE agent_usage (
+    tenant_id TEXT NOT NULL, 
+    day TEXT NOT NULL, 
+    user_id TEXT NOT NULL, 
+    fires INTEGER NOT NULL, 
+    tokens BIGINT NOT NULL, 
+    PRIMARY KEY (tenant_id, day, user_id)
+)
+
+-- table agents of agents
+CREATE TABLE agents (
+    tenant_id TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    name TEXT NOT NULL, 
+    instructions TEXT NOT NULL, 
+    model TEXT, 
+    created_at BIGINT, 
+    PRIMARY KEY (tenant_id, id)
+)
+
+-- table alembic_version of alembic_version
+CREATE TABLE alembic_version (
+    version_num VARCHAR(32) NOT NULL, 
+    CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+)
+
+-- table alerts of alerts
+CREATE TABLE alerts (
+    "key" TEXT NOT NULL, 
+    kind TEXT NOT NULL, 
+    state TEXT NOT NULL, 
+    text TEXT NOT NULL, 
+    raised_at BIGINT NOT NULL, 
+    facts TEXT NOT NULL, 
+    due_at BIGINT, 
+    attempts INTEGER NOT NULL, 
+    PRIMARY KEY ("key")
+)
+
+-- table analyses of analyses
+CREATE TABLE analyses (
+    tenant_id TEXT NOT NULL, 
+    endpoint_id TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    job_id TEXT NOT NULL, 
+    planner TEXT NOT NULL, 
+    "trigger" TEXT NOT NULL, 
+    began_at BIGINT NOT NULL, 
+    duration_ms BIGINT NOT NULL, 
+    reasoning TEXT NOT NULL, 
+    calls TEXT, 
+    input_tokens BIGINT NOT NULL, 
+    output_tokens BIGINT NOT NULL, 
+    look_again_at BIGINT, 
+    shadow BOOLEAN NOT NULL, 
+    error TEXT, 
+    PRIMARY KEY (tenant_id, endpoint_id, id)
+)
+
+-- table conversation_messages of conversation_messages
+CREATE TABLE conversation_messages (
+    tenant_id TEXT NOT NULL, 
+    user_id TEXT NOT NULL, 
+    agent_id TEXT NOT NULL, 
+    number BIGINT NOT NULL, 
+    id TEXT NOT NULL, 
+    role TEXT NOT NULL, 
+    text TEXT NOT NULL, 
+    at BIGINT NOT NULL, 
+    turn_at BIGINT NOT NULL, 
+    origin TEXT NOT NULL, 
+    parts TEXT, 
+    PRIMARY KEY (tenant_id, user_id, agent_id, number)
+)
+
+-- table conversations of conversations
+CREATE TABLE conversations (
+    tenant_id TEXT NOT NULL, 
+    user_id TEXT NOT NULL, 
+    agent_id TEXT NOT NULL, 
+    last_number BIGINT DEFAULT 0 NOT NULL, 
+    turn_token TEXT, 
+    turn_until BIGINT, 
+    PRIMARY KEY (tenant_id, user_id, agent_id)
+)
+
+-- table daily_gaps of daily_gaps
+CREATE TABLE daily_gaps (
+    tenant_id TEXT NOT NULL, 
+    user_id TEXT NOT NULL, 
+    from_date TEXT NOT NULL, 
+    to_date TEXT NOT NULL, 
+    noticed_at BIGINT NOT NULL, 
+    cause TEXT NOT NULL, 
+    PRIMARY KEY (tenant_id, user_id, from_date)
+)
+
+-- table daily_tallies of daily_tallies
+CREATE TABLE daily_tallies (
+    tenant_id TEXT NOT NULL, 
+    service_date TEXT NOT NULL, 
+    due INTEGER NOT NULL, 
+    success INTEGER NOT NULL, 
+    cutoff_reached INTEGER NOT NULL, 
+    late INTEGER NOT NULL, 
+    PRIMARY KEY (tenant_id, service_date, due)
+)
+
+-- table daily_users of daily_users
+CREATE TABLE daily_users (
+    tenant_id TEXT NOT NULL, 
+    user_id TEXT NOT NULL, 
+    shard INTEGER NOT NULL, 
+    next_cutoff BIGINT NOT NULL, 
+    changes TEXT, 
+    last_date TEXT, 
+    status TEXT, 
+    last_run_at BIGINT, 
+    added_at BIGINT, 
+    PRIMARY KEY (tenant_id, user_id)
+)
+
+-- table daily_verdicts of daily_verdicts
+CREATE TABLE daily_verdicts (
+    tenant_id TEXT NOT NULL, 
+    user_id TEXT NOT NULL, 
+    service_date TEXT NOT NULL, 
+    status TEXT NOT NULL, 
+    due INTEGER NOT NULL, 
+    decided_at BIGINT NOT NULL, 
+    late BOOLEAN NOT NULL, 
+    cause TEXT, 
+    PRIMARY KEY (tenant_id, user_id, service_date)
+)
+
+-- table endpoint_labels of endpoint_labels
+CREATE TABLE endpoint_labels (
+    tenant_id TEXT NOT NULL, 
+    name TEXT NOT NULL, 
+    value TEXT NOT NULL, 
+    endpoint_id TEXT NOT NULL, 
+    PRIMARY KEY (tenant_id, name, value, endpoint_id)
+)
+
+-- table endpoint_states of endpoint_states
+CREATE TABLE endpoint_states (
+    tenant_id TEXT NOT NULL, 
+    endpoint_id TEXT NOT NULL, 
+    rank BIGINT NOT NULL, 
+    version BIGINT NOT NULL, 
+    claimable_at BIGINT, 
+    tidy_at BIGINT, 
+    next_run_at BIGINT, 
+    next_source TEXT NOT NULL, 
+    last_run_at BIGINT, 
+    skipped_at BIGINT, 
+    paused_until BIGINT, 
+    quota_opens_at BIGINT, 
+    missed_slots INTEGER NOT NULL, 
+    failure_count INTEGER NOT NULL, 
+    abandoned_count INTEGER NOT NULL, 
+    open_slot_at BIGINT, 
+    open_slot_attempts INTEGER, 
+    interval_hint_ms BIGINT, 
+    interval_hint_expires_at BIGINT, 
+    interval_hint_reason TEXT, 
+    one_shot_at BIGINT, 
+    one_shot_expires_at BIGINT, 
+    one_shot_reason TEXT, 
+    pause_reason TEXT, 
+    enabled BOOLEAN NOT NULL, 
+    archived BOOLEAN NOT NULL, 
+    job_active BOOLEAN NOT NULL, 
+    lease_token TEXT, 
+    lease_until BIGINT, 
+    run_id TEXT, 
+    run_slot BIGINT, 
+    run_due_at BIGINT, 
+    run_attempt INTEGER, 
+    run_source TEXT, 
+    run_claimed_at BIGINT, 
+    run_started_at BIGINT, 
+    PRIMARY KEY (tenant_id, endpoint_id)
+)
+
+-- table endpoints of endpoints
+CREATE TABLE endpoints (
+    tenant_id TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    job_id TEXT NOT NULL, 
+    name TEXT NOT NULL, 
+    description TEXT, 
+    definition TEXT NOT NULL, 
+    PRIMARY KEY (tenant_id, id)
+)
+
+-- table hints of hints
+CREATE TABLE hints (
+    id INTEGER NOT NULL, 
+    tenant_id TEXT NOT NULL, 
+    endpoint_id TEXT NOT NULL, 
+    kind TEXT NOT NULL, 
+    written_at BIGINT NOT NULL, 
+    origin TEXT NOT NULL, 
+    reason TEXT, 
+    expires_at BIGINT, 
+    interval_ms BIGINT, 
+    at BIGINT, 
+    PRIMARY KEY (id)
+)
+
+-- table jobs of jobs
+CREATE TABLE jobs (
+    tenant_id TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    name TEXT NOT NULL, 
+    active BOOLEAN NOT NULL, description TEXT, applied BOOLEAN DEFAULT 0 NOT NULL, created_at BIGINT, 
+    PRIMARY KEY (tenant_id, id)
+)
+
+-- table keys of keys
+CREATE TABLE keys (
+    id TEXT NOT NULL, 
+    tenant_id TEXT NOT NULL, 
+    name TEXT NOT NULL, 
+    digest BLOB NOT NULL, 
+    scopes TEXT NOT NULL, 
+    created_at BIGINT NOT NULL, 
+    expires_at BIGINT, user_id TEXT, 
+    PRIMARY KEY (id)
+)
+
+-- table leases of leases
+CREATE TABLE leases (
+    token TEXT NOT NULL, 
+    until BIGINT NOT NULL, 
+    PRIMARY KEY (token)
+)
+
+-- table looks of looks
+CREATE TABLE looks (
+    tenant_id TEXT NOT NULL, 
+    endpoint_id TEXT NOT NULL, 
+    planner TEXT NOT NULL, 
+    at BIGINT NOT NULL, 
+    PRIMARY KEY (tenant_id, endpoint_id, planner)
+)
+
+-- table notes of notes
+CREATE TABLE notes (
+    planner TEXT NOT NULL, 
+    tenant_id TEXT NOT NULL, 
+    endpoint_id TEXT NOT NULL, 
+    note TEXT NOT NULL, 
+    taken_at BIGINT NOT NULL, 
+    PRIMARY KEY (planner, tenant_id, endpoint_id)
+)
+
+-- table pending_messages of pending_messages
+CREATE TABLE pending_messages (
+    tenant_id TEXT NOT NULL, 
+    user_id TEXT NOT NULL, 
+    seq BIGINT NOT NULL, 
+    id TEXT NOT NULL, 
+    agent_id TEXT NOT NULL, 
+    schedule_id TEXT, 
+    firing TEXT, 
+    message TEXT NOT NULL, 
+    created_at BIGINT NOT NULL, 
+    expires_at BIGINT NOT NULL, 
+    delivered BOOLEAN NOT NULL, 
+    PRIMARY KEY (tenant_id, user_id, seq)
+)
+
+-- table rates of rates
+CREATE TABLE rates (
+    window BIGINT NOT NULL, 
+    subject TEXT NOT NULL, 
+    drawn BIGINT NOT NULL, 
+    PRIMARY KEY (window, subject)
+)
+
+-- table replies of replies
+CREATE TABLE replies (
+    tenant_id TEXT NOT NULL, 
+    "key" TEXT NOT NULL, 
+    fingerprint TEXT NOT NULL, 
+    began_at BIGINT NOT NULL, 
+    status INTEGER, 
+    body BLOB NOT NULL, 
+    PRIMARY KEY (tenant_id, "key")
+)
+
+-- table rules of rules
+CREATE TABLE rules (
+    tenant_id TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    job_id TEXT NOT NULL, 
+    endpoint_id TEXT, 
+    name TEXT NOT NULL, 
+    definition TEXT NOT NULL, 
+    created_at BIGINT, 
+    PRIMARY KEY (tenant_id, id)
+)
+
+-- table runs of runs
+CREATE TABLE runs (
+    tenant_id TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    endpoint_id TEXT NOT NULL, 
+    job_id TEXT NOT NULL, 
+    slot BIGINT NOT NULL, 
+    due_at BIGINT NOT NULL, 
+    attempt INTEGER NOT NULL, 
+    source TEXT NOT NULL, 
+    claimed_at BIGINT NOT NULL, 
+    started_at BIGINT, 
+    finished_at BIGINT NOT NULL, 
+    status TEXT NOT NULL, 
+    duration_ms BIGINT NOT NULL, 
+    late_ms BIGINT NOT NULL, 
+    coalesced INTEGER NOT NULL, 
+    verdict BOOLEAN NOT NULL, 
+    error TEXT, 
+    reason TEXT, 
+    response TEXT
+, txid BIGINT)
+
+-- table secrets of secrets
+CREATE TABLE secrets (
+    tenant_id TEXT NOT NULL, 
+    name TEXT NOT NULL, 
+    sealed TEXT NOT NULL, 
+    created_at BIGINT NOT NULL, 
+    updated_at BIGINT NOT NULL, 
+    PRIMARY KEY (tenant_id, name)
+)
+
+-- table sessions of sessions
+CREATE TABLE sessions (
+    digest BLOB NOT NULL, 
+    kind TEXT NOT NULL, 
+    tenant_id TEXT NOT NULL, 
+    scopes TEXT NOT NULL, 
+    created_at BIGINT NOT NULL, 
+    expires_at BIGINT NOT NULL, 
+    key_id TEXT, 
+    PRIMARY KEY (digest)
+)
+
+-- table slo_standings of slo_standings
+CREATE TABLE slo_standings (
+    process TEXT NOT NULL, 
+    scheduler TEXT NOT NULL, 
+    slo TEXT NOT NULL, 
+    evaluated_at BIGINT NOT NULL, 
+    window_minutes INTEGER NOT NULL, 
+    breached_since BIGINT, 
+    state TEXT NOT NULL, 
+    PRIMARY KEY (process, scheduler, slo)
+)
+
+-- table tenants of tenants
+CREATE TABLE tenants (
+    id TEXT NOT NULL, 
+    name TEXT NOT NULL, limits TEXT, 
+    PRIMARY KEY (id)
+)
+
+-- table usage of usage
+CREATE TABLE usage (
+    tenant_id TEXT NOT NULL, 
+    month TEXT NOT NULL, 
+    shard INTEGER NOT NULL, 
+    runs BIGINT NOT NULL, 
+    planner_tokens BIGINT NOT NULL, 
+    PRIMARY KEY (tenant_id, month, shard)
+)
+
+-- table users of users
+CREATE TABLE users (
+    tenant_id TEXT NOT NULL, 
+    id TEXT NOT NULL, 
+    timezone TEXT, 
+    created_at BIGINT, 
+    context_reset_at BIGINT, 
+    last_seq BIGINT DEFAULT 0 NOT NULL, 
+    PRIMARY KEY (tenant_id, id)
+)
+
+-- trigger daily_verdicts_added of daily_verdicts
+CREATE TRIGGER daily_verdicts_added AFTER INSERT ON daily_verdicts BEGIN
+    INSERT INTO daily_tallies (tenant_id, service_date, due, success, cutoff_reached, late) VALUES (new.tenant_id, new.service_date, new.due, CASE WHEN new.status = 'success' THEN 1 ELSE 0 END, CASE WHEN new.status = 'success' THEN 0 ELSE 1 END, new.late) ON CONFLICT DO UPDATE SET success = success + excluded.success, cutoff_reached = cutoff_reached + excluded.cutoff_reached, late = late + excluded.late;
+END
+
+-- trigger daily_verdicts_removed of daily_verdicts
+CREATE TRIGGER daily_verdicts_removed AFTER DELETE ON daily_verdicts BEGIN
+    UPDATE daily_tallies SET success = success - (old.status = 'success'),
+        cutoff_reached = cutoff_reached - (old.status <> 'success'), late = late - old.late
+    WHERE tenant_id = old.tenant_id AND service_date = old.service_date AND due = old.due;
+    DELETE FROM daily_tallies
+    WHERE tenant_id = old.tenant_id AND service_date = old.service_date AND due = old.due
+        AND success + cutoff_reached = 0;
+END
+
+-- view schedules of schedules
+CREATE VIEW schedules AS SELECT e.tenant_id, e.id, json_extract(e.definition, '$.target.user_id') AS user_id, json_extract(e.definition, '$.target.agent_id') AS agent_id, e.name AS name, json_extract(e.definition, '$.target.prompt') AS prompt, CASE json_extract(e.definition, '$.baseline.kind') WHEN 'once' THEN 'one-shot' ELSE 'recurring' END AS schedule_type, json_extract(e.definition, '$.baseline.at') AS run_at, json_extract(e.definition, '$.baseline.expression') AS cron_expression, json_extract(e.definition, '$.baseline.timezone') AS timezone, strftime('%Y-%m-%dT%H:%M:%fZ', s.next_run_at / 1000000.0, 'unixepoch') AS next_run_at, CASE WHEN s.enabled AND s.next_run_at IS NOT NULL THEN 1 ELSE 0 END AS enabled, json_extract(e.definition, '$.created_at') AS created_at FROM endpoints e JOIN endpoint_states s ON s.tenant_id = e.tenant_id AND s.endpoint_id = e.id WHERE json_extract(e.definition, '$.target.user_id') IS NOT NULL AND NOT s.archived
