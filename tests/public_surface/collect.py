@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tests.postgres import NAMED, Cluster, Databases, wheel_programs
 from tests.public_surface.commands import collect_commands
+from tests.public_surface.figures import collect_figures
 from tests.public_surface.names import collect_names
 from tests.public_surface.servers import collect_servers
 from tests.public_surface.simulations import collect_simulations
@@ -40,6 +41,7 @@ def collect() -> dict[str, str]:
     collect_simulations(snapshot)
     collect_sqlite(snapshot)
     asyncio.run(collect_servers(snapshot))
+    asyncio.run(collect_figures(snapshot))
     return snapshot.files
 
 

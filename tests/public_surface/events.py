@@ -1,0 +1,125 @@
+"""Telemetry events as they are emitted: small scenes with fakes, in which every event happens."""
+
+from datetime import UTC, datetime, time, timedelta
+
+from tests.daily.world import FAILED, World
+from tests.engine.corridor import MINUTE, Corridor
+from tests.engine.study import Scripted, Study
+from tests.engine.workers import Worker, by_hand
+from tests.public_surface.internals import (
+    CountedQuota,
+    Limits,
+    MemoryStore,
+    Outcome,
+    Part,
+    QuotaRequest,
+    RunStatus,
+    Spending,
+    Tenant,
+)
+from tests.telemetry.house import House as AlertHouse
+from tests.telemetry.house import Sender
+from tests.telemetry.test_slo import PROMISES
+from tests.telemetry.test_slo import House as SloHouse
+from tests.telemetry.test_supervision import Crashing
+from tests.telemetry.test_supervision import House as SupervisedHouse
+
+from cadenza.testing import FakeIds, FakeTelemetry
+from cadenza.testing.telemetry import Event
+
+MORNING = datetime(2026, 3, 10, 9, tzinfo=UTC)
+ATTEMPTS = 20
+"""More than it takes until an alert is given up, an hour apart."""
+OUTCOMES = (RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.SUCCESS)
+
+
+async def observed() -> list[Event]:
+    """Every event, from one scene after the other."""
+    scenes = (_endpoints, _planners, _daily, _crashes, _alerts, _quotas)
+    return [event for scene in scenes for event in await scene()] + _service_levels()
+
+
+async def _endpoints() -> list[Event]:
+    """Runs that succeed, fail, time out, recover, and are skipped."""
+    corridor, coming = by_hand(), iter(OUTCOMES)
+    corridor.dispatcher.on("endpoint", lambda _: Outcome(next(coming)))
+    await corridor.add()
+    async with Worker(corridor):
+        for _ in OUTCOMES:
+            await corridor.clock.advance(MINUTE)
+        corridor.quota.close(corridor.at(60 * MINUTE))
+        await corridor.clock.advance(MINUTE)
+    return corridor.telemetry.events
+
+
+async def _planners() -> list[Event]:
+    """A planner that has nothing to say."""
+    study = Study()
+    await study.corridor.add(in_ms=60 * MINUTE)
+    async with study.watched_by(Scripted()):
+        await study.run()
+    return study.corridor.telemetry.events
+
+
+async def _daily() -> list[Event]:
+    """Jobs that succeed, fail and never end, and a day that passes while no process runs."""
+    world = World(MORNING)
+    for user in ("ann", "bob", "cyd"):
+        await world.enroll(user, time(10))
+    await world.tick()
+    await world.finish(world.jobs.running[0])
+    await world.finish(world.jobs.running[0], FAILED)
+    world.clocks.advance(timedelta(hours=1))
+    await world.tick()
+    await world.crash()
+    world.clocks.advance(timedelta(days=2))
+    world.start()
+    await world.tick()
+    await world.crash()
+    return world.telemetry.events
+
+
+async def _crashes() -> list[Event]:
+    house = SupervisedHouse()
+    async with house.running(Part("crashing", Crashing(house.clock, times=1).run)):
+        await house.clock.advance(MINUTE)
+    return house.telemetry.events
+
+
+async def _alerts() -> list[Event]:
+    """One that arrives at the second attempt, and one that never arrives."""
+    events = []
+    for problems in (1, 99):
+        house = AlertHouse(sender=Sender(["answered 503"] * problems))
+        async with house.running():
+            house.breaches()
+            for _ in range(ATTEMPTS):
+                await house.clock.advance(0)
+                house.clock.jump(60 * MINUTE)
+        events += house.telemetry.events
+    return events
+
+
+async def _quotas() -> list[Event]:
+    """A tenant that has spent all of its runs and tokens."""
+    store, telemetry = MemoryStore(FakeIds()), FakeTelemetry()
+    corridor = Corridor(store=store)
+    limits = Limits(runs_per_month=1, planner_tokens_per_month=1)
+    await store.put_tenant(Tenant(id="default", name="default", limits=limits))
+    await store.spend_tokens("default", 1, corridor.clock.now())
+    await corridor.add()
+    await corridor.tick()
+    quota = CountedQuota(store, corridor.clock, telemetry)
+    await quota.check([QuotaRequest(Spending.ENDPOINT, "default")])
+    return telemetry.events
+
+
+def _service_levels() -> list[Event]:
+    """Every promise, broken and kept again."""
+    events = []
+    for bad, good, _ in PROMISES.values():
+        house = SloHouse()
+        house.minutes(3, bad)
+        house.minutes(40, good)
+        events += house.telemetry.events
+    return events
