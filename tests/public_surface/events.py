@@ -25,7 +25,7 @@ from tests.telemetry.test_supervision import Crashing
 from tests.telemetry.test_supervision import House as SupervisedHouse
 
 from cadenza.testing import FakeIds, FakeTelemetry
-from cadenza.testing.telemetry import Event
+from cadenza.testing.fakes import Event
 
 MORNING = datetime(2026, 3, 10, 9, tzinfo=UTC)
 ATTEMPTS = 20

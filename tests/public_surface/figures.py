@@ -16,7 +16,7 @@ from tests.public_surface.internals import (
 )
 from tests.public_surface.snapshot import Snapshot
 
-from cadenza.testing.telemetry import Event
+from cadenza.testing.fakes import Event
 
 CODES = frozenset(
     {"cause", "change", "error_class", "kind", "resource", "result", "scheduler", "slo", "status", "trigger"}

@@ -14,8 +14,8 @@ from tests.public_surface.internals import (
     Scope,
     Subtitle,
     Unavailable,
+    connection,
     frames,
-    line,
 )
 from tests.public_surface.naming import type_name
 from tests.public_surface.snapshot import Snapshot
@@ -86,7 +86,7 @@ def _frames() -> dict[str, Any]:
         "from clients": {name: _untitled(kind.model_json_schema()) for name, kind in frames.KINDS.items()},
         "from the server": {kind["type"]: _fields(kind) for kind in map(json.loads, _sent())},
         "close codes": sorted(
-            value for name, value in vars(line).items() if name.isupper() and isinstance(value, int)
+            value for name, value in vars(connection).items() if name.isupper() and isinstance(value, int)
         ),
     }
 
