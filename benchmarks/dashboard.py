@@ -31,7 +31,7 @@ from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.steer import Amended
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.ports.catalog import Arrangement, Extent
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
@@ -66,17 +66,17 @@ async def furnish(store: Store, endpoints: int) -> None:
     await store.arrange(TENANT, Extent(), lambda _: arranged)
 
 
-def office_of(store: Store) -> Office:
+def application_of(store: Store) -> Application:
     """What answers, by the real clock."""
-    supplies = replace(House(store).office.supplies, clock=SystemClock(), wall=None)
-    return Office(replace(supplies, conversing=agents(supplies)))
+    dependencies = replace(House(store).application.dependencies, clock=SystemClock(), wall=None)
+    return Application(replace(dependencies, conversing=agents(dependencies)))
 
 
 async def inhabit(store: Store, size: "Size", tally: scene.Tally) -> str:
     """All that there is beside endpoints and runs; a schedule's id."""
-    office = office_of(store)
-    schedule = await scene.people(store, office)
-    await scene.planners(store, office, size.endpoints)
+    application = application_of(store)
+    schedule = await scene.people(store, application)
+    await scene.planners(store, application, size.endpoints)
     await scene.alerts(store)
     await scene.days(store, size.users, tally)
     return schedule
@@ -86,13 +86,13 @@ async def measure(
     store: Store, laps: int, schedule: str, cluster: Cluster | None = None
 ) -> dict[str, dict[str, float]]:
     """What each answer takes as JSON, the very first included."""
-    office = office_of(store)
+    application = application_of(store)
     results = {}
     for name, (operation, arguments) in (QUESTIONS | about_schedule(schedule)).items():
         told: list[int] = []
 
         async def step(operation: str = operation, arguments: Any = arguments, told: Any = told) -> None:
-            view = await office.ask(operation, arguments, scene.ADMIN)
+            view = await application.ask(operation, arguments, scene.ADMIN)
             told.append(len(view.model_dump_json()))
 
         took = [await timed(step(), cluster) for _ in range(laps)]
@@ -126,7 +126,7 @@ async def on_sqlite(folder: Path, size: Size) -> tuple[dict[str, dict[str, float
     await file.write(work)
     schedule = await inhabit(store, size, tally)
     results = await measure(store, size.laps, schedule)
-    made = await office_of(store).ask("create_key", {"name": "look", "scopes": ["write"]}, scene.ADMIN)
+    made = await application_of(store).ask("create_key", {"name": "look", "scopes": ["write"]}, scene.ADMIN)
     await store.close()
     return results, made.model_dump()["key"]
 

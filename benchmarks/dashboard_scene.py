@@ -20,7 +20,7 @@ from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.planning.learning.gains import Tally as Won
 from cadenza.domain.planning.learning.state import Known
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.ports.monitoring import SloStanding
 from cadenza.ports.store import Store
 
@@ -41,7 +41,7 @@ TALLIES = [
 Tally = Callable[[list[tuple[Any, ...]]], Awaitable[None]]
 
 
-async def people(store: Store, office: Office) -> str:
+async def people(store: Store, application: Application) -> str:
     """Users, an agent, one user with many schedules, and one with much to say; a schedule's id."""
     await store.put_agent(Agent(id="helper", tenant_id=TENANT, name="Helper"))
     for n in range(PEOPLE):
@@ -50,25 +50,25 @@ async def people(store: Store, office: Office) -> str:
     for n in range(SCHEDULES):
         wanted = {"name": f"schedule {n}", "prompt": "say hello", "schedule_type": "recurring"}
         when = {"cron_expression": f"{n} 9 * * *", "user_id": "user-0000", "agent_id": "helper"}
-        made = (await office.ask("create_schedule", wanted | when, ADMIN)).model_dump()
+        made = (await application.ask("create_schedule", wanted | when, ADMIN)).model_dump()
     said = {"agent_id": "helper", "user_id": "user-0001", "text": "list my reminders"}
     for _ in range(TURNS):
-        await office.ask("send_message", said, ADMIN)
+        await application.ask("send_message", said, ADMIN)
     return str(made["id"])
 
 
-async def planners(store: Store, office: Office, endpoints: int) -> None:
+async def planners(store: Store, application: Application, endpoints: int) -> None:
     """A week of sittings, what was learned of every endpoint, and rules."""
     for begin in range(0, SITTINGS, AT_ONCE):
         await store.add_analyses([_sitting(n, endpoints) for n in range(begin, begin + AT_ONCE)])
     note = Memory(Known(tally=Won(10, 100, 90, 100, 10 * 20.0, 10 * 30.0)), beat_s=60).note()
     keys = [EndpointKey(TENANT, f"endpoint-{n}") for n in range(endpoints)]
     await store.take_notes(NOTES_OF, dict.fromkeys(keys, note), NOW)
-    await office.ask("create_job", {"id": "default", "name": "default"}, ADMIN)
+    await application.ask("create_job", {"id": "default", "name": "default"}, ADMIN)
     then = {"tool": "propose_interval", "intervalMs": 20_000}
     for n in range(RULES):
         words = {"id": f"rule-{n}", "job_id": "default", "name": f"rule {n}", "then": then}
-        await office.ask("create_rule", words | {"when": f"response.visitors > {n}"}, ADMIN)
+        await application.ask("create_rule", words | {"when": f"response.visitors > {n}"}, ADMIN)
 
 
 CALL = ToolCall("propose_interval", "endpoint-7", {"intervalMs": 30_000}, "it runs next in 30 s")

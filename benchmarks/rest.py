@@ -26,7 +26,7 @@ from cadenza.adapters.null import NoLog
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.roots.api import Server, api, bound
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.application import open_office
+from cadenza.roots.wiring.application import open_application
 from cadenza.roots.wiring.event_loop import run_to_end
 from cadenza.roots.wiring.first_start import first_key
 from cadenza.roots.wiring.stores import open_store
@@ -51,16 +51,16 @@ async def serve() -> None:
         url = f"sqlite:///{Path(folder) / 'rest.db'}"
         settings = Settings(database_url=url, rate_per_minute=10_000_000)
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
-        opening = open_office(
+        opening = open_application(
             settings, store=store, clock=SystemClock(), log=log, callables=CallableDispatcher()
         )
-        office = await stack.enter_async_context(opening)
-        key = await first_key(office)
+        application = await stack.enter_async_context(opening)
+        key = await first_key(application)
         owner = Caller("default", frozenset({Scope.ADMIN}), "benchmark")
-        await office.ask("create_job", {"id": "job", "name": "job"}, owner)
+        await application.ask("create_job", {"id": "job", "name": "job"}, owner)
         for number in range(STORED):
-            await office.ask("create_endpoint", an_endpoint(f"endpoint-{number:05}"), owner)
-        apps: list[ASGIApp] = [Starlette(routes=[Route("/empty", empty)]), api(settings, office)]
+            await application.ask("create_endpoint", an_endpoint(f"endpoint-{number:05}"), owner)
+        apps: list[ASGIApp] = [Starlette(routes=[Route("/empty", empty)]), api(settings, application)]
         sockets = [stack.enter_context(bound("127.0.0.1", 0)) for _ in apps]
         print(json.dumps({"ports": [one.getsockname()[1] for one in sockets], "key": key}), flush=True)
         servers = zip(apps, sockets, strict=True)

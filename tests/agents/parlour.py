@@ -27,8 +27,8 @@ from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
 from cadenza.operations.agents.agent_tools import AgentTools
-from cadenza.operations.application import Office
-from cadenza.operations.context import Supplies
+from cadenza.operations.application import Application
+from cadenza.operations.context import Dependencies
 from cadenza.ports.agents import AgentRuntime
 from cadenza.ports.store import Store
 from cadenza.testing.clock import FakeClock
@@ -55,7 +55,7 @@ class Parlour:
         self.clock = FakeClock(MONDAY, manual=True)
         self.store: Store = store or MemoryStore(FakeIds("run"))
         cron, log, ids = CronsimCron(), NoLog(), FakeIds("turn")
-        self.supplies = Supplies(
+        self.dependencies = Dependencies(
             store=self.store,
             clock=self.clock,
             cron=cron,
@@ -68,7 +68,7 @@ class Parlour:
             expressions=CelExpressions(),
             models={"test:model"},
         )
-        self.tools = AgentTools(Office(self.supplies))
+        self.tools = AgentTools(Application(self.dependencies))
         self.conversing = Conversing(
             store=self.store,
             runtime=runtime or OfflineAgent(),
@@ -77,7 +77,7 @@ class Parlour:
             clock=self.clock,
             ids=ids,
         )
-        self.office = Office(replace(self.supplies, conversing=self.conversing))
+        self.application = Application(replace(self.dependencies, conversing=self.conversing))
         firing = Firing(conversing=self.conversing, store=self.store, clock=self.clock)
         self.executor = Executor(
             dispatcher=DispatcherByTarget(prompts=firing), quota=NoQuota(), clock=self.clock
@@ -99,9 +99,9 @@ class Parlour:
         return self
 
     async def ask(self, operation: str, *, speaker: Speaker | None = None, **arguments: Any) -> Any:
-        """Ask the office, with a key of the tenant or for one user alone."""
+        """Ask the application, with a key of the tenant or for one user alone."""
         caller = Caller(TENANT, frozenset({Scope.ADMIN}), "test", speaker)
-        return (await self.office.ask(operation, arguments, caller)).model_dump(mode="json")
+        return (await self.application.ask(operation, arguments, caller)).model_dump(mode="json")
 
     async def say(self, text: str, user: str = ADA) -> str:
         """Say something to the helper; the words of its answer."""

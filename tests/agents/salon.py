@@ -22,7 +22,7 @@ from cadenza.domain.scheduling.target import Json
 from cadenza.engine.agents.conversation import Conversing
 from cadenza.engine.agents.turn_lock import TurnTaking
 from cadenza.operations.agents.users_agents import UserTokenView
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.operations.operation import View
 from cadenza.ports.agents import CallTool, Prompt, Reply, Tool
 from cadenza.roots.api import Server, address_of, bound
@@ -91,10 +91,10 @@ class Salon:
             clock=self.clock,
             ids=ids,
         )
-        supplies = replace(self._house.office.supplies, clock=self.clock, conversing=conversing)
-        self.office = Office(supplies)
+        dependencies = replace(self._house.application.dependencies, clock=self.clock, conversing=conversing)
+        self.application = Application(dependencies)
         manners = Manners(version="1.2.3", take=take, sockets=limits)
-        self.app = http_app(self.office, manners)
+        self.app = http_app(self.application, manners)
         self.metrics = manners.metrics
         self.address = ""
         self.server: Server | None = None
@@ -119,7 +119,7 @@ class Salon:
 
     async def ask(self, name: str, **arguments: Any) -> View:
         """Ask as the tenant's own operator."""
-        return await self.office.ask(name, arguments, Caller(TENANT, frozenset({Scope.ADMIN}), "test"))
+        return await self.application.ask(name, arguments, Caller(TENANT, frozenset({Scope.ADMIN}), "test"))
 
     async def furnish(self, *users: str) -> None:
         for user in users:

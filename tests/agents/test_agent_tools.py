@@ -221,13 +221,13 @@ class TestUserTokens:
         return token
 
     async def caller(self, parlour: Parlour, token: str) -> Caller:
-        caller = await parlour.office.admit(token)
+        caller = await parlour.application.admit(token)
         assert caller is not None
         return caller
 
     async def test_it_does_what_a_user_may(self, parlour: Parlour) -> None:
         caller = await self.caller(parlour, await self.token(parlour))
-        ask = parlour.office.ask
+        ask = parlour.application.ask
         given = {"agent_id": HELPER, "text": "remind me in 20 minutes to rest"}
         await ask("send_message", given, caller)
         listed = (await ask("list_schedules", {}, caller)).model_dump()["items"]
@@ -255,27 +255,27 @@ class TestUserTokens:
     ) -> None:
         caller = await self.caller(parlour, await self.token(parlour))
         with pytest.raises(NotAllowed):
-            await parlour.office.ask(operation, arguments, caller)
+            await parlour.application.ask(operation, arguments, caller)
 
     async def test_it_says_nothing_in_anothers_name(self, parlour: Parlour) -> None:
         caller = await self.caller(parlour, await self.token(parlour))
         words = {"agent_id": HELPER, "user_id": BEN, "text": "list my reminders"}
         with pytest.raises(NotFound, match="There is no user ben"):
-            await parlour.office.ask("send_message", words, caller)
+            await parlour.application.ask("send_message", words, caller)
         with pytest.raises(NotFound, match="There is no user ben"):
-            await parlour.office.ask("get_user", {"user_id": BEN}, caller)
+            await parlour.application.ask("get_user", {"user_id": BEN}, caller)
 
     async def test_it_runs_out(self, parlour: Parlour) -> None:
         token = await self.token(parlour, ttl_seconds=60)
-        assert await parlour.office.admit(token) is not None
+        assert await parlour.application.admit(token) is not None
         parlour.clock.jump(timedelta(seconds=60) / timedelta(milliseconds=1))
-        assert await parlour.office.admit(token) is None
+        assert await parlour.application.admit(token) is None
 
     async def test_it_opens_nothing_when_its_user_is_gone(self, parlour: Parlour) -> None:
         token = await self.token(parlour)
-        assert await parlour.office.admit(token) is not None
+        assert await parlour.application.admit(token) is not None
         await parlour.ask("delete_user", user_id=ADA)
-        assert await parlour.office.admit(token) is None, "also at the door that knew it"
+        assert await parlour.application.admit(token) is None, "also at the door that knew it"
         with pytest.raises(NotFound):
             await parlour.store.user(UserKey(TENANT, ADA))
 

@@ -51,7 +51,7 @@ class Recorder:
             backup=self.backup,
             restore=self.restore,
             bench=self.bench,
-            office=self.office,
+            application=self.office,
             now=lambda: NOW,
         )
 

@@ -12,7 +12,7 @@ from cyclopts import App
 from tests.cli.launching import Recorder
 from tests.cli.offices import Desk
 
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.operations.table import BY_NAME
 from cadenza.surfaces.cli.app import build
 
@@ -116,13 +116,13 @@ def test_every_example_runs_and_every_operation_has_a_command(
 def recorded(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The operations that are carried out from now on."""
     asked: set[str] = set()
-    perform = Office.perform
+    perform = Application.perform
 
-    async def note(office: Office, operation: Any, arguments: Any, caller: Any) -> Any:
+    async def note(application: Application, operation: Any, arguments: Any, caller: Any) -> Any:
         asked.add(operation.name)
-        return await perform(office, operation, arguments, caller)
+        return await perform(application, operation, arguments, caller)
 
-    monkeypatch.setattr(Office, "perform", note)
+    monkeypatch.setattr(Application, "perform", note)
     return asked
 
 

@@ -45,12 +45,12 @@ sys.exit(main(["mcp"]))
 """
 CHATTY = """
 import sys
-from cadenza.operations.application import Desk, Office
-perform = Office.perform
+from cadenza.operations.application import Application
+perform = Application.perform
 async def chatty(*given):
     print("a stray line")
     return await perform(*given)
-Office.perform = chatty
+Application.perform = chatty
 from cadenza.roots.command_line import main
 sys.exit(main(["mcp"]))
 """

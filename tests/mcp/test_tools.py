@@ -12,7 +12,7 @@ from tests.rest.requests import BODIES, IDS
 
 from cadenza.domain.access.key import RANK, Scope
 from cadenza.domain.scheduling.run import Outcome, RunStatus
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.table import BY_NAME, OPERATIONS
 from cadenza.surfaces.mcp.tools import FOREIGN, input_schema, tool
@@ -203,7 +203,7 @@ async def test_a_bug_tells_the_log_and_not_the_caller(
         raise RuntimeError("the words inside")
 
     async with visiting(house, mode=mode) as client:
-        monkeypatch.setattr(Office, "perform", broken)
+        monkeypatch.setattr(Application, "perform", broken)
         with pytest.raises(MCPError) as caught:
             await client.call_tool("list_jobs", {})
         with pytest.raises(MCPError) as read:

@@ -13,8 +13,8 @@ from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
-from cadenza.operations.application import Office
-from cadenza.operations.context import Supplies
+from cadenza.operations.application import Application
+from cadenza.operations.context import Dependencies
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.secrets import SecretEntry, SecretKey
 from cadenza.testing.clock import FakeClock
@@ -64,8 +64,8 @@ class Front:
         self.dispatcher = FakeDispatcher()
         self.secrets = SecretNames()
         cron, log = CronsimCron(), NoLog()
-        self.office = Office(
-            Supplies(
+        self.application = Application(
+            Dependencies(
                 store=self.store,
                 clock=self.clock,
                 cron=cron,
@@ -82,7 +82,7 @@ class Front:
     async def ask(
         self, operation: str, *, by: str = "default", holding: frozenset[Scope] = EVERYTHING, **arguments: Any
     ) -> Any:
-        view = await self.office.ask(operation, arguments, Caller(by, holding, "test"))
+        view = await self.application.ask(operation, arguments, Caller(by, holding, "test"))
         return view.model_dump(mode="json")
 
     async def job(self, job_id: str = "job", *, by: str = "default") -> Mapping[str, Any]:

@@ -214,7 +214,7 @@ async def test_rules_mean_the_same_in_a_database(front: Front, tmp_path: Path) -
     path = tmp_path / "cadenza.db"
     await migrate(f"sqlite:///{path}")
     store = SqliteStore(SqliteFile(path), FakeIds())
-    front.office.supplies = replace(front.office.supplies, store=store)
+    front.application.dependencies = replace(front.application.dependencies, store=store)
     await front.ask("apply_config", **document())
     view = await front.ask("export_config")
     assert (await front.ask("apply_config", **view, prune=True))["changes"] == []

@@ -30,7 +30,7 @@ class OnAStore:
 
     @pytest.fixture
     def house(self, front: Front, store: Store) -> Front:
-        front.office.supplies = replace(front.office.supplies, store=store)
+        front.application.dependencies = replace(front.application.dependencies, store=store)
         front.store = store  # type: ignore[assignment]
         return front
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from cadenza.domain.access.key import ApiKey, Scope
-from cadenza.operations.access.caller_cache import MOST, Door, caller_of
+from cadenza.operations.access.caller_cache import MOST, CallerCache, caller_of
 from cadenza.testing.clock import NEW_YEAR
 
 SECOND = timedelta(seconds=1)
@@ -15,7 +15,7 @@ def a_key(key_id: str = "abc", **fields: object) -> ApiKey:
 
 
 def test_a_caller_is_known_for_five_seconds() -> None:
-    door, key = Door(), a_key()
+    door, key = CallerCache(), a_key()
     assert door.known("token", NEW_YEAR) is None
     door.remember("token", key, now=NEW_YEAR, turn=door.turn)
     assert door.known("token", NEW_YEAR + 4.9 * SECOND) == caller_of(key)
@@ -24,7 +24,7 @@ def test_a_caller_is_known_for_five_seconds() -> None:
 
 
 def test_a_key_that_ends_sooner_is_forgotten_sooner() -> None:
-    door = Door()
+    door = CallerCache()
     key = a_key(expires_at=NEW_YEAR + SECOND)
     door.remember("token", key, now=NEW_YEAR, turn=door.turn)
     assert door.known("token", NEW_YEAR + 0.9 * SECOND) == caller_of(key)
@@ -32,7 +32,7 @@ def test_a_key_that_ends_sooner_is_forgotten_sooner() -> None:
 
 
 def test_a_key_that_is_taken_back_is_forgotten_and_no_other() -> None:
-    door = Door()
+    door = CallerCache()
     for name in ("one", "two"):
         door.remember(f"token of {name}", a_key(name), now=NEW_YEAR, turn=door.turn)
     door.forget("one")
@@ -41,7 +41,7 @@ def test_a_key_that_is_taken_back_is_forgotten_and_no_other() -> None:
 
 
 def test_what_was_read_before_a_key_was_taken_back_is_not_remembered() -> None:
-    door = Door()
+    door = CallerCache()
     turn = door.turn
     door.forget("abc")
     door.remember("token", a_key(), now=NEW_YEAR, turn=turn)
@@ -49,7 +49,7 @@ def test_what_was_read_before_a_key_was_taken_back_is_not_remembered() -> None:
 
 
 def test_only_so_many_are_known() -> None:
-    door = Door()
+    door = CallerCache()
     for number in range(MOST + 1):
         door.remember(str(number), a_key(str(number)), now=NEW_YEAR, turn=door.turn)
     assert door.known("0", NEW_YEAR) is None

@@ -9,7 +9,7 @@ from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.ports.monitoring import SloStanding
 from cadenza.testing.clock import NEW_YEAR, FakeClock
 from cadenza.testing.contracts.harness import Bench
@@ -28,7 +28,7 @@ async def test_service_levels_are_fresh_by_the_clock_on_the_wall(front: Front) -
     kept = SloState(measured=Measured(Slo.DEAD_MAN, Judgement.GOOD, 1.0, 60_000, 1))
     await front.store.put_slos([SloStanding("a-process", "daily", NEW_YEAR, 15, kept)])
     wall = FakeClock()
-    front.office = Office(replace(front.office.supplies, wall=wall))
+    front.application = Application(replace(front.application.dependencies, wall=wall))
     front.clock.jump(48 * 60 * MINUTE)
     assert len((await front.ask("get_slo"))["items"]) == 1
     wall.jump(60 * MINUTE + 1)

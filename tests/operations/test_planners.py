@@ -13,7 +13,7 @@ from cadenza.domain.planning.learning.gains import Tally
 from cadenza.domain.planning.learning.state import Known
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.target import Json
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.sim.playback import Playback
 from cadenza.testing.contracts.planning.analyses import an_analysis
 
@@ -90,8 +90,8 @@ async def test_what_learning_wins_is_read_from_the_planners_own_notes(house: Fro
 async def test_a_simulation_is_played_both_ways_and_remembered(front: Front) -> None:
     with pytest.raises(Unavailable):
         await front.ask("get_simulation")
-    supplies = front.office.supplies
-    front.office = Office(replace(supplies, simulations=PLAYBACK))
+    dependencies = front.application.dependencies
+    front.application = Application(replace(dependencies, simulations=PLAYBACK))
     told = await front.ask("get_simulation")
     assert told["scenarios"] == ["flash-sale", "system-resources"]
     assert [phase["name"] for phase in told["phases"]][-1] == "recovery"

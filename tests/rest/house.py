@@ -24,8 +24,8 @@ from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.operations.access.keys import NewKeyView
 from cadenza.operations.agents.agent_tools import AgentTools
-from cadenza.operations.application import Office
-from cadenza.operations.context import Supplies
+from cadenza.operations.application import Application
+from cadenza.operations.context import Dependencies
 from cadenza.ports.store import Store
 from cadenza.sim.playback import Playback
 from cadenza.surfaces.http.app import Manners, http_app
@@ -67,7 +67,7 @@ class House:
         self.dispatcher = FakeDispatcher()
         self.secrets = StoredSecrets(MemorySealed(), GivenKeys(SEALING_KEY))
         cron = CronsimCron()
-        supplies = Supplies(
+        dependencies = Dependencies(
             store=self.store,
             clock=self.clock,
             cron=cron,
@@ -80,16 +80,16 @@ class House:
             expressions=CelExpressions(),
             simulations=PLAYBACK,
         )
-        self.office = Office(replace(supplies, conversing=agents(supplies)))
+        self.application = Application(replace(dependencies, conversing=agents(dependencies)))
         rates = SharedRates(self.store, self.clock, per_minute=per_minute)
-        self.app = http_app(self.office, Manners(version="1.2.3", **({"take": rates.take} | manners)))
+        self.app = http_app(self.application, Manners(version="1.2.3", **({"take": rates.take} | manners)))
         self._keys: dict[tuple[str, Scope], str] = {}
 
     async def key(self, tenant_id: str = "north", scope: Scope = Scope.ADMIN) -> str:
         """A key of a tenant with a scope, the same every time."""
         if (tenant_id, scope) not in self._keys:
             everything = Caller(tenant_id, frozenset({Scope.ADMIN}), "test")
-            made = await self.office.ask("create_key", {"name": "key", "scopes": [scope]}, everything)
+            made = await self.application.ask("create_key", {"name": "key", "scopes": [scope]}, everything)
             assert isinstance(made, NewKeyView)
             self._keys[tenant_id, scope] = made.key
         return self._keys[tenant_id, scope]
@@ -155,16 +155,16 @@ class House:
         assert made.status == 201, made.body
 
 
-def agents(supplies: Supplies) -> Conversing:
+def agents(dependencies: Dependencies) -> Conversing:
     """Offline agents, whose turns run out by the clock on the wall: here time stands still."""
-    turns = TurnTaking(store=supplies.store, clock=SystemClock(), ids=supplies.ids)
+    turns = TurnTaking(store=dependencies.store, clock=SystemClock(), ids=dependencies.ids)
     return Conversing(
-        store=supplies.store,
+        store=dependencies.store,
         runtime=OfflineAgent(),
-        tools=AgentTools(Office(supplies)),
+        tools=AgentTools(Application(dependencies)),
         turns=turns,
-        clock=supplies.clock,
-        ids=supplies.ids,
+        clock=dependencies.clock,
+        ids=dependencies.ids,
     )
 
 

@@ -9,8 +9,14 @@ from typing import Any
 import pytest
 from tests.rest.house import House
 
-from cadenza.operations.monitoring import live_changes as newsroom
-from cadenza.operations.monitoring.live_changes import EVERYTHING, MOST_ENDPOINTS, NOTHING, News, Newsroom
+from cadenza.operations.monitoring import live_changes
+from cadenza.operations.monitoring.live_changes import (
+    EVERYTHING,
+    MOST_ENDPOINTS,
+    NOTHING,
+    ChangeSummary,
+    LiveChanges,
+)
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.contracts.harness import Bench
 
@@ -19,8 +25,8 @@ SOON_S = 3
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(newsroom, "LOOK_EVERY_S", 0.02)
-    monkeypatch.setattr(newsroom, "GATHERED_S", 0.02)
+    monkeypatch.setattr(live_changes, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(live_changes, "GATHERED_S", 0.02)
 
 
 class Stream:
@@ -152,24 +158,24 @@ async def test_who_has_no_key_or_speaks_for_one_user_hears_nothing(house: House)
 
 
 async def test_a_slow_reader_is_told_once_and_never_more_than_bearable(house: House) -> None:
-    room = Newsroom(house.office.supplies)
-    async with room.reader("north") as reader:
+    changes = LiveChanges(house.application.dependencies)
+    async with changes.reader("north") as reader:
         assert await reader.next(1) == EVERYTHING
         for n in range(MOST_ENDPOINTS + 1):
-            room._tell("north", News(frozenset({f"endpoint-{n}"}), 1))
+            changes._tell("north", ChangeSummary(frozenset({f"endpoint-{n}"}), 1))
         assert await reader.next(1) == EVERYTHING
-        room._tell("south", News(runs=1))
+        changes._tell("south", ChangeSummary(runs=1))
         assert await reader.next(0.05) == NOTHING
-        room.close()
+        changes.close()
         assert await reader.next(1) is None
-    assert room.readers == 0
+    assert changes.readers == 0
 
 
 async def test_nobody_follows_the_store_when_nobody_reads(house: House) -> None:
-    room = Newsroom(house.office.supplies)
-    async with room.reader("north"):
-        assert room._following is not None
-    assert room._following is None
+    changes = LiveChanges(house.application.dependencies)
+    async with changes.reader("north"):
+        assert changes._following is not None
+    assert changes._following is None
 
 
 async def test_every_word_comes_with_both_clocks(house: House) -> None:
@@ -182,17 +188,17 @@ async def test_every_word_comes_with_both_clocks(house: House) -> None:
 
 
 async def test_a_place_does_not_tell_how_much_others_were_told(house: House) -> None:
-    room = Newsroom(house.office.supplies)
-    async with room.reader("north") as staying:
-        room._tell("north", News(runs=1))
+    changes = LiveChanges(house.application.dependencies)
+    async with changes.reader("north") as staying:
+        changes._tell("north", ChangeSummary(runs=1))
         place = staying.place
         for _ in range(3):
-            room._tell("south", News(runs=1))
+            changes._tell("south", ChangeSummary(runs=1))
         assert staying.place == place
-        async with room.reader("north", place) as back:
+        async with changes.reader("north", place) as back:
             assert await back.next(0.05) == NOTHING
-        room._tell("north", News(runs=2))
-        async with room.reader("north", place) as back:
-            assert await back.next(1) == News(runs=2)
-        async with room.reader("south", "unknown") as stranger:
+        changes._tell("north", ChangeSummary(runs=2))
+        async with changes.reader("north", place) as back:
+            assert await back.next(1) == ChangeSummary(runs=2)
+        async with changes.reader("south", "unknown") as stranger:
             assert await stranger.next(1) == EVERYTHING

@@ -110,7 +110,7 @@ class Slow(MemoryStore):
 
 
 async def test_of_many_at_once_one_is_carried_out(house: House) -> None:
-    store = Slow(house.office.supplies.ids)
+    store = Slow(house.application.dependencies.ids)
     house = House(store)
     await house.key()
     asking = [asyncio.create_task(house.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")) for _ in range(20)]

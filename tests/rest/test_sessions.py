@@ -40,7 +40,7 @@ def guest(house: House) -> Guest:
 
 
 async def test_a_link_opens_one_session(house: House, guest: Guest) -> None:
-    code = await new_link(house.office.supplies, ADMIN)
+    code = await new_link(house.application.dependencies, ADMIN)
     entered = await guest.enter(code=code)
     assert entered.status == 201
     assert entered.json()["scopes"] == ["admin"]
@@ -51,7 +51,7 @@ async def test_a_link_opens_one_session(house: House, guest: Guest) -> None:
 
 
 async def test_a_link_lasts_an_hour_and_a_session_two_weeks(house: House, guest: Guest) -> None:
-    code = await new_link(house.office.supplies, ADMIN)
+    code = await new_link(house.application.dependencies, ADMIN)
     house.clock.jump(LINK_LASTS / MS)
     assert (await guest.enter(code=code)).status == 422
     await guest.enter(key=await house.key())
@@ -63,7 +63,7 @@ async def test_a_link_lasts_an_hour_and_a_session_two_weeks(house: House, guest:
 
 
 async def test_neither_secret_is_good_for_what_the_other_is(house: House, guest: Guest) -> None:
-    code = await new_link(house.office.supplies, ADMIN)
+    code = await new_link(house.application.dependencies, ADMIN)
     await guest.enter(key=await house.key())
     secret = guest.cookie.partition("=")[2]
     assert (await Guest(house).enter(code=secret)).status == 422

@@ -12,9 +12,9 @@ from cadenza.adapters.planners.rules.planner import RulePlanner
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.operations.config.file import ConfigFile
-from cadenza.operations.context import Supplies
+from cadenza.operations.context import Dependencies
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.sim.product_run import TENANT
@@ -27,7 +27,7 @@ RULES = files("cadenza.sim.flash_sale").joinpath("rules.yaml").read_text()
 async def apply_rules(store: Store, document: dict[str, Any] | None = None) -> Any:
     """Write the rules down as `cadenza apply` does."""
     clock, cron, log = FakeClock(), CronsimCron(), NoLog()
-    supplies = Supplies(
+    dependencies = Dependencies(
         store=store,
         clock=clock,
         cron=cron,
@@ -40,7 +40,7 @@ async def apply_rules(store: Store, document: dict[str, Any] | None = None) -> A
         expressions=CelExpressions(),
     )
     caller = Caller(TENANT, frozenset({Scope.WRITE}), "test")
-    return await Office(supplies).ask("apply_config", document or ConfigFile(RULES).document, caller)
+    return await Application(dependencies).ask("apply_config", document or ConfigFile(RULES).document, caller)
 
 
 async def under_rules(store: Store) -> list[Planner]:

@@ -31,7 +31,7 @@ class WatchedStore(MemoryStore):
         return await super().draw(subject, window=window, amount=amount)
 
 
-class Door:
+class RateLimitedCaller:
     """A store, a clock, and processes that let callers in."""
 
     def __init__(self, per_minute: int = 600, *, processes: int = 1) -> None:
@@ -46,60 +46,60 @@ class Door:
 
 
 async def test_a_window_lets_in_a_sixth_of_a_minute() -> None:
-    door = Door(600)
-    assert await door.knock(500) == 100
+    caller = RateLimitedCaller(600)
+    assert await caller.knock(500) == 100
 
 
 async def test_what_does_not_divide_is_rounded_down() -> None:
-    door = Door(6 * 7 + 5)
-    assert await door.knock(20) == 7
+    caller = RateLimitedCaller(6 * 7 + 5)
+    assert await caller.knock(20) == 7
 
 
 async def test_whoever_is_refused_is_told_when_the_next_window_begins() -> None:
-    door = Door(6)
-    door.clock.jump(2.5 * SECOND)
-    assert await door.rates[0].take("caller") is None
-    assert await door.rates[0].take("caller") == pytest.approx(7.5)
+    caller = RateLimitedCaller(6)
+    caller.clock.jump(2.5 * SECOND)
+    assert await caller.rates[0].take("caller") is None
+    assert await caller.rates[0].take("caller") == pytest.approx(7.5)
 
 
 async def test_whoever_comes_back_then_is_let_in() -> None:
-    door = Door(6)
+    caller = RateLimitedCaller(6)
     for _ in range(5):
-        assert await door.rates[0].take("caller") is None
-        wait = await door.rates[0].take("caller")
+        assert await caller.rates[0].take("caller") is None
+        wait = await caller.rates[0].take("caller")
         assert wait is not None
-        door.clock.jump(wait * SECOND)
+        caller.clock.jump(wait * SECOND)
 
 
 async def test_subjects_do_not_pay_for_each_other() -> None:
-    door = Door(60)
-    assert await door.knock(20, subject="greedy") == 10
-    assert await door.knock(10, subject="modest") == 10
+    caller = RateLimitedCaller(60)
+    assert await caller.knock(20, subject="greedy") == 10
+    assert await caller.knock(10, subject="modest") == 10
 
 
 async def test_most_requests_touch_no_database() -> None:
-    door = Door(600)
-    await door.knock(500)
-    assert door.store.draws == 20
+    caller = RateLimitedCaller(600)
+    await caller.knock(500)
+    assert caller.store.draws == 20
 
 
 async def test_a_small_allowance_is_drawn_one_by_one() -> None:
-    door = Door(30, processes=2)
-    await door.knock(1, process=0)
-    assert await door.knock(10, process=1) == 4
+    caller = RateLimitedCaller(30, processes=2)
+    await caller.knock(1, process=0)
+    assert await caller.knock(10, process=1) == 4
 
 
 async def test_processes_share_one_allowance() -> None:
-    door = Door(600, processes=3)
-    let_in = [await door.knock(process=number % 3) for number in range(600)]
+    caller = RateLimitedCaller(600, processes=3)
+    let_in = [await caller.knock(process=number % 3) for number in range(600)]
     assert sum(let_in) == 100
 
 
 async def test_requests_at_the_same_time_share_a_draw() -> None:
-    door = Door(600)
-    taken = await asyncio.gather(*(door.rates[0].take("caller") for _ in range(500)))
+    caller = RateLimitedCaller(600)
+    taken = await asyncio.gather(*(caller.rates[0].take("caller") for _ in range(500)))
     assert taken.count(None) == 100
-    assert door.store.draws == 20
+    assert caller.store.draws == 20
 
 
 @given(
@@ -109,61 +109,61 @@ async def test_requests_at_the_same_time_share_a_draw() -> None:
 async def test_no_window_ever_lets_in_more_than_it_may(
     per_minute: int, knocks: list[tuple[int, int, int]]
 ) -> None:
-    door = Door(per_minute, processes=3)
+    caller = RateLimitedCaller(per_minute, processes=3)
     let_in: dict[int, int] = {}
     for process, times, passed in knocks:
-        window = int(door.clock.now().timestamp()) // 10
-        let_in[window] = let_in.get(window, 0) + await door.knock(times, process=process)
-        door.clock.jump(passed)
+        window = int(caller.clock.now().timestamp()) // 10
+        let_in[window] = let_in.get(window, 0) + await caller.knock(times, process=process)
+        caller.clock.jump(passed)
     assert all(count <= per_minute / 6 for count in let_in.values())
 
 
 async def test_what_was_drawn_in_one_window_is_not_spent_in_the_next() -> None:
-    door = Door(600)
-    await door.knock(1)
-    door.clock.jump(10 * SECOND)
-    assert await door.knock(500) == 100
+    caller = RateLimitedCaller(600)
+    await caller.knock(1)
+    caller.clock.jump(10 * SECOND)
+    assert await caller.knock(500) == 100
 
 
 async def test_a_clock_that_was_set_back_opens_no_new_window() -> None:
-    door = Door(60)
-    await door.knock(10)
-    door.clock.jump(10 * SECOND)
-    await door.knock(10)
-    door.clock.jump(-10 * SECOND)
-    assert await door.knock(10) == 0
+    caller = RateLimitedCaller(60)
+    await caller.knock(10)
+    caller.clock.jump(10 * SECOND)
+    await caller.knock(10)
+    caller.clock.jump(-10 * SECOND)
+    assert await caller.knock(10) == 0
 
 
 async def test_a_store_that_is_away_is_said_to_be() -> None:
-    door = Door(60)
-    door.store.is_away = True
+    caller = RateLimitedCaller(60)
+    caller.store.is_away = True
     with pytest.raises(Unavailable):
-        await door.knock()
-    door.store.is_away = False
-    assert await door.knock(20) == 10
+        await caller.knock()
+    caller.store.is_away = False
+    assert await caller.knock(20) == 10
 
 
 async def test_only_so_many_subjects_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rates_module, "SUBJECTS", 2)
-    door = Door(600)
+    caller = RateLimitedCaller(600)
     for subject in ("a", "b", "a", "c", "a", "b"):
-        await door.knock(subject=subject)
-    assert door.store.draws == 4
+        await caller.knock(subject=subject)
+    assert caller.store.draws == 4
 
 
 async def test_a_subject_that_was_forgotten_gets_no_more_than_its_share(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rates_module, "SUBJECTS", 1)
-    door = Door(600)
+    caller = RateLimitedCaller(600)
     let_in = 0
     for _ in range(200):
-        let_in += await door.knock(subject="greedy")
-        await door.knock(subject="other")
+        let_in += await caller.knock(subject="greedy")
+        await caller.knock(subject="other")
     assert 0 < let_in <= 100
 
 
 @pytest.mark.parametrize("per_minute", [5, 0, -1])
 def test_a_rate_that_no_window_can_keep_is_refused(per_minute: int) -> None:
     with pytest.raises(InvalidRequest, match="per_minute must be from 6"):
-        Door(per_minute)
+        RateLimitedCaller(per_minute)

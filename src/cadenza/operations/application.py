@@ -11,7 +11,7 @@ from cadenza.domain.errors import Fault, InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.planning.rules.rule import STEPS
 from cadenza.operations.access.caller_cache import caller_of
 from cadenza.operations.access.keys import opening
-from cadenza.operations.context import Desk, Supplies
+from cadenza.operations.context import Dependencies, RequestContext
 from cadenza.operations.operation import AnyOperation, View
 from cadenza.operations.table import BY_NAME
 
@@ -22,23 +22,23 @@ KINDRED = frozenset({"baseline", "target", "then", "relax"})
 """Parts that are of one kind or another."""
 
 
-class Office:
+class Application:
     """Takes what is asked, checks the caller and the words, and has it done."""
 
-    def __init__(self, supplies: Supplies) -> None:
-        self.supplies = supplies
+    def __init__(self, dependencies: Dependencies) -> None:
+        self.dependencies = dependencies
 
     async def admit(self, token: str) -> Caller | None:
         """The caller behind a key; who came in a moment ago is not looked up again."""
-        door, now = self.supplies.door, self.supplies.clock.now()
-        caller = door.known(token, now)
+        caller_cache, now = self.dependencies.caller_cache, self.dependencies.clock.now()
+        caller = caller_cache.known(token, now)
         if caller is not None:
             return caller
-        turn = door.turn
-        key = await opening(self.supplies.store, token, now)
+        turn = caller_cache.turn
+        key = await opening(self.dependencies.store, token, now)
         if key is None or not await self._is_there(key):
             return None
-        door.remember(token, key, now=now, turn=turn)
+        caller_cache.remember(token, key, now=now, turn=turn)
         return caller_of(key)
 
     async def _is_there(self, key: ApiKey) -> bool:
@@ -46,7 +46,7 @@ class Office:
         if key.user_id is None:
             return True
         try:
-            await self.supplies.store.user(UserKey(key.tenant_id, key.user_id))
+            await self.dependencies.store.user(UserKey(key.tenant_id, key.user_id))
         except NotFound:
             return False
         return True
@@ -64,7 +64,7 @@ class Office:
         if not operation.open_to(caller):
             raise NotAllowed("A user's token cannot do this; it needs a key.")
         command = understood(operation, arguments)
-        answer: View = await operation.handle(Desk(self.supplies, caller), command)
+        answer: View = await operation.handle(RequestContext(self.dependencies, caller), command)
         return answer
 
 

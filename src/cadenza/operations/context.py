@@ -9,7 +9,7 @@ from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.agents.conversation import Conversing
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
-from cadenza.operations.access.caller_cache import Door
+from cadenza.operations.access.caller_cache import CallerCache
 from cadenza.ports.access import Mint
 from cadenza.ports.clock import Clock, Cron
 from cadenza.ports.ids import Ids
@@ -21,7 +21,7 @@ from cadenza.ports.telemetry import Logger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Supplies:
+class Dependencies:
     """What all desks share."""
 
     store: Store
@@ -36,7 +36,7 @@ class Supplies:
     steering: Steering
     expressions: Expressions
     """The language of rules."""
-    door: Door = field(default_factory=Door)
+    caller_cache: CallerCache = field(default_factory=CallerCache)
     wall: Clock | None = None
     """The clock of people, where the scheduler's own runs faster."""
 
@@ -53,16 +53,16 @@ class Supplies:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class RequestContext:
     """One caller, served."""
 
-    supplies: Supplies
+    dependencies: Dependencies
     caller: Caller
 
     @property
     def store(self) -> Store:
         """Where everything is kept."""
-        return self.supplies.store
+        return self.dependencies.store
 
     @property
     def tenant_id(self) -> str:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from cadenza.domain.errors import Conflict, InvalidRequest, Unavailable
-from cadenza.operations.context import Supplies
+from cadenza.operations.context import Dependencies
 from cadenza.ports.access import Reply, own_key
 
 LEFT_BEHIND = timedelta(minutes=2)
@@ -50,7 +50,7 @@ class StillRunning(Conflict):
 
 
 async def once(
-    supplies: Supplies,
+    dependencies: Dependencies,
     asked: Asked,
     answer: Callable[[], Awaitable[Answer]],
     *,
@@ -63,20 +63,20 @@ async def once(
     3. The same request is answered as the first was, or asked to wait for it.
     4. A failure of ours is not kept: the request may be sent again.
     """
-    began = supplies.clock.now()
+    began = dependencies.clock.now()
     begun = Reply(asked.fingerprint, began)
-    there = await supplies.store.begin_reply(*asked.place, begun, stale_before=began - LEFT_BEHIND)
+    there = await dependencies.store.begin_reply(*asked.place, begun, stale_before=began - LEFT_BEHIND)
     if there is not None:
         return _repeated(there, asked)
     try:
         given = await answer()
     except Exception:
-        await _drop(supplies, asked)
+        await _drop(dependencies, asked)
         raise
     if given.status >= FIRST_FAILURE:
-        await _drop(supplies, asked)
+        await _drop(dependencies, asked)
     else:
-        await _keep(supplies, asked, begun, kept(given))
+        await _keep(dependencies, asked, begun, kept(given))
     return given
 
 
@@ -89,13 +89,13 @@ def _repeated(there: Reply, asked: Asked) -> Answer:
     return Answer(there.status, there.body, replayed=True)
 
 
-async def _keep(supplies: Supplies, asked: Asked, begun: Reply, given: Answer) -> None:
+async def _keep(dependencies: Dependencies, asked: Asked, begun: Reply, given: Answer) -> None:
     """What was done is done, also if the store cannot note it: the caller hears of it all the same."""
     reply = begun._replace(status=given.status, body=given.body)
     with suppress(Unavailable):
-        await supplies.store.end_reply(*asked.place, reply)
+        await dependencies.store.end_reply(*asked.place, reply)
 
 
-async def _drop(supplies: Supplies, asked: Asked) -> None:
+async def _drop(dependencies: Dependencies, asked: Asked) -> None:
     with suppress(Unavailable):
-        await supplies.store.drop_reply(*asked.place)
+        await dependencies.store.drop_reply(*asked.place)

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 from pydantic import ConfigDict
 
 from cadenza.domain.access.key import Caller, Scope
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import Documented
 
 
@@ -34,7 +34,7 @@ NO_CONTENT = 204
 
 Asked = TypeVar("Asked", bound=Command)
 Answered = TypeVar("Answered", bound=View)
-Handler = Callable[[Desk, Asked], Awaitable[Answered]]
+Handler = Callable[[RequestContext, Asked], Awaitable[Answered]]
 
 
 @dataclass(frozen=True, slots=True)

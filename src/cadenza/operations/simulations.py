@@ -4,7 +4,7 @@ from typing import Self
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, Unavailable
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Name
 from cadenza.operations.operation import Command, View, operation
 from cadenza.ports.simulations import Simulated, SimulatedCourse, Value
@@ -113,9 +113,9 @@ class SimulationView(View):
 
 
 @operation("GET /v1/simulation", Scope.READ, agent=False)
-async def get_simulation(desk: Desk, command: GetSimulation) -> SimulationView:
+async def get_simulation(context: RequestContext, command: GetSimulation) -> SimulationView:
     """Play a scenario both ways, and tell every run and what steered it. It is the same every time."""
-    simulations = desk.supplies.simulations
+    simulations = context.dependencies.simulations
     if simulations is None:
         raise Unavailable("There are no simulations here.")
     if command.scenario not in simulations.names:

@@ -21,9 +21,9 @@ from cadenza.adapters.telemetry.log import StructuredLog
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.async_helpers import Work
 from cadenza.engine.supervision import Part, Supervisor
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.wiring.application import open_office
+from cadenza.roots.wiring.application import open_application
 from cadenza.roots.wiring.event_loop import run_to_end
 from cadenza.roots.wiring.monitoring import Watch
 from cadenza.roots.wiring.stores import open_store
@@ -54,15 +54,15 @@ async def serve(settings: Settings) -> None:
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(bound(settings.host, settings.port))
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
-        office = await stack.enter_async_context(
-            open_office(settings, store=store, clock=clock, log=log, callables=CallableDispatcher())
+        application = await stack.enter_async_context(
+            open_application(settings, store=store, clock=clock, log=log, callables=CallableDispatcher())
         )
         watch = Watch(settings, store=store, log=log, role="api")
         metrics, supervisor = (
             Metrics(watch.registry),
             Supervisor(clock=clock, log=log, telemetry=watch.events),
         )
-        serving = Serving(lambda: Server(settings, api(settings, office, metrics=metrics)), listening)
+        serving = Serving(lambda: Server(settings, api(settings, application, metrics=metrics)), listening)
         on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="api", api=address_of(listening))
         await supervisor.run(Part("api", serving.run, serving.stop))
@@ -77,14 +77,14 @@ def a_log(settings: Settings) -> StructuredLog:
 
 def api(
     settings: Settings,
-    office: Office,
+    application: Application,
     lives: Callable[[], bool] = lambda: True,
     *,
     metrics: Metrics | None = None,
 ) -> Starlette:
     """The application, as the settings want it."""
-    supplies = office.supplies
-    rates = SharedRates(supplies.store, supplies.clock, per_minute=settings.rate_per_minute)
+    dependencies = application.dependencies
+    rates = SharedRates(dependencies.store, dependencies.clock, per_minute=settings.rate_per_minute)
     manners = Manners(
         version=version("cadenza"),
         take=rates.take,
@@ -98,7 +98,7 @@ def api(
             grace_s=settings.grace_ms / 1_000,
         ),
     )
-    return http_app(office, manners)
+    return http_app(application, manners)
 
 
 class Server(uvicorn.Server):

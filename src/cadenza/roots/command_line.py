@@ -44,29 +44,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         backup=launch_backup,
         restore=launch_restore,
         bench=launch_bench,
-        office=launch_office,
+        application=connect,
         now=now,
     )
     return run(launchers, sys.argv[1:] if arguments is None else arguments)
 
 
 @asynccontextmanager
-async def launch_office(way: Way) -> AsyncIterator[Asker]:
-    """Open the way to an office: behind a server if one is named, else on the database of the settings."""
+async def connect(way: Way) -> AsyncIterator[Asker]:
+    """Connect to the named server, or else open the application on the database of the settings."""
     from cadenza.roots.settings import read_settings
     from cadenza.roots.wiring.command_target import USUAL_TENANT, server_of
 
     settings = read_settings()
     behind = server_of(settings, way)
     if behind is not None:
-        from cadenza.roots.wiring.remote import remote_office
+        from cadenza.roots.wiring.remote import remote_client
 
-        async with remote_office(*behind) as remote:
+        async with remote_client(*behind) as remote:
             yield remote
         return
-    from cadenza.roots.wiring.command_target import local_office, operator
+    from cadenza.roots.wiring.command_target import local_client, operator
 
-    async with local_office(settings, operator(way.tenant or USUAL_TENANT)) as local:
+    async with local_client(settings, operator(way.tenant or USUAL_TENANT)) as local:
         yield local
 
 

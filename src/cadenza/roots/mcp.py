@@ -9,9 +9,9 @@ from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.roots.api import a_log
 from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.wiring.command_target import USUAL_TENANT, local_office, server_of
+from cadenza.roots.wiring.command_target import USUAL_TENANT, local_client, server_of
 from cadenza.roots.wiring.event_loop import run_to_end
-from cadenza.roots.wiring.remote import remote_office
+from cadenza.roots.wiring.remote import remote_client
 from cadenza.surfaces.cli.connection import Way
 from cadenza.surfaces.mcp.caller import Visit
 from cadenza.surfaces.mcp.server import EXTRA, missing_extra
@@ -44,14 +44,14 @@ async def serve(settings: Settings, way: Way) -> None:
 
 @asynccontextmanager
 async def open_visit(settings: Settings, way: Way) -> AsyncIterator[Visit]:
-    """A visit to the office on the database of the settings, or to the one behind a server."""
+    """A visit to the application on the database of the settings, or to the one behind a server."""
     caller = Caller(way.tenant or USUAL_TENANT, allowed(settings), ORIGIN)
     behind = server_of(settings, way)
     if behind is not None:
-        async with remote_office(*behind) as remote:
+        async with remote_client(*behind) as remote:
             yield Visit(caller, remote.ask, REMEDY)
         return
-    async with local_office(settings, caller) as local:
+    async with local_client(settings, caller) as local:
         yield Visit(caller, local.ask, REMEDY)
 
 

@@ -21,7 +21,7 @@ from cadenza.roots.api import Server, Serving, a_log, address_of, api, bound, on
 from cadenza.roots.demo import FlashSale
 from cadenza.roots.planner import Study, Thinker
 from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.wiring.application import open_office
+from cadenza.roots.wiring.application import open_application
 from cadenza.roots.wiring.daily_service import daily_beside, times_of
 from cadenza.roots.wiring.event_loop import run_to_end
 from cadenza.roots.wiring.first_start import first_key, show, show_link
@@ -173,16 +173,16 @@ async def _open_api(
     metrics: Metrics,
 ) -> Serving:
     """The API on a worker's store; on the first start it shows a key, and on each a link."""
-    opening = open_office(
+    opening = open_application(
         settings, store=shop.store, clock=shop.clock, log=shop.log, callables=shop.callables
     )
-    office = await stack.enter_async_context(opening)
-    key = await first_key(office)
+    application = await stack.enter_async_context(opening)
+    key = await first_key(application)
     if key is not None:
         show(address_of(listening), key)
-    await show_link(address_of(listening), office)
+    await show_link(address_of(listening), application)
 
     def lives() -> bool:
         return goes_round(worker, shop.clock)
 
-    return Serving(lambda: Server(settings, api(settings, office, lives, metrics=metrics)), listening)
+    return Serving(lambda: Server(settings, api(settings, application, lives, metrics=metrics)), listening)

@@ -27,7 +27,7 @@ from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger, Telemetry
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversing, firing
-from cadenza.roots.wiring.application import supplies
+from cadenza.roots.wiring.application import dependencies
 from cadenza.roots.wiring.http_dispatch import http_dispatcher, open_secrets
 
 
@@ -94,9 +94,9 @@ async def looping(settings: Settings, shop: Workshop) -> AsyncIterator[Callable[
 
 
 def _prompts(settings: Settings, shop: Workshop, stored: SecretStore) -> Dispatcher:
-    """What lets agents answer when a schedule fires; their tools are an office's own."""
+    """What lets agents answer when a schedule fires; their tools are an application's own."""
     trials = DispatcherByTarget(callables=shop.callables)
-    given = supplies(store=shop.store, clock=shop.clock, log=shop.log, dispatcher=trials, secrets=stored)
+    given = dependencies(store=shop.store, clock=shop.clock, log=shop.log, dispatcher=trials, secrets=stored)
     return firing(conversing(settings, given), given)
 
 

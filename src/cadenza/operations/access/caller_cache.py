@@ -17,7 +17,7 @@ class _Known(NamedTuple):
     until: datetime
 
 
-class Door:
+class CallerCache:
     """Remembers whose key is whose for a few seconds, and never beyond the key's own end.
 
     Keys that other processes take back open this door until then; one that is taken
@@ -72,9 +72,9 @@ class Door:
             del self._known[place]
 
 
-def forget_user(door: Door, tenant_id: str, user_id: str) -> None:
+def forget_user(caller_cache: CallerCache, tenant_id: str, user_id: str) -> None:
     """Let nobody in unseen who speaks for this user."""
-    door.forget_where(
+    caller_cache.forget_where(
         lambda one: one.tenant_id == tenant_id and one.speaker is not None and one.speaker.user_id == user_id
     )
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from cadenza.domain.access.key import ApiKey, Caller, Scope
 from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.operations.access.caller_cache import caller_of
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Id, Moment, Name
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
@@ -70,19 +70,21 @@ class KeysPage(Listed[KeyView]):
 
 
 @operation("POST /v1/keys", Scope.ADMIN, status=CREATED, agent=False, shown_once=True)
-async def create_key(desk: Desk, command: CreateKey) -> NewKeyView:
+async def create_key(context: RequestContext, command: CreateKey) -> NewKeyView:
     """Make a key. It may do no more than the key that makes it; its secret is shown only in this answer."""
-    now = desk.supplies.clock.now()
+    now = context.dependencies.clock.now()
     if command.expires_at is not None and command.expires_at <= now:
         raise InvalidRequest("expires_at has passed.", "expires_at")
-    if not all(desk.caller.may(scope) for scope in command.scopes):
+    if not all(context.caller.may(scope) for scope in command.scopes):
         raise NotAllowed("A key cannot make a key that may do more than itself.")
-    key, token = await new_key(desk, name=command.name, scopes=command.scopes, expires_at=command.expires_at)
+    key, token = await new_key(
+        context, name=command.name, scopes=command.scopes, expires_at=command.expires_at
+    )
     return NewKeyView(**KeyView.of(key).model_dump(), key=token)
 
 
 async def new_key(
-    desk: Desk,
+    context: RequestContext,
     *,
     name: str,
     scopes: Sequence[Scope],
@@ -90,32 +92,32 @@ async def new_key(
     user_id: str | None = None,
 ) -> tuple[ApiKey, str]:
     """A key that is kept, and what its holder shows; only a digest of that is."""
-    key_id, secret = desk.supplies.mint.secret()[:ID_LENGTH], desk.supplies.mint.secret()
+    key_id, secret = context.dependencies.mint.secret()[:ID_LENGTH], context.dependencies.mint.secret()
     key = ApiKey(
         id=key_id,
-        tenant_id=desk.tenant_id,
+        tenant_id=context.tenant_id,
         name=name,
         scopes=frozenset(scopes),
-        created_at=desk.supplies.clock.now(),
+        created_at=context.dependencies.clock.now(),
         expires_at=expires_at,
         user_id=user_id,
     )
-    await desk.store.add_key(KeptKey(key, _digest(secret)))
+    await context.store.add_key(KeptKey(key, _digest(secret)))
     return key, f"{PREFIX}{key_id}_{secret}"
 
 
 @operation("GET /v1/keys", Scope.ADMIN, agent=False)
-async def list_keys(desk: Desk, command: Paged) -> KeysPage:
+async def list_keys(context: RequestContext, command: Paged) -> KeysPage:
     """List keys without their secrets."""
-    keys, more = cut(await desk.store.keys(desk.tenant_id, command.page()), command.limit)
+    keys, more = cut(await context.store.keys(context.tenant_id, command.page()), command.limit)
     return KeysPage(items=[KeyView.of(key) for key in keys], next_cursor=keys[-1].id if more else None)
 
 
 @operation("DELETE /v1/keys/{key_id}", Scope.ADMIN, status=NO_CONTENT, agent=False)
-async def delete_key(desk: Desk, command: OneKey) -> Nothing:
+async def delete_key(context: RequestContext, command: OneKey) -> Nothing:
     """Take a key back; from now on it opens nothing."""
-    await desk.store.remove_key(desk.tenant_id, command.key_id)
-    desk.supplies.door.forget(command.key_id)
+    await context.store.remove_key(context.tenant_id, command.key_id)
+    context.dependencies.caller_cache.forget(command.key_id)
     return Nothing()
 
 

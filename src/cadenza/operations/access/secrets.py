@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, SecretStr, StringConstraints
 
 from cadenza.domain.access.key import Scope
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
 from cadenza.ports.secrets import SecretEntry, SecretKey
@@ -46,18 +46,18 @@ class SecretsPage(Listed[SecretView]):
 
 
 @operation("PUT /v1/secrets/{secret_name}", Scope.WRITE, status=NO_CONTENT, agent=False)
-async def put_secret(desk: Desk, command: PutSecret) -> Nothing:
+async def put_secret(context: RequestContext, command: PutSecret) -> Nothing:
     """Keep a secret, which headers, bodies and signatures of targets refer to as `${secret:NAME}`."""
-    key = SecretKey(desk.tenant_id, command.secret_name)
+    key = SecretKey(context.tenant_id, command.secret_name)
     value = command.value.get_secret_value()
-    await desk.supplies.secrets.put(key, value, now=desk.supplies.clock.now())
+    await context.dependencies.secrets.put(key, value, now=context.dependencies.clock.now())
     return Nothing()
 
 
 @operation("GET /v1/secrets", Scope.READ, agent=False)
-async def list_secrets(desk: Desk, command: Paged) -> SecretsPage:
+async def list_secrets(context: RequestContext, command: Paged) -> SecretsPage:
     """List the names of secrets."""
-    found = await desk.supplies.secrets.names(desk.tenant_id, command.page())
+    found = await context.dependencies.secrets.names(context.tenant_id, command.page())
     entries, more = cut(found, command.limit)
     return SecretsPage(
         items=[SecretView.of(entry) for entry in entries], next_cursor=entries[-1].name if more else None
@@ -65,9 +65,9 @@ async def list_secrets(desk: Desk, command: Paged) -> SecretsPage:
 
 
 @operation("DELETE /v1/secrets/{secret_name}", Scope.WRITE, status=NO_CONTENT, agent=False)
-async def delete_secret(desk: Desk, command: OneSecret) -> Nothing:
+async def delete_secret(context: RequestContext, command: OneSecret) -> Nothing:
     """Forget a secret; targets that refer to it fail from then on."""
-    await desk.supplies.secrets.delete(SecretKey(desk.tenant_id, command.secret_name))
+    await context.dependencies.secrets.delete(SecretKey(context.tenant_id, command.secret_name))
     return Nothing()
 
 

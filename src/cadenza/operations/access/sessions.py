@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cadenza.domain.access.key import Caller
 from cadenza.operations.access.caller_cache import origin_of
 from cadenza.operations.access.keys import opening
-from cadenza.operations.context import Supplies
+from cadenza.operations.context import Dependencies
 from cadenza.ports.access import Pass, Session
 
 LINK_LASTS = timedelta(hours=1)
@@ -25,76 +25,76 @@ class Entered(NamedTuple):
     session: Session
 
 
-async def new_link(supplies: Supplies, caller: Caller) -> str:
+async def new_link(dependencies: Dependencies, caller: Caller) -> str:
     """A code that opens one session with the rights of a caller."""
-    code, now = supplies.mint.secret(), supplies.wall_now()
-    await supplies.store.open_session(
+    code, now = dependencies.mint.secret(), dependencies.wall_now()
+    await dependencies.store.open_session(
         Session(_digest(code), Pass.LINK, caller.tenant_id, caller.scopes, now, now + LINK_LASTS)
     )
     return code
 
 
-async def enter_by_code(supplies: Supplies, code: str) -> Entered | None:
+async def enter_by_code(dependencies: Dependencies, code: str) -> Entered | None:
     """Use a link up; None if it is unknown, used or has run out."""
     if len(code) > LONGEST_SECRET:
         return None
-    link, now = await supplies.store.end_session(_digest(code)), supplies.wall_now()
+    link, now = await dependencies.store.end_session(_digest(code)), dependencies.wall_now()
     if link is None or link.kind is not Pass.LINK or link.expires_at <= now:
         return None
-    return await _enter(supplies, link, now)
+    return await _enter(dependencies, link, now)
 
 
-async def enter_by_key(supplies: Supplies, token: str) -> Entered | None:
+async def enter_by_key(dependencies: Dependencies, token: str) -> Entered | None:
     """Come in with a key of a tenant; None if it opens nothing, or speaks for one user alone."""
-    key = await opening(supplies.store, token, supplies.clock.now())
+    key = await opening(dependencies.store, token, dependencies.clock.now())
     if key is None or key.user_id is not None:
         return None
-    now = supplies.wall_now()
+    now = dependencies.wall_now()
     wanted = Session(b"", Pass.SESSION, key.tenant_id, key.scopes, now, now, key.id)
-    return await _enter(supplies, wanted, now)
+    return await _enter(dependencies, wanted, now)
 
 
-async def _enter(supplies: Supplies, wanted: Session, now: datetime) -> Entered:
-    secret = supplies.mint.secret()
+async def _enter(dependencies: Dependencies, wanted: Session, now: datetime) -> Entered:
+    secret = dependencies.mint.secret()
     session = wanted._replace(
         digest=_digest(secret), kind=Pass.SESSION, created_at=now, expires_at=now + SESSION_LASTS
     )
-    await supplies.store.open_session(session)
+    await dependencies.store.open_session(session)
     return Entered(secret, session)
 
 
-async def recalled(supplies: Supplies, secret: str) -> Session | None:
+async def recalled(dependencies: Dependencies, secret: str) -> Session | None:
     """The session that a secret opens, unless it, or the key it was opened with, is no longer good."""
     if len(secret) > LONGEST_SECRET:
         return None
-    session = await supplies.store.session(_digest(secret))
-    if session is None or session.kind is not Pass.SESSION or session.expires_at <= supplies.wall_now():
+    session = await dependencies.store.session(_digest(secret))
+    if session is None or session.kind is not Pass.SESSION or session.expires_at <= dependencies.wall_now():
         return None
     if session.key_id is not None:
-        kept = await supplies.store.kept_key(session.key_id)
-        if kept is None or not kept.key.valid(supplies.clock.now()):
+        kept = await dependencies.store.kept_key(session.key_id)
+        if kept is None or not kept.key.valid(dependencies.clock.now()):
             return None
     return session
 
 
-async def leave(supplies: Supplies, secret: str) -> None:
+async def leave(dependencies: Dependencies, secret: str) -> None:
     """End a session; its secret opens nothing from now on."""
-    await supplies.store.end_session(_digest(secret))
-    supplies.door.drop(_at_the_door(secret))
+    await dependencies.store.end_session(_digest(secret))
+    dependencies.caller_cache.drop(_at_the_door(secret))
 
 
-async def admit_session(supplies: Supplies, secret: str) -> Caller | None:
+async def admit_session(dependencies: Dependencies, secret: str) -> Caller | None:
     """The caller behind a session; who came in a moment ago is not looked up again."""
-    door, now, place = supplies.door, supplies.clock.now(), _at_the_door(secret)
-    caller = door.known(place, now)
+    caller_cache, now, place = dependencies.caller_cache, dependencies.clock.now(), _at_the_door(secret)
+    caller = caller_cache.known(place, now)
     if caller is not None:
         return caller
-    turn = door.turn
-    session = await recalled(supplies, secret)
+    turn = caller_cache.turn
+    session = await recalled(dependencies, secret)
     if session is None:
         return None
     caller = caller_in(session)
-    door.keep(place, caller, now=now, turn=turn)
+    caller_cache.keep(place, caller, now=now, turn=turn)
     return caller
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.access.tenant import NO_LIMITS, Limits, Tenant, month_of, next_month
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Id, Name, Span, Whole
 from cadenza.operations.operation import Command, View, operation
 
@@ -78,16 +78,16 @@ class SetLimits(Command):
 
 
 @operation("GET /v1/usage", Scope.READ)
-async def get_usage(desk: Desk, command: GetUsage) -> UsageView:
+async def get_usage(context: RequestContext, command: GetUsage) -> UsageView:
     """Tell what was spent this month and before, and what the limits are."""
-    now, tenant_id = desk.supplies.clock.now(), desk.tenant_id
-    tenant = await desk.store.tenant(tenant_id)
-    history = await desk.store.spending(tenant_id, command.months)
+    now, tenant_id = context.dependencies.clock.now(), context.tenant_id
+    tenant = await context.store.tenant(tenant_id)
+    history = await context.store.spending(tenant_id, command.months)
     months = [MonthView(month=one.month, **one.spent._asdict()) for one in history]
     month = month_of(now)
     nothing = MonthView(month=month, runs=0, planner_tokens=0)
     current = next((one for one in months if one.month == month), nothing)
-    endpoints = await desk.store.count_endpoints(tenant_id, COUNTED_ENDPOINTS)
+    endpoints = await context.store.count_endpoints(tenant_id, COUNTED_ENDPOINTS)
     return UsageView(
         tenant_id=tenant_id,
         **current.model_dump(),
@@ -100,12 +100,12 @@ async def get_usage(desk: Desk, command: GetUsage) -> UsageView:
 
 
 @operation(None, Scope.ADMIN, agent=False)
-async def set_limits(desk: Desk, command: SetLimits) -> LimitsView:
+async def set_limits(context: RequestContext, command: SetLimits) -> LimitsView:
     """Set what a tenant may have and spend."""
     given = command.model_dump(exclude={"tenant_id", "name"})
-    before = await desk.store.tenant(command.tenant_id)
+    before = await context.store.tenant(command.tenant_id)
     tenant = Tenant(id=command.tenant_id, name=command.name or before.name, limits=Limits(**given))
-    await desk.store.put_tenant(tenant)
+    await context.store.put_tenant(tenant)
     return LimitsView.of(tenant.limits)
 
 

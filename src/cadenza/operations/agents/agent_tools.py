@@ -9,7 +9,7 @@ from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.scheduling.target import Json
 from cadenza.operations.agents.schedules import create_schedule, delete_schedule, list_schedules
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.operations.fields import MOST_LISTED
 from cadenza.operations.operation import AnyOperation
 from cadenza.ports.agents import Tool
@@ -26,8 +26,8 @@ ALL: dict[str, dict[str, Any]] = {list_schedules.name: {"limit": MOST_LISTED}}
 class AgentTools:
     """Hands what an agent asks for to the same handlers that serve its user."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, application: Application) -> None:
+        self._application = application
 
     def offered(self, caller: Caller) -> Sequence[Tool]:
         """All tools; without the one that makes schedules where they may not be made."""
@@ -40,7 +40,7 @@ class AgentTools:
         for word in NOT_SAID & arguments.keys():
             raise InvalidRequest(f"There is no argument {word}.", word)
         given = {**arguments, **ALL.get(name, {})}
-        view = await self._office.perform(OFFERED[name], given, caller)
+        view = await self._application.perform(OFFERED[name], given, caller)
         answer: Json = view.model_dump(mode="json")
         return answer
 

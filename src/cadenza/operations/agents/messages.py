@@ -10,7 +10,7 @@ from cadenza.domain.agents.delivery import CanvasCommand, Delivery
 from cadenza.domain.errors import Unavailable
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.agents.users_agents import OneAgent
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import WITHOUT_CONTROL, Id
 from cadenza.operations.operation import View, operation
 
@@ -69,12 +69,12 @@ def _shown(owed: Delivery) -> SubtitleView | CanvasView:
 
 
 @operation("POST /v1/agents/{agent_id}/messages", Scope.WRITE, agent=False, user=True)
-async def send_message(desk: Desk, command: SendMessage) -> AnswerView:
+async def send_message(context: RequestContext, command: SendMessage) -> AnswerView:
     """Say something to an agent in the name of a user, and get its answer."""
-    conversing = desk.supplies.conversing
+    conversing = context.dependencies.conversing
     if conversing is None:
         raise Unavailable("No agent answers here.")
-    key = ConversationKey(*user_of(desk, command.user_id), command.agent_id)
+    key = ConversationKey(*user_of(context, command.user_id), command.agent_id)
     return AnswerView.of(list(await conversing.converse(key, command.text, handed_over=True)))
 
 

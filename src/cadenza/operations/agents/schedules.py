@@ -14,7 +14,7 @@ from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.engine.agents.schedules import Agenda, Made
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import WITHOUT_CONTROL, Flag, Id, Name, Whole
 from cadenza.operations.operation import CREATED, Command, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
@@ -122,24 +122,24 @@ class Deleted(View):
 
 
 @operation("POST /v1/schedules", Scope.WRITE, status=CREATED, user=True)
-async def create_schedule(desk: Desk, command: CreateSchedule) -> NewScheduleView:
+async def create_schedule(context: RequestContext, command: CreateSchedule) -> NewScheduleView:
     """Have an agent told something at a moment, once, or again and again; the user gets its answer.
 
     `one-shot` takes `run_at` or `delay_seconds`, `recurring` takes `cron_expression`.
     The answer spells out the next fires: confirm with them.
     """
     wanted = NewSchedule(**command.model_dump(exclude={"user_id"}))
-    return NewScheduleView.of(await agenda(desk).create(_asking(desk, command.user_id), wanted))
+    return NewScheduleView.of(await agenda(context).create(_asking(context, command.user_id), wanted))
 
 
 @operation("GET /v1/schedules", Scope.READ, user=True)
-async def list_schedules(desk: Desk, command: ListSchedules) -> SchedulesPage:
+async def list_schedules(context: RequestContext, command: ListSchedules) -> SchedulesPage:
     """List schedules, in the order of their ids."""
-    if command.user_id is None and desk.caller.speaker is None:
-        return await _all_schedules(desk, command)
-    user = user_of(desk, command.user_id)
-    await desk.store.user(user)
-    found = await agenda(desk).schedules(user, enabled_only=command.enabled_only, page=command.page())
+    if command.user_id is None and context.caller.speaker is None:
+        return await _all_schedules(context, command)
+    user = user_of(context, command.user_id)
+    await context.store.user(user)
+    found = await agenda(context).schedules(user, enabled_only=command.enabled_only, page=command.page())
     schedules, more = cut(found, command.limit)
     return SchedulesPage(
         items=[ScheduleView.of(one) for one in schedules], next_cursor=schedules[-1].id if more else None
@@ -147,45 +147,47 @@ async def list_schedules(desk: Desk, command: ListSchedules) -> SchedulesPage:
 
 
 @operation("DELETE /v1/schedules/{schedule_id}", Scope.WRITE, user=True)
-async def delete_schedule(desk: Desk, command: OneSchedule) -> Deleted:
+async def delete_schedule(context: RequestContext, command: OneSchedule) -> Deleted:
     """Delete a schedule; it fires no more."""
-    await agenda(desk).delete(await _owner(desk, command.schedule_id), command.schedule_id)
+    await agenda(context).delete(await _owner(context, command.schedule_id), command.schedule_id)
     return Deleted()
 
 
-def agenda(desk: Desk) -> Agenda:
+def agenda(context: RequestContext) -> Agenda:
     """The agenda, at hand for one request."""
-    supplies = desk.supplies
-    return Agenda(store=supplies.store, clock=supplies.clock, cron=supplies.cron)
+    dependencies = context.dependencies
+    return Agenda(store=dependencies.store, clock=dependencies.clock, cron=dependencies.cron)
 
 
-def user_of(desk: Desk, user_id: str | None) -> UserKey:
+def user_of(context: RequestContext, user_id: str | None) -> UserKey:
     """The user who is meant. For whoever speaks for one user, there are no others."""
-    speaker = desk.caller.speaker
+    speaker = context.caller.speaker
     if speaker is None:
         if user_id is None:
             raise InvalidRequest("user_id must say which user is meant.", "user_id")
-        return UserKey(desk.tenant_id, user_id)
+        return UserKey(context.tenant_id, user_id)
     if user_id not in (None, speaker.user_id):
         raise NotFound(f"There is no user {user_id}.")
-    return UserKey(desk.tenant_id, speaker.user_id)
+    return UserKey(context.tenant_id, speaker.user_id)
 
 
-def _asking(desk: Desk, user_id: str | None) -> Asking:
-    user = user_of(desk, user_id)
-    speaker = desk.caller.speaker or Speaker(user.id)
+def _asking(context: RequestContext, user_id: str | None) -> Asking:
+    user = user_of(context, user_id)
+    speaker = context.caller.speaker or Speaker(user.id)
     return Asking(
         user=user,
-        turn_id=speaker.turn or desk.supplies.ids.new(),
+        turn_id=speaker.turn or context.dependencies.ids.new(),
         agent_id=speaker.agent_id,
         fired=speaker.fired,
         may_schedule=speaker.may_schedule,
     )
 
 
-async def _all_schedules(desk: Desk, command: ListSchedules) -> SchedulesPage:
+async def _all_schedules(context: RequestContext, command: ListSchedules) -> SchedulesPage:
     """The schedules of all users; a page may hold less than its limit, and yet not be the last."""
-    found = await desk.store.find(desk.tenant_id, wanted=EndpointFilter(job_id=AGENDA), page=command.page())
+    found = await context.store.find(
+        context.tenant_id, wanted=EndpointFilter(job_id=AGENDA), page=command.page()
+    )
     endpoints, more = cut(found, command.limit)
     schedules = [schedule_of(one) for one in endpoints if isinstance(one.target, PromptTarget)]
     return SchedulesPage(
@@ -194,17 +196,17 @@ async def _all_schedules(desk: Desk, command: ListSchedules) -> SchedulesPage:
     )
 
 
-async def _owner(desk: Desk, schedule_id: str) -> UserKey:
+async def _owner(context: RequestContext, schedule_id: str) -> UserKey:
     """Whose schedule it is, if the caller may know."""
-    if desk.caller.speaker is not None:
-        return user_of(desk, None)
+    if context.caller.speaker is not None:
+        return user_of(context, None)
     try:
-        endpoint: Endpoint = await desk.store.get(desk.key(schedule_id))
+        endpoint: Endpoint = await context.store.get(context.key(schedule_id))
     except NotFound:
         raise no_schedule(schedule_id) from None
     if not isinstance(endpoint.target, PromptTarget):
         raise no_schedule(schedule_id)
-    return UserKey(desk.tenant_id, endpoint.target.user_id)
+    return UserKey(context.tenant_id, endpoint.target.user_id)
 
 
 SCHEDULES = (create_schedule, list_schedules, delete_schedule)

@@ -15,8 +15,8 @@ from cadenza.operations.access.caller_cache import caller_of
 from cadenza.operations.access.keys import opening
 from cadenza.operations.agents.messages import send_message
 from cadenza.operations.agents.schedules import user_of
-from cadenza.operations.application import Office
-from cadenza.operations.context import Desk
+from cadenza.operations.application import Application
+from cadenza.operations.context import RequestContext
 
 SPEAKING = send_message.scope
 """What a key must allow that speaks for a user."""
@@ -35,20 +35,20 @@ class Guest(NamedTuple):
 class Visiting:
     """Lets users in, hands them what is owed to them, and takes what they say."""
 
-    def __init__(self, office: Office) -> None:
-        supplies = office.supplies
-        self.office = office
-        self.postman = Postman(store=supplies.store, clock=supplies.clock, log=supplies.log)
+    def __init__(self, application: Application) -> None:
+        dependencies = application.dependencies
+        self.application = application
+        self.postman = Postman(store=dependencies.store, clock=dependencies.clock, log=dependencies.log)
 
     async def admit(self, token: str, user_id: str | None) -> Guest | None:
         """Who shows a key; None if it opens nothing. A tenant's own key must say for which user it speaks."""
-        supplies = self.office.supplies
-        key = await opening(supplies.store, token, supplies.clock.now())
+        dependencies = self.application.dependencies
+        key = await opening(dependencies.store, token, dependencies.clock.now())
         if key is None:
             return None
         caller = caller_of(key)
         caller.must(SPEAKING)
-        return Guest(caller, user_of(Desk(supplies, caller), user_id), key.id, key.expires_at)
+        return Guest(caller, user_of(RequestContext(dependencies, caller), user_id), key.id, key.expires_at)
 
     def visit(self, guest: Guest, last_seq: int | None) -> AbstractAsyncContextManager[Visit]:
         """A visit of the guest's user; NotFound if there is no such user."""
@@ -61,7 +61,7 @@ class Visiting:
 
         The number of the last message of the answer, if there is any.
         """
-        conversing = self.office.supplies.conversing
+        conversing = self.application.dependencies.conversing
         if conversing is None:
             raise Unavailable("There are no agents here.")
         talk = ConversationKey(*guest.user, agent_id)
@@ -72,7 +72,7 @@ class Visiting:
         """Those of these keys that still open the door; a thousand with one question."""
         asked, good = list(key_ids), set()
         for start in range(0, len(asked), AT_ONCE):
-            kept = await self.office.supplies.store.still_kept(asked[start : start + AT_ONCE])
-            now = self.office.supplies.clock.now()
+            kept = await self.application.dependencies.store.still_kept(asked[start : start + AT_ONCE])
+            now = self.application.dependencies.clock.now()
             good |= {key.id for key in kept if key.valid(now)}
         return good

@@ -12,7 +12,7 @@ from cadenza.engine.agents.schedules import EVERY_MINUTE
 from cadenza.operations.access.caller_cache import forget_user
 from cadenza.operations.access.keys import new_key
 from cadenza.operations.agents.schedules import user_of
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import WITHOUT_CONTROL, Id, Name, Whole
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
@@ -110,85 +110,85 @@ class AgentsPage(Listed[AgentView]):
 
 
 @operation("PUT /v1/users/{user_id}", Scope.WRITE)
-async def put_user(desk: Desk, command: PutUser) -> UserView:
+async def put_user(context: RequestContext, command: PutUser) -> UserView:
     """Keep a user, new or changed."""
     if command.timezone is not None:
-        desk.supplies.cron.check(EVERY_MINUTE, command.timezone)
+        context.dependencies.cron.check(EVERY_MINUTE, command.timezone)
     user = User(
         id=command.user_id,
-        tenant_id=desk.tenant_id,
+        tenant_id=context.tenant_id,
         timezone=command.timezone,
-        created_at=desk.supplies.clock.now(),
+        created_at=context.dependencies.clock.now(),
     )
-    return UserView.of(await desk.store.put_user(user))
+    return UserView.of(await context.store.put_user(user))
 
 
 @operation("GET /v1/users", Scope.READ)
-async def list_users(desk: Desk, command: Paged) -> UsersPage:
+async def list_users(context: RequestContext, command: Paged) -> UsersPage:
     """List users, in the order of their ids."""
-    users, more = cut(await desk.store.users(desk.tenant_id, command.page()), command.limit)
+    users, more = cut(await context.store.users(context.tenant_id, command.page()), command.limit)
     return UsersPage(items=[UserView.of(one) for one in users], next_cursor=users[-1].id if more else None)
 
 
 @operation("GET /v1/users/{user_id}", Scope.READ, user=True)
-async def get_user(desk: Desk, command: OneUser) -> UserView:
+async def get_user(context: RequestContext, command: OneUser) -> UserView:
     """Show one user."""
-    return UserView.of(await desk.store.user(user_of(desk, command.user_id)))
+    return UserView.of(await context.store.user(user_of(context, command.user_id)))
 
 
 @operation("DELETE /v1/users/{user_id}", Scope.WRITE, status=NO_CONTENT)
-async def delete_user(desk: Desk, command: OneUser) -> Nothing:
+async def delete_user(context: RequestContext, command: OneUser) -> Nothing:
     """Delete a user with everything that is theirs: schedules, conversations, messages, tokens."""
-    await desk.store.remove_user(user_of(desk, command.user_id))
-    forget_user(desk.supplies.door, desk.tenant_id, command.user_id)
+    await context.store.remove_user(user_of(context, command.user_id))
+    forget_user(context.dependencies.caller_cache, context.tenant_id, command.user_id)
     return Nothing()
 
 
 @operation("POST /v1/users/{user_id}/token", Scope.WRITE, status=CREATED, agent=False, shown_once=True)
-async def create_user_token(desk: Desk, command: CreateUserToken) -> UserTokenView:
+async def create_user_token(context: RequestContext, command: CreateUserToken) -> UserTokenView:
     """Make a short-lived token that speaks for this user alone; it is shown only in this answer."""
-    user = await desk.store.user(user_of(desk, command.user_id))
-    expires_at = desk.supplies.clock.now() + timedelta(seconds=command.ttl_seconds)
+    user = await context.store.user(user_of(context, command.user_id))
+    expires_at = context.dependencies.clock.now() + timedelta(seconds=command.ttl_seconds)
     _, token = await new_key(
-        desk, name=f"user {user.id}"[:200], scopes=[Scope.WRITE], expires_at=expires_at, user_id=user.id
+        context, name=f"user {user.id}"[:200], scopes=[Scope.WRITE], expires_at=expires_at, user_id=user.id
     )
     return UserTokenView(user_id=user.id, token=token, expires_at=expires_at)
 
 
 @operation("PUT /v1/agents/{agent_id}", Scope.WRITE)
-async def put_agent(desk: Desk, command: PutAgent) -> AgentView:
+async def put_agent(context: RequestContext, command: PutAgent) -> AgentView:
     """Keep an agent, new or changed."""
-    refused = refused_model(command.model, desk.supplies.models)
+    refused = refused_model(command.model, context.dependencies.models)
     if refused is not None:
         raise InvalidRequest(refused, "model")
     agent = Agent(
         id=command.agent_id,
-        tenant_id=desk.tenant_id,
-        created_at=desk.supplies.clock.now(),
+        tenant_id=context.tenant_id,
+        created_at=context.dependencies.clock.now(),
         **command.model_dump(exclude={"agent_id"}),
     )
-    return AgentView.of(await desk.store.put_agent(agent))
+    return AgentView.of(await context.store.put_agent(agent))
 
 
 @operation("GET /v1/agents", Scope.READ)
-async def list_agents(desk: Desk, command: Paged) -> AgentsPage:
+async def list_agents(context: RequestContext, command: Paged) -> AgentsPage:
     """List agents, in the order of their ids."""
-    agents, more = cut(await desk.store.agents(desk.tenant_id, command.page()), command.limit)
+    agents, more = cut(await context.store.agents(context.tenant_id, command.page()), command.limit)
     return AgentsPage(
         items=[AgentView.of(one) for one in agents], next_cursor=agents[-1].id if more else None
     )
 
 
 @operation("GET /v1/agents/{agent_id}", Scope.READ)
-async def get_agent(desk: Desk, command: OneAgent) -> AgentView:
+async def get_agent(context: RequestContext, command: OneAgent) -> AgentView:
     """Show one agent."""
-    return AgentView.of(await desk.store.agent(AgentKey(desk.tenant_id, command.agent_id)))
+    return AgentView.of(await context.store.agent(AgentKey(context.tenant_id, command.agent_id)))
 
 
 @operation("DELETE /v1/agents/{agent_id}", Scope.WRITE, status=NO_CONTENT)
-async def delete_agent(desk: Desk, command: OneAgent) -> Nothing:
+async def delete_agent(context: RequestContext, command: OneAgent) -> Nothing:
     """Delete an agent with its schedules and conversations; what it owes to users stays owed."""
-    await desk.store.remove_agent(AgentKey(desk.tenant_id, command.agent_id))
+    await context.store.remove_agent(AgentKey(context.tenant_id, command.agent_id))
     return Nothing()
 
 

@@ -14,7 +14,7 @@ from cadenza.operations.config.difference import Action, Decision, Difference, K
 from cadenza.operations.config.export import exported
 from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigDocument, ConfigJob
 from cadenza.operations.config.validation import intent_of
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.planning.rule_schemas import SHAPES, shown_step
@@ -91,31 +91,31 @@ class ConfigView(View):
 
 
 @operation("POST /v1/apply", Scope.WRITE)
-async def apply_config(desk: Desk, command: ApplyConfig) -> AppliedView:
+async def apply_config(context: RequestContext, command: ApplyConfig) -> AppliedView:
     """Bring jobs, endpoints and rules to what a configuration says, in one commit: all of it, or nothing.
 
     What it does not mention stays: hints, pauses, history, and jobs, endpoints and rules that it does
     not name, unless they are pruned. Endpoints that are running go on. Applied twice, it changes nothing.
     """
-    limits = (await desk.store.tenant(desk.tenant_id)).limits
+    limits = (await context.store.tenant(context.tenant_id)).limits
     # Thousands of endpoints take seconds to check; whoever else is served here need not wait for them.
-    intent = await to_thread(intent_of, desk, command, limits=limits, prune=command.prune)
+    intent = await to_thread(intent_of, context, command, limits=limits, prune=command.prune)
     decisions: list[Decision] = []
 
     def arrange(estate: Estate) -> Arrangement:
         decisions.append(decide(estate, intent))
         return Arrangement() if command.dry_run else decisions[-1].arrangement
 
-    await desk.store.arrange(desk.tenant_id, intent.extent(), arrange)
+    await context.store.arrange(context.tenant_id, intent.extent(), arrange)
     return AppliedView.of(decisions[-1], applied=not command.dry_run)
 
 
 @operation("GET /v1/export", Scope.READ)
-async def export_config(desk: Desk, command: ExportConfig) -> ConfigView:  # noqa: ARG001 - All of it is meant.
+async def export_config(context: RequestContext, command: ExportConfig) -> ConfigView:  # noqa: ARG001 - All of it is meant.
     """Write down everything as a configuration; to apply it changes nothing."""
-    endpoints = await desk.store.find(desk.tenant_id, page=Page(MOST_ENDPOINTS + 1))
-    jobs = await desk.store.jobs(desk.tenant_id, Page(MOST_ENDPOINTS + 1))
-    rules = await desk.store.rules(desk.tenant_id, page=Page(MOST_ENDPOINTS + 1))
+    endpoints = await context.store.find(context.tenant_id, page=Page(MOST_ENDPOINTS + 1))
+    jobs = await context.store.jobs(context.tenant_id, Page(MOST_ENDPOINTS + 1))
+    rules = await context.store.rules(context.tenant_id, page=Page(MOST_ENDPOINTS + 1))
     for found, name in ((endpoints, "endpoints"), (jobs, "jobs"), (rules, "rules")):
         if len(found) > MOST_ENDPOINTS:
             raise InvalidRequest(f"There are more than {MOST_ENDPOINTS} {name}: too many for one file.")

@@ -10,7 +10,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.operations.config.difference import Intent, WantedEndpoint, WantedJob
 from cadenza.operations.config.rules import WantedRule, made_rule, placed_rules, refuse
 from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigDocument, ConfigEndpoint, ConfigJob
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.scheduling.endpoints import PARTS, admitted
 from cadenza.operations.scheduling.schemas import part
 
@@ -23,13 +23,13 @@ class Placed(NamedTuple):
     words: ConfigEndpoint
 
 
-def intent_of(desk: Desk, document: ConfigDocument, *, limits: Limits, prune: bool) -> Intent:
+def intent_of(context: RequestContext, document: ConfigDocument, *, limits: Limits, prune: bool) -> Intent:
     """What a configuration wants; every fault is told at once, with its path."""
     placed = list(_placed(document))
-    made = [_made(desk, one, limits) for one in placed]
+    made = [_made(context, one, limits) for one in placed]
     spelt = placed_rules(document)
-    now, expressions = desk.supplies.clock.now(), desk.supplies.expressions
-    rules = [made_rule(one, tenant_id=desk.tenant_id, expressions=expressions, now=now) for one in spelt]
+    now, expressions = context.dependencies.clock.now(), context.dependencies.expressions
+    rules = [made_rule(one, tenant_id=context.tenant_id, expressions=expressions, now=now) for one in spelt]
     faults = [*_agenda(document), *_repeated_jobs(document), *_repeated_endpoints(placed)]
     faults += _too_many(placed)
     faults += _repeated("rule", [(one.path, one.words.id) for one in spelt])
@@ -37,13 +37,13 @@ def intent_of(desk: Desk, document: ConfigDocument, *, limits: Limits, prune: bo
     refuse(faults)
     wanted = zip(placed, (one for one in made if isinstance(one, Endpoint)), strict=True)
     return Intent(
-        jobs={job.id: WantedJob(_job(desk, job), job.active) for job in document.jobs},
+        jobs={job.id: WantedJob(_job(context, job), job.active) for job in document.jobs},
         endpoints={one.words.id: WantedEndpoint(endpoint, one.words.enabled) for one, endpoint in wanted},
         rules={one.rule.id: one for one in rules if isinstance(one, WantedRule)},
         prune=prune,
         most=limits.endpoints,
         now=now,
-        cron=desk.supplies.cron,
+        cron=context.dependencies.cron,
     )
 
 
@@ -53,19 +53,19 @@ def _placed(document: ConfigDocument) -> Iterator[Placed]:
             yield Placed(f"jobs.{j}.endpoints.{e}", job, words)
 
 
-def _job(desk: Desk, words: ConfigJob) -> Job:
+def _job(context: RequestContext, words: ConfigJob) -> Job:
     return Job(
         id=words.id,
         name=words.name or words.id,
-        tenant_id=desk.tenant_id,
+        tenant_id=context.tenant_id,
         active=words.active is not False,
         description=words.description,
         applied=True,
-        created_at=desk.supplies.clock.now(),
+        created_at=context.dependencies.clock.now(),
     )
 
 
-def _made(desk: Desk, placed: Placed, limits: Limits) -> Endpoint | list[Fault]:
+def _made(context: RequestContext, placed: Placed, limits: Limits) -> Endpoint | list[Fault]:
     """The endpoint that is spelt, or all that is wrong with its parts."""
     path, job, words = placed
     parts: dict[str, Any] = {}
@@ -77,23 +77,23 @@ def _made(desk: Desk, placed: Placed, limits: Limits) -> Endpoint | list[Fault]:
             faults += problem.faults
     if not faults:
         try:
-            return admitted(desk, _endpoint(desk, job.id, words, parts), limits)
+            return admitted(context, _endpoint(context, job.id, words, parts), limits)
         except InvalidRequest as problem:
             faults += problem.faults or [Fault("baseline", problem.message)]
     return [Fault(f"{path}.{fault.field}", fault.message) for fault in faults]
 
 
-def _endpoint(desk: Desk, job_id: str, words: ConfigEndpoint, parts: dict[str, Any]) -> Endpoint:
+def _endpoint(context: RequestContext, job_id: str, words: ConfigEndpoint, parts: dict[str, Any]) -> Endpoint:
     return Endpoint(
         id=words.id,
         name=words.name or words.id,
         job_id=job_id,
-        tenant_id=desk.tenant_id,
+        tenant_id=context.tenant_id,
         description=words.description,
         hint_mode=words.hint_mode,
         enabled=words.enabled is not False,
         labels=words.labels,
-        created_at=desk.supplies.clock.now(),
+        created_at=context.dependencies.clock.now(),
         **parts,
     )
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.daily.user import Cause, DayCounts, DayStatus, Gap, Verdict
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.daily.users import OneDailyUser, key_of, spelled
 from cadenza.operations.operation import View, operation
 from cadenza.operations.paging import Listed, Paged, cut
@@ -117,11 +117,11 @@ class UserDaysPage(Listed[VerdictView]):
 
 
 @operation("GET /v1/daily/days/{date}", Scope.READ)
-async def get_day(desk: Desk, command: GetDay) -> DayPage:
+async def get_day(context: RequestContext, command: GetDay) -> DayPage:
     """Tell what became of a day: its verdicts in the order of the users' ids, and how many are which."""
-    found = await desk.store.verdicts_on(desk.tenant_id, command.date, command.page())
+    found = await context.store.verdicts_on(context.tenant_id, command.date, command.page())
     verdicts, more = cut(found, command.limit)
-    counts = CountsView.of(await _counts(desk, command.date)) if command.cursor is None else None
+    counts = CountsView.of(await _counts(context, command.date)) if command.cursor is None else None
     return DayPage(
         date=command.date,
         counts=counts,
@@ -130,19 +130,19 @@ async def get_day(desk: Desk, command: GetDay) -> DayPage:
     )
 
 
-async def _counts(desk: Desk, day: date) -> DayCounts:
-    totals = await desk.store.day_totals(desk.tenant_id, since=day, until=day)
+async def _counts(context: RequestContext, day: date) -> DayCounts:
+    totals = await context.store.day_totals(context.tenant_id, since=day, until=day)
     return totals[0].counts if totals else DayCounts()
 
 
 @operation("GET /v1/daily/users/{user_id}/days", Scope.READ)
-async def list_user_days(desk: Desk, command: ListUserDays) -> UserDaysPage:
+async def list_user_days(context: RequestContext, command: ListUserDays) -> UserDaysPage:
     """List the verdicts of a user's days, newest first, also of who is served no more; and the gaps."""
-    key = key_of(desk, command.user_id)
-    verdicts, more = cut(await desk.store.verdicts_of(key, command.page()), command.limit)
-    gaps = [] if command.cursor else await desk.store.gaps_of(key)
+    key = key_of(context, command.user_id)
+    verdicts, more = cut(await context.store.verdicts_of(key, command.page()), command.limit)
+    gaps = [] if command.cursor else await context.store.gaps_of(key)
     if not verdicts and not gaps and command.cursor is None:
-        await desk.store.daily_user(key)
+        await context.store.daily_user(key)
     return UserDaysPage(
         items=[VerdictView.of(one) for one in verdicts],
         next_cursor=verdicts[-1].service_date.isoformat() if more else None,

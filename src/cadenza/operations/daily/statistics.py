@@ -8,7 +8,7 @@ from cadenza.domain.daily.user import DayCounts
 from cadenza.domain.daily.window import cutoff, due_at_minute, minute_of_day, opens
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.statistics import FIRST_MISS, Missed
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.daily.days import CountsView, ServiceDate, VerdictView
 from cadenza.operations.daily.users import spelled
 from cadenza.operations.fields import Whole
@@ -83,14 +83,14 @@ class MissesPage(Listed[VerdictView]):
 
 
 @operation("GET /v1/daily/windows", Scope.READ, agent=False)
-async def get_windows(desk: Desk, command: OfDay) -> WindowsView:
+async def get_windows(context: RequestContext, command: OfDay) -> WindowsView:
     """Tell how a day's windows fill: verdicts by due minute, and how many users still wait for theirs."""
-    now = desk.supplies.clock.now()
+    now = context.dependencies.clock.now()
     day = command.date or now.astimezone(UTC).date()
     begin = datetime.combine(day, time(), UTC)
-    tallied = {one.due_bucket: one.counts for one in await desk.store.tallies(desk.tenant_id, day)}
-    waiting = await desk.store.waiting(
-        desk.tenant_id, since=begin, until=begin + timedelta(days=1), each=EACH_SHARD
+    tallied = {one.due_bucket: one.counts for one in await context.store.tallies(context.tenant_id, day)}
+    waiting = await context.store.waiting(
+        context.tenant_id, since=begin, until=begin + timedelta(days=1), each=EACH_SHARD
     )
     waits = {minute_of_day(at.time()): count for at, count in waiting.users.items()}
     known = None if waiting.known_before is None else minute_of_day(waiting.known_before.time())
@@ -113,21 +113,21 @@ async def get_windows(desk: Desk, command: OfDay) -> WindowsView:
 
 
 @operation("GET /v1/daily/history", Scope.READ, agent=False)
-async def get_history(desk: Desk, command: GetHistory) -> HistoryView:
+async def get_history(context: RequestContext, command: GetHistory) -> HistoryView:
     """Tell how the last days went: how many verdicts of each are which."""
-    today = desk.supplies.clock.now().astimezone(UTC).date()
+    today = context.dependencies.clock.now().astimezone(UTC).date()
     since = today - timedelta(days=command.days - 1)
     tomorrow = today + timedelta(days=1)
-    totals = await desk.store.day_totals(desk.tenant_id, since=since, until=tomorrow)
+    totals = await context.store.day_totals(context.tenant_id, since=since, until=tomorrow)
     return HistoryView(since=since, items=[DayView(date=day, **counts._asdict()) for day, counts in totals])
 
 
 @operation("GET /v1/daily/misses", Scope.READ, agent=False)
-async def list_misses(desk: Desk, command: ListMisses) -> MissesPage:
+async def list_misses(context: RequestContext, command: ListMisses) -> MissesPage:
     """List users who were not served on a day, by due time."""
-    day = command.date or desk.supplies.clock.now().astimezone(UTC).date()
-    found = await desk.store.misses(
-        desk.tenant_id, day, limit=command.limit + 1, after=_place(command.cursor)
+    day = command.date or context.dependencies.clock.now().astimezone(UTC).date()
+    found = await context.store.misses(
+        context.tenant_id, day, limit=command.limit + 1, after=_place(command.cursor)
     )
     missed = found[: command.limit]
     more = len(found) > command.limit

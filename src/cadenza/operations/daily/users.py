@@ -12,7 +12,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import A_DUE_TIME, DUE_TIME_FORM, DailyUser, DayStatus, enrollment
 from cadenza.domain.daily.window import opens
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
@@ -114,46 +114,46 @@ class DailyUsersPut(View):
 
 
 @operation("PUT /v1/daily/users/{user_id}", Scope.WRITE)
-async def put_daily_user(desk: Desk, command: PutDailyUser) -> DailyUserView:
+async def put_daily_user(context: RequestContext, command: PutDailyUser) -> DailyUserView:
     """Serve a user daily: from an hour before the due time, in UTC, a job is tried until it succeeds.
 
     Another due time holds from the first day whose window has not opened.
     """
-    (user,) = await _enrolled(desk, [command])
+    (user,) = await _enrolled(context, [command])
     return DailyUserView.of(user)
 
 
 @operation("POST /v1/daily/users", Scope.WRITE, agent=False)
-async def put_daily_users(desk: Desk, command: PutDailyUsers) -> DailyUsersPut:
+async def put_daily_users(context: RequestContext, command: PutDailyUsers) -> DailyUsersPut:
     """Serve many users daily, all of them or none; who is named twice is kept as named last."""
     wanted = {one.user_id: one for one in command.users}
-    return DailyUsersPut(kept=len(await _enrolled(desk, list(wanted.values()))))
+    return DailyUsersPut(kept=len(await _enrolled(context, list(wanted.values()))))
 
 
 @operation("GET /v1/daily/users", Scope.READ)
-async def list_daily_users(desk: Desk, command: Paged) -> DailyUsersPage:
+async def list_daily_users(context: RequestContext, command: Paged) -> DailyUsersPage:
     """List users with a daily job, in the order of their ids."""
-    users, more = cut(await desk.store.daily_users(desk.tenant_id, command.page()), command.limit)
+    users, more = cut(await context.store.daily_users(context.tenant_id, command.page()), command.limit)
     cursor = users[-1].user_id if more else None
     return DailyUsersPage(items=[DailyUserView.of(one) for one in users], next_cursor=cursor)
 
 
 @operation("GET /v1/daily/users/{user_id}", Scope.READ)
-async def get_daily_user(desk: Desk, command: OneDailyUser) -> DailyUserView:
+async def get_daily_user(context: RequestContext, command: OneDailyUser) -> DailyUserView:
     """Show a user with a daily job: when the next window opens, and how the last day went."""
-    return DailyUserView.of(await desk.store.daily_user(key_of(desk, command.user_id)))
+    return DailyUserView.of(await context.store.daily_user(key_of(context, command.user_id)))
 
 
 @operation("DELETE /v1/daily/users/{user_id}", Scope.WRITE, status=NO_CONTENT)
-async def delete_daily_user(desk: Desk, command: DeleteDailyUser) -> Nothing:
+async def delete_daily_user(context: RequestContext, command: DeleteDailyUser) -> Nothing:
     """Serve a user daily no more; the verdicts of past days stay, unless they are to be forgotten, too."""
-    await desk.store.remove_daily_user(key_of(desk, command.user_id), with_days=command.with_days)
+    await context.store.remove_daily_user(key_of(context, command.user_id), with_days=command.with_days)
     return Nothing()
 
 
-def key_of(desk: Desk, user_id: str) -> UserKey:
+def key_of(context: RequestContext, user_id: str) -> UserKey:
     """The key of a user: always the caller's own."""
-    return UserKey(desk.tenant_id, user_id)
+    return UserKey(context.tenant_id, user_id)
 
 
 def spelled(due: time) -> str:
@@ -161,11 +161,11 @@ def spelled(due: time) -> str:
     return f"{due:%H:%M}"
 
 
-async def _enrolled(desk: Desk, wanted: Sequence[PutDailyUser]) -> list[DailyUser]:
+async def _enrolled(context: RequestContext, wanted: Sequence[PutDailyUser]) -> list[DailyUser]:
     enrollments = [
-        enrollment(desk.tenant_id, one.user_id, time.fromisoformat(one.due_time)) for one in wanted
+        enrollment(context.tenant_id, one.user_id, time.fromisoformat(one.due_time)) for one in wanted
     ]
-    return await desk.store.enroll(enrollments, partial(enroll, now=desk.supplies.clock.now()))
+    return await context.store.enroll(enrollments, partial(enroll, now=context.dependencies.clock.now()))
 
 
 DAILY_USERS = (

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.run import Run
-from cadenza.operations.context import Supplies
+from cadenza.operations.context import Dependencies
 
 LOOK_EVERY_S = 1.0
 """Runs that end ring no bell; they are found by looking, if somebody wants to know."""
@@ -20,7 +20,7 @@ MOST_ENDPOINTS = 500
 REMEMBERED = 256
 
 
-class News(NamedTuple):
+class ChangeSummary(NamedTuple):
     """What has changed: which endpoints had runs, how many, and whether something was steered."""
 
     endpoints: frozenset[str] = frozenset()
@@ -29,34 +29,34 @@ class News(NamedTuple):
     reset: bool = False
     """Anything may have changed."""
 
-    def with_(self, other: "News") -> "News":
+    def with_(self, other: "ChangeSummary") -> "ChangeSummary":
         """Both together; too much is anything."""
         endpoints = self.endpoints | other.endpoints
         if self.reset or other.reset or len(endpoints) > MOST_ENDPOINTS:
             return EVERYTHING
-        return News(endpoints, self.runs + other.runs, self.steered or other.steered)
+        return ChangeSummary(endpoints, self.runs + other.runs, self.steered or other.steered)
 
 
-NOTHING, EVERYTHING = News(), News(reset=True)
+NOTHING, EVERYTHING = ChangeSummary(), ChangeSummary(reset=True)
 
 
-class Issue(NamedTuple):
+class ChangeNotice(NamedTuple):
     """News of one tenant, or of all, in the order in which they were found."""
 
     place: str
     """How a reader names it who comes back. It tells nobody how much was told to others."""
     tenant_id: str | None
-    news: News
+    news: ChangeSummary
 
     def concerns(self, tenant_id: str) -> bool:
         """Is it for those who look at this tenant?"""
         return self.tenant_id in (None, tenant_id)
 
 
-class Reader:
+class ChangeReader:
     """Somebody who looks: what they have not been told yet is one piece of news, however long they take."""
 
-    def __init__(self, tenant_id: str, untold: News) -> None:
+    def __init__(self, tenant_id: str, untold: ChangeSummary) -> None:
         self.tenant_id = tenant_id
         self.place = ""
         """Where they are, for when they come back."""
@@ -66,7 +66,7 @@ class Reader:
         if untold != NOTHING:
             self._woken.set()
 
-    def hand(self, issue: Issue) -> None:
+    def hand(self, issue: ChangeNotice) -> None:
         """Put news to those that wait, if they are for this reader."""
         if issue.concerns(self.tenant_id):
             self.place = issue.place
@@ -78,7 +78,7 @@ class Reader:
         self._closed = True
         self._woken.set()
 
-    async def next(self, within_s: float) -> News | None:
+    async def next(self, within_s: float) -> ChangeSummary | None:
         """What has changed since the last time; nothing, if nothing has within a while. None in the end."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._woken.wait(), within_s)
@@ -89,14 +89,14 @@ class Reader:
         return None if self._closed else news
 
 
-class Newsroom:
+class LiveChanges:
     """Follows the store while there are readers, and tells each what concerns them."""
 
-    def __init__(self, supplies: Supplies) -> None:
-        self._supplies = supplies
-        self._readers: set[Reader] = set()
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
+        self._readers: set[ChangeReader] = set()
         self._following: asyncio.Task[None] | None = None
-        self._told: deque[Issue] = deque(maxlen=REMEMBERED)
+        self._told: deque[ChangeNotice] = deque(maxlen=REMEMBERED)
         self._mark: str | None = None
 
     @property
@@ -109,11 +109,11 @@ class Newsroom:
         return sum(reader.tenant_id == tenant_id for reader in self._readers)
 
     @asynccontextmanager
-    async def reader(self, tenant_id: str, last_seen: str | None = None) -> AsyncIterator[Reader]:
+    async def reader(self, tenant_id: str, last_seen: str | None = None) -> AsyncIterator[ChangeReader]:
         """A new reader, who is told what came after what they last saw, or that it may be anything."""
         if self._following is None:
             self._begin()
-        reader = Reader(tenant_id, self._missed(tenant_id, last_seen))
+        reader = ChangeReader(tenant_id, self._missed(tenant_id, last_seen))
         self._readers.add(reader)
         try:
             yield reader
@@ -138,7 +138,7 @@ class Newsroom:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
 
-    def _missed(self, tenant_id: str, last_seen: str | None) -> News:
+    def _missed(self, tenant_id: str, last_seen: str | None) -> ChangeSummary:
         """What came after the issue that was last seen; anything, if that is forgotten."""
         missed = NOTHING
         for issue in reversed(self._told):
@@ -149,7 +149,7 @@ class Newsroom:
         return EVERYTHING
 
     async def _follow(self) -> None:
-        bell = self._supplies.store.listen()
+        bell = self._dependencies.store.listen()
         ringing = asyncio.create_task(bell.heard())
         lost = False
         try:
@@ -163,7 +163,7 @@ class Newsroom:
                     lost = True
                 await asyncio.wait({ringing}, timeout=LOOK_EVERY_S)
                 if ringing.done():
-                    self._tell(None, News(steered=True))
+                    self._tell(None, ChangeSummary(steered=True))
                     await asyncio.sleep(GATHERED_S)
                     ringing = asyncio.create_task(bell.heard())
         finally:
@@ -171,7 +171,7 @@ class Newsroom:
 
     async def _look(self) -> None:
         """Tell which runs have ended since the last look."""
-        store = self._supplies.store
+        store = self._dependencies.store
         for _ in range(MOST_PAGES):
             runs, mark = await store.ended_since(self._mark, PAGE)
             self._mark = mark
@@ -186,10 +186,10 @@ class Newsroom:
         for run in runs:
             of_tenants.setdefault(run.tenant_id, []).append(run.endpoint_id)
         for tenant_id, endpoints in of_tenants.items():
-            self._tell(tenant_id, NOTHING.with_(News(frozenset(endpoints), len(endpoints))))
+            self._tell(tenant_id, NOTHING.with_(ChangeSummary(frozenset(endpoints), len(endpoints))))
 
-    def _tell(self, tenant_id: str | None, news: News) -> None:
-        issue = Issue(self._supplies.ids.new(), tenant_id, news)
+    def _tell(self, tenant_id: str | None, news: ChangeSummary) -> None:
+        issue = ChangeNotice(self._dependencies.ids.new(), tenant_id, news)
         self._told.append(issue)
         for reader in self._readers:
             reader.hand(issue)

@@ -10,7 +10,7 @@ from cadenza.domain.monitoring.forecast import Course, Forecast, Forecaster
 from cadenza.domain.monitoring.statistics import Beat, Pulse, pulse
 from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import Command, View, operation
 from cadenza.ports.monitoring import Together
@@ -140,41 +140,41 @@ class OverviewView(View):
 
 
 @operation("GET /v1/overview", Scope.READ, agent=False)
-async def get_overview(desk: Desk, command: GetOverview) -> OverviewView:
+async def get_overview(context: RequestContext, command: GetOverview) -> OverviewView:
     """Tell at a glance what is ahead, in flight and behind. Every part is counted within bounds."""
-    now = desk.supplies.clock.now()
+    now = context.dependencies.clock.now()
     since = now - timedelta(minutes=command.minutes)
-    endpoints = await desk.store.count_endpoints(desk.tenant_id, MOST_COUNTED)
+    endpoints = await context.store.count_endpoints(context.tenant_id, MOST_COUNTED)
     return OverviewView(
         now=now,
         endpoints=endpoints,
-        in_flight=await desk.store.in_flight(desk.tenant_id, MOST_COUNTED),
-        forecast=await _ahead(desk, now, timedelta(minutes=command.ahead_minutes)),
-        pulse=await _behind(desk, now, since),
-        quotas=await _quotas(desk, now, endpoints),
+        in_flight=await context.store.in_flight(context.tenant_id, MOST_COUNTED),
+        forecast=await _ahead(context, now, timedelta(minutes=command.ahead_minutes)),
+        pulse=await _behind(context, now, since),
+        quotas=await _quotas(context, now, endpoints),
         quota_resets_at=next_month(now),
-        planners=await _planners(desk, since),
+        planners=await _planners(context, since),
     )
 
 
-async def _ahead(desk: Desk, now: datetime, far: timedelta) -> ForecastView:
-    found = await desk.store.ahead(desk.tenant_id, until=now + far, limit=MOST_AHEAD)
-    forecaster = Forecaster(desk.supplies.cron, begin=now, span=far / AHEAD_SPANS, spans=AHEAD_SPANS)
+async def _ahead(context: RequestContext, now: datetime, far: timedelta) -> ForecastView:
+    found = await context.store.ahead(context.tenant_id, until=now + far, limit=MOST_AHEAD)
+    forecaster = Forecaster(context.dependencies.cron, begin=now, span=far / AHEAD_SPANS, spans=AHEAD_SPANS)
     return ForecastView.of(
         forecaster.forecast([Course(*one) for one in found]), complete=len(found) < MOST_AHEAD
     )
 
 
-async def _behind(desk: Desk, now: datetime, since: datetime) -> PulseView:
-    ended: list[Ended] = await desk.store.latest(desk.tenant_id, since=since, limit=MOST_ENDED)
+async def _behind(context: RequestContext, now: datetime, since: datetime) -> PulseView:
+    ended: list[Ended] = await context.store.latest(context.tenant_id, since=since, limit=MOST_ENDED)
     complete = len(ended) < MOST_ENDED
     begin = since if complete else min(one.finished_at for one in ended)
     return PulseView.of(pulse(ended, since=begin, now=now), complete=complete)
 
 
-async def _quotas(desk: Desk, now: datetime, endpoints: int) -> list[QuotaView]:
-    month, tenant_id = month_of(now), desk.tenant_id
-    limits, spent = (await desk.store.standings([tenant_id], month))[tenant_id]
+async def _quotas(context: RequestContext, now: datetime, endpoints: int) -> list[QuotaView]:
+    month, tenant_id = month_of(now), context.tenant_id
+    limits, spent = (await context.store.standings([tenant_id], month))[tenant_id]
     return [
         QuotaView.of("runs", spent.runs, limits.runs_per_month),
         QuotaView.of("planner_tokens", spent.planner_tokens, limits.planner_tokens_per_month),
@@ -188,9 +188,9 @@ def _level(share: float | None) -> Level:
     return Level.NEAR if share < NEARER else Level.NEARER if share < 1 else Level.SPENT
 
 
-async def _planners(desk: Desk, since: datetime) -> list[PlannerView]:
-    sat = await desk.store.sat(
-        desk.tenant_id, together=Together.ALL, since=since, limit=MOST_SITTINGS, most=MOST_PLANNERS
+async def _planners(context: RequestContext, since: datetime) -> list[PlannerView]:
+    sat = await context.store.sat(
+        context.tenant_id, together=Together.ALL, since=since, limit=MOST_SITTINGS, most=MOST_PLANNERS
     )
     views = [
         PlannerView(

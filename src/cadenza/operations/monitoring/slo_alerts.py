@@ -6,7 +6,7 @@ from typing import Self
 from cadenza.domain.access.key import Scope
 from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState
 from cadenza.domain.monitoring.slo import Judgement, Slo
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Limit
 from cadenza.operations.operation import Command, View, operation
 from cadenza.ports.monitoring import SloStanding
@@ -66,9 +66,9 @@ class SlosView(View):
 
 
 @operation("GET /v1/slo", Scope.READ)
-async def get_slo(desk: Desk, command: GetSlo) -> SlosView:  # noqa: ARG001 - every handler takes a command
+async def get_slo(context: RequestContext, command: GetSlo) -> SlosView:  # noqa: ARG001 - every handler takes a command
     """Tell where the service levels stand: measured value, threshold, and since when one is breached."""
-    standings = await desk.store.slos(desk.supplies.wall_now() - FRESH)
+    standings = await context.store.slos(context.dependencies.wall_now() - FRESH)
     items = [SloView.of(standing) for standing in standings]
     return SlosView(breached=sum(item.breached for item in items), items=items)
 
@@ -107,9 +107,9 @@ class AlertsView(View):
 
 
 @operation("GET /v1/alerts", Scope.READ, agent=False)
-async def list_alerts(desk: Desk, command: ListAlerts) -> AlertsView:
+async def list_alerts(context: RequestContext, command: ListAlerts) -> AlertsView:
     """List the newest alerts: those about service levels, and those about what is the caller's."""
-    newest = await desk.store.newest_alerts(desk.tenant_id, command.limit)
+    newest = await context.store.newest_alerts(context.tenant_id, command.limit)
     return AlertsView(items=[AlertView.of(one) for one in newest])
 
 

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.planning.analysis import Analysis, Tokens, Trigger
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import View, operation
 from cadenza.operations.paging import Listed, Paged, cut
@@ -113,23 +113,23 @@ class PlannerCostView(View):
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/analyses", Scope.READ)
-async def list_analyses(desk: Desk, command: ListAnalyses) -> AnalysesPage:
+async def list_analyses(context: RequestContext, command: ListAnalyses) -> AnalysesPage:
     """List what planners thought about an endpoint, what they did and what it cost, newest first."""
-    key = desk.key(command.endpoint_id)
-    live(await desk.store.get(key))
-    found, more = cut(await desk.store.analyses(key, command.page()), command.limit)
+    key = context.key(command.endpoint_id)
+    live(await context.store.get(key))
+    found, more = cut(await context.store.analyses(key, command.page()), command.limit)
     return AnalysesPage(
         items=[AnalysisView.of(one) for one in found], next_cursor=found[-1].id if more else None
     )
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/planner-cost", Scope.READ)
-async def get_planner_cost(desk: Desk, command: GetPlannerCost) -> PlannerCostView:
+async def get_planner_cost(context: RequestContext, command: GetPlannerCost) -> PlannerCostView:
     """Tell how many sittings and tokens planners spent on an endpoint, by day."""
-    key, now = desk.key(command.endpoint_id), desk.supplies.clock.now()
-    live(await desk.store.get(key))
+    key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
+    live(await context.store.get(key))
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    spent = await desk.store.spent_by_day(key, today - timedelta(days=command.days - 1))
+    spent = await context.store.spent_by_day(key, today - timedelta(days=command.days - 1))
     return PlannerCostView(
         endpoint_id=command.endpoint_id,
         days=[

@@ -9,7 +9,7 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.learning.serialization import PLANNER, Lesson, lesson_of
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
@@ -100,20 +100,22 @@ class LearningPage(Listed[LearnedView]):
 
 
 @operation("GET /v1/analyses", Scope.READ, agent=False)
-async def list_sittings(desk: Desk, command: ListSittings) -> AnalysesPage:
+async def list_sittings(context: RequestContext, command: ListSittings) -> AnalysesPage:
     """List what planners thought about all endpoints and what they did, newest first."""
-    found = await desk.store.sittings(desk.tenant_id, before=_mark(command.cursor), limit=command.limit + 1)
+    found = await context.store.sittings(
+        context.tenant_id, before=_mark(command.cursor), limit=command.limit + 1
+    )
     sittings, more = cut(found, command.limit)
     cursor = f"{sittings[-1].began_at.isoformat()}{BETWEEN}{sittings[-1].id}" if more else None
     return AnalysesPage(items=[AnalysisView.of(one) for one in sittings], next_cursor=cursor)
 
 
 @operation("GET /v1/analyses/spending", Scope.READ, agent=False)
-async def get_spending(desk: Desk, command: GetSpending) -> SpendingView:
+async def get_spending(context: RequestContext, command: GetSpending) -> SpendingView:
     """Tell how many sittings and tokens planners spent, by day and by endpoint."""
-    today = desk.supplies.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    today = context.dependencies.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=command.days - 1)
-    sitting = partial(desk.store.sat, desk.tenant_id, since=since, limit=MOST_SITTINGS)
+    sitting = partial(context.store.sat, context.tenant_id, since=since, limit=MOST_SITTINGS)
     days = await sitting(together=Together.DAY, most=MOST_DAYS)
     endpoints = await sitting(together=Together.ENDPOINT, most=MOST_ENDPOINTS)
     spent = [one.tokens for one in days]
@@ -127,10 +129,10 @@ async def get_spending(desk: Desk, command: GetSpending) -> SpendingView:
 
 
 @operation("GET /v1/learning", Scope.READ, agent=False)
-async def list_learning(desk: Desk, command: ListLearning) -> LearningPage:
+async def list_learning(context: RequestContext, command: ListLearning) -> LearningPage:
     """Tell what the learning planner has won, by endpoint, and in the shadow what it would have won."""
-    endpoints, more = cut(await desk.store.find(desk.tenant_id, page=command.page()), command.limit)
-    notes = await desk.store.notes(PLANNER, [one.key for one in endpoints])
+    endpoints, more = cut(await context.store.find(context.tenant_id, page=command.page()), command.limit)
+    notes = await context.store.notes(PLANNER, [one.key for one in endpoints])
     told = [(one, lesson_of(notes.get(one.key))) for one in endpoints]
     return LearningPage(
         items=[LearnedView.of(one, lesson) for one, lesson in told if lesson is not None],

@@ -20,7 +20,7 @@ from cadenza.domain.planning.rules.rule import (
     Wake,
 )
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import WITHOUT_CONTROL, Name, Span, SpanOrNone
 from cadenza.operations.scheduling.schemas import Shape, part
 from cadenza.ports.catalog import EndpointFilter, Page
@@ -164,11 +164,11 @@ MOST_SIBLINGS = 10_000
 """Of a larger job not every endpoint is looked for."""
 
 
-async def admitted(desk: Desk, rule: Rule) -> Rule:
+async def admitted(context: RequestContext, rule: Rule) -> Rule:
     """A rule whose condition can be read, about endpoints of its job."""
-    desk.supplies.expressions.check(rule.when)
-    found = await desk.store.find(
-        desk.tenant_id, wanted=EndpointFilter(rule.job_id), page=Page(MOST_SIBLINGS)
+    context.dependencies.expressions.check(rule.when)
+    found = await context.store.find(
+        context.tenant_id, wanted=EndpointFilter(rule.job_id), page=Page(MOST_SIBLINGS)
     )
     if len(found) < MOST_SIBLINGS:
         faults = strangers(rule, ids={one.id for one in found}, names={one.name for one in found})

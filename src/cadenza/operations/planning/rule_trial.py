@@ -11,7 +11,7 @@ from cadenza.domain.planning.rules.incidents import NOTES_OF, UNTOUCHED, recalle
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
 from cadenza.engine.planning.queue import Look
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Id
 from cadenza.operations.operation import View, operation
 from cadenza.operations.planning.rules import OneRule
@@ -55,13 +55,13 @@ class RuleTrialView(View):
 
 
 @operation("POST /v1/rules/{rule_id}/test", Scope.READ)
-async def test_rule(desk: Desk, command: TestRule) -> RuleTrialView:
+async def test_rule(context: RequestContext, command: TestRule) -> RuleTrialView:
     """Try a rule on an endpoint as it stands, and tell what it would do. Nothing is changed."""
-    rule = await desk.store.rule(desk.tenant_id, command.rule_id)
-    briefing = await _briefing(desk, rule, _meant(rule, command))
+    rule = await context.store.rule(context.tenant_id, command.rule_id)
+    briefing = await _briefing(context, rule, _meant(rule, command))
     key, scene = briefing.endpoint.key, _scene(briefing)
-    memory = recalled((await desk.store.notes(NOTES_OF, [key])).get(key)).get(rule.id, UNTOUCHED)
-    holds, trouble = desk.supplies.expressions.ask(rule.when, scene.facts)
+    memory = recalled((await context.store.notes(NOTES_OF, [key])).get(key)).get(rule.id, UNTOUCHED)
+    holds, trouble = context.dependencies.expressions.ask(rule.when, scene.facts)
     decision = scene.decide(rule, memory, holds=holds, trouble=trouble)
     called = [one for step in decision.steps for one in scene.calls(rule, step)]
     return RuleTrialView(
@@ -98,12 +98,12 @@ def _meant(rule: Rule, command: TestRule) -> str:
     return endpoint_id
 
 
-async def _briefing(desk: Desk, rule: Rule, endpoint_id: str) -> Briefing:
+async def _briefing(context: RequestContext, rule: Rule, endpoint_id: str) -> Briefing:
     """What a planner would be told if the newest run had just ended."""
-    endpoint = live(await desk.store.get(desk.key(endpoint_id)))
+    endpoint = live(await context.store.get(context.key(endpoint_id)))
     if endpoint.job_id != rule.job_id:
         raise NotFound(f"There is no endpoint {endpoint_id} in the job {rule.job_id}.")
-    briefer = Briefer(store=desk.store, clock=desk.supplies.clock, budget=USUAL)
+    briefer = Briefer(store=context.store, clock=context.dependencies.clock, budget=USUAL)
     return (await briefer.brief([Look(endpoint.key, Trigger.RUN)]))[endpoint.key]
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.rule import MOST_RULES, Rule
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Name, SpanOrNone
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
@@ -118,27 +118,27 @@ class RulesPage(Listed[RuleView]):
 
 
 @operation("POST /v1/rules", Scope.WRITE, status=CREATED)
-async def create_rule(desk: Desk, command: CreateRule) -> RuleView:
+async def create_rule(context: RequestContext, command: CreateRule) -> RuleView:
     """Write a rule: when a condition holds, then a tool is called.
 
     Its condition is read and tried at once; what cannot be read is refused with its place.
     """
     rule = Rule(
-        id=command.id or desk.supplies.ids.new(),
-        tenant_id=desk.tenant_id,
-        created_at=desk.supplies.clock.now(),
+        id=command.id or context.dependencies.ids.new(),
+        tenant_id=context.tenant_id,
+        created_at=context.dependencies.clock.now(),
         **made_parts({name: getattr(command, name) for name in CreateRule.model_fields if name != "id"}),
     )
-    await desk.store.job(desk.tenant_id, rule.job_id)
-    await desk.store.add_rule(await admitted(desk, rule), most=MOST_RULES)
+    await context.store.job(context.tenant_id, rule.job_id)
+    await context.store.add_rule(await admitted(context, rule), most=MOST_RULES)
     return RuleView.of(rule)
 
 
 @operation("GET /v1/rules", Scope.READ)
-async def list_rules(desk: Desk, command: ListRules) -> RulesPage:
+async def list_rules(context: RequestContext, command: ListRules) -> RulesPage:
     """List rules, all or those of a job or about one endpoint, in the order of their ids."""
     wanted = RuleFilter(command.job_id, command.endpoint_id)
-    found = await desk.store.rules(desk.tenant_id, wanted=wanted, page=command.page())
+    found = await context.store.rules(context.tenant_id, wanted=wanted, page=command.page())
     rules, more = cut(found, command.limit)
     return RulesPage.model_construct(
         items=[RuleView.of(rule) for rule in rules], next_cursor=rules[-1].id if more else None
@@ -146,29 +146,29 @@ async def list_rules(desk: Desk, command: ListRules) -> RulesPage:
 
 
 @operation("GET /v1/rules/{rule_id}", Scope.READ)
-async def get_rule(desk: Desk, command: OneRule) -> RuleView:
+async def get_rule(context: RequestContext, command: OneRule) -> RuleView:
     """Show one rule."""
-    return RuleView.of(await desk.store.rule(desk.tenant_id, command.rule_id))
+    return RuleView.of(await context.store.rule(context.tenant_id, command.rule_id))
 
 
 @operation("PATCH /v1/rules/{rule_id}", Scope.WRITE)
-async def update_rule(desk: Desk, command: UpdateRule) -> RuleView:
+async def update_rule(context: RequestContext, command: UpdateRule) -> RuleView:
     """Change a rule. An incident that lasts goes on."""
     given = {name: getattr(command, name) for name in command.model_fields_set - {"rule_id"}}
     for name, value in given.items():
         if value is None and name not in MAY_BE_NULL:
             raise InvalidRequest(f"{name} cannot be null; leave it out to keep it.", name)
     changes = made_parts(given)
-    tenant_id, rule_id = desk.tenant_id, command.rule_id
-    await admitted(desk, replace(await desk.store.rule(tenant_id, rule_id), **changes))
-    rule = await desk.store.amend_rule(tenant_id, rule_id, lambda before: replace(before, **changes))
+    tenant_id, rule_id = context.tenant_id, command.rule_id
+    await admitted(context, replace(await context.store.rule(tenant_id, rule_id), **changes))
+    rule = await context.store.amend_rule(tenant_id, rule_id, lambda before: replace(before, **changes))
     return RuleView.of(rule)
 
 
 @operation("DELETE /v1/rules/{rule_id}", Scope.WRITE, status=NO_CONTENT)
-async def delete_rule(desk: Desk, command: OneRule) -> Nothing:
+async def delete_rule(context: RequestContext, command: OneRule) -> Nothing:
     """Delete a rule. Hints that it wrote stay until they expire."""
-    await desk.store.remove_rule(desk.tenant_id, command.rule_id)
+    await context.store.remove_rule(context.tenant_id, command.rule_id)
     return Nothing()
 
 

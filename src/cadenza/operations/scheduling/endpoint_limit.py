@@ -4,7 +4,7 @@ from cadenza.domain.access.tenant import too_many
 from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.steer import Amended, Change
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.ports.catalog import Arrangement, Estate, Extent
 
 
@@ -12,7 +12,7 @@ class CountsAgain(Exception):
     """What was deleted or has done its duty comes back: the others must be counted in the same commit."""
 
 
-async def amended(desk: Desk, endpoint_id: str, change: Change, *, most: int | None) -> Endpoint:
+async def amended(context: RequestContext, endpoint_id: str, change: Change, *, most: int | None) -> Endpoint:
     """Apply a change to an endpoint; NotAllowed if it would count again, and there are so many already."""
 
     def usual(endpoint: Endpoint) -> Amended:
@@ -31,7 +31,7 @@ async def amended(desk: Desk, endpoint_id: str, change: Change, *, most: int | N
         return Arrangement(endpoints=[after])
 
     try:
-        return (await desk.store.amend(desk.key(endpoint_id), usual)).endpoint
+        return (await context.store.amend(context.key(endpoint_id), usual)).endpoint
     except CountsAgain:
         extent = Extent(endpoint_ids=frozenset({endpoint_id}))
-        return (await desk.store.arrange(desk.tenant_id, extent, counted)).endpoints[0].endpoint
+        return (await context.store.arrange(context.tenant_id, extent, counted)).endpoints[0].endpoint

@@ -11,7 +11,7 @@ from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import trusted
 from cadenza.operations.fields import Id, Limit
 from cadenza.operations.operation import View, operation
@@ -118,21 +118,21 @@ def _result(one: Ended) -> ResultView:
 
 
 @operation("GET /v1/rows", Scope.READ, agent=False)
-async def list_rows(desk: Desk, command: ListRows) -> RowsPage:
+async def list_rows(context: RequestContext, command: ListRows) -> RowsPage:
     """List endpoints as rows with their last results, in the order of their ids, or those with these ids."""
-    endpoints, cursor = await _found(desk, command)
-    results = await desk.store.latest_of([one.key for one in endpoints], each=RESULTS)
-    now = desk.supplies.clock.now()
+    endpoints, cursor = await _found(context, command)
+    results = await context.store.latest_of([one.key for one in endpoints], each=RESULTS)
+    now = context.dependencies.clock.now()
     return RowsPage.model_construct(
         items=[RowView.of(one, results.get(one.key, []), now) for one in endpoints], next_cursor=cursor
     )
 
 
-async def _found(desk: Desk, command: ListRows) -> tuple[list[Endpoint], str | None]:
+async def _found(context: RequestContext, command: ListRows) -> tuple[list[Endpoint], str | None]:
     if command.endpoint_id:
-        return await desk.store.these([desk.key(one) for one in command.endpoint_id]), None
+        return await context.store.these([context.key(one) for one in command.endpoint_id]), None
     page = Page(command.limit + 1, command.cursor)
-    found = await desk.store.find(desk.tenant_id, wanted=command.wanted(), page=page)
+    found = await context.store.find(context.tenant_id, wanted=command.wanted(), page=page)
     endpoints, more = cut(found, command.limit)
     return endpoints, endpoints[-1].id if more else None
 

@@ -6,7 +6,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim, RunStatus
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.operation import View, operation
 from cadenza.operations.scheduling.endpoints import OneEndpoint, live
 from cadenza.ports.access import QuotaAnswer
@@ -22,13 +22,13 @@ class TrialView(View):
 
 
 @operation("POST /v1/endpoints/{endpoint_id}/test", Scope.STEER)
-async def test_endpoint(desk: Desk, command: OneEndpoint) -> TrialView:
+async def test_endpoint(context: RequestContext, command: OneEndpoint) -> TrialView:
     """Try an endpoint's target once, and show what it answers.
 
     Nothing is recorded, counted or planned anew; the target itself is really called.
     """
-    endpoint = live(await desk.store.get(desk.key(command.endpoint_id)))
-    completion = await desk.supplies.executor.execute(_trial(desk, endpoint), QuotaAnswer())
+    endpoint = live(await context.store.get(context.key(command.endpoint_id)))
+    completion = await context.dependencies.executor.execute(_trial(context, endpoint), QuotaAnswer())
     outcome = completion.outcome
     return TrialView(
         status=outcome.status,
@@ -38,9 +38,9 @@ async def test_endpoint(desk: Desk, command: OneEndpoint) -> TrialView:
     )
 
 
-def _trial(desk: Desk, endpoint: Endpoint) -> Claim:
+def _trial(context: RequestContext, endpoint: Endpoint) -> Claim:
     """A claim that no store knows."""
-    now, ids = desk.supplies.clock.now(), desk.supplies.ids
+    now, ids = context.dependencies.clock.now(), context.dependencies.ids
     return Claim(
         run_id=ids.new(),
         token=ids.new(),

@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.steer import Amended, Change, created, redefined
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Labels, Name, Text
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
 from cadenza.operations.paging import Paged, cut
@@ -116,40 +116,40 @@ class ListEndpoints(Paged, Selected):
 
 
 @operation("POST /v1/jobs/{job_id}/endpoints", Scope.WRITE, status=CREATED)
-async def create_endpoint(desk: Desk, command: CreateEndpoint) -> EndpointView:
+async def create_endpoint(context: RequestContext, command: CreateEndpoint) -> EndpointView:
     """Create an endpoint in a job. Its first run is one interval away, or at once with `start_now`."""
-    limits = (await desk.store.tenant(desk.tenant_id)).limits
-    wanted = admitted(desk, new_endpoint(desk, command), limits)
-    now, cron = desk.supplies.clock.now(), desk.supplies.cron
+    limits = (await context.store.tenant(context.tenant_id)).limits
+    wanted = admitted(context, new_endpoint(context, command), limits)
+    now, cron = context.dependencies.clock.now(), context.dependencies.cron
     planned = created(wanted, now=now, cron=cron, start_now=command.start_now)
     try:
-        await desk.store.add(planned, Admission(known_job=True, most=limits.endpoints))
+        await context.store.add(planned, Admission(known_job=True, most=limits.endpoints))
     except Conflict:
-        await amended(desk, planned.id, lambda old: revived(old, planned), most=limits.endpoints)
-    return EndpointView.of(await desk.store.get(planned.key))
+        await amended(context, planned.id, lambda old: revived(old, planned), most=limits.endpoints)
+    return EndpointView.of(await context.store.get(planned.key))
 
 
-def new_endpoint(desk: Desk, command: CreateEndpoint) -> Endpoint:
+def new_endpoint(context: RequestContext, command: CreateEndpoint) -> Endpoint:
     """The endpoint that a command spells, not planned yet."""
     return Endpoint(
-        id=command.id or desk.supplies.ids.new(),
+        id=command.id or context.dependencies.ids.new(),
         name=command.name,
         job_id=command.job_id,
-        tenant_id=desk.tenant_id,
+        tenant_id=context.tenant_id,
         description=command.description,
         hint_mode=command.hint_mode,
         enabled=command.enabled,
         labels=command.labels,
-        created_at=desk.supplies.clock.now(),
+        created_at=context.dependencies.clock.now(),
         **{name: part(name, getattr(command, name).made) for name in PARTS},
     )
 
 
-def admitted(desk: Desk, endpoint: Endpoint, limits: Limits) -> Endpoint:
+def admitted(context: RequestContext, endpoint: Endpoint, limits: Limits) -> Endpoint:
     """The endpoint inside its tenant's limits, with a cron line that fires."""
     if isinstance(endpoint.baseline, Cron):
         line = endpoint.baseline
-        part("baseline", lambda: desk.supplies.cron.check(line.expression, line.timezone))
+        part("baseline", lambda: context.dependencies.cron.check(line.expression, line.timezone))
     return limits.admit(endpoint)
 
 
@@ -161,9 +161,9 @@ def revived(old: Endpoint, wanted: Endpoint) -> Amended:
 
 
 @operation("GET /v1/endpoints", Scope.READ)
-async def list_endpoints(desk: Desk, command: ListEndpoints) -> EndpointsPage:
+async def list_endpoints(context: RequestContext, command: ListEndpoints) -> EndpointsPage:
     """List endpoints, all or those of a job or with labels, in the order of their ids."""
-    found = await desk.store.find(desk.tenant_id, wanted=command.wanted(), page=command.page())
+    found = await context.store.find(context.tenant_id, wanted=command.wanted(), page=command.page())
     endpoints, more = cut(found, command.limit)
     return EndpointsPage(
         items=[EndpointView.of(one) for one in endpoints], next_cursor=endpoints[-1].id if more else None
@@ -171,26 +171,28 @@ async def list_endpoints(desk: Desk, command: ListEndpoints) -> EndpointsPage:
 
 
 @operation("GET /v1/endpoints/{endpoint_id}", Scope.READ)
-async def get_endpoint(desk: Desk, command: OneEndpoint) -> EndpointView:
+async def get_endpoint(context: RequestContext, command: OneEndpoint) -> EndpointView:
     """Show one endpoint: what its owner wrote, and where it stands."""
-    return EndpointView.of(live(await desk.store.get(desk.key(command.endpoint_id))))
+    return EndpointView.of(live(await context.store.get(context.key(command.endpoint_id))))
 
 
 @operation("PATCH /v1/endpoints/{endpoint_id}", Scope.WRITE)
-async def update_endpoint(desk: Desk, command: UpdateEndpoint) -> EndpointView:
+async def update_endpoint(context: RequestContext, command: UpdateEndpoint) -> EndpointView:
     """Change an endpoint. It goes on from where it stands, and is planned anew at once."""
-    limits = (await desk.store.tenant(desk.tenant_id)).limits
+    limits = (await context.store.tenant(context.tenant_id)).limits
     changes = _changes(command)
     if "job_id" in changes:
-        await desk.store.job(desk.tenant_id, changes["job_id"])
-    now, cron = desk.supplies.clock.now(), desk.supplies.cron
+        await context.store.job(context.tenant_id, changes["job_id"])
+    now, cron = context.dependencies.clock.now(), context.dependencies.cron
 
     def change(endpoint: Endpoint) -> Amended:
-        wanted = admitted(desk, replace(endpoint, **changes), limits)
+        wanted = admitted(context, replace(endpoint, **changes), limits)
         anew = redefined(endpoint, wanted, now=now, cron=cron)
         return anew._replace(endpoint=evolve(anew.endpoint, enabled=wanted.enabled))
 
-    return EndpointView.of(await amended(desk, command.endpoint_id, if_live(change), most=limits.endpoints))
+    return EndpointView.of(
+        await amended(context, command.endpoint_id, if_live(change), most=limits.endpoints)
+    )
 
 
 def _changes(command: UpdateEndpoint) -> dict[str, Any]:
@@ -202,9 +204,9 @@ def _changes(command: UpdateEndpoint) -> dict[str, Any]:
 
 
 @operation("DELETE /v1/endpoints/{endpoint_id}", Scope.WRITE, status=NO_CONTENT)
-async def delete_endpoint(desk: Desk, command: OneEndpoint) -> Nothing:
+async def delete_endpoint(context: RequestContext, command: OneEndpoint) -> Nothing:
     """Delete an endpoint. A run that is in flight ends as it would; its history stays as long as runs do."""
-    await desk.store.amend(desk.key(command.endpoint_id), if_live(archived))
+    await context.store.amend(context.key(command.endpoint_id), if_live(archived))
     return Nothing()
 
 

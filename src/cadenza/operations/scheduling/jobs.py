@@ -6,7 +6,7 @@ from typing import Self
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.scheduling.endpoint import Job
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Name, Text
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
@@ -67,59 +67,61 @@ class JobsPage(Listed[JobView]):
 
 
 @operation("POST /v1/jobs", Scope.WRITE, status=CREATED)
-async def create_job(desk: Desk, command: CreateJob) -> JobView:
+async def create_job(context: RequestContext, command: CreateJob) -> JobView:
     """Create a job, a named group of endpoints."""
     job = Job(
-        id=command.id or desk.supplies.ids.new(),
+        id=command.id or context.dependencies.ids.new(),
         name=command.name,
-        tenant_id=desk.tenant_id,
+        tenant_id=context.tenant_id,
         active=command.active,
         description=command.description,
-        created_at=desk.supplies.clock.now(),
+        created_at=context.dependencies.clock.now(),
     )
-    await desk.store.add_job(job)
+    await context.store.add_job(job)
     return JobView.of(job)
 
 
 @operation("GET /v1/jobs", Scope.READ)
-async def list_jobs(desk: Desk, command: Paged) -> JobsPage:
+async def list_jobs(context: RequestContext, command: Paged) -> JobsPage:
     """List jobs, in the order of their ids."""
-    jobs, more = cut(await desk.store.jobs(desk.tenant_id, command.page()), command.limit)
+    jobs, more = cut(await context.store.jobs(context.tenant_id, command.page()), command.limit)
     return JobsPage(items=[JobView.of(job) for job in jobs], next_cursor=jobs[-1].id if more else None)
 
 
 @operation("GET /v1/jobs/{job_id}", Scope.READ)
-async def get_job(desk: Desk, command: OneJob) -> JobView:
+async def get_job(context: RequestContext, command: OneJob) -> JobView:
     """Show one job."""
-    return JobView.of(await desk.store.job(desk.tenant_id, command.job_id))
+    return JobView.of(await context.store.job(context.tenant_id, command.job_id))
 
 
 @operation("PATCH /v1/jobs/{job_id}", Scope.WRITE)
-async def update_job(desk: Desk, command: UpdateJob) -> JobView:
+async def update_job(context: RequestContext, command: UpdateJob) -> JobView:
     """Change a job's name, description or activity; what is left out stays as it is."""
     given = {name: getattr(command, name) for name in command.model_fields_set - {"job_id"}}
     changes = {name: value for name, value in given.items() if value is not None or name == "description"}
-    job = await desk.store.amend_job(desk.tenant_id, command.job_id, lambda job: replace(job, **changes))
+    job = await context.store.amend_job(
+        context.tenant_id, command.job_id, lambda job: replace(job, **changes)
+    )
     return JobView.of(job)
 
 
 @operation("DELETE /v1/jobs/{job_id}", Scope.WRITE, status=NO_CONTENT)
-async def delete_job(desk: Desk, command: OneJob) -> Nothing:
+async def delete_job(context: RequestContext, command: OneJob) -> Nothing:
     """Delete a job with its endpoints. Runs that are in flight end as they would; history stays."""
-    await desk.store.remove_job(desk.tenant_id, command.job_id, archived)
+    await context.store.remove_job(context.tenant_id, command.job_id, archived)
     return Nothing()
 
 
 @operation("POST /v1/jobs/{job_id}/pause", Scope.STEER)
-async def pause_job(desk: Desk, command: OneJob) -> JobView:
+async def pause_job(context: RequestContext, command: OneJob) -> JobView:
     """Switch a job off: none of its endpoints is due until it is resumed."""
-    return await update_job.handle(desk, UpdateJob(job_id=command.job_id, active=False))
+    return await update_job.handle(context, UpdateJob(job_id=command.job_id, active=False))
 
 
 @operation("POST /v1/jobs/{job_id}/resume", Scope.STEER)
-async def resume_job(desk: Desk, command: OneJob) -> JobView:
+async def resume_job(context: RequestContext, command: OneJob) -> JobView:
     """Switch a job on again; what came due meanwhile runs once, as its misfire policy says."""
-    return await update_job.handle(desk, UpdateJob(job_id=command.job_id, active=True))
+    return await update_job.handle(context, UpdateJob(job_id=command.job_id, active=True))
 
 
 JOBS = (create_job, list_jobs, get_job, update_job, delete_job, pause_job, resume_job)

@@ -16,7 +16,7 @@ from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.steering import COMMANDS
 from cadenza.engine.steering_commands import Steer
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import View, operation
 from cadenza.operations.scheduling.endpoint_view import PlanView
@@ -76,19 +76,19 @@ class PreviewView(View):
 
 
 @operation("POST /v1/endpoints/{endpoint_id}/preview", Scope.READ, agent=False)
-async def preview_steering(desk: Desk, command: PreviewSteering) -> PreviewView:
+async def preview_steering(context: RequestContext, command: PreviewSteering) -> PreviewView:
     """Tell what steering an endpoint would lead to: its plan and its next runs, before and after.
 
     It is the same change that the tool would make, applied to the endpoint as it stands and kept nowhere.
     """
-    endpoint = live(await desk.store.get(desk.key(command.endpoint_id)))
-    change = _change(desk, command)
+    endpoint = live(await context.store.get(context.key(command.endpoint_id)))
+    change = _change(context, command)
     after = change(endpoint).endpoint
-    return PreviewView.of(_course(desk, endpoint, command.runs), _course(desk, after, command.runs))
+    return PreviewView.of(_course(context, endpoint, command.runs), _course(context, after, command.runs))
 
 
-def _change(desk: Desk, command: PreviewSteering) -> Callable[[Endpoint], Amended]:
-    now, cron, origin = desk.supplies.clock.now(), desk.supplies.cron, desk.caller.origin
+def _change(context: RequestContext, command: PreviewSteering) -> Callable[[Endpoint], Amended]:
+    now, cron, origin = context.dependencies.clock.now(), context.dependencies.cron, context.caller.origin
     arguments: Mapping[str, Any] = command.arguments
     tool = COMMANDS.get(command.tool)
     if tool is not None:
@@ -101,10 +101,10 @@ def _change(desk: Desk, command: PreviewSteering) -> Callable[[Endpoint], Amende
     return lambda endpoint: steer.clear_hints(endpoint, now=now, cron=cron, origin=origin)
 
 
-def _course(desk: Desk, endpoint: Endpoint, most: int) -> CourseView:
-    supplies = desk.supplies
-    runs: list[Foreseen] = foreseen(endpoint, now=supplies.clock.now(), cron=supplies.cron, most=most)
-    return CourseView(plan=planned(desk, endpoint), runs=[ForeseenView(**one._asdict()) for one in runs])
+def _course(context: RequestContext, endpoint: Endpoint, most: int) -> CourseView:
+    dependencies = context.dependencies
+    runs: list[Foreseen] = foreseen(endpoint, now=dependencies.clock.now(), cron=dependencies.cron, most=most)
+    return CourseView(plan=planned(context, endpoint), runs=[ForeseenView(**one._asdict()) for one in runs])
 
 
 PREVIEW = (preview_steering,)

@@ -9,7 +9,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.planning.health import MOST_COUNTED, WINDOWS_H, health
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import trusted
 from cadenza.operations.fields import Id, Moment
 from cadenza.operations.operation import Command, View, operation
@@ -122,37 +122,37 @@ class HealthView(View):
 
 
 @operation("GET /v1/runs", Scope.READ)
-async def list_runs(desk: Desk, command: ListRuns) -> RunsPage:
+async def list_runs(context: RequestContext, command: ListRuns) -> RunsPage:
     """List closed runs, newest first, by endpoint, job, status, source and time."""
     wanted = command.wanted(endpoint_id=command.endpoint_id, job_id=command.job_id)
-    return await _found(desk, command, wanted)
+    return await _found(context, command, wanted)
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/runs", Scope.READ)
-async def list_endpoint_runs(desk: Desk, command: ListEndpointRuns) -> RunsPage:
+async def list_endpoint_runs(context: RequestContext, command: ListEndpointRuns) -> RunsPage:
     """List an endpoint's closed runs, newest first, by status, source and time."""
-    live(await desk.store.get(desk.key(command.endpoint_id)))
-    return await _found(desk, command, command.wanted(endpoint_id=command.endpoint_id))
+    live(await context.store.get(context.key(command.endpoint_id)))
+    return await _found(context, command, command.wanted(endpoint_id=command.endpoint_id))
 
 
-async def _found(desk: Desk, command: RunsWanted, wanted: RunFilter) -> RunsPage:
+async def _found(context: RequestContext, command: RunsWanted, wanted: RunFilter) -> RunsPage:
     page = Page(command.limit, command.cursor)
-    found = await desk.store.find_runs(desk.tenant_id, wanted=wanted, page=page)
+    found = await context.store.find_runs(context.tenant_id, wanted=wanted, page=page)
     return RunsPage.model_construct(items=[RunView.of(run) for run in found.runs], next_cursor=found.after)
 
 
 @operation("GET /v1/runs/{run_id}", Scope.READ)
-async def get_run(desk: Desk, command: OneRun) -> RunView:
+async def get_run(context: RequestContext, command: OneRun) -> RunView:
     """Show one run with its response, error and reason."""
-    return RunView.of(await desk.store.run(desk.tenant_id, command.run_id))
+    return RunView.of(await context.store.run(context.tenant_id, command.run_id))
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/health", Scope.READ)
-async def get_health(desk: Desk, command: OneEndpoint) -> HealthView:
+async def get_health(context: RequestContext, command: OneEndpoint) -> HealthView:
     """Sum up an endpoint's runs over the last 1, 4 and 24 hours."""
-    key, now = desk.key(command.endpoint_id), desk.supplies.clock.now()
-    endpoint = live(await desk.store.get(key))
-    ended = await desk.store.ended(key, since=now - timedelta(hours=max(WINDOWS_H)), limit=MOST_COUNTED)
+    key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
+    endpoint = live(await context.store.get(key))
+    ended = await context.store.ended(key, since=now - timedelta(hours=max(WINDOWS_H)), limit=MOST_COUNTED)
     return HealthView(
         endpoint_id=endpoint.id,
         failure_count=endpoint.failure_count,

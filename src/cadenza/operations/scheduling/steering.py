@@ -10,7 +10,7 @@ from cadenza.domain.scheduling import steer
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.explain import explain
 from cadenza.domain.scheduling.steer import Amended, Change, HintKind
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.operation import View, operation
 from cadenza.operations.paging import Listed, Paged, cut
 from cadenza.operations.scheduling.endpoint_view import EndpointView, PlanView
@@ -40,65 +40,67 @@ class HintsPage(Listed[HintView]):
     """A page of the hint history, newest first."""
 
 
-def planned(desk: Desk, endpoint: Endpoint, shadow_ms: int | None = None) -> PlanView:
+def planned(context: RequestContext, endpoint: Endpoint, shadow_ms: int | None = None) -> PlanView:
     """Why the next run of this endpoint is when it is."""
-    now, cron = desk.supplies.clock.now(), desk.supplies.cron
+    now, cron = context.dependencies.clock.now(), context.dependencies.cron
     why = explain(endpoint, now=now, cron=cron, shadow_ms=shadow_ms)
     return PlanView.of(endpoint.id, why)
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/plan", Scope.READ)
-async def explain_endpoint(desk: Desk, command: OneEndpoint) -> PlanView:
+async def explain_endpoint(context: RequestContext, command: OneEndpoint) -> PlanView:
     """Tell why the next run is when it is: candidates, hints with their reasons, guard, pause, winner."""
-    endpoint = live(await desk.store.get(desk.key(command.endpoint_id)))
-    return planned(desk, endpoint, await _shadow_ms(desk, endpoint))
+    endpoint = live(await context.store.get(context.key(command.endpoint_id)))
+    return planned(context, endpoint, await _shadow_ms(context, endpoint))
 
 
-async def _shadow_ms(desk: Desk, endpoint: Endpoint) -> int | None:
+async def _shadow_ms(context: RequestContext, endpoint: Endpoint) -> int | None:
     """How often the learning planner would let it run, where it only thinks."""
     if endpoint.planning.learning is not Learning.SHADOW:
         return None
-    notes = await desk.store.notes(PLANNER, [endpoint.key])
+    notes = await context.store.notes(PLANNER, [endpoint.key])
     lesson = lesson_of(notes.get(endpoint.key))
     return None if lesson is None else lesson.interval_ms
 
 
 @operation("DELETE /v1/endpoints/{endpoint_id}/hints", Scope.STEER)
-async def clear_hints(desk: Desk, command: OneEndpoint) -> PlanView:
+async def clear_hints(context: RequestContext, command: OneEndpoint) -> PlanView:
     """Remove both hints, and plan anew at once."""
-    now, cron, origin = desk.supplies.clock.now(), desk.supplies.cron, desk.caller.origin
-    return await _amend(desk, command, lambda end: steer.clear_hints(end, now=now, cron=cron, origin=origin))
+    now, cron, origin = context.dependencies.clock.now(), context.dependencies.cron, context.caller.origin
+    return await _amend(
+        context, command, lambda end: steer.clear_hints(end, now=now, cron=cron, origin=origin)
+    )
 
 
 @operation("POST /v1/endpoints/{endpoint_id}/run-now", Scope.STEER)
-async def run_now(desk: Desk, command: OneEndpoint) -> PlanView:
+async def run_now(context: RequestContext, command: OneEndpoint) -> PlanView:
     """Make an endpoint due at once, as soon as its minimum interval allows."""
-    now = desk.supplies.clock.now()
-    return await _amend(desk, command, lambda endpoint: steer.run_now(endpoint, now=now))
+    now = context.dependencies.clock.now()
+    return await _amend(context, command, lambda endpoint: steer.run_now(endpoint, now=now))
 
 
 @operation("POST /v1/endpoints/{endpoint_id}/reset-failures", Scope.STEER)
-async def reset_failures(desk: Desk, command: OneEndpoint) -> EndpointView:
+async def reset_failures(context: RequestContext, command: OneEndpoint) -> EndpointView:
     """Forget the failures in a row; a baseline that they stretched is planned anew with the next run."""
-    amended = await desk.store.amend(
-        desk.key(command.endpoint_id),
+    amended = await context.store.amend(
+        context.key(command.endpoint_id),
         if_live(lambda endpoint: Amended(evolve(endpoint, failure_count=0, abandoned_count=0))),
     )
     return EndpointView.of(amended.endpoint)
 
 
-async def _amend(desk: Desk, command: OneEndpoint, change: Change) -> PlanView:
-    amended = await desk.store.amend(desk.key(command.endpoint_id), if_live(change))
-    return planned(desk, amended.endpoint)
+async def _amend(context: RequestContext, command: OneEndpoint, change: Change) -> PlanView:
+    amended = await context.store.amend(context.key(command.endpoint_id), if_live(change))
+    return planned(context, amended.endpoint)
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/hints", Scope.READ)
-async def list_hints(desk: Desk, command: ListHints) -> HintsPage:
+async def list_hints(context: RequestContext, command: ListHints) -> HintsPage:
     """List an endpoint's hints with their reasons and origins, newest first."""
-    key = desk.key(command.endpoint_id)
-    live(await desk.store.get(key))
+    key = context.key(command.endpoint_id)
+    live(await context.store.get(key))
     start = _place(command.cursor)
-    found = await desk.store.hints(key, Page(command.limit + 1, str(start)))
+    found = await context.store.hints(key, Page(command.limit + 1, str(start)))
     records, more = cut(found, command.limit)
     items = [HintView(**record._asdict()) for record in records]
     return HintsPage(items=items, next_cursor=str(start + command.limit) if more else None)

@@ -9,7 +9,7 @@ from cadenza.domain.monitoring.hint_periods import Spell, spells
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import HintKind
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import trusted
 from cadenza.operations.fields import Moment, Whole
 from cadenza.operations.operation import View, operation
@@ -94,23 +94,24 @@ class TimelineView(View):
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/timeline", Scope.READ, agent=False)
-async def get_timeline(desk: Desk, command: GetTimeline) -> TimelineView:
+async def get_timeline(context: RequestContext, command: GetTimeline) -> TimelineView:
     """Show an endpoint's runs in a span of time, and the hints and pauses that steered it meanwhile."""
-    key, now = desk.key(command.endpoint_id), desk.supplies.clock.now()
-    endpoint = live(await desk.store.get(key))
+    key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
+    endpoint = live(await context.store.get(key))
     until = command.until or now
     since = command.since or max(until, BEGINNING + USUALLY) - USUALLY
     if since >= until:
         raise InvalidRequest("since must be earlier than until.", "since")
-    runs = await desk.store.stretch(key, since=since, until=until, limit=command.limit + 1)
-    history = await desk.store.hints(key, Page(MOST_HINTS))
+    runs = await context.store.stretch(key, since=since, until=until, limit=command.limit + 1)
+    history = await context.store.hints(key, Page(MOST_HINTS))
     held = [one for one in spells(history) if one.end >= since and one.begin < until]
     return TimelineView(
         endpoint_id=endpoint.id,
         now=now,
         since=since,
         until=until,
-        runs=[PointView.of(run) for run in runs[: command.limit][::-1]] + await _open(desk, command, until),
+        runs=[PointView.of(run) for run in runs[: command.limit][::-1]]
+        + await _open(context, command, until),
         spells=[SpellView.of(one) for one in held],
         next_run_at=endpoint.next_run_at,
         next_source=endpoint.next_source,
@@ -118,8 +119,8 @@ async def get_timeline(desk: Desk, command: GetTimeline) -> TimelineView:
     )
 
 
-async def _open(desk: Desk, command: GetTimeline, until: datetime) -> list[PointView]:
-    newest = await desk.store.runs(desk.key(command.endpoint_id), Page(1))
+async def _open(context: RequestContext, command: GetTimeline, until: datetime) -> list[PointView]:
+    newest = await context.store.runs(context.key(command.endpoint_id), Page(1))
     return [PointView.of(run) for run in newest if run.status is None and run.claimed_at < until]
 
 

@@ -11,7 +11,7 @@ from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.steering_commands import Command as Tool
 from cadenza.engine.steering_commands import PauseUntil, ProposeInterval, ProposeNextTime, Steer
-from cadenza.operations.context import Desk
+from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Span, SpanOrNone, Text
 from cadenza.operations.operation import View, operation
 from cadenza.operations.scheduling.endpoint_view import PlanView
@@ -71,32 +71,32 @@ class Steered(View):
 
 
 @operation("POST /v1/endpoints/{endpoint_id}/tools/propose_interval", Scope.STEER)
-async def propose_interval(desk: Desk, command: ProposeIntervalCommand) -> PlanView:
+async def propose_interval(context: RequestContext, command: ProposeIntervalCommand) -> PlanView:
     """Tighten or relax: run every `intervalMs` for `ttlMinutes`, then fall back to the baseline."""
-    return await _use(desk, ProposeInterval, command)
+    return await _use(context, ProposeInterval, command)
 
 
 @operation("POST /v1/endpoints/{endpoint_id}/tools/propose_next_time", Scope.STEER)
-async def propose_next_time(desk: Desk, command: ProposeNextTimeCommand) -> PlanView:
+async def propose_next_time(context: RequestContext, command: ProposeNextTimeCommand) -> PlanView:
     """Run once at a moment (`nextRunAtIso`) or after a while (`nextRunInMs`), within the guard."""
-    return await _use(desk, ProposeNextTime, command)
+    return await _use(context, ProposeNextTime, command)
 
 
 @operation("POST /v1/endpoints/{endpoint_id}/tools/pause_until", Scope.STEER)
-async def pause_until(desk: Desk, command: PauseUntilCommand) -> PlanView:
+async def pause_until(context: RequestContext, command: PauseUntilCommand) -> PlanView:
     """Pause until a moment; null resumes, and plans anew."""
-    return await _use(desk, PauseUntil, command)
+    return await _use(context, PauseUntil, command)
 
 
-async def _use(desk: Desk, tool: type[Tool], command: OneEndpoint) -> PlanView:
+async def _use(context: RequestContext, tool: type[Tool], command: OneEndpoint) -> PlanView:
     given: dict[str, Any] = command.model_dump(exclude={"endpoint_id"}, exclude_unset=True)
-    return await _steer(desk, command.endpoint_id, tool.parse(given))
+    return await _steer(context, command.endpoint_id, tool.parse(given))
 
 
-async def _steer(desk: Desk, endpoint_id: str, tool: Tool) -> PlanView:
-    steering = desk.supplies.steering
-    amended = await steering.steer(desk.key(endpoint_id), Live(tool), origin=desk.caller.origin)
-    return planned(desk, amended.endpoint)
+async def _steer(context: RequestContext, endpoint_id: str, tool: Tool) -> PlanView:
+    steering = context.dependencies.steering
+    amended = await steering.steer(context.key(endpoint_id), Live(tool), origin=context.caller.origin)
+    return planned(context, amended.endpoint)
 
 
 class Live:
@@ -111,27 +111,27 @@ class Live:
 
 
 @operation("POST /v1/endpoints/pause", Scope.STEER)
-async def pause_endpoints(desk: Desk, command: PauseEndpoints) -> Steered:
+async def pause_endpoints(context: RequestContext, command: PauseEndpoints) -> Steered:
     """Pause all endpoints of a job, or with labels, until a moment."""
     given = command.model_dump(include={"untilIso", "reason"}, exclude_unset=True)
-    return await _steer_all(desk, command, PauseUntil.parse(given))
+    return await _steer_all(context, command, PauseUntil.parse(given))
 
 
 @operation("POST /v1/endpoints/resume", Scope.STEER)
-async def resume_endpoints(desk: Desk, command: ResumeEndpoints) -> Steered:
+async def resume_endpoints(context: RequestContext, command: ResumeEndpoints) -> Steered:
     """Resume all endpoints of a job, or with labels."""
-    return await _steer_all(desk, command, PauseUntil(until=None, reason=command.reason))
+    return await _steer_all(context, command, PauseUntil(until=None, reason=command.reason))
 
 
-async def _steer_all(desk: Desk, command: Selected, tool: Tool) -> Steered:
+async def _steer_all(context: RequestContext, command: Selected, tool: Tool) -> Steered:
     if command.job_id is None and not command.label:
         raise InvalidRequest("Say which endpoints: give a job_id or a label.", "label")
-    supplies = desk.supplies
-    by = Steer(now=supplies.clock.now(), cron=supplies.cron, origin=desk.caller.origin)
+    dependencies = context.dependencies
+    by = Steer(now=dependencies.clock.now(), cron=dependencies.cron, origin=context.caller.origin)
     steered, after = 0, None
     while True:
-        amended = await desk.store.amend_all(
-            desk.tenant_id,
+        amended = await context.store.amend_all(
+            context.tenant_id,
             lambda endpoint: tool.apply(endpoint, by),
             wanted=command.wanted(),
             page=Page(IN_ONE_COMMIT, after),

@@ -11,8 +11,8 @@ from cadenza.engine.agents.conversation import Conversing
 from cadenza.engine.agents.prompt_dispatcher import Firing
 from cadenza.engine.agents.turn_lock import TurnTaking
 from cadenza.operations.agents.agent_tools import AgentTools
-from cadenza.operations.application import Office
-from cadenza.operations.context import Supplies
+from cadenza.operations.application import Application
+from cadenza.operations.context import Dependencies
 from cadenza.ports.agents import AgentRuntime
 from cadenza.roots.settings import Settings
 
@@ -25,21 +25,21 @@ LONGEST_TURN_S = 85.0
 """A turn may have to wait for another; yet it ends by itself, and is paid for, before its run is cut off."""
 
 
-def conversing(settings: Settings, supplies: Supplies) -> Conversing:
-    """Agents that use an office's own operations as their tools."""
+def conversing(settings: Settings, dependencies: Dependencies) -> Conversing:
+    """Agents that use an application's own operations as their tools."""
     return Conversing(
-        store=supplies.store,
+        store=dependencies.store,
         runtime=runtime(settings),
-        tools=AgentTools(Office(supplies)),
-        turns=TurnTaking(store=supplies.store, clock=supplies.clock, ids=supplies.ids),
-        clock=supplies.clock,
-        ids=supplies.ids,
+        tools=AgentTools(Application(dependencies)),
+        turns=TurnTaking(store=dependencies.store, clock=dependencies.clock, ids=dependencies.ids),
+        clock=dependencies.clock,
+        ids=dependencies.ids,
     )
 
 
-def firing(agents: Conversing, supplies: Supplies) -> Firing:
+def firing(agents: Conversing, dependencies: Dependencies) -> Firing:
     """The dispatcher of prompts."""
-    return Firing(conversing=agents, store=supplies.store, clock=supplies.clock)
+    return Firing(conversing=agents, store=dependencies.store, clock=dependencies.clock)
 
 
 def runtime(settings: Settings) -> AgentRuntime:

@@ -1,4 +1,4 @@
-"""An office: what operations need, from settings to something that can be asked."""
+"""An application: what operations need, from settings to something that can be asked."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -15,8 +15,8 @@ from cadenza.adapters.null import NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
-from cadenza.operations.application import Office
-from cadenza.operations.context import Supplies
+from cadenza.operations.application import Application
+from cadenza.operations.context import Dependencies
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.secrets import SecretStore
@@ -41,7 +41,7 @@ def on_demand(opening: Opening) -> AbstractAsyncContextManager[Dispatcher]:
 
 
 @asynccontextmanager
-async def open_office(
+async def open_application(
     settings: Settings,
     *,
     store: Store,
@@ -49,14 +49,14 @@ async def open_office(
     log: Logger,
     callables: CallableDispatcher,
     opened: Callable[[Opening], AbstractAsyncContextManager[Dispatcher]] = at_once,
-) -> AsyncIterator[Office]:
-    """An office on a store; trials are dispatched as a worker would, and no quota counts them."""
+) -> AsyncIterator[Application]:
+    """An application on a store; trials are dispatched as a worker would, and no quota counts them."""
     async with AsyncExitStack() as stack:
         stored = await stack.enter_async_context(open_secrets(settings))
         http = await stack.enter_async_context(opened(partial(_requests, settings, stored, clock=clock)))
         dispatcher = DispatcherByTarget(http=http, callables=callables)
-        given = supplies(store=store, clock=clock, log=log, dispatcher=dispatcher, secrets=stored)
-        yield Office(replace(given, conversing=conversing(settings, given), models=models(settings)))
+        given = dependencies(store=store, clock=clock, log=log, dispatcher=dispatcher, secrets=stored)
+        yield Application(replace(given, conversing=conversing(settings, given), models=models(settings)))
 
 
 def _requests(
@@ -67,12 +67,12 @@ def _requests(
     return http_dispatcher(settings, stored, clock=clock)
 
 
-def supplies(
+def dependencies(
     *, store: Store, clock: Clock, log: Logger, dispatcher: Dispatcher, secrets: SecretStore
-) -> Supplies:
+) -> Dependencies:
     """What desks share, all but the agents."""
     cron = CronsimCron()
-    return Supplies(
+    return Dependencies(
         store=store,
         clock=clock,
         cron=cron,

@@ -10,9 +10,9 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.application import on_demand, open_office
+from cadenza.roots.wiring.application import on_demand, open_application
 from cadenza.roots.wiring.stores import open_store
 from cadenza.surfaces.cli.connection import Way
 
@@ -40,16 +40,16 @@ def server_of(settings: Settings, way: Way) -> Behind | None:
 ORIGIN = "cli"
 
 
-class LocalOffice:
+class LocalClient:
     """Asks as one caller, whatever is asked."""
 
-    def __init__(self, office: Office, caller: Caller) -> None:
-        self._office = office
+    def __init__(self, application: Application, caller: Caller) -> None:
+        self._application = application
         self._caller = caller
 
     async def ask(self, operation: str, arguments: Mapping[str, Any]) -> Any:
         """The operation's view as JSON values."""
-        view = await self._office.ask(operation, arguments, self._caller)
+        view = await self._application.ask(operation, arguments, self._caller)
         return view.model_dump(mode="json")
 
 
@@ -59,13 +59,13 @@ def operator(tenant_id: str) -> Caller:
 
 
 @asynccontextmanager
-async def local_office(settings: Settings, caller: Caller) -> AsyncIterator[LocalOffice]:
-    """An office on the store of the settings, closed in the end."""
+async def local_client(settings: Settings, caller: Caller) -> AsyncIterator[LocalClient]:
+    """An application on the store of the settings, closed in the end."""
     clock, log = SystemClock(), NoLog()
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
-        office = await stack.enter_async_context(
-            open_office(
+        application = await stack.enter_async_context(
+            open_application(
                 settings,
                 store=store,
                 clock=clock,
@@ -74,4 +74,4 @@ async def local_office(settings: Settings, caller: Caller) -> AsyncIterator[Loca
                 opened=on_demand,
             )
         )
-        yield LocalOffice(office, caller)
+        yield LocalClient(application, caller)

@@ -22,7 +22,7 @@ from cadenza.operations.scheduling.schemas import HttpShape, Shape
 from cadenza.ports.daily import JobRunner
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversing
-from cadenza.roots.wiring.application import supplies
+from cadenza.roots.wiring.application import dependencies
 from cadenza.roots.wiring.http_dispatch import http_dispatcher, open_secrets
 from cadenza.roots.worker import Workshop
 
@@ -80,7 +80,7 @@ async def open_jobs(
             return functions
         case DailyPrompt():
             trials = DispatcherByTarget(callables=shop.callables)
-            given = supplies(
+            given = dependencies(
                 store=shop.store, clock=shop.clock, log=shop.log, dispatcher=trials, secrets=stored
             )
             agents = conversing(settings, given)

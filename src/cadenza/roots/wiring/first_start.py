@@ -6,22 +6,22 @@ from contextlib import suppress
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.operations.access.keys import CreateKey, create_key
 from cadenza.operations.access.sessions import new_link
-from cadenza.operations.application import Office
-from cadenza.operations.context import Desk
+from cadenza.operations.application import Application
+from cadenza.operations.context import RequestContext
 from cadenza.ports.catalog import Page
 
 TENANT = "default"
 ADMIN = Caller(TENANT, frozenset({Scope.ADMIN}), "up")
 
 
-async def first_key(office: Office) -> str | None:
+async def first_key(application: Application) -> str | None:
     """A key for a database that lets nobody in yet; None if somebody has one."""
-    store = office.supplies.store
+    store = application.dependencies.store
     if await store.keys(TENANT, Page(1)):
         return None
     await store.put_tenant(await store.tenant(TENANT))
     made = await create_key.handle(
-        Desk(office.supplies, ADMIN), CreateKey(name="first", scopes=[Scope.ADMIN])
+        RequestContext(application.dependencies, ADMIN), CreateKey(name="first", scopes=[Scope.ADMIN])
     )
     return made.key
 
@@ -38,9 +38,9 @@ def show(address: str, key: str) -> None:
     _say(text)
 
 
-async def show_link(address: str, office: Office) -> None:
+async def show_link(address: str, application: Application) -> None:
     """Tell the operator how to open the dashboard; the code stands where no server and no log sees it."""
-    code = await new_link(office.supplies, ADMIN)
+    code = await new_link(application.dependencies, ADMIN)
     _say(f"\nOpen the dashboard; this link works once, within an hour:\n\n  {address}/login#{code}\n\n")
 
 

@@ -1,4 +1,4 @@
-"""An office behind REST: the table of operations turned into requests, and problems back into errors."""
+"""An application behind REST: the table of operations turned into requests, and problems back into errors."""
 
 import json
 import re
@@ -36,7 +36,7 @@ ERRORS: dict[int, type[CadenzaError]] = {
 }
 
 
-class RemoteOffice:
+class RemoteClient:
     """Asks a server."""
 
     def __init__(self, session: aiohttp.ClientSession, server: str) -> None:
@@ -124,11 +124,11 @@ def _faults(errors: Any) -> list[Fault]:
 
 
 @asynccontextmanager
-async def remote_office(server: str, key: str | None) -> AsyncIterator[RemoteOffice]:
-    """An office behind an address; its connections are closed in the end."""
+async def remote_client(server: str, key: str | None) -> AsyncIterator[RemoteClient]:
+    """An application behind an address; its connections are closed in the end."""
     headers = {"Authorization": f"Bearer {_key(key)}"} if key else {}
     async with aiohttp.ClientSession(headers=headers, timeout=SECONDS) as session:
-        yield RemoteOffice(session, _address(server))
+        yield RemoteClient(session, _address(server))
 
 
 def _address(server: str) -> str:

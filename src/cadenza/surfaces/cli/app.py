@@ -50,10 +50,10 @@ def build(launchers: Launchers, words: Sequence[str] | None = None) -> App:
 
 
 def _add_operations(app: App, launchers: Launchers, words: Sequence[str] | None) -> None:
-    """What asks an office."""
+    """What asks an application."""
 
     def there(kind: type[Commands]) -> Commands:
-        return kind(launchers.office, launchers.now)
+        return kind(launchers.application, launchers.now)
 
     add_groups(app, there, words)
     register(app, there(Answers), there(Config))

@@ -43,8 +43,8 @@ class Asker(Protocol):
         ...
 
 
-class OfficeLauncher(Protocol):
-    """Opens the way to an office."""
+class ApplicationLauncher(Protocol):
+    """Opens the way to an application."""
 
     def __call__(self, way: Way) -> AbstractAsyncContextManager[Asker]:
         """Somebody to ask, until the context ends."""

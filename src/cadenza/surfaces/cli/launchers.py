@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from cadenza.surfaces.cli.connection import OfficeLauncher, Way
+from cadenza.surfaces.cli.connection import ApplicationLauncher, Way
 from cadenza.surfaces.cli.output.terminal import Progress
 
 if TYPE_CHECKING:  # Only for its name: importing it costs more time than `cadenza --help` has.
@@ -137,5 +137,5 @@ class Launchers:
     backup: BackupLauncher
     restore: Callable[[str], Restoration]
     bench: BenchLauncher
-    office: OfficeLauncher
+    application: ApplicationLauncher
     now: Callable[[], datetime]

@@ -1,4 +1,4 @@
-"""What all commands over operations share: an office to ask, an answer to print, and an example."""
+"""What all commands over operations share: an application to ask, an answer to print, and an example."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cyclopts import App
 
-from cadenza.surfaces.cli.connection import Asker, OfficeLauncher, Way
+from cadenza.surfaces.cli.connection import ApplicationLauncher, Asker, Way
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.output.stdout import write_json
 
@@ -22,10 +22,10 @@ EXAMPLE = "__example__"
 
 
 class Commands:
-    """Commands that ask an office."""
+    """Commands that ask an application."""
 
-    def __init__(self, office: OfficeLauncher, now: Callable[[], datetime]) -> None:
-        self._office = office
+    def __init__(self, application: ApplicationLauncher, now: Callable[[], datetime]) -> None:
+        self._application = application
         self._now = now
 
     def answer(self, way: Way, errand: Errand, look: Look) -> int:
@@ -44,7 +44,7 @@ class Commands:
         import asyncio
 
         async def there_and_back() -> Answer:
-            async with self._office(way) as asker:
+            async with self._application(way) as asker:
                 return await errand(asker)
 
         return asyncio.run(there_and_back())

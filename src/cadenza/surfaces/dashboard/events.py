@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import CadenzaError, NotAllowed
-from cadenza.operations.monitoring.live_changes import NOTHING, News, Newsroom, Reader
+from cadenza.operations.monitoring.live_changes import NOTHING, ChangeReader, ChangeSummary, LiveChanges
 from cadenza.surfaces.dashboard.responses import clocks, refused
 from cadenza.surfaces.http.problems import TOO_MANY, Refusal
 from cadenza.surfaces.http.service import Service
@@ -25,10 +25,10 @@ COME_BACK_MS = 1_000
 class Events:
     """The stream of changes, for whoever may read."""
 
-    def __init__(self, service: Service, newsroom: Newsroom) -> None:
+    def __init__(self, service: Service, live_changes: LiveChanges) -> None:
         self._service = service
-        self._newsroom = newsroom
-        self._supplies = service.office.supplies
+        self._live_changes = live_changes
+        self._dependencies = service.application.dependencies
 
     def routes(self) -> list[Route]:
         """Where it is."""
@@ -48,8 +48,8 @@ class Events:
         caller.must(Scope.READ)
         if caller.speaker is not None:
             raise NotAllowed("Who speaks for one user alone hears of that user's messages, not of all.")
-        mine = self._newsroom.readers_of(caller.tenant_id)
-        if mine >= MOST_OF_A_TENANT or self._newsroom.readers >= MOST_READERS:
+        mine = self._live_changes.readers_of(caller.tenant_id)
+        if mine >= MOST_OF_A_TENANT or self._live_changes.readers >= MOST_READERS:
             detail = "Too many are listening here; ask now and then instead."
             raise Refusal(TOO_MANY, detail, {"Retry-After": "30"})
         return caller
@@ -57,7 +57,7 @@ class Events:
     async def _said(self, request: Request, caller: Caller) -> AsyncIterator[bytes]:
         last_seen = request.headers.get("last-event-id")
         yield b"retry: %d\n\n" % COME_BACK_MS
-        async with self._newsroom.reader(caller.tenant_id, last_seen) as reader:
+        async with self._live_changes.reader(caller.tenant_id, last_seen) as reader:
             yield self._now()
             while (news := await reader.next(SOMETHING_EVERY_S)) is not None:
                 if not await self._still(request):
@@ -73,13 +73,13 @@ class Events:
         return True
 
     def _now(self) -> bytes:
-        return _event("now", clocks(self._supplies))
+        return _event("now", clocks(self._dependencies))
 
-    def _told(self, reader: Reader, news: News) -> bytes:
+    def _told(self, reader: ChangeReader, news: ChangeSummary) -> bytes:
         if news.reset:
             return _event("reset", {}, reader.place) + self._now()
         words = {"endpoints": sorted(news.endpoints), "runs": news.runs, "steered": news.steered}
-        return _event("change", words | clocks(self._supplies), reader.place)
+        return _event("change", words | clocks(self._dependencies), reader.place)
 
 
 def _event(name: str, words: dict[str, Any], place: str | None = None) -> bytes:

@@ -39,7 +39,7 @@ class Login:
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
-        self._supplies = gate.office.supplies
+        self._dependencies = gate.application.dependencies
 
     def routes(self) -> list[Route]:
         """Where they are."""
@@ -52,9 +52,9 @@ class Login:
             raise wait
         given = _credentials(spoken(request.scope, await body_of(request.scope, request.receive)))
         if given.key is not None:
-            entered = await sessions.enter_by_key(self._supplies, given.key)
+            entered = await sessions.enter_by_key(self._dependencies, given.key)
         else:
-            entered = await sessions.enter_by_code(self._supplies, given.code or "")
+            entered = await sessions.enter_by_code(self._dependencies, given.code or "")
         if entered is None:
             self._gate.note_failure(request.scope)
             field = "key" if given.key is not None else "code"
@@ -64,7 +64,7 @@ class Login:
     async def _tell(self, request: Request) -> Outgoing:
         refuse_body(request.scope)
         secret = cookies.shown(request.scope)
-        session = None if secret is None else await sessions.recalled(self._supplies, secret)
+        session = None if secret is None else await sessions.recalled(self._dependencies, secret)
         if secret is None or session is None:
             raise nobody("Nobody is logged in.")
         return self._told(Entered(secret, session), request, new=False)
@@ -74,7 +74,7 @@ class Login:
         secret = cookies.shown(request.scope)
         if secret is not None:
             self._gate.must_show_csrf(request.scope, secret)
-            await sessions.leave(self._supplies, secret)
+            await sessions.leave(self._dependencies, secret)
         return Outgoing(204, cookies.clear_cookie(request.scope))
 
     def _told(self, entered: Entered, request: Request, *, new: bool) -> Outgoing:
@@ -85,7 +85,7 @@ class Login:
             "csrf": sessions.csrf_token(entered.secret),
             "expires_at": session.expires_at,
         }
-        body = orjson.dumps(words | clocks(self._supplies), option=orjson.OPT_UTC_Z)
+        body = orjson.dumps(words | clocks(self._dependencies), option=orjson.OPT_UTC_Z)
         headers = cookies.set_cookie(request.scope, entered.secret) if new else []
         length = (b"content-length", b"%d" % len(body))
         return Outgoing(201 if new else 200, [JSON_TYPE, length, *headers], body)

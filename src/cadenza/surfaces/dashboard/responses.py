@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from cadenza.domain.errors import CadenzaError
-from cadenza.operations.context import Supplies
+from cadenza.operations.context import Dependencies
 from cadenza.surfaces.http.problems import Refusal, told
 from cadenza.surfaces.http.response import Outgoing, of_problem
 
@@ -43,6 +43,6 @@ def served(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
     return serve
 
 
-def clocks(supplies: Supplies) -> dict[str, datetime]:
+def clocks(dependencies: Dependencies) -> dict[str, datetime]:
     """What the scheduler's clock and the one on the wall show at this moment, to count on from."""
-    return {"now": supplies.clock.now(), "wall": supplies.wall_now()}
+    return {"now": dependencies.clock.now(), "wall": dependencies.wall_now()}

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.types import Lifespan
 
 from cadenza.operations.agents.socket_users import Visiting
-from cadenza.operations.application import Office
-from cadenza.operations.monitoring.live_changes import Newsroom
+from cadenza.operations.application import Application
+from cadenza.operations.monitoring.live_changes import LiveChanges
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.table import OPERATIONS
 from cadenza.surfaces.dashboard.events import Events
@@ -54,39 +54,39 @@ class Manners:
 
 
 def http_app(
-    office: Office, manners: Manners, operations: tuple[AnyOperation, ...] = OPERATIONS
+    application: Application, manners: Manners, operations: tuple[AnyOperation, ...] = OPERATIONS
 ) -> Starlette:
-    """The application of an office."""
-    gate, newsroom = Gate(office), Newsroom(office.supplies)
-    service = Service(office, gate=gate, take=manners.take)
+    """The application of an application."""
+    gate, live_changes = Gate(application), LiveChanges(application.dependencies)
+    service = Service(application, gate=gate, take=manners.take)
     pages = Pages(
         document=partial(openapi.document, operations, manners.version),
         llms=partial(llms.text, operations),
         metrics=manners.metrics,
-        health=Health(office.supplies, manners.lives),
+        health=Health(application.dependencies, manners.lives),
     )
-    agents = mcp.mount(office, service.admit, version=manners.version, origins=manners.cors_origins)
-    sockets = SocketDoor(Visiting(office), gate=gate, take=manners.take, limits=manners.sockets)
+    agents = mcp.mount(application, service.admit, version=manners.version, origins=manners.cors_origins)
+    sockets = SocketDoor(Visiting(application), gate=gate, take=manners.take, limits=manners.sockets)
     manners.metrics.count_sockets(sockets.count)
     app = Starlette(
         routes=[
             OperationRoutes(operations, service),
             *pages.routes(),
             *Login(gate).routes(),
-            *Events(service, newsroom).routes(),
+            *Events(service, live_changes).routes(),
             *Dashboard().routes(),
             *mcp.routes(agents),
             *sockets.routes(),
         ],
         lifespan=_lifespan(agents.lifespan, sockets.lifespan),
         middleware=[
-            Middleware(Front, supplies=office.supplies, metrics=manners.metrics),
+            Middleware(Front, dependencies=application.dependencies, metrics=manners.metrics),
             *([_cors(manners.cors_origins)] if manners.cors_origins else []),
         ],
         exception_handlers={HTTPException: _refused},
     )
     app.router.redirect_slashes = False
-    app.state.hang_up = newsroom.close
+    app.state.hang_up = live_changes.close
     return app
 
 

@@ -7,7 +7,7 @@ from starlette.types import Scope
 
 from cadenza.domain.access.key import Caller
 from cadenza.operations.access.sessions import admit_session, shows_csrf
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.surfaces.dashboard import cookies
 from cadenza.surfaces.http.headers import given
 from cadenza.surfaces.http.problems import NOT_ALLOWED, TOO_MANY, UNAUTHORIZED, Refusal
@@ -48,8 +48,8 @@ class Failures:
 class Gate:
     """Lets callers in who show a key that is good, or the cookie of a session."""
 
-    def __init__(self, office: Office) -> None:
-        self.office = office
+    def __init__(self, application: Application) -> None:
+        self.application = application
         self._failures = Failures()
 
     async def caller(self, scope: Scope) -> tuple[Caller, str]:
@@ -58,21 +58,21 @@ class Gate:
         if secret is not None and given(scope, b"authorization") is None:
             return await self._in_session(scope, secret), secret
         token = bearer(scope)
-        clock, door = self.office.supplies.clock, self.office.supplies.door
-        known = door.known(token, clock.now())
+        clock, caller_cache = self.application.dependencies.clock, self.application.dependencies.caller_cache
+        known = caller_cache.known(token, clock.now())
         if known is not None:
             return known, token
         wait = self.patience(scope)
         if wait is not None:
             raise wait
-        caller = await self.office.admit(token)
+        caller = await self.application.admit(token)
         if caller is None:
             self.note_failure(scope)
             raise nobody("This key is not known, or no longer.", error="invalid_token")
         return caller, token
 
     async def _in_session(self, scope: Scope, secret: str) -> Caller:
-        caller = await admit_session(self.office.supplies, secret)
+        caller = await admit_session(self.application.dependencies, secret)
         if caller is None:
             raise nobody("This session is over; log in again.")
         if scope["method"] not in READING:
@@ -86,7 +86,7 @@ class Gate:
 
     def patience(self, scope: Scope) -> Refusal | None:
         """The refusal of an address that has shown too many wrong keys."""
-        wait = self._failures.wait_s(_address(scope), self.office.supplies.wall_now())
+        wait = self._failures.wait_s(_address(scope), self.application.dependencies.wall_now())
         if wait is None:
             return None
         detail = "There were too many wrong keys from this address; wait a while."
@@ -94,7 +94,7 @@ class Gate:
 
     def note_failure(self, scope: Scope) -> None:
         """One more wrong key from an address."""
-        self._failures.note(_address(scope), self.office.supplies.wall_now())
+        self._failures.note(_address(scope), self.application.dependencies.wall_now())
 
 
 def _address(scope: Scope) -> str:

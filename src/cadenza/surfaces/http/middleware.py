@@ -6,7 +6,7 @@ from traceback import format_exc
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cadenza.operations.context import Supplies
+from cadenza.operations.context import Dependencies
 from cadenza.surfaces.http.headers import Raw, protection, wanted_request_id
 from cadenza.surfaces.http.metrics import Metrics
 from cadenza.surfaces.http.problems import unexpected
@@ -19,10 +19,10 @@ GONE = 499
 class Front:
     """Around everything else."""
 
-    def __init__(self, app: ASGIApp, *, supplies: Supplies, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, *, dependencies: Dependencies, metrics: Metrics) -> None:
         self._app = app
-        self._ids = supplies.ids
-        self._log = supplies.log
+        self._ids = dependencies.ids
+        self._log = dependencies.log
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

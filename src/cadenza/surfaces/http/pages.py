@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route as StarletteRoute
 
 from cadenza.domain.errors import Unavailable
-from cadenza.operations.context import Supplies
+from cadenza.operations.context import Dependencies
 from cadenza.operations.operation import AnyOperation, Route
 from cadenza.surfaces.http import docs_page
 from cadenza.surfaces.http.components import Schema
@@ -27,9 +27,9 @@ OK, AWAY = 200, 503
 class Health:
     """`/healthz` asks nobody but this process; `/readyz` asks the store, too, at most once a second."""
 
-    def __init__(self, supplies: Supplies, lives: Callable[[], bool]) -> None:
-        self._store = supplies.store
-        self._clock = supplies.clock
+    def __init__(self, dependencies: Dependencies, lives: Callable[[], bool]) -> None:
+        self._store = dependencies.store
+        self._clock = dependencies.clock
         self._lives = lives
         self._looked: tuple[datetime, str] | None = None
 

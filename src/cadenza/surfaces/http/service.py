@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import CadenzaError
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.operations.idempotency import Answer, once
 from cadenza.operations.operation import NO_CONTENT, AnyOperation, Route
 from cadenza.surfaces.http import idempotency
@@ -32,10 +32,10 @@ async def in_time(take: Take, caller: Caller) -> None:
 
 
 class Service:
-    """Serves the operations of an office to callers with keys, at a bearable rate."""
+    """Serves the operations of an application to callers with keys, at a bearable rate."""
 
-    def __init__(self, office: Office, *, gate: Gate, take: Take) -> None:
-        self.office = office
+    def __init__(self, application: Application, *, gate: Gate, take: Take) -> None:
+        self.application = application
         self._gate = gate
         self._take = take
 
@@ -69,7 +69,7 @@ class Served:
     async def _answer(self, scope: Scope, receive: Receive) -> Answer:
         """First who asks and whether they may, then what they ask for, then the answer.
 
-        The office asks whether they may, too; but what was answered before passes it by.
+        The application asks whether they may, too; but what was answered before passes it by.
         """
         caller, token = await self._service.admit(scope)
         if self._once:
@@ -82,7 +82,7 @@ class Served:
         about = idempotency.about(caller, arguments)
         request_id: str = scope["cadenza.request_id"]
         return await once(
-            self._service.office.supplies,
+            self._service.application.dependencies,
             idempotency.asked(about, key, token=token, scope=scope, body=body),
             partial(self._carry_out, arguments, caller, request_id=request_id),
             kept=partial(self._kept, request_id),
@@ -110,5 +110,5 @@ class Served:
         return idempotency.unrepeatable(request_id) if holds_secret else answer
 
     async def _perform(self, arguments: Arguments, caller: Caller) -> Answer:
-        view = await self._service.office.perform(self.operation, arguments, caller)
+        view = await self._service.application.perform(self.operation, arguments, caller)
         return Answer(self._status, b"" if self._status == NO_CONTENT else self._to_json(view))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import NotAllowed
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.operations.operation import AnyOperation
 
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
@@ -13,7 +13,7 @@ Ask = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 
 
 class Visit(NamedTuple):
-    """A caller, and a way to an office."""
+    """A caller, and a way to an application."""
 
     caller: Caller
     ask: Ask
@@ -27,11 +27,11 @@ class Visit(NamedTuple):
         return await self.ask(operation.name, arguments)
 
 
-def at_office(office: Office, caller: Caller, *, remedy: str) -> Visit:
-    """A visit to an office in this process."""
+def for_application(application: Application, caller: Caller, *, remedy: str) -> Visit:
+    """A visit to an application in this process."""
 
     async def ask(name: str, arguments: Mapping[str, Any]) -> Any:
-        view = await office.ask(name, arguments, caller)
+        view = await application.ask(name, arguments, caller)
         return view.model_dump(mode="json")
 
     return Visit(caller, ask, remedy)

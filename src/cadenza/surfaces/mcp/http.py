@@ -10,12 +10,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import CadenzaError, Unavailable
-from cadenza.operations.application import Office
+from cadenza.operations.application import Application
 from cadenza.surfaces.http.headers import given
 from cadenza.surfaces.http.problems import NOT_ALLOWED, WRONG_METHOD, Refusal, told
 from cadenza.surfaces.http.request import LARGEST_BODY
 from cadenza.surfaces.http.response import of_problem
-from cadenza.surfaces.mcp.caller import Visit, at_office
+from cadenza.surfaces.mcp.caller import Visit, for_application
 from cadenza.surfaces.mcp.server import EXTRA, missing_extra
 
 if TYPE_CHECKING:  # The library takes a second to import; whoever has no agents does not wait for it.
@@ -31,7 +31,7 @@ Authenticate = Callable[[Scope], Awaitable[tuple[Caller, str]]]
 """Who asks, and their key; a Refusal if nobody knows them, or if they ask too often."""
 
 
-class Door:
+class McpEndpoint:
     """An application for one path, without sessions: any process can take any request.
 
     The library is loaded for the first caller, in a thread, and its manager
@@ -39,9 +39,14 @@ class Door:
     """
 
     def __init__(
-        self, office: Office, authenticate: Authenticate, *, version: str, origins: Sequence[str] = ()
+        self,
+        application: Application,
+        authenticate: Authenticate,
+        *,
+        version: str,
+        origins: Sequence[str] = (),
     ) -> None:
-        self._office = office
+        self._application = application
         self._authenticate = authenticate
         self._version = version
         self._origins = frozenset(origins)
@@ -58,7 +63,7 @@ class Door:
         except (CadenzaError, Refusal) as problem:
             await of_problem(told(problem, scope["cadenza.request_id"])).leave(scope, send)
             return
-        scope[VISIT] = at_office(self._office, caller, remedy=REMEDY)
+        scope[VISIT] = for_application(self._application, caller, remedy=REMEDY)
         await within(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
@@ -113,7 +118,7 @@ class Door:
             visit: Visit = asked.request.scope[VISIT]
             return visit
 
-        log = self._office.supplies.log
+        log = self._application.dependencies.log
         return StreamableHTTPSessionManager(
             mcp_server(visitor, version=self._version, warn=log.warning),
             json_response=True,
@@ -122,11 +127,13 @@ class Door:
         )
 
 
-def mount(office: Office, authenticate: Authenticate, *, version: str, origins: Sequence[str] = ()) -> Door:
-    """The application of an office for agents; whoever mounts it runs its lifespan."""
-    return Door(office, authenticate, version=version, origins=origins)
+def mount(
+    application: Application, authenticate: Authenticate, *, version: str, origins: Sequence[str] = ()
+) -> McpEndpoint:
+    """The application of an application for agents; whoever mounts it runs its lifespan."""
+    return McpEndpoint(application, authenticate, version=version, origins=origins)
 
 
-def routes(door: Door) -> list[Route]:
+def routes(endpoint: McpEndpoint) -> list[Route]:
     """Where it is; without a redirect from one to the other, which not every client follows."""
-    return [Route(path, door) for path in PATHS]
+    return [Route(path, endpoint) for path in PATHS]

@@ -29,13 +29,13 @@ class SocketDoor:
     """An application for one path."""
 
     def __init__(self, visiting: Visiting, *, gate: Gate, take: Take, limits: SocketLimits) -> None:
-        supplies = visiting.office.supplies
+        dependencies = visiting.application.dependencies
         self._visiting = visiting
-        self._ids = supplies.ids
+        self._ids = dependencies.ids
         self._gate = gate
         self._take = take
         self._limits = limits
-        self._tending = Tending(supplies.log.warning)
+        self._tending = Tending(dependencies.log.warning)
         self._house = House(limits, self._talk, self._tending, Counter())
         self._waiting = 0
         self.lobby = Lobby(self._visiting, limits.per_user)

@@ -22,7 +22,7 @@ class Lobby:
 
     def __init__(self, visiting: Visiting, per_user: int) -> None:
         self._visiting = visiting
-        self._supplies = visiting.office.supplies
+        self._dependencies = visiting.application.dependencies
         self._per_user = per_user
         self._here: defaultdict[UserKey, set[Session]] = defaultdict(set)
 
@@ -55,13 +55,13 @@ class Lobby:
 
     async def watch(self) -> None:
         """Look after everybody until cancelled."""
-        turn, looks = self._supplies.door.turn, 0
+        turn, looks = self._dependencies.caller_cache.turn, 0
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             self._end_expired()
             looks += 1
-            if looks >= ASK_EVERY or turn != self._supplies.door.turn:
-                turn, looks = self._supplies.door.turn, 0
+            if looks >= ASK_EVERY or turn != self._dependencies.caller_cache.turn:
+                turn, looks = self._dependencies.caller_cache.turn, 0
                 with suppress(Unavailable):  # Then nobody can tell.
                     await self._visiting.postman.look()
                     await self._end_revoked()
@@ -70,7 +70,7 @@ class Lobby:
         return [session for mine in self._here.values() for session in mine]
 
     def _end_expired(self) -> None:
-        now = self._supplies.clock.now()
+        now = self._dependencies.clock.now()
         for session in self._everybody():
             until = session.guest.expires_at
             if until is not None and until <= now:
