@@ -18,7 +18,7 @@ from benchmarks.dashboard_questions import QUESTIONS, about_schedule
 from benchmarks.listing import BEGIN, GOAL_MS, NOW, TENANT, filling, timed
 from benchmarks.servers import a_server, new_database
 from tests.postgres import Cluster
-from tests.rest.house import House, agents
+from tests.surfaces.api_in_process import House, agents
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds

@@ -5,7 +5,7 @@ from statistics import median
 from typing import NamedTuple
 
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
-from tests.browser.site import WIDE, launch, site
+from tests.browser.dashboard_site import WIDE, launch, site
 
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from playwright.sync_api import Browser, BrowserContext, Page, StorageState, sync_playwright
-from tests.browser.site import A_LINK, launch
-from tests.rest.program import UP, Program, running
+from tests.browser.dashboard_site import A_LINK, launch
+from tests.surfaces.server_process import UP, Program, running
 
 SPEED = 30
 A_WHILE_MS = 130_000

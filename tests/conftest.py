@@ -3,6 +3,7 @@
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Endpoints have many parts, and a busy machine draws them slowly; neither says anything about a rule.
@@ -26,3 +27,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.load_profile("soak" if os.environ.get("CADENZA_SOAK") else "default")
+
+LONG_FIRST = ("browser", "contract", "surfaces", "faults", "docs", "integration")
+"""Processes take files in this order, so that none is left alone with a long one at the end."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    rank = {folder: place for place, folder in enumerate(LONG_FIRST)}
+    tests = config.rootpath / "tests"
+    items.sort(key=lambda item: rank.get(item.path.relative_to(tests).parts[0], len(rank)))

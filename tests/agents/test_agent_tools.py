@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.agents.parlour import ADA, BEN, HELPER, MINUTE, TENANT, Parlour
+from tests.agents.agent_fixtures import ADA, BEN, HELPER, MINUTE, TENANT, Parlour
 
 from cadenza.domain.access.key import Caller, Scope, Speaker
 from cadenza.domain.access.tenant import Limits, Tenant

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from pydantic_ai.models.test import TestModel
-from tests.agents.parlour import ADA, BEN, HELPER, MINUTE, TENANT, Parlour
-from tests.agents.script import Made, Script, with_model
+from tests.agents.agent_fixtures import ADA, BEN, HELPER, MINUTE, TENANT, Parlour
+from tests.agents.scripted_model import Made, Script, with_model
 
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.agents.users import UserKey

@@ -1,7 +1,7 @@
 """The offline agent in a conversation: it plans, lists, cancels, asks back, and says what is due."""
 
 import pytest
-from tests.agents.parlour import ADA, BEN, DAY, MINUTE, TENANT, Parlour
+from tests.agents.agent_fixtures import ADA, BEN, DAY, MINUTE, TENANT, Parlour
 
 from cadenza.domain.access.tenant import Limits, Tenant
 

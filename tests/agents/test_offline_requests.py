@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.agents.parlour import MONDAY, ZONE
+from tests.agents.agent_fixtures import MONDAY, ZONE
 
 from cadenza.adapters.agents.offline.moments import AtMoment, Later, Repeatedly, Resolved, resolved
 from cadenza.adapters.agents.offline.requests import (

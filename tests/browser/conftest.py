@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
-from tests.browser.site import AXE, launch
+from tests.browser.dashboard_site import AXE, launch
 
 from cadenza.surfaces.dashboard.pages import STATIC
 

@@ -9,7 +9,7 @@ import pytest
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Reply, ToolCall
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, WebSocketRoute, expect
-from tests.browser.site import PHONE, WIDE, Site, Visit, site
+from tests.browser.dashboard_site import PHONE, WIDE, Site, Visit, site
 
 HOSTILE = """<img src=x onerror="document.title='harm'"><script>alert(1)</script>"""
 A_WHILE_MS = 20_000

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
-from tests.browser.site import PHONE, WIDE, Site, Visit, site
+from tests.browser.dashboard_site import PHONE, WIDE, Site, Visit, site
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.sql.migrate import migrate

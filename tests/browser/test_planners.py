@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
-from tests.browser.chronicle import MINUTE, in_store, right_now
-from tests.browser.seeding import seed
-from tests.browser.site import PHONE, WIDE, Site, Visit, site
+from tests.browser.dashboard_site import PHONE, WIDE, Site, Visit, site
+from tests.browser.database_seed import seed
+from tests.browser.run_history import MINUTE, in_store, right_now
 
 from cadenza.adapters.planners.learning.cache import NOTES_OF, Memory
 from cadenza.adapters.stores.sqlite.store import SqliteStore

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.browser.site import PHONE, WIDE, Site, Visit, site
+from tests.browser.dashboard_site import PHONE, WIDE, Site, Visit, site
 
 
 @pytest.fixture(scope="module")

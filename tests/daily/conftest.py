@@ -3,7 +3,10 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.daily.world import AWorld, World
+from tests.daily.daily_fixtures import AWorld, World
+from tests.operation_fixtures import front
+
+__all__ = ["front"]
 
 
 @pytest.fixture

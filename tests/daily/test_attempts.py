@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, time, timedelta
 
 import pytest
-from tests.daily.world import FAILED, AWorld, until
+from tests.daily.daily_fixtures import FAILED, AWorld, until
 
 from cadenza.domain.daily.user import DONE, DayStatus
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, time, timedelta
 
-from tests.daily.world import FAILED, AWorld, World
+from tests.daily.daily_fixtures import FAILED, AWorld, World
 
 from cadenza.domain.daily.user import DONE
 from cadenza.testing.fakes import Event

@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tests.daily.world import Clocks
-from tests.integration.http.bench import a_server, says
+from tests.daily.daily_fixtures import Clocks
+from tests.integration.http.loopback_server import a_server, says
 
 from cadenza import Cadenza
 from cadenza.adapters.clock import SystemClock

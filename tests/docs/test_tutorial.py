@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.cli.offices import free_port
+from tests.surfaces.cli.cli_fixtures import free_port
 
 ROOT = Path(__file__).parents[2]
 TUTORIAL = ROOT / "docs" / "tutorials" / "first-endpoint.md"

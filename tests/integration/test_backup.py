@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.integration.backing_up import complaints, endpoints_in, keep
+from tests.integration.backup_checks import complaints, endpoints_in, keep
 
 from cadenza.adapters.stores.sql.migrations import HEAD
 from cadenza.adapters.stores.sql.migrations.script import statements

@@ -16,7 +16,7 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-from tests.integration.backing_up import complaints, endpoints_in, keep, runs_in
+from tests.integration.backup_checks import complaints, endpoints_in, keep, runs_in
 
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile

@@ -8,10 +8,10 @@ from typing import Any
 from cyclopts import App
 from cyclopts.argument import Argument
 from rich.console import Console
-from tests.cli.launching import Recorder
 from tests.public_surface.internals import build
 from tests.public_surface.naming import plain, type_name
 from tests.public_surface.snapshot import Snapshot
+from tests.surfaces.cli.recording_launchers import Recorder
 
 WIDTH = 110
 FLAGS = frozenset({"--help", "-h", "--version"})

@@ -2,10 +2,14 @@
 
 from datetime import UTC, datetime, time, timedelta
 
-from tests.daily.world import FAILED, World
-from tests.engine.corridor import MINUTE, Corridor
-from tests.engine.study import Scripted, Study
-from tests.engine.workers import Worker, by_hand
+from tests.daily.daily_fixtures import FAILED, World
+from tests.monitoring.alert_fixtures import House as AlertHouse
+from tests.monitoring.alert_fixtures import Sender
+from tests.monitoring.test_slo import PROMISES
+from tests.monitoring.test_slo import House as SloHouse
+from tests.monitoring.test_supervision import Crashing
+from tests.monitoring.test_supervision import House as SupervisedHouse
+from tests.planning.analyst_fixtures import Scripted, Study
 from tests.public_surface.internals import (
     CountedQuota,
     Limits,
@@ -17,12 +21,8 @@ from tests.public_surface.internals import (
     Spending,
     Tenant,
 )
-from tests.telemetry.house import House as AlertHouse
-from tests.telemetry.house import Sender
-from tests.telemetry.test_slo import PROMISES
-from tests.telemetry.test_slo import House as SloHouse
-from tests.telemetry.test_supervision import Crashing
-from tests.telemetry.test_supervision import House as SupervisedHouse
+from tests.scheduling.worker.running_worker import Worker, by_hand
+from tests.scheduling.worker.worker_fixtures import MINUTE, Corridor
 
 from cadenza.testing import FakeIds, FakeTelemetry
 from cadenza.testing.fakes import Event

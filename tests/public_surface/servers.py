@@ -7,7 +7,6 @@ from typing import Any
 
 from mcp import Client
 from starlette.routing import BaseRoute
-from tests.mcp.agents import read, visiting
 from tests.public_surface.internals import (
     CanvasCommand,
     Delivery,
@@ -19,7 +18,8 @@ from tests.public_surface.internals import (
 )
 from tests.public_surface.naming import type_name
 from tests.public_surface.snapshot import Snapshot
-from tests.rest.house import House
+from tests.surfaces.api_in_process import House
+from tests.surfaces.mcp.mcp_client import read, visiting
 
 MOMENT = datetime(2030, 1, 31, 12, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.simulation.alterations import (
+from tests.simulation.scenario_changes import (
     claim_too_late,
     forget_verdicts,
     ignore_the_guard,

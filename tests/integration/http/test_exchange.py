@@ -7,7 +7,7 @@ import zlib
 from typing import Any
 
 import pytest
-from tests.integration.http.bench import Request, a_claim, a_dispatcher, a_server, answer, run, says
+from tests.integration.http.loopback_server import Request, a_claim, a_dispatcher, a_server, answer, run, says
 
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.target import METHODS, HttpTarget

@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from tests.integration.http.bench import (
+from tests.integration.http.loopback_server import (
     HERE,
     FakeNames,
     FakeSecrets,

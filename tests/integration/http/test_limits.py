@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from aiohttp.abc import ResolveResult
-from tests.integration.http.bench import (
+from tests.integration.http.loopback_server import (
     FakeNames,
     FakeSecrets,
     Reply,

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.integration.http.bench import (
+from tests.integration.http.loopback_server import (
     FakeSecrets,
     Request,
     a_claim,

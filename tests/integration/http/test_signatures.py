@@ -6,7 +6,7 @@ from time import time
 from typing import Any
 
 import pytest
-from tests.integration.http.bench import FakeSecrets, Request, a_claim, a_dispatcher, a_server, run
+from tests.integration.http.loopback_server import FakeSecrets, Request, a_claim, a_dispatcher, a_server, run
 
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.target import HttpTarget

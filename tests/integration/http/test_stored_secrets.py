@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.http.bench import HERE, Server, a_server, says
+from tests.integration.http.loopback_server import HERE, Server, a_server, says
 from tests.postgres import Databases, newest_databases
 
 from cadenza.adapters.clock import SystemClock

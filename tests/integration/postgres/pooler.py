@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, quote, urlsplit
 
-from tests.integration.http.bench import HERE
+from tests.integration.http.loopback_server import HERE
 
 STARTUP_HEAD = 8
 SSL_REQUEST, CANCEL_REQUEST = 80_877_103, 80_877_102

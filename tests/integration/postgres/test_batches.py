@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.integration.postgres.world import a_store
+from tests.integration.postgres.postgres_fixtures import a_store
 
 from cadenza.domain.scheduling.baseline import Every, Once
 from cadenza.domain.scheduling.due import Start

@@ -10,7 +10,7 @@ from typing import Any
 
 import asyncpg
 import pytest
-from tests.integration.postgres.world import a_store, fill, many
+from tests.integration.postgres.postgres_fixtures import a_store, fill, many
 
 from cadenza.domain.scheduling.due import claim as claimed_by_the_rules
 from cadenza.domain.scheduling.endpoint import Job, Lease, OpenSlot, evolve

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.integration.postgres.world import a_store
+from tests.integration.postgres.postgres_fixtures import a_store
 from tests.postgres import PASSWORD, Cluster, on_database
 
 from cadenza.adapters.stores.sql.migrate import migrate

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.postgres.world import a_store, fill, many
-from tests.integration.test_planner_role import following
+from tests.integration.postgres.postgres_fixtures import a_store, fill, many
+from tests.integration.test_planner_command import following
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.stores.postgres import feed

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
-from tests.integration.postgres.world import a_store, fill, many
+from tests.integration.postgres.postgres_fixtures import a_store, fill, many
 
 from cadenza.adapters.access.rate_limiter import SharedRates
 from cadenza.adapters.stores.postgres import settle as plain

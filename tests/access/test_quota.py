@@ -1,0 +1,281 @@
+"""A quota by counters: a limit holds, readings are few, and what runs is not forgotten."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.scheduling.worker.worker_fixtures import Corridor
+
+from cadenza.adapters.access import quota as quota_module
+from cadenza.adapters.access.quota import CountedQuota
+from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.domain.access.tenant import Limits, Standing, Tenant, next_month
+from cadenza.domain.errors import Unavailable
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.scheduler import Scheduler
+from cadenza.ports.access import QuotaRequest, Spending
+from cadenza.testing import FakeClock, FakeIds
+from cadenza.testing.clock import NEW_YEAR
+
+SECOND = 1_000
+MINUTE = 60 * SECOND
+DAY = 24 * 60 * MINUTE
+
+
+class WatchedStore(MemoryStore):
+    """Remembers which standings were asked for, and can be away."""
+
+    def __init__(self) -> None:
+        super().__init__(FakeIds())
+        self.asked: list[set[str]] = []
+        self.is_away = False
+
+    async def standings(self, tenant_ids: Collection[str], month: str) -> Mapping[str, Standing]:
+        self.asked.append(set(tenant_ids))
+        await asyncio.sleep(0)
+        if self.is_away:
+            raise Unavailable("The store is away.")
+        return await super().standings(tenant_ids, month)
+
+
+class Shop:
+    """A tenant with limits, and processes that ask for it."""
+
+    def __init__(self) -> None:
+        self.store = WatchedStore()
+        self.clock = FakeClock()
+        self.quota = CountedQuota(self.store, self.clock)
+
+    async def limit(self, tenant_id: str = "north", **limits: int) -> None:
+        await self.store.put_tenant(Tenant(id=tenant_id, name=tenant_id, limits=Limits(**limits)))
+
+    async def ask(
+        self,
+        count: int = 1,
+        *,
+        tenant_id: str = "north",
+        kind: Spending = Spending.AI,
+        cost: int = 1,
+        quota: CountedQuota | None = None,
+    ) -> int:
+        """How many of these are allowed."""
+        answers = await (quota or self.quota).check([QuotaRequest(kind, tenant_id, cost)] * count)
+        return sum(answer.allowed for answer in answers)
+
+    async def spend(self, tokens: int, tenant_id: str = "north") -> None:
+        await self.store.spend_tokens(tenant_id, tokens, self.clock.now())
+
+
+@pytest.fixture
+def shop() -> Shop:
+    return Shop()
+
+
+async def test_a_tenant_without_limits_is_allowed_everything(shop: Shop) -> None:
+    assert await shop.ask(1_000, kind=Spending.ENDPOINT) == 1_000
+    assert await shop.ask(1_000, kind=Spending.AI, cost=10_000) == 1_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "limits"),
+    [
+        (Spending.ENDPOINT, Limits(runs_per_month=3)),
+        (Spending.AI, Limits(planner_tokens_per_month=3)),
+    ],
+)
+async def test_each_kind_of_spending_has_its_own_limit(shop: Shop, kind: Spending, limits: Limits) -> None:
+    await shop.store.put_tenant(Tenant(id="north", name="north", limits=limits))
+    assert await shop.ask(5, kind=kind) == 3
+    (other,) = set(Spending) - {kind}
+    assert await shop.ask(5, kind=other) == 5
+
+
+async def test_what_is_refused_opens_when_the_counters_begin_anew(shop: Shop) -> None:
+    await shop.limit(runs_per_month=0)
+    (answer,) = await shop.quota.check([QuotaRequest(Spending.ENDPOINT, "north")])
+    assert answer.opens_at == next_month(NEW_YEAR) == NEW_YEAR.replace(month=2)
+
+
+async def test_answers_come_in_the_order_of_the_requests(shop: Shop) -> None:
+    await shop.limit("north", planner_tokens_per_month=1)
+    await shop.limit("south", planner_tokens_per_month=0)
+    wished = [QuotaRequest(Spending.AI, tenant_id) for tenant_id in ("south", "north", "free", "north")]
+    assert [answer.allowed for answer in await shop.quota.check(wished)] == [False, True, True, False]
+
+
+async def test_nothing_asked_is_nothing_answered(shop: Shop) -> None:
+    assert await shop.quota.check([]) == []
+    assert shop.store.asked == []
+
+
+async def test_a_cost_that_does_not_fit_is_refused_and_costs_nothing(shop: Shop) -> None:
+    await shop.limit(planner_tokens_per_month=10)
+    assert await shop.ask(cost=11) == 0
+    assert await shop.ask(cost=10) == 1
+
+
+async def test_what_was_spent_before_counts(shop: Shop) -> None:
+    await shop.limit(planner_tokens_per_month=10)
+    await shop.spend(8)
+    assert await shop.ask(5) == 2
+
+
+async def test_a_new_month_begins_anew(shop: Shop) -> None:
+    await shop.limit(planner_tokens_per_month=2)
+    shop.clock.jump(31 * DAY - 100)
+    assert await shop.ask(3) == 2
+    await shop.spend(2)
+    shop.clock.jump(100)
+    assert await shop.ask(3) == 2
+
+
+async def test_a_tenant_with_a_limit_is_read_once_a_second(shop: Shop) -> None:
+    await shop.limit(planner_tokens_per_month=1_000)
+    for _ in range(100):
+        await shop.ask()
+        shop.clock.jump(SECOND / 50)
+    assert len(shop.store.asked) == 2
+
+
+async def test_a_tenant_without_a_limit_is_read_every_ten_seconds(shop: Shop) -> None:
+    await shop.limit(endpoints=5)
+    for _ in range(100):
+        await shop.ask()
+        shop.clock.jump(SECOND / 5)
+    assert len(shop.store.asked) == 2
+
+
+async def test_one_reading_serves_all_tenants_that_need_a_fresh_look(shop: Shop) -> None:
+    await shop.limit("north", runs_per_month=5)
+    both = [QuotaRequest(Spending.AI, tenant_id) for tenant_id in ("north", "free", "north")]
+    await shop.quota.check(both)
+    shop.clock.jump(SECOND)
+    await shop.quota.check([*both, QuotaRequest(Spending.AI, "new")])
+    assert shop.store.asked == [{"north", "free"}, {"north", "new"}]
+
+
+async def test_a_changed_limit_is_seen_at_the_next_reading(shop: Shop) -> None:
+    await shop.limit(planner_tokens_per_month=0)
+    assert await shop.ask() == 0
+    await shop.limit(planner_tokens_per_month=1)
+    shop.clock.jump(SECOND)
+    assert await shop.ask(2) == 1
+
+
+async def test_a_clock_that_was_set_back_makes_no_old_reading_fresh(shop: Shop) -> None:
+    await shop.limit(planner_tokens_per_month=5)
+    await shop.ask()
+    shop.clock.jump(-60 * MINUTE)
+    await shop.ask()
+    assert len(shop.store.asked) == 2
+
+
+async def test_what_is_not_counted_yet_counts_across_readings(shop: Shop) -> None:
+    """A run is counted when it ends, and it may take longer than a second."""
+    await shop.limit(planner_tokens_per_month=10)
+    assert await shop.ask(6) == 6
+    shop.clock.jump(5 * SECOND)
+    await shop.spend(2)
+    assert await shop.ask(10) == 4
+    shop.clock.jump(30 * SECOND)
+    await shop.spend(8)
+    shop.clock.jump(SECOND)
+    assert await shop.ask(10) == 0
+
+
+async def test_what_never_came_is_allowed_again_after_two_minutes(shop: Shop) -> None:
+    await shop.limit(planner_tokens_per_month=10)
+    assert await shop.ask(10) == 10
+    shop.clock.jump(MINUTE)
+    assert await shop.ask(10) == 0
+    shop.clock.jump(MINUTE)
+    assert await shop.ask(10) == 10
+
+
+async def test_a_month_of_quiet_leaves_nothing_on_top(shop: Shop) -> None:
+    await shop.limit(planner_tokens_per_month=10)
+    await shop.ask(10)
+    shop.clock.jump(10 * MINUTE)
+    assert await shop.ask(20) == 10
+
+
+@given(
+    limit=st.integers(0, 30),
+    steps=st.lists(
+        st.tuples(st.integers(1, 8), st.integers(0, 8), st.integers(0, 2 * SECOND)), min_size=1, max_size=25
+    ),
+)
+async def test_one_process_alone_spends_its_limit_exactly(
+    limit: int, steps: list[tuple[int, int, int]]
+) -> None:
+    """Whatever is asked, however long it runs, and whenever it ends."""
+    shop = Shop()
+    await shop.limit(planner_tokens_per_month=limit)
+    asked = allowed = running = 0
+    for wished, ended, passed in steps:
+        got = await shop.ask(wished)
+        asked, allowed, running = asked + wished, allowed + got, running + got
+        await shop.spend(min(ended, running))
+        running -= min(ended, running)
+        shop.clock.jump(passed)
+        assert allowed == min(asked, limit)
+
+
+async def test_another_process_is_seen_within_a_second(shop: Shop) -> None:
+    await shop.limit(planner_tokens_per_month=10)
+    other = CountedQuota(shop.store, shop.clock)
+    assert await shop.ask(2) + await shop.ask(6, quota=other) == 8
+    await shop.spend(8)
+    shop.clock.jump(SECOND)
+    assert await shop.ask(10) + await shop.ask(10, quota=other) <= 4
+    assert await shop.ask(10) == 0
+
+
+async def test_checks_at_the_same_time_share_one_reading_and_one_limit(shop: Shop) -> None:
+    await shop.limit(planner_tokens_per_month=10)
+    assert sum(await asyncio.gather(*(shop.ask(3) for _ in range(8)))) == 10
+    assert len(shop.store.asked) == 1
+
+
+async def test_a_store_that_is_away_is_said_to_be_and_nothing_is_charged(shop: Shop) -> None:
+    await shop.limit(planner_tokens_per_month=3)
+    shop.store.is_away = True
+    with pytest.raises(Unavailable):
+        await shop.ask(3)
+    shop.store.is_away = False
+    assert await shop.ask(3) == 3
+
+
+async def test_what_was_read_lately_does_for_a_short_absence(shop: Shop) -> None:
+    await shop.ask()
+    shop.store.is_away = True
+    shop.clock.jump(9 * SECOND)
+    assert await shop.ask() == 1
+
+
+async def test_only_so_many_tenants_are_remembered(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quota_module, "TENANTS", 2)
+    for tenant_id in ("a", "b", "a", "c", "a", "b"):
+        await shop.ask(tenant_id=tenant_id)
+    assert shop.store.asked == [{"a"}, {"b"}, {"c"}, {"b"}]
+    many = [QuotaRequest(Spending.AI, f"{number}") for number in range(5)]
+    assert all(answer.allowed for answer in await shop.quota.check(many))
+
+
+async def test_an_endpoint_beyond_its_limit_is_skipped_until_next_month() -> None:
+    corridor = Corridor()
+    store = corridor.store.port
+    await store.put_tenant(Tenant(id="default", name="default", limits=Limits(runs_per_month=2)))
+    await corridor.add()
+    executor = Executor(
+        dispatcher=corridor.dispatcher, quota=CountedQuota(store, corridor.clock), clock=corridor.clock
+    )
+    scheduler = Scheduler(executor=executor, telemetry=corridor.telemetry, **corridor._around())
+    for _ in range(4):
+        await scheduler.tick()
+        await corridor.clock.sleep(MINUTE)
+    assert [run.status for run in await corridor.runs()] == ["success", "success", RunStatus.SKIPPED]
+    assert (await corridor.endpoint()).next_run_at == NEW_YEAR.replace(month=2)

@@ -1,0 +1,144 @@
+"""Users and agents around a store, with time at hand, and a worker that fires their schedules."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.operation_fixtures import FakeMint, SecretNames
+
+from cadenza.adapters.agents.offline.agent import OfflineAgent
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.dispatch.by_target import DispatcherByTarget
+from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
+from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.domain.access.key import Caller, Scope, Speaker
+from cadenza.domain.agents.conversation import ConversationKey, Message
+from cadenza.domain.agents.delivery import Delivery, Subtitle
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.engine.agents.conversation import Conversing
+from cadenza.engine.agents.prompt_dispatcher import Firing
+from cadenza.engine.agents.turn_lock import TurnSettings, TurnTaking
+from cadenza.engine.steering import Steering
+from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
+from cadenza.operations.agents.agent_tools import AgentTools
+from cadenza.operations.application import Application
+from cadenza.operations.context import Dependencies
+from cadenza.ports.agents import AgentRuntime
+from cadenza.ports.store import Store
+from cadenza.testing.clock import FakeClock
+from cadenza.testing.fakes import FakeDispatcher, FakeIds
+
+TENANT, ADA, BEN, HELPER = "north", "ada", "ben", "helper"
+MONDAY = datetime(2026, 11, 16, 9, 17, 30, tzinfo=UTC)
+"""A Monday; in Berlin it is 10:17."""
+ZONE = "Europe/Berlin"
+MINUTE = 60_000
+DAY = 24 * 60 * MINUTE
+
+
+class Parlour:
+    """Where ada and ben talk to the helper."""
+
+    def __init__(
+        self,
+        runtime: AgentRuntime | None = None,
+        *,
+        store: Store | None = None,
+        turns: TurnSettings | None = None,
+    ) -> None:
+        self.clock = FakeClock(MONDAY, manual=True)
+        self.store: Store = store or MemoryStore(FakeIds("run"))
+        cron, log, ids = CronsimCron(), NoLog(), FakeIds("turn")
+        self.dependencies = Dependencies(
+            store=self.store,
+            clock=self.clock,
+            cron=cron,
+            ids=ids,
+            mint=FakeMint(),
+            log=log,
+            executor=Executor(dispatcher=FakeDispatcher(), quota=NoQuota(), clock=self.clock),
+            secrets=SecretNames(),
+            steering=Steering(store=self.store, clock=self.clock, cron=cron, log=log),
+            expressions=CelExpressions(),
+            models={"test:model"},
+        )
+        self.tools = AgentTools(Application(self.dependencies))
+        self.conversing = Conversing(
+            store=self.store,
+            runtime=runtime or OfflineAgent(),
+            tools=self.tools,
+            turns=TurnTaking(store=self.store, clock=self.clock, ids=ids, settings=turns),
+            clock=self.clock,
+            ids=ids,
+        )
+        self.application = Application(replace(self.dependencies, conversing=self.conversing))
+        firing = Firing(conversing=self.conversing, store=self.store, clock=self.clock)
+        self.executor = Executor(
+            dispatcher=DispatcherByTarget(prompts=firing), quota=NoQuota(), clock=self.clock
+        )
+        self.scheduler = Scheduler(
+            store=self.store,
+            executor=self.executor,
+            clock=self.clock,
+            cron=cron,
+            telemetry=NoTelemetry(),
+            log=log,
+            settings=SchedulerSettings(),
+        )
+
+    async def open(self, zone: str | None = ZONE, model: str | None = None) -> "Parlour":
+        for user in (ADA, BEN):
+            await self.ask("put_user", user_id=user, timezone=zone)
+        await self.ask("put_agent", agent_id=HELPER, name="Helper", model=model)
+        return self
+
+    async def ask(self, operation: str, *, speaker: Speaker | None = None, **arguments: Any) -> Any:
+        """Ask the application, with a key of the tenant or for one user alone."""
+        caller = Caller(TENANT, frozenset({Scope.ADMIN}), "test", speaker)
+        return (await self.application.ask(operation, arguments, caller)).model_dump(mode="json")
+
+    async def say(self, text: str, user: str = ADA) -> str:
+        """Say something to the helper; the words of its answer."""
+        answer = await self.ask("send_message", agent_id=HELPER, user_id=user, text=text)
+        return "\n".join(one["text"] for one in answer["messages"] if one["type"] == "subtitle")
+
+    async def schedule(self, user: str = ADA, **words: Any) -> Mapping[str, Any]:
+        """A schedule of a user, by the operation; in twenty minutes, if nothing else is said."""
+        given = {"name": "Pizza", "prompt": "take the pizza out", "schedule_type": "one-shot"}
+        if "run_at" not in words and "cron_expression" not in words:
+            given["delay_seconds"] = words.pop("delay_seconds", 1_200)
+        answer: Mapping[str, Any] = await self.ask(
+            "create_schedule", user_id=user, **({"agent_id": HELPER} | given | words)
+        )
+        return answer
+
+    async def planned(self, user: str = ADA, **words: Any) -> list[Any]:
+        listed: list[Any] = (await self.ask("list_schedules", user_id=user, **words))["items"]
+        return listed
+
+    async def fires(self, in_ms: float = 20 * MINUTE) -> list[Settled]:
+        """Let time pass, and the worker look."""
+        await self.clock.advance(in_ms)
+        return await self.scheduler.tick()
+
+    async def owed(self, user: str = ADA) -> Sequence[Delivery]:
+        return await self.store.owed(UserKey(TENANT, user), after=0, limit=100, now=self.clock.now())
+
+    async def owed_words(self, user: str = ADA) -> list[str]:
+        return [one.message.text for one in await self.owed(user) if isinstance(one.message, Subtitle)]
+
+    async def said(self, user: str = ADA) -> list[Message]:
+        """All that was said, oldest first."""
+        return (await self.store.messages(ConversationKey(TENANT, user, HELPER)))[::-1]
+
+    async def runs(self, schedule_id: str) -> list[Run]:
+        return (await self.store.runs(EndpointKey(TENANT, schedule_id)))[::-1]
+
+    async def endpoint(self, schedule_id: str) -> Endpoint:
+        return await self.store.get(EndpointKey(TENANT, schedule_id))

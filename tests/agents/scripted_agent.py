@@ -1,0 +1,58 @@
+"""Agents for turns: they say what a test says, and remember what they were told."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from tests.agents.agent_fixtures import ADA, HELPER, MONDAY, TENANT, Parlour
+
+from cadenza.domain.agents.conversation import ConversationKey
+from cadenza.domain.agents.delivery import Subtitle
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.planning.analysis import Tokens
+from cadenza.engine.agents.turn_lock import TurnSettings
+from cadenza.ports.agents import CallTool, Prompt, Reply
+
+TALK = ConversationKey(TENANT, ADA, HELPER)
+Behaviour = Callable[[Prompt, CallTool], Awaitable[Reply]]
+
+
+class Scripted:
+    """An agent that does what a test says, and remembers what it was told."""
+
+    def __init__(self, *behaviours: Behaviour | Reply) -> None:
+        self._behaviours = list(behaviours)
+        self.prompts: list[Prompt] = []
+
+    async def process_prompt(self, prompt: Prompt, call: CallTool) -> Reply:
+        self.prompts.append(prompt)
+        behaviour = self._behaviours.pop(0) if self._behaviours else spoken(f"heard: {prompt.words}")
+        return behaviour if isinstance(behaviour, Reply) else await behaviour(prompt, call)
+
+
+def spoken(*texts: str, tokens: int = 0) -> Reply:
+    return Reply(tuple(map(Subtitle, texts)), Tokens(tokens, 0))
+
+
+def failed(error: str = "The provider answered 500.", tokens: int = 0) -> Reply:
+    return Reply(error=error, tokens=Tokens(tokens, 0))
+
+
+async def a_parlour(*behaviours: Behaviour | Reply, **turns: int) -> tuple[Parlour, Scripted]:
+    runtime = Scripted(*behaviours)
+    return await Parlour(runtime, turns=TurnSettings(**turns)).open(), runtime
+
+
+class Thinker:
+    """Thinks until it is let go."""
+
+    def __init__(self) -> None:
+        self.began, self.let_go = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, prompt: Prompt, _: CallTool) -> Reply:
+        self.began.set()
+        await self.let_go.wait()
+        return spoken(f"thought: {prompt.words}")
+
+
+async def spent(parlour: Parlour) -> tuple[int, int]:
+    return await parlour.store.spent_by_user(UserKey(TENANT, ADA), MONDAY.date())

@@ -1,0 +1,156 @@
+"""Lanes on PostgreSQL, shared between sessions: each has one holder, and its fair share."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from pathlib import Path
+
+import pytest
+from tests.daily.daily_fixtures import until
+from tests.postgres import Databases, databases, newest_databases
+
+from cadenza.adapters.daily import single_process as chairs
+from cadenza.adapters.daily.single_process import ChairLanes, FileChair
+from cadenza.adapters.stores.postgres.daily_lanes import SEEN, THE_LANES, PostgresLanes
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.ports.daily import Lanes
+from cadenza.testing import FakeLog
+
+__all__ = ["databases", "newest_databases"]
+
+MOST = 8
+ALL = set(range(MOST))
+AWAY = "the lanes of daily users are out of reach"
+OTHERS = "other processes serve daily users with another CADENZA_MAX_CONCURRENCY; this one waits"
+
+
+class Server:
+    """Serves what it is told, and remembers it, and what of it another served at the same moment."""
+
+    def __init__(self, others: list["Server"]) -> None:
+        self.held: set[int] = set()
+        self.leaving: set[int] = set()
+        self.twice: set[int] = set()
+        self.busy = False
+        self.rounds = 0
+        self.emptied = 0
+        self._others = others
+
+    def serve(self, held: Collection[int], leaving: Collection[int] = ()) -> None:
+        self.held, self.leaving = set(held), set(leaving)
+        self.rounds += 1
+        self.emptied += not held
+        for other in self._others:
+            if other is not self:
+                self.twice |= (self.held | self.leaving) & (other.held | other.leaving)
+
+    def done_with(self, leaving: Collection[int]) -> Collection[int]:
+        return [] if self.busy else list(leaving)
+
+
+class Floor:
+    """Processes that share lanes, each with a task of its own."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.log = FakeLog()
+        self.servers: list[Server] = []
+        self.tasks: list[asyncio.Task[None]] = []
+
+    def join(self, most: int = MOST) -> Server:
+        return self.hold(PostgresLanes(PostgresPool(self._url), self.log, max_concurrency=most, again_s=0.02))
+
+    def hold(self, lanes: Lanes) -> Server:
+        server = Server(self.servers)
+        self.servers.append(server)
+        self.tasks.append(asyncio.create_task(lanes.hold(server)))
+        return server
+
+    async def leave(self, number: int) -> None:
+        self.tasks[number].cancel()
+        await asyncio.gather(self.tasks[number], return_exceptions=True)
+
+
+@pytest.fixture
+async def floor(newest_databases: Databases) -> AsyncIterator[Floor]:
+    made = Floor(await asyncio.to_thread(newest_databases.clean))
+    yield made
+    for number in range(len(made.tasks)):
+        await made.leave(number)
+
+
+async def test_one_alone_serves_all_and_newcomers_get_their_share(floor: Floor) -> None:
+    first = floor.join()
+    await until(lambda: first.held == ALL)
+    second, third = floor.join(), floor.join()
+    await until(lambda: sorted(len(one.held) for one in floor.servers) == [2, 3, 3])
+    await floor.leave(0)
+    assert first.held == set()
+    await until(lambda: second.held | third.held == ALL and len(second.held) == 4)
+    assert [one.twice for one in floor.servers] == [set(), set(), set()], "two served the same lane"
+
+
+async def test_a_lane_is_given_away_only_when_its_server_is_done_with_it(floor: Floor) -> None:
+    first = floor.join()
+    await until(lambda: first.held == ALL)
+    first.busy = True
+    second = floor.join()
+    await until(lambda: len(first.leaving) == MOST // 2)
+    before = second.rounds
+    await until(lambda: second.rounds > before + 3)
+    assert second.held == set()
+    first.busy = False
+    await until(lambda: len(second.held) == MOST // 2 and not first.leaving)
+    assert (first.twice, second.twice) == (set(), set())
+
+
+async def test_what_is_lost_with_a_session_is_served_no_more_and_taken_up_by_others(floor: Floor) -> None:
+    first, second = floor.join(), floor.join()
+    await until(lambda: len(first.held) == len(second.held) == MOST // 2)
+    first.emptied = 0
+    connection = await PostgresPool(floor._url).connect()
+    try:
+        (pid,) = [row[1] for row in await connection.fetch(SEEN, THE_LANES) if row[0] == min(first.held)]
+        await connection.execute("SELECT pg_terminate_backend($1)", pid)
+        await until(lambda: first.emptied > 0 and first.held | second.held == ALL)
+    finally:
+        await connection.close()
+    assert floor.log.events("warning") == [AWAY]
+
+
+async def test_who_counts_in_another_way_waits(floor: Floor) -> None:
+    first = floor.join()
+    await until(lambda: first.held == ALL)
+    other = floor.join(most=3)
+    await until(lambda: OTHERS in floor.log.events("warning"))
+    before = other.rounds
+    await until(lambda: other.rounds > before + 3)
+    assert (first.held, other.held) == (ALL, set())
+    await floor.leave(0)
+    await until(lambda: other.held == {0, 1, 2})
+
+
+async def test_beside_a_file_one_serves_all_and_the_other_waits(
+    tmp_path: Path, floor: Floor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chairs, "AGAIN_S", 0.02)
+
+    def beside() -> Lanes:
+        return ChairLanes(FileChair(tmp_path / "a.db", floor.log, name="daily"), max_concurrency=MOST)
+
+    first, second = floor.hold(beside()), floor.hold(beside())
+    await until(lambda: first.held == ALL)
+    assert second.held == set()
+    await floor.leave(0)
+    assert first.held == set()
+    await until(lambda: second.held == ALL)
+
+
+async def test_a_server_that_is_away_is_asked_again(floor: Floor) -> None:
+    away = PostgresLanes(
+        PostgresPool("postgresql://nobody@127.0.0.1:9/none"), floor.log, max_concurrency=MOST, again_s=0.02
+    )
+    server = floor.hold(away)
+    await until(lambda: len(floor.log.events("warning")) >= 3)
+    assert not floor.tasks[-1].done()
+    assert server.held == set()
+    assert set(floor.log.events("warning")) == {AWAY}

@@ -1,0 +1,84 @@
+"""What the dashboard asks about daily jobs, and the alerts, as operations tell them."""
+
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from tests.operation_fixtures import Front
+
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.rules import Service, cut_off, succeeded
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.monitoring.alert import of_failures
+from cadenza.testing.clock import NEW_YEAR
+
+TODAY = NEW_YEAR.date()
+HOUR = 3_600_000
+
+
+async def a_day(front: Front) -> None:
+    """Ann was served at six; bob and cid were not; dan is due at eight."""
+    for user, due in (("ann", "06:00"), ("bob", "06:00"), ("cid", "05:30"), ("dan", "08:00")):
+        await front.ask("put_daily_user", user_id=user, due_time=due)
+    six = NEW_YEAR + timedelta(hours=6)
+    keys = [UserKey("default", user) for user in ("ann", "bob", "cid")]
+    await front.store.settle_days(
+        keys[:1], partial(succeeded, day=TODAY, returned_at=six - timedelta(minutes=20))
+    )
+    await front.store.settle_days(keys[1:], partial(cut_off, now=six, service=Service(NEW_YEAR)))
+    front.clock.jump(6 * HOUR)
+
+
+async def test_windows_tell_verdicts_and_who_waits_by_due_minute(front: Front) -> None:
+    await a_day(front)
+    seen = await front.ask("get_windows")
+    assert (seen["date"], seen["waiting"], seen["waiting_until"]) == ("2025-01-01", 1, None)
+    assert seen["counts"] == {"success": 1, "cutoff_reached": 2, "late": 0}
+    told = {
+        one["due_time"]: (one["success"], one["cutoff_reached"], one["waiting"]) for one in seen["windows"]
+    }
+    assert told == {"05:30": (0, 1, 0), "06:00": (1, 1, 0), "08:00": (0, 0, 1)}
+    assert seen["windows"][2]["opens_at"] == "2025-01-01T07:00:00Z"
+    tomorrow = await front.ask("get_windows", date="2025-01-02")
+    assert [one["waiting"] for one in tomorrow["windows"]] == [1, 2]
+    assert (await front.ask("get_windows", by="south"))["windows"] == []
+
+
+async def test_history_tells_days_that_have_verdicts(front: Front) -> None:
+    await a_day(front)
+    seen = await front.ask("get_history", days=7)
+    assert seen["items"] == [{"date": "2025-01-01", "success": 1, "cutoff_reached": 2, "late": 0}]
+    assert (await front.ask("get_history", by="south"))["items"] == []
+
+
+async def test_misses_come_page_by_page(front: Front) -> None:
+    await a_day(front)
+    first = await front.ask("list_misses", limit=1)
+    second = await front.ask("list_misses", limit=1, cursor=first["next_cursor"])
+    assert [one["user_id"] for one in first["items"] + second["items"]] == ["cid", "bob"]
+    assert second["next_cursor"] is None
+    assert (await front.ask("list_misses", by="south"))["items"] == []
+    with pytest.raises(InvalidRequest, match="cursor must be what an earlier page told"):
+        await front.ask("list_misses", cursor="-1:bob")
+
+
+async def test_a_tenant_sees_its_own_alerts_alone(front: Front) -> None:
+    for tenant_id in ("default", "south"):
+        facts = {"tenant_id": tenant_id, "endpoint_id": f"of-{tenant_id}", "run_id": "r", "failures": 3}
+        alert = of_failures(facts | {"error": "it broke"}, NEW_YEAR, most=3)
+        assert alert is not None
+        await front.store.raise_alert(alert)
+    (seen,) = (await front.ask("list_alerts"))["items"]
+    assert seen["text"] == "Endpoint of-default has failed 3 times in a row: it broke"
+
+
+async def test_a_tenant_sees_its_alerts_whoever_has_many(front: Front) -> None:
+    for number, tenant_id in enumerate(["default", *["south"] * 600]):
+        facts = {"tenant_id": tenant_id, "endpoint_id": f"of-{tenant_id}", "run_id": f"{number}"}
+        alert = of_failures({**facts, "failures": 3, "error": "it broke"}, front.clock.now(), most=3)
+        assert alert is not None
+        await front.store.raise_alert(alert)
+        front.clock.jump(1_000)
+    (seen,) = (await front.ask("list_alerts"))["items"]
+    assert seen["text"] == "Endpoint of-default has failed 3 times in a row: it broke"
+    assert len((await front.ask("list_alerts", by="south", limit=5))["items"]) == 5

@@ -1,0 +1,86 @@
+"""Real processes with users and agents in them, and what their database holds when they are gone."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from tests.surfaces.server_process import Caller
+
+from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.null import NoLog
+from cadenza.domain.agents.conversation import ConversationKey, OriginKind, Role
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.ports.catalog import Page
+from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.stores import open_store
+
+QUIET = {"CADENZA_PLANNER": "false", "CADENZA_JITTER_MS": "0"}
+EVERYTHING = Page(limit=10_000)
+A_DAY_S = 86_400
+
+
+async def ok(caller: Caller, request: str, body: Any = None) -> Any:
+    """What is answered; it must be well."""
+    answer = await caller.ask(request, body)
+    assert answer.status < 300, answer.body
+    return answer.json() if answer.body else None
+
+
+async def introduce(caller: Caller, *users: str) -> dict[str, str]:
+    """Let an agent and users be there; a token for each of them."""
+    await ok(caller, "PUT /v1/agents/helper", {"name": "Helper"})
+    tokens = {}
+    for user in users:
+        await ok(caller, f"PUT /v1/users/{user}", {"timezone": "Europe/Berlin"})
+        made = await ok(caller, f"POST /v1/users/{user}/token", {"ttl_seconds": A_DAY_S})
+        tokens[user] = str(made["token"])
+    return tokens
+
+
+async def fired(caller: Caller, schedule_id: str, times: int = 1) -> None:
+    """Wait until a schedule has fired so often."""
+    async with asyncio.timeout(60):
+        while True:
+            page = await ok(caller, f"GET /v1/endpoints/{schedule_id}/runs")
+            if [run["status"] for run in page["items"]].count("success") >= times:
+                return
+            await asyncio.sleep(0.05)
+
+
+class Chronicle(NamedTuple):
+    """What a database holds of schedules that fired, each counted by its schedule."""
+
+    verdicts: Counter[str]
+    """Runs that went well."""
+    prompts: Counter[str]
+    """What the agent was told."""
+    answers: Counter[str]
+    """What the agent said to it."""
+    owed: Counter[str]
+    """Messages for the user, delivered or not."""
+    lost: Counter[str]
+    """Runs whose process died."""
+
+
+async def chronicle(settings: Mapping[str, str], users: Iterable[str]) -> Chronicle:
+    """Read it all, when nobody writes any more."""
+    told = Chronicle(Counter(), Counter(), Counter(), Counter(), Counter())
+    url = settings["CADENZA_DATABASE_URL"]
+    async with open_store(Settings(database_url=url), ids=TimeOrderedIds(), log=NoLog()) as store:
+        for endpoint in await store.find("default", page=EVERYTHING):
+            statuses = [run.status for run in await store.runs(endpoint.key, EVERYTHING)]
+            told.verdicts[endpoint.id] = statuses.count(RunStatus.SUCCESS)
+            told.lost[endpoint.id] = statuses.count(RunStatus.ABANDONED)
+        for user in users:
+            for message in await store.messages(ConversationKey("default", user, "helper"), EVERYTHING):
+                counted = told.answers if message.role is Role.AGENT else told.prompts
+                if message.origin.kind is OriginKind.SCHEDULE:
+                    counted[str(message.origin.schedule_id)] += 1
+            now = SystemClock().now()
+            for one in await store.deliveries(UserKey("default", user), after=0, limit=10_000, now=now):
+                if one.schedule_id is not None:
+                    told.owed[one.schedule_id] += 1
+    return told

@@ -1,0 +1,126 @@
+"""The whole story over real processes: talk, plan, go away, come back; whatever was killed meanwhile."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from tests.faults.agents.database_history import QUIET, fired, introduce, ok
+from tests.faults.agents.fork_server import Child, Nursery
+from tests.postgres import Cluster, cluster
+from tests.surfaces.server_process import Caller
+from tests.surfaces.websocket.socket_client import Talker, connected
+
+from cadenza.adapters.stores.sql.migrate import migrate
+
+__all__ = ["cluster"]
+
+FAST = 120
+A_LONG_LEASE = {"CADENZA_LEASE_MS": "3600000"}
+"""At that speed, a lease of the usual length is over before a busy machine has looked up."""
+
+
+async def planned(talker: Talker, *wishes: str) -> list[str]:
+    """Ask the agent for reminders; it must agree to each."""
+    for wish in wishes:
+        await talker.say(wish)
+        (answer,) = await talker.hear_messages(1)
+        assert answer["text"].startswith("I will"), answer
+        await talker.ack()
+    return talker.texts
+
+
+async def schedules(caller: Caller) -> dict[str, str]:
+    """The id of the one schedule of each type."""
+    page = await ok(caller, "GET /v1/schedules?user_id=ada&enabled_only=false")
+    return {one["schedule_type"]: one["id"] for one in page["items"]}
+
+
+async def replayed(talker: Talker) -> list[dict[str, Any]]:
+    """Everything that was owed when the socket came."""
+    while talker.last_seq < talker.welcome["last_seq"]:
+        await talker.hear()
+    return talker.inbox
+
+
+def firings(frames: list[dict[str, Any]]) -> set[str]:
+    return {frame["id"].rpartition(".")[0] for frame in frames if frame["schedule_id"]}
+
+
+async def nothing_more(address: str, token: str) -> None:
+    """Who has everything is told nothing."""
+    async with connected(address, token) as again:
+        await again.silence()
+        assert again.notification is None
+
+
+async def test_up_is_killed_after_both_fired_and_the_user_comes_back(tmp_path: Path) -> None:
+    with closing(Nursery(tmp_path, **QUIET, **A_LONG_LEASE)) as nursery:
+        with nursery.up(speed=FAST) as up:
+            key = up.key
+            async with up.caller() as caller:
+                token = (await introduce(caller, "ada"))["ada"]
+                async with connected(up.address, token) as talker:
+                    await planned(
+                        talker, "remind me in 4 minutes to stretch", "every 10 minutes tell me to breathe"
+                    )
+                ids = await schedules(caller)
+                for schedule in ids.values():
+                    await fired(caller, schedule)
+            up.kill()
+        with nursery.up(speed=FAST) as up:
+            async with connected(up.address, token) as back:
+                frames = await replayed(back)
+                assert {frame["schedule_id"] for frame in frames} == set(ids.values())
+                assert (back.notification or {})["count"] == len(firings(frames)) == len(frames)
+                assert [frame["seq"] for frame in frames] == [3 + n for n in range(len(frames))]
+                async with up.caller(key) as caller:
+                    await ok(caller, f"DELETE /v1/schedules/{ids['recurring']}")
+                await back.silence(0.5)
+                await back.ack()
+            await nothing_more(up.address, token)
+            up.end()
+
+
+async def talk_at_both(caller: Caller, here: Child, there: Child) -> tuple[str, dict[str, str]]:
+    """Plan with one process while another listens too, go away, and let both schedules fire."""
+    token = (await introduce(caller, "ada"))["ada"]
+    async with connected(here.address, token) as phone, connected(there.address, token) as laptop:
+        await planned(laptop, "remind me in 1 second to stretch", "every weekday at 9 say hello")
+        while len(phone.inbox) < 2:
+            await phone.hear()
+        assert phone.inbox == laptop.inbox[:2], "both processes serve the user, in the same order"
+    ids = await schedules(caller)
+    await ok(caller, f"POST /v1/endpoints/{ids['recurring']}/run-now", {})
+    for schedule in ids.values():
+        await fired(caller, schedule)
+    return token, ids
+
+
+async def test_two_processes_one_killed_and_the_database_restarted(cluster: Cluster, tmp_path: Path) -> None:
+    await migrate(cluster.url)
+    settings = QUIET | {"CADENZA_DATABASE_URL": cluster.url}
+    with closing(Nursery(tmp_path, **settings)) as nursery, nursery.api() as api:
+        with nursery.up() as up:
+            key = up.key
+            async with up.caller() as caller:
+                token, ids = await talk_at_both(caller, up, api)
+            async with connected(up.address, token) as talker:
+                frames = await replayed(talker)
+                up.kill()
+        async with connected(api.address, token) as back:
+            assert await replayed(back) == frames
+            assert (back.notification or {})["count"] == len(firings(frames)) == 2
+            await asyncio.to_thread(cluster.stop, "immediate")
+            await back.ack()
+            await asyncio.to_thread(cluster.start)
+            with nursery.up() as up:
+                async with up.caller(key) as caller:
+                    await ok(caller, f"POST /v1/endpoints/{ids['recurring']}/run-now", {})
+                (live,) = await back.hear_messages(1)
+                assert live["schedule_id"] == ids["recurring"]
+                await back.ack()
+                for process in (api, up):
+                    await nothing_more(process.address, token)
+                up.end()
+        api.end()

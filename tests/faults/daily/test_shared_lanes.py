@@ -1,0 +1,110 @@
+"""Daily processes on one PostgreSQL share the work; two die as lanes change hands, and nobody is skipped."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.faults.daily.daily_processes import (
+    PATIENCE_S,
+    Death,
+    Life,
+    Note,
+    Process,
+    SetClock,
+    noted,
+    started,
+    until,
+)
+from tests.faults.daily.test_process_kills import ALL, Given, asked, populate
+from tests.postgres import Databases, databases, newest_databases
+
+from cadenza.domain.daily.user import DayStatus, Verdict
+from cadenza.ports.store import Store
+
+__all__ = ["databases", "newest_databases"]
+
+SOAK = bool(os.environ.get("CADENZA_SOAK"))
+USERS = 3_000 if SOAK else 300
+JOB_S = 0.5
+"""Until there is haste: so there is work for everybody who comes, however long that takes."""
+MOST = 6
+BEGIN = datetime(2030, 1, 31, 23, 20, tzinfo=UTC)
+TAKING, GIVING = Death("take", 1, after=True), Death("give", 2)
+"""The first that is given away is still taken over in peace."""
+SUDDEN = [Death("give", 1), Death("give", 1, after=True), Death("give", 2, after=True)]
+
+
+def users() -> list[Given]:
+    """All of them in the window, and cut off around midnight, which does not come."""
+    return [(f"steady-{n:05}", (23 * 60 + 50 + n % 30) % 1_440) for n in range(USERS)]
+
+
+async def days(store: Store) -> list[Verdict]:
+    dates = (BEGIN.date(), BEGIN.date() + timedelta(days=1))
+    return [one for day in dates for one in await store.verdicts_on("default", day, ALL)]
+
+
+@contextmanager
+def at_work(life: Life) -> Iterator[Process]:
+    """A process that has begun to serve users."""
+    with started(life) as (process,):
+        until(lambda: works(process, life.folder), process)
+        yield process
+
+
+def works(process: Process, folder: Path) -> bool:
+    return any(note.pid == process.pid for note in noted(folder))
+
+
+@pytest.mark.parametrize("giving", [GIVING, *SUDDEN] if SOAK else [GIVING], ids=repr)
+def test_those_who_are_left_serve_everybody(
+    newest_databases: Databases, tmp_path: Path, giving: Death
+) -> None:
+    url = newest_databases.new()
+    asked(url, partial(populate, given=users()))
+    clock = SetClock(tmp_path / "clock", BEGIN, 1)
+    life = Life(url, tmp_path, clock, job_s=JOB_S, max_concurrency=MOST, tick_ms=1_000)
+    with (
+        at_work(life._replace(death=giving)) as first,
+        at_work(life) as second,
+        started(life, life._replace(death=TAKING)) as (third, fourth),
+    ):
+        for process in (first, fourth):
+            process.join(PATIENCE_S)
+            assert process.exitcode == -signal.SIGKILL, "it did not get as far as its death"
+        until(lambda: works(third, tmp_path), second, third)
+        life.haste.touch()
+        until(lambda: len(asked(url, days)) >= USERS, second, third)
+        for process in (second, third):
+            process.terminate()
+        for process in (second, third):
+            process.join(PATIENCE_S)
+        assert [process.exitcode for process in (second, third)] == [0, 0]
+    found, notes = asked(url, days), noted(tmp_path)
+    assert {one.user_id for one in found} == {name for name, _ in users()}
+    assert {one.status for one in found} == {DayStatus.SUCCESS}
+    assert len(found) == USERS, "somebody has two verdicts"
+    assert most_at_once(notes) <= MOST
+    again = [note.user_id for note in notes if note.what == "ok" and note.pid != first.pid]
+    assert len(again) == len(set(again)), "a job that went well was done again, and nobody had died"
+
+
+def most_at_once(notes: list[Note]) -> int:
+    """How many jobs ran at the same time; those of a process that died ended then."""
+    deaths = {note.pid: note.steady for note in notes if note.what == "dies"}
+    ends = {(note.pid, note.user_id): note.steady for note in notes if note.what in ("ok", "failed")}
+    steps: list[tuple[float, int]] = []
+    for note in notes:
+        if note.what == "begin":
+            end = ends.get((note.pid, note.user_id), deaths.get(note.pid, float("inf")))
+            steps += [(note.steady, 1), (end, -1)]
+    running = most = 0
+    for _, step in sorted(steps):
+        running += step
+        most = max(most, running)
+    return most

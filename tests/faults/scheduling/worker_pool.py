@@ -1,0 +1,118 @@
+"""Worker processes on one database, and the runs that they noted."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from tests.faults.scheduling.history_checks import History
+
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.target import CallableTarget
+from cadenza.ports.catalog import Page
+from cadenza.testing import an_endpoint
+
+PROGRAM = Path(__file__).with_name("worker_process.py")
+LEASE_MS = 2_000
+PATIENCE_S = 180
+SETTINGS = {
+    "CADENZA_LEASE_MS": str(LEASE_MS),
+    "CADENZA_JITTER_MS": "0",
+    "CADENZA_GRACE_MS": "5000",
+    "CADENZA_CLAIM_LIMIT": "100",
+    "CADENZA_WORKER_CONCURRENCY": "100",
+}
+
+
+class Crew:
+    """Starts, kills and stops workers; everything is ended when the test is."""
+
+    def __init__(self, url: str, folder: Path, *, run_ms: tuple[float, float] = (0, 5)) -> None:
+        self.url = url
+        self._notes = folder / "notes"
+        self._notes.touch()
+        self._run_ms = run_ms
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start a worker, and come back when it is about to work."""
+        log = self._notes.with_name(f"worker-{len(self.processes)}.log")
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                [sys.executable, str(PROGRAM), str(self._notes), *map(str, self._run_ms)],
+                env=os.environ | SETTINGS | {"CADENZA_DATABASE_URL": self.url},
+                stderr=out,
+            )
+        self.processes.append(process)
+        limit = time.monotonic() + PATIENCE_S
+        while "ready" not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < limit, "a worker did not start"
+            time.sleep(0.01)
+        return process
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def stop(self) -> list[int]:
+        """Ask all that still live to stop; their exit codes."""
+        living = [process for process in self.processes if process.poll() is None]
+        for process in living:
+            process.terminate()
+        return [process.wait(timeout=30) for process in living]
+
+    def noted(self) -> Counter[str]:
+        return Counter(self._notes.read_text().split())
+
+
+async def populate(url: str, count: int) -> None:
+    """Endpoints that are due now and run once."""
+    store = PostgresStore(PostgresPool(url), TimeOrderedIds())
+    now = datetime.now(UTC)
+    target = CallableTarget("note")
+    for first in range(0, count, 50):
+        await asyncio.gather(
+            *(
+                store.add(
+                    an_endpoint(f"endpoint-{number:05}", baseline=Once(now), next_run_at=now, target=target)
+                )
+                for number in range(first, min(first + 50, count))
+            )
+        )
+    await store.close()
+
+
+async def finished(url: str) -> History:
+    """Wait until every endpoint is finished; what the database holds then."""
+    store = PostgresStore(PostgresPool(url), TimeOrderedIds())
+    limit = time.monotonic() + PATIENCE_S
+    try:
+        while await store.next_due() is not None or await _held(store):
+            assert time.monotonic() < limit, "the workers did not finish"
+            await asyncio.sleep(0.1)
+        endpoints = await store.find("default", page=Page(100_000))
+        return {one.id: (one, (await store.runs(one.key))[::-1]) for one in endpoints}
+    finally:
+        await store.close()
+
+
+async def _held(store: PostgresStore) -> bool:
+    return any(endpoint.lease for endpoint in await store.find("default", page=Page(100_000)))

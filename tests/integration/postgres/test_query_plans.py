@@ -1,0 +1,175 @@
+"""No statement reads more than it needs, whatever the statistics say."""
+
+import re
+from typing import Any, cast
+
+import pytest
+from tests.integration.postgres.postgres_fixtures import a_store, fill, many
+
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.stores.postgres import analysis_statements as analyses
+from cadenza.adapters.stores.postgres import catalog_statements as catalog
+from cadenza.adapters.stores.postgres import statements as sql
+from cadenza.adapters.stores.postgres.cycle_statements import CLAIMS, LOCK, SETTLE, SETTLE_PLAIN, START
+from cadenza.adapters.stores.postgres.pool import Connection
+from cadenza.adapters.stores.postgres.settle import settle_plain
+from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus
+from cadenza.domain.scheduling.settle import settle
+from cadenza.testing.clock import NEW_YEAR
+from cadenza.testing.contracts.harness import Bench
+
+NAMES = (
+    "GET", "GET_LOCKED", "GET_MANY_LOCKED", "STEER", "DEFINE", "HELD", "LEASED", "END_LEASES", "STALE",
+    "NEXT_DUE", "ANY_DUE", "OPEN_RUN", "RUN", "RUNS", "HINTS",
+)  # fmt: skip
+CATALOG = (
+    "GET_JOBS", "JOBS", "DROP_JOBS", "LIVE_OF_JOB", "UNLIKE_JOBS", "DROP_LABELS", "COUNT_LIVE",
+    "COUNT_LIVE_UP_TO", "JOBS_OF_ESTATE", "ENDPOINTS_OF_ESTATE", "FIND_RUNS", "FIND_RUNS_OF_ENDPOINT",
+    "ENDED_SINCE",
+)  # fmt: skip
+ANALYSES = (
+    "ENDED", "RECENT", "THEMSELVES", "OF_JOBS", "ANALYSES", "BY_DAY", "UNWANT", "DUE", "NOTES", "FORGET",
+)  # fmt: skip
+FOUND = {
+    f"find by {labels} labels{', of a job' if of_job else ''}": catalog.find(
+        labels, of_job=of_job, archived=True
+    )
+    for labels in range(4)
+    for of_job in (True, False)
+}
+FLOORS = {
+    f"floor{' of an endpoint' if of_endpoint else ''}{' within days' if within else ''}": catalog.floor(
+        of_endpoint=of_endpoint, within=within
+    )
+    for of_endpoint in (True, False)
+    for within in (True, False)
+}
+STATEMENTS = {name: getattr(sql, name) for name in NAMES}
+STATEMENTS |= {name: getattr(catalog, name) for name in CATALOG} | FOUND | FLOORS
+STATEMENTS |= {name: getattr(analyses, name) for name in ANALYSES}
+STATEMENTS |= {f"CLAIM up to {bound}": claim for bound, claim in CLAIMS.items()}
+STATEMENTS |= {"LOCK": LOCK, "START": START, "SETTLE": SETTLE, "SETTLE_PLAIN": SETTLE_PLAIN}
+EACH_WITH_EACH = re.compile(r"Join Filter: \(\w+\.id = \w+\.id\)")
+"""Two steps of a statement, each as long as the batch, that are compared row by row."""
+LARGE = (
+    "endpoint_states",
+    "endpoints",
+    "endpoint_labels",
+    "jobs",
+    "runs",
+    "runs_default",
+    "hints",
+    "analyses",
+    "looks",
+    "notes",
+)
+
+
+async def plan(connection: Connection, statement: str) -> str:
+    """The plan that is used for every value of its parameters."""
+    await connection.execute(f"PREPARE planned AS {statement}")
+    types = await connection.fetchval(
+        "SELECT cardinality(parameter_types) FROM pg_prepared_statements WHERE name = 'planned'"
+    )
+    arguments = f"({', '.join(['NULL'] * types)})" if types else ""
+    lines = await connection.fetch(f"EXPLAIN EXECUTE planned {arguments}")
+    await connection.execute("DEALLOCATE planned")
+    return "\n".join(line[0] for line in lines)
+
+
+@pytest.mark.parametrize("analyzed", [True, False], ids=["analyzed", "just grown"])
+async def test_every_statement_goes_by_an_index(database_url: str, *, analyzed: bool) -> None:
+    async with a_store(database_url) as store:
+        await fill(store._pool, [*many(4_000, NEW_YEAR, "big"), *many(50, NEW_YEAR, "small")])
+
+        async def work(connection: Connection) -> None:
+            if not analyzed:
+                await connection.execute("DELETE FROM pg_statistic")
+            for name, statement in STATEMENTS.items():
+                planned = await plan(connection, statement)
+                for table in LARGE:
+                    assert f"Seq Scan on {table} " not in planned, f"{name}:\n{planned}"
+                assert "Hash Join" not in planned, f"{name}:\n{planned}"
+                assert not EACH_WITH_EACH.search(planned), f"{name}:\n{planned}"
+
+        await store._pool.write(work)
+
+
+async def test_tenants_are_found_and_served_by_their_own_index(database_url: str) -> None:
+    async with a_store(database_url) as store:
+        await fill(store._pool, [*many(4_000, NEW_YEAR, "big"), *many(50, NEW_YEAR, "small")])
+        planned = await store._pool.write(lambda connection: plan(connection, CLAIMS[1_024]))
+        shared = planned[planned.index("CTE shared") : planned.index("CTE soonest")]
+        assert "endpoint_states_due_of_tenant" in shared
+
+
+HURRY = True
+SETTLINGS = {"ordinary": (SETTLE_PLAIN, "Tid Scan"), "any": (SETTLE, "Index Scan using endpoint_states_pkey")}
+
+
+@pytest.mark.parametrize("kind", SETTLINGS)
+@pytest.mark.parametrize("analyzed", [True, False], ids=["analyzed", "just grown"])
+async def test_settling_locks_rows_in_the_order_in_which_they_are_given(
+    database_url: str, kind: str, *, analyzed: bool
+) -> None:
+    statement, found = SETTLINGS[kind]
+    async with a_store(database_url) as store:
+        await fill(store._pool, many(4_000, NEW_YEAR))
+
+        async def work(connection: Connection) -> str:
+            if not analyzed:
+                await connection.execute("DELETE FROM pg_statistic")
+            return await plan(connection, statement)
+
+        steps = [line.strip() for line in (await store._pool.write(work)).split("\n") if "->" in line]
+        joined = steps.index(next(step for step in steps if "Nested Loop" in step))
+        scans = [step for step in steps[joined:] if "Scan" in step and "Subquery" not in step]
+        assert "Function Scan" in scans[0], steps
+        assert found in scans[1], steps
+
+
+class Recorder:
+    """A connection that only remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: tuple[Any, ...] = ()
+
+    async def fetch(self, *asked: Any) -> list[list[int]]:
+        self.asked = asked
+        return [[0]]
+
+
+async def test_a_batch_reads_no_table_whole(database_url: str) -> None:
+    """A plan for the values of one batch may be another than those above."""
+    async with a_store(database_url) as store:
+        await fill(store._pool, many(4_000, NEW_YEAR))
+        claims = await Bench(store).claim(limit=500)
+        ended = [Completion(claim, Outcome(RunStatus.SUCCESS), NEW_YEAR) for claim in claims]
+        settled = [settle(one.claim.endpoint, one, now=NEW_YEAR, cron=CronsimCron()) for one in ended]
+        recorder = Recorder()
+        await settle_plain(cast("Connection", recorder), ended, settled)
+        ids = [claim.run_id for claim in claims]
+        claiming = (CLAIMS[1_024], NEW_YEAR, 500, "token", NEW_YEAR, ids, NEW_YEAR, "", 50, HURRY)
+        for statement, *values in (recorder.asked, claiming):
+            lines = await store._pool.ask(f"EXPLAIN {statement}", *values)
+            planned = "\n".join(line[0] for line in lines)
+            assert "Tid Scan on endpoint_states" in planned, planned
+            assert "Seq Scan" not in planned, planned
+
+
+@pytest.mark.parametrize("count", [100, 8_000])
+async def test_a_claim_that_finds_nothing_reads_a_handful_of_pages(database_url: str, count: int) -> None:
+    async with a_store(database_url) as store:
+        await fill(store._pool, many(count, NEW_YEAR.replace(year=2030)))
+
+        async def work(connection: Connection) -> str:
+            ids = [str(number) for number in range(500)]
+            lines = await connection.fetch(
+                f"EXPLAIN (ANALYZE, BUFFERS) {CLAIMS[1_024]}",
+                NEW_YEAR, 500, "token", NEW_YEAR, ids, NEW_YEAR, "", 50, HURRY,
+            )  # fmt: skip
+            return "\n".join(line[0] for line in lines)
+
+        read = await store._pool.write(work)
+        (pages, *_) = [line for line in read.split("\n") if "Buffers: shared hit=" in line]
+        assert int(pages.split("hit=")[1].split()[0]) < 20, read

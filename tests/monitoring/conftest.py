@@ -1,0 +1,5 @@
+"""The application under test, for tests of its operations."""
+
+from tests.operation_fixtures import front
+
+__all__ = ["front"]

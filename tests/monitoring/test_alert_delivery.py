@@ -1,0 +1,164 @@
+"""Alerts: raised once each, tried again until they arrive, and never more than fit."""
+
+from datetime import datetime
+
+import pytest
+from tests.monitoring.alert_fixtures import SLO, House, Sender
+
+from cadenza.adapters.access.quota import CountedQuota
+from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.domain.access.tenant import Limits, Tenant
+from cadenza.domain.errors import Unavailable
+from cadenza.domain.monitoring.alert import Alert, as_event, as_slack, of_quota, reached
+from cadenza.engine.monitoring.alert_delivery import MOST_ATTEMPTS, MOST_WAITING, pause_ms
+from cadenza.ports.access import QuotaRequest, Spending
+from cadenza.testing import FakeIds
+from cadenza.testing.clock import NEW_YEAR
+
+
+async def test_a_breach_and_its_end_are_told_once_each() -> None:
+    house = House()
+    async with house.running():
+        for change in ("begun", "begun", "over", "over"):
+            house.alarm.emit("slo.changed", {"breached": 0}, {**SLO, "change": change})
+        await house.clock.advance(0)
+        assert house.texts == [
+            "SLO tick_budget of the daily scheduler is breached: 412 against 300, over 15 minutes.",
+            "SLO tick_budget of the daily scheduler is kept again: 412 against 300, over 15 minutes.",
+        ]
+
+
+async def test_what_was_told_before_a_restart_is_not_told_again() -> None:
+    first = House()
+    async with first.running():
+        first.breaches()
+        await first.clock.advance(0)
+    second = House(first.store)
+    async with second.running():
+        second.breaches()
+        await second.clock.advance(600_000)
+    assert (len(first.sender.alerts), len(second.sender.alerts)) == (1, 0)
+
+
+async def test_what_could_not_be_told_before_a_restart_is_told_after_it() -> None:
+    first = House(sender=Sender(["answered 503"] * 99))
+    async with first.running():
+        first.breaches()
+        await first.clock.advance(0)
+    second = House(first.store)
+    async with second.running():
+        await second.clock.advance(600_000)
+    assert len(second.sender.alerts) == 1
+
+
+async def test_what_does_not_arrive_is_tried_again_ever_later() -> None:
+    house = House(sender=Sender(["answered 503"] * 3))
+    async with house.running():
+        house.breaches()
+        await house.clock.advance(0)
+        for attempts, later in ((1, 4_000), (2, 5_000), (2, 10_000), (3, 10_000), (4, 60_000), (4, 600_000)):
+            await house.clock.advance(later)
+            assert len(house.sender.sent) == attempts
+    assert house.log.events("warning") == ["an alert could not be sent"]
+    assert [event.metadata["result"] for event in house.telemetry.events] == ["failed"] * 3 + ["sent"]
+
+
+async def test_what_never_arrives_is_given_up_in_the_end() -> None:
+    house = House(sender=Sender(["answered 404"] * 99))
+    house.breaches()
+    await house.alarm._write_down()
+    for _ in range(MOST_ATTEMPTS + 3):
+        await house.alarm._send_owed(house.sender)
+        house.clock.jump(3_600_000)
+    assert len(house.sender.sent) == MOST_ATTEMPTS
+    assert house.log.events("warning") == ["an alert could not be sent", "an alert is given up"]
+
+
+def test_the_pauses_grow_to_an_hour() -> None:
+    pauses = [pause_ms(attempt) for attempt in range(1, MOST_ATTEMPTS + 1)]
+    assert pauses[:4] == [5_000, 15_000, 45_000, 135_000]
+    assert pauses[-2:] == [3_600_000, None]
+
+
+async def test_a_store_that_is_away_keeps_alerts_waiting_and_no_more_than_fit() -> None:
+    class Away(MemoryStore):
+        here = False
+
+        async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
+            if not self.here:
+                raise Unavailable("The database does not answer.")
+            return await super().raise_alert(alert, owed=owed)
+
+    store = Away(FakeIds())
+    house = House(store)
+    async with house.running():
+        for number in range(MOST_WAITING + 5):
+            house.breaches(number)
+        await house.clock.advance(0)
+        assert house.sender.sent == []
+        store.here = True
+        for _ in range(60):
+            await house.clock.advance(1_000)
+        assert len(house.sender.alerts) == MOST_WAITING
+    (lost,) = [line for line in house.log.lines if "lost" in line.event]
+    assert lost.facts == {"alerts": 5}
+
+
+@pytest.mark.parametrize(
+    ("spent", "limit", "level"),
+    [(0, 10, None), (79, 100, None), (80, 100, 80), (94, 100, 80), (95, 100, 95), (200, 100, 95), (4, 5, 80)],
+)
+def test_levels_of_a_quota(spent: int, limit: int, level: int | None) -> None:
+    assert reached(spent, limit) == level
+
+
+async def test_a_quota_is_told_at_80_and_at_95_percent_once_a_month() -> None:
+    house = House()
+    await house.store.put_tenant(Tenant(id="acme", name="acme", limits=Limits(planner_tokens_per_month=100)))
+    quota = CountedQuota(house.store, house.clock, house.alarm)
+    async with house.running():
+        for tokens in (79, 1, 5, 10, 3):
+            await house.store.spend_tokens("acme", tokens, house.clock.now())
+            for _ in range(3):
+                await quota.check([QuotaRequest(Spending.AI, "acme", 1)])
+                await house.clock.advance(2_000)
+    assert house.texts == [
+        "Tenant acme has spent 80 % of its quota: 80 of 100 planner_tokens in 2025-01.",
+        "Tenant acme has spent 95 % of its quota: 95 of 100 planner_tokens in 2025-01.",
+    ]
+
+
+def test_a_tenant_without_a_limit_reaches_no_level() -> None:
+    facts = {"tenant_id": "acme", "resource": "runs", "month": "2025-01", "spent": 9, "limit": 100}
+    assert of_quota(facts, NEW_YEAR) is None
+
+
+def an_alert(at: datetime = NEW_YEAR) -> Alert:
+    alert = of_quota({"tenant_id": "<a&b>", "resource": "runs", "month": "m", "spent": 9, "limit": 10}, at)
+    assert alert is not None
+    return alert
+
+
+def test_as_slack_shows_it_nothing_in_it_is_markup() -> None:
+    assert as_slack(an_alert()) == {
+        "text": ":rotating_light: Tenant &lt;a&amp;b&gt; has spent 80 % of its quota: 9 of 10 runs in m."
+    }
+
+
+def test_as_an_event_it_says_what_kind_it_is() -> None:
+    event = as_event(an_alert())
+    assert (event["type"], event["timestamp"]) == ("cadenza.quota.begun", "2025-01-01T00:00:00Z")
+    assert event["data"]["percent"] == 80
+
+
+async def test_without_a_sender_alerts_are_written_down_and_never_sent_later() -> None:
+    house = House(sends=False)
+    async with house.running():
+        house.breaches()
+        await house.clock.advance(0)
+    (written,) = await house.store.newest_alerts("acme", 10)
+    assert written.text.startswith("SLO tick_budget of the daily scheduler is breached")
+    later = House(house.store)
+    async with later.running():
+        await later.clock.advance(60_000)
+        assert later.sender.sent == []

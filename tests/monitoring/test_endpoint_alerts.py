@@ -1,0 +1,116 @@
+"""Endpoints that keep failing, and that are well again: told once each, also if their worker dies."""
+
+from collections.abc import Sequence
+
+import pytest
+from tests.monitoring.alert_fixtures import FAILURE, FAILURES, SUCCESS, House
+
+from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.domain.scheduling.endpoint import evolve
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.ports.store import Settle
+from cadenza.testing import FakeIds, an_endpoint
+
+TRAFFIC = an_endpoint("traffic")
+FAILED = "Endpoint traffic has failed 3 times in a row: answered 500"
+WELL = "Endpoint traffic is well again after {} failures in a row."
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+class Mortal(MemoryStore):
+    """A store whose caller dies as soon as so many batches are settled."""
+
+    batches: int | None = None
+
+    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
+        answers = await super().finalize(completions, settle)
+        if self.batches is not None:
+            self.batches -= 1
+            if self.batches == 0:
+                raise Crash
+        return answers
+
+
+@pytest.fixture
+async def store() -> Mortal:
+    store = Mortal(FakeIds())
+    await store.add(TRAFFIC)
+    return store
+
+
+async def test_the_third_failure_in_a_row_is_told_once_and_so_is_the_recovery(store: Mortal) -> None:
+    house = House(store)
+    async with house.running():
+        await house.fares(*[FAILURE] * 7, SUCCESS, SUCCESS)
+        assert house.texts == [FAILED, WELL.format(7)]
+    (failed, well) = house.sender.alerts
+    assert (failed.facts["failures"], failed.facts["error"]) == (FAILURES, "answered 500")
+    assert (well.facts["tenant_id"], well.facts["endpoint_id"]) == TRAFFIC.key
+
+
+async def test_it_is_sent_at_once_and_not_only_when_somebody_looks_again(store: Mortal) -> None:
+    house = House(store)
+    async with house.running():
+        await house.fares(FAILURE, FAILURE)
+        house.dispatcher.fails("traffic")
+        await house.worker.tick()
+        await house.clock.advance(0)
+        assert len(house.texts) == 1
+
+
+async def test_a_recovery_of_what_nobody_was_told_is_not_told(store: Mortal) -> None:
+    house = House(store)
+    async with house.running():
+        await house.fares(FAILURE, FAILURE, SUCCESS)
+        assert house.sender.sent == []
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "told"),
+    [([FAILURE] * 3, [FAILED]), ([FAILURE] * 4 + [SUCCESS], [FAILED, WELL.format(4)])],
+    ids=["at the third failure", "at the recovery"],
+)
+async def test_a_worker_that_dies_as_its_run_is_settled_takes_no_alert_with_it(
+    store: Mortal, outcomes: list[Outcome], told: list[str]
+) -> None:
+    first, second = House(store), House(store)
+    store.batches = len(outcomes)
+    async with first.running():
+        with pytest.raises(Crash):
+            await first.fares(*outcomes)
+        before = first.texts
+    second.clock.jump(3_600_000)
+    async with second.running():
+        await second.clock.advance(0)
+        assert (before, [*before, *second.texts]) == (told[:-1], told)
+
+
+async def test_a_failure_that_was_reset_in_mid_run_has_no_recovery_to_tell(store: Mortal) -> None:
+    house = House(store)
+
+    async def reset(_: Claim) -> Outcome:
+        await store.amend(TRAFFIC.key, lambda endpoint: Amended(evolve(endpoint, failure_count=0)))
+        return SUCCESS
+
+    async with house.running():
+        await house.fares(*[FAILURE] * 3)
+        house.dispatcher.on("traffic", reset)
+        await house.worker.tick()
+        await house.clock.advance(60_000)
+        assert house.texts == [FAILED]
+
+
+async def test_without_a_sender_it_is_shown_and_never_sent_later(store: Mortal) -> None:
+    house, later = House(store, sends=False), House(store)
+    async with house.running():
+        await house.fares(*[FAILURE] * 3)
+    assert [alert.text for alert in await store.newest_alerts(TRAFFIC.tenant_id, 10)] == [FAILED]
+    later.clock.jump(3_600_000)
+    async with later.running():
+        await later.clock.advance(0)
+        assert later.sender.sent == []

@@ -1,0 +1,116 @@
+"""An analyst under test: planners made of plain functions, a store that can fail, and time at hand."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from tests.scheduling.worker.worker_fixtures import Corridor
+
+from cadenza.domain.planning.analysis import Analysis
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Outcome, RunStatus
+from cadenza.engine.planning.analysis import Seat
+from cadenza.engine.planning.analyst import Analyst, AnalystSettings
+from cadenza.engine.planning.briefing import BriefingBudget
+from cadenza.engine.planning.consult import Means
+from cadenza.engine.planning.planner_pool import PanelSettings
+from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.testing import FakeClock, FakeIds
+
+Thinks = Callable[[Briefing, CallTool], Awaitable[Sitting]]
+
+
+class Scripted:
+    """A planner that does as a test says, and remembers what it was told."""
+
+    def __init__(
+        self,
+        thinks: Thinks | None = None,
+        *,
+        name: str = "scripted",
+        wants: Callable[[Briefing], bool] = lambda _: True,
+    ) -> None:
+        self.name = name
+        self.told: list[Briefing] = []
+        self.at_once = self.most_at_once = 0
+        self._thinks = thinks
+        self._wants = wants
+
+    def wants(self, briefing: Briefing) -> bool:
+        return self._wants(briefing)
+
+    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
+        self.told.append(briefing)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            return NOTHING_TO_SAY if self._thinks is None else await self._thinks(briefing, call)
+        finally:
+            self.at_once -= 1
+
+    @property
+    def seen(self) -> list[tuple[str, str]]:
+        """Which endpoints it was told about, and why."""
+        return [(briefing.endpoint.id, briefing.trigger.value) for briefing in self.told]
+
+
+class Study:
+    """A corridor whose runs an analyst follows."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.corridor = Corridor(clock=FakeClock(manual=True))
+        self.clock, self.store, self.log = self.corridor.clock, self.corridor.store, self.corridor.log
+        self._panel = PanelSettings(**settings)
+        self.budget = BriefingBudget()
+
+    @property
+    def means(self) -> Means:
+        corridor = self.corridor
+        return Means(
+            store=Corridor._any(corridor.store),
+            clock=corridor.clock,
+            ids=FakeIds("analysis"),
+            quota=corridor.quota,
+            steering=corridor.steering,
+            log=corridor.log,
+            telemetry=corridor.telemetry,
+            budget=self.budget,
+        )
+
+    def analyst(self, *panels: Sequence[Seat | Scripted]) -> Analyst:
+        seats = [[one if isinstance(one, Seat) else Seat(one) for one in panel] for panel in panels]
+        return Analyst(seats, means=self.means, settings=AnalystSettings(panel=self._panel))
+
+    @asynccontextmanager
+    async def watched_by(self, *planners: Seat | Scripted) -> AsyncIterator[None]:
+        """An analyst with one panel works in the background."""
+        async with self.working(self.analyst(planners)):
+            yield
+
+    @asynccontextmanager
+    async def working(self, analyst: Analyst) -> AsyncIterator["asyncio.Task[None]"]:
+        task = asyncio.create_task(analyst.run())
+        await self.settle()
+        try:
+            yield task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def settle(self, span_ms: float = 3_000) -> None:
+        """Let time pass, and everything that is to happen in it."""
+        for _ in range(4):
+            await self.clock.advance(span_ms / 4)
+
+    async def run(self, name: str = "endpoint", response: Any = None, *, ok: bool = True) -> None:
+        """Run what is due, once, and let planners think about it."""
+        status = RunStatus.SUCCESS if ok else RunStatus.FAILURE
+        self.corridor.dispatcher.on(name, lambda _: Outcome(status, response=response))
+        await self.corridor.change(name, next_run_at=self.clock.now())
+        await self.corridor.tick()
+        await self.settle()
+
+    async def analyses(self, name: str = "endpoint") -> list[Analysis]:
+        found: list[Analysis] = await self.store.port.analyses(EndpointKey("default", name))
+        return found[::-1]

@@ -1,0 +1,326 @@
+"""Rules as operations: written, refused, listed, changed, deleted and tried."""
+
+from typing import Any
+
+import pytest
+from tests.operation_fixtures import Front
+
+from cadenza.domain.access.key import Scope
+from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from cadenza.domain.planning.rules.incidents import Memory, written
+from cadenza.domain.planning.rules.rule import MOST_RULES
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import Outcome, RunStatus
+from cadenza.testing.contracts.harness import Bench
+
+FAST: dict[str, Any] = {"tool": "propose_interval", "intervalMs": 20_000}
+SLOW: dict[str, Any] = {
+    "id": "slow",
+    "job_id": "job",
+    "name": "too slow",
+    "when": "response.latency_ms > 800",
+    "then": FAST,
+}
+FULL: dict[str, Any] = {
+    **SLOW,
+    "endpoint_id": "traffic",
+    "relax": {"tool": "clear"},
+    "cooldown_ms": 600_000,
+    "once_per_incident": True,
+    "escalate": [
+        {
+            "after_ms": 60_000,
+            "then": {"tool": "wake", "endpoint": "cache", "nextRunInMs": 0, "reason": "why"},
+        },
+        {"after_ms": 90_000, "then": {"tool": "pause_until", "pauseMs": None}},
+        {"after_ms": 95_000, "then": {"tool": "propose_next_time", "nextRunInMs": 5, "ttlMinutes": 2.5}},
+    ],
+    "enabled": False,
+}
+
+
+@pytest.fixture
+async def house(front: Front) -> Front:
+    await front.job()
+    for name in ("traffic", "cache"):
+        await front.endpoint(name)
+    return front
+
+
+async def refused(house: Front, **words: Any) -> dict[str, str]:
+    with pytest.raises(InvalidRequest) as problem:
+        await house.ask("create_rule", **(SLOW | words))
+    assert (await house.ask("list_rules"))["items"] == []
+    return {fault.field: fault.message for fault in problem.value.faults}
+
+
+async def test_a_rule_is_written_and_shown(house: Front) -> None:
+    shown = await house.ask("create_rule", **SLOW)
+    assert shown == {
+        **SLOW,
+        "then": {**FAST, "endpoint": None, "reason": None, "ttlMinutes": 60},
+        "endpoint_id": None,
+        "relax": None,
+        "cooldown_ms": 0,
+        "once_per_incident": False,
+        "escalate": [],
+        "enabled": True,
+        "created_at": "2025-01-01T00:00:00Z",
+    }
+    assert await house.ask("get_rule", rule_id="slow") == shown
+    assert (await house.ask("list_rules"))["items"] == [shown]
+
+
+async def test_everything_that_is_said_comes_back(house: Front) -> None:
+    shown = await house.ask("create_rule", **FULL)
+    for field in ("endpoint_id", "cooldown_ms", "once_per_incident", "enabled"):
+        assert shown[field] == FULL[field]
+    assert shown["relax"] == {"tool": "clear", "endpoint": None, "reason": None}
+    for told, said in zip(shown["escalate"], FULL["escalate"], strict=True):
+        assert told["after_ms"] == said["after_ms"]
+        assert told["then"].items() >= said["then"].items()
+
+
+async def test_what_is_shown_can_be_written_again(house: Front) -> None:
+    shown = await house.ask("create_rule", **FULL)
+    del shown["created_at"]
+    again = await house.ask("create_rule", **(shown | {"id": "again"}))
+    del again["created_at"]
+    assert again == shown | {"id": "again"}
+
+
+async def test_an_id_is_given_if_none_is_chosen(house: Front) -> None:
+    words = {name: word for name, word in SLOW.items() if name != "id"}
+    shown = await house.ask("create_rule", **words)
+    assert await house.ask("get_rule", rule_id=shown["id"]) == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "field", "message"),
+    [
+        ({"when": "response.status >"}, "when", "cannot be read at line 1, column 18"),
+        ({"when": "respons.ok"}, "when", "knows no 'respons'"),
+        ({"when": "1 + 1"}, "when", "must come to true or false"),
+        ({"when": "x" * 1_001}, "when", "at most 1000 characters"),
+        ({"when": " "}, "when", "must say something"),
+        ({"then": {"tool": "explode"}}, "then", "'tool'"),
+        ({"then": {"tool": "propose_interval"}}, "then.intervalMs", "required"),
+        ({"then": {**FAST, "intervalMs": 0}}, "then.intervalMs", "greater than or equal to 1"),
+        ({"then": {**FAST, "nextRunInMs": 1}}, "then.nextRunInMs", "not permitted"),
+        ({"then": {**FAST, "endpoint": "nobody"}}, "then.endpoint", "no endpoint of the name nobody"),
+        ({"relax": {"tool": "wake", "endpoint": "nobody"}}, "relax.endpoint", "nobody in the job job"),
+        (
+            {"relax": {"tool": "propose_next_time", "nextRunInMs": 60_000, "ttlMinutes": 1}},
+            "relax.ttlMinutes",
+            "would expire before its moment",
+        ),
+        ({"endpoint_id": "nobody"}, "endpoint_id", "no endpoint nobody in the job"),
+        ({"cooldown_ms": -1}, "cooldown_ms", "greater than or equal to 0"),
+        (
+            {"escalate": [{"after_ms": 2, "then": FAST}, {"after_ms": 2, "then": FAST}]},
+            "escalate",
+            "ever later",
+        ),
+        (
+            {"escalate": [{"after_ms": 2, "then": {"tool": "wake", "endpoint": "nobody"}}]},
+            "escalate.0.then.endpoint",
+            "nobody",
+        ),
+        (
+            {
+                "escalate": [
+                    {"after_ms": 2, "then": {"tool": "wake", "nextRunInMs": 9_999, "ttlMinutes": 0.1}}
+                ]
+            },
+            "escalate.0.then.ttlMinutes",
+            "would expire",
+        ),
+    ],
+)
+async def test_what_makes_no_sense_is_refused_with_its_place(
+    house: Front, words: dict[str, Any], field: str, message: str
+) -> None:
+    faults = await refused(house, **words)
+    assert message in faults[field]
+
+
+async def test_all_parts_at_fault_are_told_at_once(house: Front) -> None:
+    expiring = {"tool": "wake", "nextRunInMs": 60_000, "ttlMinutes": 1}
+    faults = await refused(house, then=expiring, relax=expiring)
+    assert faults.keys() == {"then.ttlMinutes", "relax.ttlMinutes"}
+
+
+async def test_a_rule_needs_a_job_and_an_id_of_its_own(house: Front) -> None:
+    with pytest.raises(NotFound, match="no job other"):
+        await house.ask("create_rule", **(SLOW | {"job_id": "other"}))
+    await house.ask("create_rule", **SLOW)
+    with pytest.raises(Conflict, match="There is a rule slow already"):
+        await house.ask("create_rule", **SLOW)
+
+
+async def test_a_job_has_so_many_rules_and_no_more(house: Front) -> None:
+    for number in range(MOST_RULES):
+        await house.ask("create_rule", **(SLOW | {"id": f"rule-{number}"}))
+    with pytest.raises(NotAllowed, match=f"at most {MOST_RULES} rules"):
+        await house.ask("create_rule", **SLOW)
+
+
+async def test_rules_are_listed_by_job_and_endpoint_page_by_page(house: Front) -> None:
+    await house.job("other")
+    await house.endpoint("far", job_id="other")
+    for rule_id, words in (
+        ("a", {}),
+        ("b", {"endpoint_id": "traffic"}),
+        ("c", {"job_id": "other", "endpoint_id": "far"}),
+    ):
+        await house.ask("create_rule", **(SLOW | {"id": rule_id} | words))
+
+    async def listed(**wanted: Any) -> list[str]:
+        return [rule["id"] for rule in (await house.ask("list_rules", **wanted))["items"]]
+
+    assert await listed() == ["a", "b", "c"]
+    assert await listed(job_id="job") == ["a", "b"]
+    assert await listed(endpoint_id="far") == ["c"]
+    page = await house.ask("list_rules", limit=2)
+    assert page["next_cursor"] == "b"
+    assert await listed(cursor="b") == ["c"]
+
+
+async def test_a_rule_is_changed_where_something_is_said(house: Front) -> None:
+    before = await house.ask("create_rule", **FULL)
+    after = await house.ask("update_rule", rule_id="slow", when="response.ok", endpoint_id=None, relax=None)
+    assert after == before | {"when": "response.ok", "endpoint_id": None, "relax": None}
+    after = await house.ask("update_rule", rule_id="slow", escalate=[], enabled=True, then={"tool": "clear"})
+    assert (after["escalate"], after["enabled"], after["then"]["tool"]) == ([], True, "clear")
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        ({"when": "1 +"}, "when"),
+        ({"when": None}, "when"),
+        ({"then": None}, "then"),
+        ({"then": {"tool": "wake", "endpoint": "nobody"}}, "then.endpoint"),
+        ({"endpoint_id": "nobody"}, "endpoint_id"),
+        ({"job_id": "job"}, "job_id"),
+    ],
+)
+async def test_a_change_is_checked_like_a_new_rule(house: Front, words: dict[str, Any], field: str) -> None:
+    before = await house.ask("create_rule", **SLOW)
+    with pytest.raises(InvalidRequest) as problem:
+        await house.ask("update_rule", rule_id="slow", **words)
+    assert problem.value.field == field
+    assert await house.ask("get_rule", rule_id="slow") == before
+
+
+async def test_a_deleted_rule_is_gone(house: Front) -> None:
+    await house.ask("create_rule", **SLOW)
+    await house.ask("delete_rule", rule_id="slow")
+    for operation in ("get_rule", "delete_rule", "test_rule"):
+        with pytest.raises(NotFound, match="no rule slow"):
+            await house.ask(operation, rule_id="slow")
+
+
+async def test_rules_go_with_their_job(house: Front) -> None:
+    await house.ask("create_rule", **SLOW)
+    await house.ask("delete_job", job_id="job")
+    assert (await house.ask("list_rules"))["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "words", "scope"),
+    [
+        ("create_rule", SLOW, Scope.STEER),
+        ("update_rule", {"rule_id": "slow"}, Scope.STEER),
+        ("delete_rule", {"rule_id": "slow"}, Scope.STEER),
+    ],
+)
+async def test_rules_are_written_by_writers(
+    house: Front, operation: str, words: dict[str, Any], scope: Scope
+) -> None:
+    with pytest.raises(NotAllowed, match="scope write"):
+        await house.ask(operation, holding=frozenset({scope}), **words)
+
+
+class TestTrial:
+    """`test_rule`."""
+
+    @pytest.fixture
+    async def tried(self, house: Front) -> Front:
+        await house.ask("create_rule", **(FULL | {"enabled": True}))
+        return house
+
+    async def ran(self, house: Front, duration_ms: int) -> str:
+        bench = Bench(house.store)
+        bench.clock = house.clock
+        await house.ask("run_now", endpoint_id="traffic")
+        ((settled,),) = [
+            await bench.finalize([(await bench.claim_one(), Outcome(RunStatus.SUCCESS, duration_ms))])
+        ]
+        assert settled is not None
+        return settled.run.id
+
+    async def test_it_tells_what_would_be_done_and_does_nothing(self, tried: Front) -> None:
+        run_id = await self.ran(tried, 900)
+        before = await tried.store.get(EndpointKey("default", "traffic"))
+        told = await tried.ask("test_rule", rule_id="slow", holding=frozenset({Scope.READ}))
+        assert told == {
+            "endpoint_id": "traffic",
+            "run_id": run_id,
+            "holds": True,
+            "trouble": None,
+            "incident_since": None,
+            "calls": [
+                {
+                    "endpoint": "traffic",
+                    "tool": "propose_interval",
+                    "arguments": {"intervalMs": 20_000, "ttlMinutes": 60.0, "reason": "too slow"},
+                }
+            ],
+        }
+        assert await tried.store.get(before.key) == before
+        assert await tried.store.hints(before.key) == []
+        assert await tried.store.notes("rules", [before.key]) == {}
+
+    async def test_it_goes_on_from_what_its_planner_remembers(self, tried: Front) -> None:
+        await self.ran(tried, 900)
+        now, key = tried.clock.now(), EndpointKey("default", "traffic")
+        memory = Memory(began_at=now, fired_at=now, fired=True)
+        await tried.store.take_notes("rules", {key: written({"slow": memory})}, now)
+        told = await tried.ask("test_rule", rule_id="slow")
+        assert (told["incident_since"], told["calls"]) == ("2025-01-01T00:00:00Z", [])
+        await tried.ask("pause_until", endpoint_id="cache", untilIso="2026-01-01T00:00:00Z")
+        await tried.clock.sleep(60_000)
+        told = await tried.ask("test_rule", rule_id="slow")
+        assert [(call["endpoint"], call["tool"]) for call in told["calls"]] == [
+            ("cache", "propose_next_time"),
+            ("cache", "pause_until"),
+        ]
+
+    async def test_what_does_not_hold_or_cannot_be_told_does_nothing(self, tried: Front) -> None:
+        told = await tried.ask("test_rule", rule_id="slow")
+        assert (told["holds"], told["trouble"], told["run_id"]) == (
+            None,
+            "There is no latency_ms here.",
+            None,
+        )
+        await self.ran(tried, 5)
+        told = await tried.ask("test_rule", rule_id="slow")
+        assert (told["holds"], told["trouble"], told["calls"]) == (False, None, [])
+
+    async def test_a_rule_about_all_is_told_which_one_to_look_at(self, tried: Front) -> None:
+        with pytest.raises(InvalidRequest, match="looks at traffic alone"):
+            await tried.ask("test_rule", rule_id="slow", endpoint_id="cache")
+        await tried.ask("update_rule", rule_id="slow", endpoint_id=None)
+        with pytest.raises(InvalidRequest, match="say which one"):
+            await tried.ask("test_rule", rule_id="slow")
+        assert (await tried.ask("test_rule", rule_id="slow", endpoint_id="cache"))["endpoint_id"] == "cache"
+        with pytest.raises(NotFound, match="no endpoint nobody"):
+            await tried.ask("test_rule", rule_id="slow", endpoint_id="nobody")
+
+    async def test_an_endpoint_of_another_job_is_not_looked_at(self, tried: Front) -> None:
+        await tried.job("other")
+        await tried.endpoint("far", job_id="other")
+        await tried.ask("update_rule", rule_id="slow", endpoint_id=None)
+        with pytest.raises(NotFound, match="no endpoint far in the job job"):
+            await tried.ask("test_rule", rule_id="slow", endpoint_id="far")

@@ -1,0 +1,106 @@
+"""Planners at work, over all endpoints: sittings, their cost, and what learning wins."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from tests.operation_fixtures import Front
+
+from cadenza.adapters.planners.learning.cache import NOTES_OF, Memory
+from cadenza.domain.errors import InvalidRequest, Unavailable
+from cadenza.domain.planning.analysis import Tokens
+from cadenza.domain.planning.learning.gains import Tally
+from cadenza.domain.planning.learning.state import Known
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.target import Json
+from cadenza.operations.application import Application
+from cadenza.sim.playback import Playback
+from cadenza.testing.contracts.planning.analyses import an_analysis
+
+TRAFFIC, STOCK = EndpointKey("default", "traffic"), EndpointKey("default", "stock")
+PLAYBACK = Playback()
+
+
+@pytest.fixture
+async def house(front: Front) -> Front:
+    await front.job()
+    for name in ("stock", "traffic"):
+        await front.endpoint(name)
+    now = front.clock.now()
+    await front.store.add_analyses(
+        [
+            an_analysis("1", TRAFFIC, began_at=now - timedelta(days=1), tokens=Tokens(5, 5), planner="llm"),
+            an_analysis("2", TRAFFIC, began_at=now, tokens=Tokens(20, 1), planner="llm", error="silence"),
+            an_analysis("3", STOCK, began_at=now),
+            an_analysis("4", EndpointKey("south", "traffic"), began_at=now),
+        ]
+    )
+    return front
+
+
+async def test_sittings_of_all_endpoints_come_newest_first_page_by_page(house: Front) -> None:
+    first = await house.ask("list_sittings", limit=2)
+    assert [(one["id"], one["endpoint_id"]) for one in first["items"]] == [("3", "stock"), ("2", "traffic")]
+    rest = await house.ask("list_sittings", limit=2, cursor=first["next_cursor"])
+    assert [one["id"] for one in rest["items"]] == ["1"]
+    assert rest["next_cursor"] is None
+    with pytest.raises(InvalidRequest, match="cursor"):
+        await house.ask("list_sittings", cursor="yesterday")
+
+
+async def test_spending_is_told_by_day_and_by_endpoint(house: Front) -> None:
+    spent = await house.ask("get_spending", days=2)
+    assert [(one["day"], one["planner"], one["sittings"]) for one in spent["days"]] == [
+        ("2025-01-01", "llm", 1),
+        ("2025-01-01", "rules", 1),
+        ("2024-12-31", "llm", 1),
+    ]
+    dearest, cheap = spent["endpoints"]
+    assert (dearest["endpoint_id"], dearest["sittings"], dearest["failed"]) == ("traffic", 2, 1)
+    assert dearest["tokens"] == spent["tokens"] == {"input": 25, "output": 6}
+    assert (cheap["endpoint_id"], cheap["tokens"]) == ("stock", {"input": 0, "output": 0})
+    assert len((await house.ask("get_spending", days=1))["days"]) == 2
+
+
+async def test_what_learning_wins_is_read_from_the_planners_own_notes(house: Front) -> None:
+    tally = Tally(4, 100, 80, 100, 4 * 10.0, 4 * 30.0)
+    notes: dict[EndpointKey, Json] = {
+        STOCK: Memory(Known(tally=tally), beat_s=60).note(),
+        TRAFFIC: ["of another shape"],
+    }
+    await house.store.take_notes(NOTES_OF, notes, house.clock.now())
+    (won,) = (await house.ask("list_learning"))["items"]
+    assert won == {
+        "endpoint_id": "stock",
+        "name": "stock",
+        "learning": "shadow",
+        "interval_ms": 60_000,
+        "changes": 4,
+        "delay_ms": 10_000,
+        "plain_delay_ms": 30_000,
+        "looks": 0.8,
+        "plain_looks": 100,
+    }
+    assert (await house.ask("list_learning", by="south"))["items"] == []
+    shadow = "The learning planner, in the shadow, would let it run every minute."
+    assert shadow in (await house.ask("explain_endpoint", endpoint_id="stock"))["answer"]
+    assert "learning planner" not in (await house.ask("explain_endpoint", endpoint_id="traffic"))["answer"]
+
+
+async def test_a_simulation_is_played_both_ways_and_remembered(front: Front) -> None:
+    with pytest.raises(Unavailable):
+        await front.ask("get_simulation")
+    dependencies = front.application.dependencies
+    front.application = Application(replace(dependencies, simulations=PLAYBACK))
+    told = await front.ask("get_simulation")
+    assert told["scenarios"] == ["flash-sale", "system-resources"]
+    assert [phase["name"] for phase in told["phases"]][-1] == "recovery"
+    assert (len(told["corrected"]["runs"]), len(told["as_published"]["runs"])) == (134, 467)
+    assert all(check["passed"] for check in told["corrected"]["checks"])
+    assert len(told["corrected"]["minutes"]) == told["minutes"] == 40
+    woken = [one for one in told["as_published"]["steering"] if one["kind"] == "resume"]
+    assert {one["lane"] for one in woken} <= {lane["name"] for lane in told["lanes"]}
+    assert woken
+    assert await PLAYBACK.played("flash-sale") is await PLAYBACK.played("flash-sale")
+    with pytest.raises(InvalidRequest, match="scenario must be one of flash-sale"):
+        await front.ask("get_simulation", scenario="doomsday")

@@ -1,0 +1,160 @@
+"""Everything as a file, which changes nothing when it is applied."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.operation_fixtures import A_TARGET, Front
+
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling.target import METHODS
+from cadenza.operations.config import apply as config
+from cadenza.operations.config.export import written
+from cadenza.operations.config.file import ConfigFile
+from cadenza.testing.builders import an_endpoint
+
+SPANS = st.integers(1, 400_000_000)
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1, max_size=30)
+NAMES = WORDS.filter(lambda text: bool(text.strip()))
+TEXTS = WORDS | st.sampled_from(
+    ["two\nlines\n", " spaced ", "a: b", "# no comment", "1e5", "0x1f", "no", "~"]
+)
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, width=32)
+    | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+).filter(lambda value: "inf" not in repr(value))
+LABELS = st.dictionaries(
+    st.from_regex(r"[a-z][a-z0-9./_-]{0,8}[a-z0-9]", fullmatch=True),
+    st.from_regex(r"[a-z0-9]([a-z0-9.:@/-]{0,8}[a-z0-9])?", fullmatch=True),
+    max_size=3,
+)
+BASELINES = st.one_of(
+    st.builds(lambda span: {"kind": "every", "interval_ms": span}, SPANS),
+    st.builds(
+        lambda line, zone: {"kind": "cron", "expression": line, "timezone": zone},
+        st.sampled_from(["*/5 * * * *", "@hourly", "0 9 * * MON-FRI"]),
+        st.sampled_from(["UTC", "Europe/Berlin"]),
+    ),
+    st.builds(
+        lambda at: {"kind": "once", "at": at.isoformat()},
+        st.datetimes(datetime(2026, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001 - Bounds.
+    ),
+)
+HTTP = st.fixed_dictionaries(
+    {"kind": st.just("http"), "url": st.just(A_TARGET["url"])},
+    optional={
+        "method": st.sampled_from(METHODS),
+        "headers": st.dictionaries(st.sampled_from(["X-One", "Accept"]), st.just("${secret:TOKEN} Zoë")),
+        "body": JSON,
+        "success_statuses": st.just(["204", "2xx"]),
+        "success_path": st.just("$.state"),
+        "capture_bytes": st.integers(0, 1_000),
+        "max_redirects": st.integers(0, 5),
+        "signing": st.just(["${secret:SIGNING}"]),
+    },
+)
+PROMPTS = st.fixed_dictionaries(
+    {"kind": st.just("prompt"), "agent_id": st.just("a"), "user_id": st.just("u"), "prompt": TEXTS}
+)
+GUARDS = st.tuples(SPANS, SPANS).map(lambda two: {"min_interval_ms": min(two), "max_interval_ms": max(two)})
+ENDPOINTS = st.fixed_dictionaries(
+    {"target": HTTP | PROMPTS | st.just({"kind": "callable"}), "baseline": BASELINES},
+    optional={
+        "name": NAMES,
+        "description": st.none() | TEXTS,
+        "guard": GUARDS | SPANS.map(lambda span: {"min_interval_ms": span}),
+        "policy": st.fixed_dictionaries(
+            {},
+            optional={"timeout_ms": SPANS, "retry_delay_ms": st.just(0) | SPANS, "misfire": st.just("skip")},
+        ),
+        "hint_mode": st.sampled_from(["override", "tighten"]),
+        "labels": LABELS,
+        "enabled": st.booleans(),
+        "planning": st.fixed_dictionaries({}, optional={"llm": st.booleans(), "watch": st.just(["$.a"])}),
+    },
+)
+
+
+async def emptied_and_restored(endpoints: list[dict[str, Any]]) -> None:
+    front = Front()
+    for job_id in ("job", "other", "empty"):
+        await front.job(job_id)
+    await front.ask("pause_job", job_id="other")
+    for number, fields in enumerate(endpoints):
+        given = {
+            "id": f"endpoint-{number}",
+            "name": f"endpoint-{number}",
+            "job_id": ("job", "other")[number % 2],
+        }
+        await front.ask("create_endpoint", **(given | fields))
+    before = await front.store.find("default"), await front.store.jobs("default")
+    document = await front.ask("export_config")
+    for file in (document, ConfigFile(written(document)).document):
+        answer = await front.ask("apply_config", **file, prune=True)
+        assert answer["changes"] == []
+        assert (await front.store.find("default"), await front.store.jobs("default")) == before
+        elsewhere = Front()
+        await elsewhere.ask("apply_config", **file)
+        assert await elsewhere.store.find("default") == before[0]
+        assert await elsewhere.ask("export_config") == document
+
+
+@given(st.lists(ENDPOINTS, max_size=4))
+def test_to_apply_what_was_exported_changes_nothing(endpoints: list[dict[str, Any]]) -> None:
+    asyncio.run(emptied_and_restored(endpoints))
+
+
+async def test_an_export_holds_references_and_no_secret(front: Front) -> None:
+    await front.job()
+    await front.ask("put_secret", secret_name="TOKEN", value="correct horse")
+    await front.endpoint(target=A_TARGET | {"headers": {"Authorization": "Bearer ${secret:TOKEN}"}})
+    document = await front.ask("export_config")
+    assert "Bearer ${secret:TOKEN}" in written(document)
+    assert "correct horse" not in written(document) + str(document)
+
+
+async def test_a_program_that_embeds_the_scheduler_can_be_exported_too(front: Front) -> None:
+    await front.store.add(an_endpoint("tidy-up", job_id="embedded"))
+    document = await front.ask("export_config")
+    assert [(job["id"], job["name"]) for job in document["jobs"]] == [("embedded", "embedded")]
+    assert (await front.ask("apply_config", **document))["changes"] == []
+
+
+async def test_hints_pauses_and_deleted_endpoints_are_no_part_of_it(front: Front) -> None:
+    await front.job()
+    await front.endpoint("one")
+    await front.endpoint("two")
+    before = await front.ask("export_config")
+    await front.ask("propose_interval", endpoint_id="one", intervalMs=30_000)
+    await front.ask("pause_until", endpoint_id="two", untilIso="2025-01-02T00:00:00Z")
+    assert await front.ask("export_config") == before
+    await front.ask("delete_endpoint", endpoint_id="two")
+    (job,) = (await front.ask("export_config"))["jobs"]
+    assert [endpoint["id"] for endpoint in job["endpoints"]] == ["one"]
+
+
+async def test_a_tenant_exports_its_own(front: Front) -> None:
+    await front.job()
+    await front.endpoint()
+    assert await front.ask("export_config", by="stranger") == {"version": 1, "jobs": []}
+
+
+async def test_too_much_for_one_file_is_refused_with_a_sentence(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config, "MOST_ENDPOINTS", 2)
+    await front.job()
+    for number in range(2):
+        await front.endpoint(f"endpoint-{number}")
+    assert len((await front.ask("export_config"))["jobs"][0]["endpoints"]) == 2
+    await front.endpoint("one-more")
+    with pytest.raises(InvalidRequest, match="There are more than 2 endpoints"):
+        await front.ask("export_config")

@@ -1,0 +1,211 @@
+"""One endpoint that throws, hangs or returns garbage costs the others nothing."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.scheduling.worker.running_worker import Worker, by_hand, in_real_time, until
+from tests.scheduling.worker.worker_fixtures import Corridor
+
+from cadenza.domain.scheduling.policy import Policy
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
+from cadenza.domain.validation import LONGEST_TEXT
+
+HUGE = "x" * 10_000_000
+IMPATIENT = Policy(timeout_ms=20)
+
+
+def raising(problem: BaseException) -> Callable[[Claim], Any]:
+    def behave(_: Claim) -> Any:
+        raise problem
+
+    return behave
+
+
+def answering(answer: Any) -> Callable[[Claim], Any]:
+    return lambda _: answer
+
+
+async def hang(_: Claim) -> Any:
+    await asyncio.Event().wait()
+
+
+async def give_up(_: Claim) -> Any:
+    raise TimeoutError("the peer did not answer")
+
+
+async def give_in(_: Claim) -> Any:
+    """What a dispatcher does that awaits something which somebody else cancelled."""
+    raise asyncio.CancelledError
+
+
+class Wordless(Exception):
+    """An exception that cannot even say what went wrong."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+FAILURES: dict[str, tuple[Callable[[Claim], Any], str]] = {
+    "throws": (raising(ValueError("boom")), "ValueError: boom"),
+    "throws a whole book": (raising(ValueError(HUGE)), "ValueError: xxx"),
+    "raises a timeout of its own": (give_up, "TimeoutError: the peer did not answer"),
+    "throws a group": (raising(ExceptionGroup("several", [ValueError("boom")])), "ExceptionGroup: several"),
+    "raises a cancellation of its own": (give_in, "CancelledError"),
+    "throws without words": (raising(Wordless()), "Wordless"),
+    "answers nothing": (answering(None), "the dispatcher answered NoneType, not an outcome"),
+    "answers a dict": (answering({"status": "success"}), "the dispatcher answered dict, not an outcome"),
+    "answers skipped": (answering(Outcome(RunStatus.SKIPPED)), "the dispatcher answered the status"),
+    "answers abandoned": (answering(Outcome(RunStatus.ABANDONED)), "the dispatcher answered the status"),
+    "answers cancelled": (answering(Outcome(RunStatus.CANCELLED)), "the dispatcher answered the status"),
+    "answers an unknown status": (answering(Outcome(Corridor._any("fine"))), "the dispatcher answered the"),
+    "answers no status": (answering(Outcome(Corridor._any([]))), "TypeError: "),
+    "answers an error that is none": (answering(Outcome(RunStatus.FAILURE, error=Corridor._any(7))), "Type"),
+    "answers a whole book": (answering(Outcome(RunStatus.FAILURE, error=HUGE)), "xxx"),
+}
+
+
+@pytest.mark.parametrize("behaviour", FAILURES)
+async def test_an_endpoint_that_misbehaves_fails_alone(behaviour: str) -> None:
+    corridor = Corridor()
+    for name in ("before", "odd", "after"):
+        await corridor.add(name)
+    behave, error = FAILURES[behaviour]
+    corridor.dispatcher.on("odd", behave)
+    await corridor.tick()
+    run = await corridor.only_run("odd")
+    assert run.status is RunStatus.FAILURE
+    assert (run.error or "").startswith(error)
+    assert [(await corridor.only_run(name)).status for name in ("before", "after")] == ["success"] * 2
+
+
+@pytest.mark.parametrize("behaviour", FAILURES)
+async def test_the_error_of_a_failure_is_bounded(behaviour: str) -> None:
+    corridor = Corridor()
+    await corridor.add()
+    corridor.dispatcher.on("endpoint", FAILURES[behaviour][0])
+    await corridor.tick()
+    assert len((await corridor.only_run()).error or "") <= LONGEST_TEXT
+
+
+@pytest.mark.parametrize("behaviour", FAILURES)
+async def test_a_failure_counts_and_the_next_run_is_planned(behaviour: str) -> None:
+    corridor = Corridor()
+    await corridor.add(failure_count=2)
+    corridor.dispatcher.on("endpoint", FAILURES[behaviour][0])
+    await corridor.tick()
+    after = await corridor.endpoint()
+    assert (after.failure_count, after.next_run_at, after.lease) == (3, corridor.at(60_000), None)
+
+
+async def test_a_hanging_endpoint_is_recorded_as_a_timeout_and_the_others_succeed() -> None:
+    corridor = Corridor()
+    await corridor.add("odd", policy=IMPATIENT)
+    await corridor.add("even")
+    corridor.dispatcher.on("odd", hang)
+    await corridor.tick()
+    run = await corridor.only_run("odd")
+    assert (run.status, run.error, run.duration_ms) == (RunStatus.TIMEOUT, "no answer within 20 ms", 20)
+    assert (await corridor.only_run("even")).status is RunStatus.SUCCESS
+
+
+async def test_an_endpoint_that_fails_while_it_is_cut_short_is_a_failure() -> None:
+    async def stumble(claim: Claim) -> Any:
+        try:
+            await hang(claim)
+        finally:
+            raise ValueError("cut short")
+
+    corridor = Corridor()
+    await corridor.add(policy=IMPATIENT)
+    corridor.dispatcher.on("endpoint", stumble)
+    await corridor.tick()
+    assert (await corridor.only_run()).error == "ValueError: cut short"
+
+
+async def test_each_endpoint_has_its_own_timeout() -> None:
+    corridor = Corridor()
+    for timeout_ms in (5, 10, 15):
+        await corridor.add(f"{timeout_ms}", policy=Policy(timeout_ms=timeout_ms))
+        corridor.dispatcher.on(f"{timeout_ms}", hang)
+    settled = await corridor.tick()
+    assert sorted(run.duration_ms for _, run, *_ in settled) == [5, 10, 15]
+
+
+async def test_a_failure_says_how_long_it_took() -> None:
+    corridor = Corridor()
+    await corridor.add()
+
+    async def fail_late(_: Claim) -> Any:
+        await corridor.clock.sleep(250)
+        raise ValueError("boom")
+
+    corridor.dispatcher.on("endpoint", fail_late)
+    await corridor.tick()
+    assert (await corridor.only_run()).duration_ms == 250
+
+
+@pytest.mark.parametrize("behaviour", FAILURES)
+async def test_a_loop_goes_on_when_an_endpoint_misbehaves(behaviour: str) -> None:
+    corridor = by_hand()
+    for name in ("before", "odd", "after"):
+        await corridor.add(name)
+    corridor.dispatcher.on("odd", FAILURES[behaviour][0])
+    async with Worker(corridor):
+        assert (await corridor.only_run("odd")).status is RunStatus.FAILURE
+        await corridor.clock.advance(60_000)
+    assert [len(await corridor.runs(name)) for name in ("before", "odd", "after")] == [2, 2, 2]
+
+
+async def test_a_loop_cuts_short_what_hangs_and_goes_on() -> None:
+    corridor = in_real_time()
+    await corridor.add("odd", policy=IMPATIENT)
+    await corridor.add("even")
+    corridor.dispatcher.on("odd", hang)
+    async with Worker(corridor):
+        await until(lambda: len(corridor.told) == 2)
+    assert (await corridor.only_run("odd")).status is RunStatus.TIMEOUT
+    assert (await corridor.only_run("even")).status is RunStatus.SUCCESS
+
+
+async def test_a_status_spelled_as_a_text_counts_like_the_status() -> None:
+    corridor = Corridor()
+    await corridor.add(failure_count=2)
+    corridor.dispatcher.on("endpoint", lambda _: Outcome(Corridor._any("success")))
+    await corridor.tick()
+    assert (await corridor.endpoint()).failure_count == 0
+
+
+async def test_a_short_timeout_counts_also_when_a_long_one_was_set_before() -> None:
+    corridor = Corridor()
+    for timeout_ms in (60_000, 30, 10):
+        await corridor.add(f"{timeout_ms}", policy=Policy(timeout_ms=timeout_ms))
+        corridor.dispatcher.on(f"{timeout_ms}", hang)
+    corridor.dispatcher.succeeds("60000")
+    statuses = [run.status for _, run, *_ in await corridor.tick()]
+    assert statuses == ["success", "timeout", "timeout"]
+
+
+async def test_what_ended_in_time_leaves_no_timer_behind() -> None:
+    corridor = Corridor()
+    for name in ("fast", "odd"):
+        await corridor.add(name, policy=IMPATIENT)
+    corridor.dispatcher.on("odd", hang)
+    await corridor.tick()
+    await asyncio.sleep(0)
+    loop: Any = asyncio.get_running_loop()
+    assert [timer for timer in loop._scheduled if not timer.cancelled()] == []
+
+
+async def test_an_answer_that_came_in_time_is_not_cut_short_later() -> None:
+    corridor = Corridor()
+    await corridor.add("fast", policy=Policy(timeout_ms=5))
+    await corridor.add("slow", policy=Policy(timeout_ms=60_000))
+
+    async def rest(_: Claim) -> Outcome:
+        await asyncio.sleep(0.03)
+        return Outcome(RunStatus.SUCCESS)
+
+    corridor.dispatcher.on("slow", rest)
+    assert [run.status for _, run, *_ in await corridor.tick()] == ["success", "success"]

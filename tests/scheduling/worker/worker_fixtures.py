@@ -1,0 +1,133 @@
+"""A corridor under test: a store in memory that can fail, and fakes around it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.scheduling.worker.call_recorder import Witness
+
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
+from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
+from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.validation import milliseconds
+from cadenza.engine.steering import Steering, call_tool
+from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
+from cadenza.engine.worker.sweeper import Sweeper
+from cadenza.testing import FakeClock, FakeDispatcher, FakeIds, FakeLog, FakeQuota, FakeTelemetry, an_endpoint
+from cadenza.testing.clock import NEW_YEAR
+from cadenza.testing.fakes import Event
+
+MINUTE = 60_000
+TENANT = "default"
+SUCCESS = Outcome(RunStatus.SUCCESS)
+
+
+class Corridor:
+    """One worker's way from claim to commit, and everything that a test wants to see of it."""
+
+    def __init__(
+        self, *, clock: Any = None, store: Any = None, log: Any = None, cron: Any = None, **settings: int
+    ) -> None:
+        self.clock = clock or FakeClock()
+        self.store = Witness(store or MemoryStore(FakeIds()))
+        self.log = log or FakeLog()
+        self.cron = cron or CronsimCron()
+        self.dispatcher = FakeDispatcher()
+        self.quota = FakeQuota()
+        self.asked = Witness(self.quota)
+        self.telemetry = FakeTelemetry()
+        around = self._around()
+        self.sweeper, self.steering = Sweeper(**around), Steering(**around)
+        self.executor = Executor(dispatcher=self.dispatcher, quota=self._any(self.asked), clock=self.clock)
+        run: dict[str, Any] = {"executor": self.executor, "telemetry": self.telemetry}
+        self.scheduler = Scheduler(settings=SchedulerSettings(**settings), **run, **around)
+
+    @property
+    def told(self) -> list[Event]:
+        """What was told of runs, one by one."""
+        return [event for event in self.telemetry.events if event.name.startswith("sched.job.")]
+
+    def _around(self) -> dict[str, Any]:
+        return {"store": self.store, "clock": self.clock, "cron": self.cron, "log": self.log}
+
+    async def add(self, name: str = "endpoint", *, in_ms: int = 0, **fields: Any) -> Endpoint:
+        """Keep an endpoint that is due so many milliseconds from now."""
+        endpoint = an_endpoint(name, **({"next_run_at": self.at(in_ms)} | fields))
+        await self.store.port.add(endpoint)
+        return endpoint
+
+    async def tick(self) -> list[Settled]:
+        return await self.scheduler.tick()
+
+    async def endpoint(self, name: str = "endpoint") -> Endpoint:
+        """The endpoint as it is stored now."""
+        found: Endpoint = await self.store.port.get(EndpointKey(TENANT, name))
+        return found
+
+    async def runs(self, name: str = "endpoint") -> list[Run]:
+        """Its runs, oldest first."""
+        found: list[Run] = await self.store.port.runs(EndpointKey(TENANT, name))
+        return found[::-1]
+
+    async def only_run(self, name: str = "endpoint") -> Run:
+        (run,) = await self.runs(name)
+        return run
+
+    async def tool(self, tool: str, name: str = "endpoint", **arguments: Any) -> Amended:
+        """Call one of the three tools."""
+        tools = self.steering.tools(EndpointKey(TENANT, name), origin="test")
+        return await call_tool(tools, tool, arguments)
+
+    async def change(self, name: str = "endpoint", **fields: Any) -> None:
+        """Set fields of a stored endpoint, as its owner would."""
+        key = EndpointKey(TENANT, name)
+        await self.store.port.amend(key, lambda endpoint: Amended(evolve(endpoint, **fields)))
+
+    def at(self, in_ms: float) -> Any:
+        """The moment so many milliseconds from now."""
+        return self.clock.now() + milliseconds(1) * in_ms
+
+    def takes(self, span_ms: float, name: str = "endpoint") -> None:
+        """From now on, endpoints of this name run for so long."""
+
+        async def slowly(_: Claim) -> Outcome:
+            await self.clock.sleep(span_ms)
+            return SUCCESS
+
+        self.dispatcher.on(name, slowly)
+
+    def moments(self, name: str = "endpoint") -> list[float]:
+        """From now on, the moments at which this endpoint is dispatched, in ms since the start."""
+        seen: list[float] = []
+
+        def look(_: Claim) -> Outcome:
+            seen.append((self.clock.now() - NEW_YEAR) / milliseconds(1))
+            return SUCCESS
+
+        self.dispatcher.on(name, look)
+        return seen
+
+    @staticmethod
+    def _any(value: Any) -> Any:
+        return value
+
+
+class Crowd:
+    """A behaviour that counts how many run at the same time."""
+
+    def __init__(self, pause: Callable[[], Any]) -> None:
+        self.most = 0
+        self._inside = 0
+        self._pause = pause
+
+    async def __call__(self, _: Claim) -> Outcome:
+        self._inside += 1
+        self.most = max(self.most, self._inside)
+        try:
+            await self._pause()
+        finally:
+            self._inside -= 1
+        return SUCCESS

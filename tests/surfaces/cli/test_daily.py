@@ -1,0 +1,121 @@
+"""Daily users on the command line, and whole files of them."""
+
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from tests.surfaces.cli.cli_fixtures import Desk, Office
+
+from cadenza.domain.errors import InvalidRequest
+from cadenza.surfaces.cli.commands.daily_import import imported, opened
+
+
+def write(folder: Path, text: str) -> str:
+    (folder / "users.csv").write_text(text)
+    return "users.csv"
+
+
+def test_a_file_of_both_kinds_is_taken_and_can_be_taken_again(here: Desk, tmp_path: Path) -> None:
+    text = 'user_id,due_time\nada,07:30\n\n"bob", 08:00\n{"user_id": "eve", "due_time": "23:59"}\n'
+    name = write(tmp_path, "\ufeff" + text)
+    for _ in range(2):
+        assert here.json("daily", "import", name) == {"lines": 3}
+    found = here.json("daily", "users", "--all")["items"]
+    assert [(one["user_id"], one["due_time"]) for one in found] == [
+        ("ada", "07:30"),
+        ("bob", "08:00"),
+        ("eve", "23:59"),
+    ]
+    assert here.json("daily", "list") == here.json("daily", "users")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("ada", "it has 1 columns"),
+        ("ada,07:30,x", "it has 3 columns"),
+        ("ada,24:00", "due_time must be HH:MM in UTC, such as 07:30"),
+        ("a b,07:30", "user_id must be"),
+        (",07:30", "user_id must be"),
+        ('{"user_id": "ada"}', "it must be"),
+        ('{"user_id": "ada", "due_time": 7}', "due_time must be HH:MM"),
+        ('{"user_id"', "it is not JSON"),
+        ('"ada,07:30', "it is not CSV"),
+        pytest.param("x" * 5_000, "it is longer", id="a very long line"),
+        ("\udcff,07:30", "it is not UTF-8"),
+    ],
+)
+def test_a_wrong_line_is_named_and_nothing_is_taken(here: Desk, tmp_path: Path, line: str, why: str) -> None:
+    good = "".join(f"user-{number},07:30\n" for number in range(1_500))
+    (tmp_path / "users.csv").write_bytes(f"{good}{line}\nlast,07:30\n".encode(errors="surrogateescape"))
+    code, err = here.refused("daily", "import", "users.csv")
+    assert code == 2
+    assert "line 1501: " in err
+    assert why in err
+    assert here.json("daily", "users") == {"items": [], "next_cursor": None}
+
+
+def test_the_first_wrong_lines_are_told_and_how_many_more_there_are(here: Desk, tmp_path: Path) -> None:
+    _, err = here.refused("daily", "import", write(tmp_path, "x\n" * 50))
+    assert (err.count("line "), "30 more lines" in err) == (20, True)
+
+
+def test_a_file_that_is_not_there_is_a_sentence(here: Desk) -> None:
+    assert here.refused("daily", "import", "nothing.csv")[0] == 2
+
+
+def test_standard_input_is_taken_too(tmp_path: Path) -> None:
+    assert Office(tmp_path).said("daily", "import", "-", given="ada,07:30\n") == {"lines": 1}
+
+
+def test_a_user_and_a_day_are_shown(here: Desk) -> None:
+    here.ok("daily", "put", "ada", "--due", "07:30")
+    assert "07:30 UTC" in here.ok("daily", "show", "ada")
+    assert "0 success, 0 cutoff_reached" in here.ok("daily", "days", "2030-01-31")
+    assert here.json("daily", "show", "ada")["days"] == {"items": [], "next_cursor": None, "gaps": []}
+    code, err = here.refused("daily", "put", "ada", "--due", "7h")
+    assert code == 2
+    assert "HH:MM in UTC, such as 07:30" in err
+    here.ok("daily", "delete", "ada", "--with-days")
+    assert here.refused("daily", "show", "ada")[0] == 3
+
+
+class Counting:
+    """An office that only counts."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    async def ask(self, operation: str, arguments: object) -> object:
+        assert operation == "put_daily_users"
+        assert isinstance(arguments, dict)
+        self.batches.append(len(arguments["users"]))
+        return {}
+
+
+async def test_a_large_file_takes_no_more_memory_than_a_small_one(tmp_path: Path) -> None:
+    path = tmp_path / "users.jsonl"
+    with path.open("w") as file:
+        for number in range(30_000):
+            file.write(json.dumps({"user_id": f"user-{number}", "due_time": "07:30"}) + "\n")
+    asker = Counting()
+    tracemalloc.start()
+    try:
+        with opened(str(path)) as lines:
+            assert await imported(asker, lines) == {"lines": 30_000}
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert asker.batches == [1_000] * 30
+    assert most < path.stat().st_size * 1.5
+    assert most < 2_000_000
+
+
+async def test_nothing_is_asked_before_every_line_was_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "users.csv"
+    path.write_text("ada,07:30\n" * 2_000 + "wrong\n")
+    asker = Counting()
+    with opened(str(path)) as lines, pytest.raises(InvalidRequest):
+        await imported(asker, lines)
+    assert asker.batches == []

@@ -1,0 +1,180 @@
+"""A server from the command line: what it refuses, where it is not, and that the key stays secret."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from tests.surfaces.cli.cli_fixtures import Desk, Office, free_port
+
+HIDDEN = "cad_somebody_hidden4711"
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+def with_key(desk: Desk, key: str | None, server: str | None = None) -> Desk:
+    settings = {"CADENZA_SERVER": server or desk.office.settings["CADENZA_SERVER"]}
+    desk.office = Office(desk.office.folder, settings | ({} if key is None else {"CADENZA_KEY": key}))
+    return desk
+
+
+@contextmanager
+def a_stranger(answer: Answer) -> Iterator[tuple[str, list[str]]]:
+    """Somebody else's server, and what it was asked."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(f"{self.path} {self.headers.get('Authorization')}")
+            answer(self)
+
+        def log_message(self, *_: object) -> None:
+            """Tests are quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+        thread = threading.Thread(target=listening.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.server_address[1]}", asked
+        finally:
+            listening.shutdown()
+            thread.join()
+
+
+def says(status: int, text: str, **headers: str) -> Answer:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, value in {"Content-Length": str(len(text)), **headers}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(text.encode())
+
+    return answer
+
+
+def breaks_off(handler: BaseHTTPRequestHandler) -> None:
+    handler.connection.close()
+
+
+def test_where_nobody_listens_is_unavailable(there: Desk) -> None:
+    address = f"http://127.0.0.1:{free_port()}"
+    code, sentence = with_key(there, HIDDEN, address).refused("jobs", "list")
+    assert code == 6
+    assert address in sentence
+    assert HIDDEN not in sentence
+
+
+@pytest.mark.parametrize("key", [HIDDEN, None], ids=["wrong", "none"])
+def test_without_a_good_key_nothing_is_allowed(there: Desk, key: str | None) -> None:
+    code, sentence = with_key(there, key).refused("jobs", "list")
+    assert code == 5
+    assert "CADENZA_KEY" in sentence
+    assert "hidden" not in sentence
+
+
+def test_a_key_allows_what_its_scopes_say(there: Desk) -> None:
+    key = there.json("keys", "create", "--name", "reader", "--scope", "read", "--expires", "1h")
+    reader = with_key(there, key["key"])
+    assert "items" in reader.json("jobs", "list")
+    for words in (
+        "jobs create --name x",
+        "keys list",
+        "endpoints pause --job x --until 1h",
+        "secrets delete x",
+    ):
+        code, sentence = reader.refused(*words.split())
+        assert code in {3, 5}, sentence
+    assert reader.refused("jobs", "create", "--name", "x")[0] == 5
+    assert reader.refused("keys", "list")[0] == 5
+
+
+def test_a_key_that_was_taken_back_opens_nothing(there: Desk) -> None:
+    key = there.json("keys", "create", "--name", "short")
+    there.ok("keys", "delete", key["id"])
+    assert with_key(there, key["key"]).refused("jobs", "list")[0] == 5
+
+
+@pytest.mark.parametrize("key", ["cad_hidden\nX-Evil: 1", "cad_hídden", "cad hidden"])
+def test_what_cannot_be_a_key_is_not_repeated(there: Desk, key: str) -> None:
+    code, sentence = there.refused("jobs", "list", f"--key={key}")
+    assert code == 2
+    assert "dden" not in sentence
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1:8700",
+        "ftp://127.0.0.1",
+        "http://",
+        "http://a:hidden@127.0.0.1",
+        "http://h:99999",
+        "http://h?x=1",
+        "no",
+    ],
+)
+def test_what_is_no_address_is_wrong_use(there: Desk, address: str) -> None:
+    code, sentence = there.refused("jobs", "list", "--server", address)
+    assert code == 2
+    assert "hidden" not in sentence
+
+
+def test_options_win_over_the_environment(there: Desk, desk_at: Callable[[Office], Desk]) -> None:
+    right = there.office.settings
+    lost = with_key(desk_at(there.office), HIDDEN, f"http://127.0.0.1:{free_port()}")
+    words = ("--server", right["CADENZA_SERVER"], "--key", right["CADENZA_KEY"])
+    assert "items" in lost.json("jobs", "list", *words)
+
+
+def test_a_file_may_name_the_server_and_the_key(there: Desk, tmp_path: Path) -> None:
+    lines = [f"{name}={value}" for name, value in there.office.settings.items()]
+    (tmp_path / ".env").write_text("\n".join(lines))
+    there.office = Office(tmp_path)
+    there.ok("jobs", "create", "--name", "by file", "--id", "by-file")
+    assert there.json("jobs", "show", "by-file")["name"] == "by file"
+    assert not (tmp_path / "cadenza.db").exists()
+
+
+def test_a_server_knows_the_tenant_by_the_key(there: Desk) -> None:
+    assert there.refused("jobs", "list", "--tenant", "acme")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        says(200, "<html>"),
+        says(404, "not here"),
+        says(500, "oh"),
+        says(422, '{"detail": [{"msg": "no"}]}'),
+        says(418, "[]"),
+        says(200, '{"items": []}'),
+        breaks_off,
+    ],
+    ids=["page", "missing", "broken", "other-problem", "teapot", "half", "breaks-off"],
+)
+def test_a_server_that_is_another_one_is_unavailable(there: Desk, answer: Answer) -> None:
+    with a_stranger(answer) as (address, asked):
+        code, sentence = with_key(there, HIDDEN, address).refused("jobs", "list")
+    assert code == 6
+    assert asked
+    assert HIDDEN not in sentence
+
+
+def test_a_key_is_not_carried_elsewhere(there: Desk) -> None:
+    with (
+        a_stranger(says(200, "{}")) as (elsewhere, heard),
+        a_stranger(says(307, "", Location=f"{elsewhere}/v1/jobs")) as (address, _),
+    ):
+        code, _sentence = with_key(there, HIDDEN, address).refused("jobs", "list")
+    assert code == 6
+    assert heard == []
+
+
+def test_an_id_cannot_lead_to_another_path(there: Desk) -> None:
+    with a_stranger(says(200, '{"items": [], "next_cursor": null}')) as (address, asked):
+        desk = with_key(there, HIDDEN, address)
+        assert desk.refused("runs", "show", "a:b")[0] == 6
+        assert desk.refused("runs", "show", "../keys")[0] == 2
+        assert desk.refused("jobs", "show", "../../x")[0] == 3
+    assert [line.split()[0] for line in asked] == ["/v1/runs/a%3Ab", "/v1/jobs?limit=500"]

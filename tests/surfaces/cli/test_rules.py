@@ -1,0 +1,115 @@
+"""`cadenza rules`, on a database of its own and in front of a server."""
+
+from typing import Any
+
+import pytest
+from tests.surfaces.cli.cli_fixtures import Desk
+
+AN_ENDPOINT = ("--url", "https://example.com", "--every", "1m")
+
+
+def opened(desk: Desk, job: str) -> None:
+    desk.ok("jobs", "create", "--name", "Shop", "--id", job)
+    for name in ("traffic", "cache"):
+        named = ("--id", f"{job}-{name}", "--name", f"{name}-{job}")
+        desk.ok("endpoints", "create", "--job", job, *named, *AN_ENDPOINT)
+
+
+def a_rule(desk: Desk, job: str, *more: str, then: str = "clear") -> Any:
+    words = ("rules", "create", "--job", job, "--id", f"{job}-slow", "--name", f"slow {job}")
+    return desk.json(*words, "--when", "response.latency_ms > 800", "--then", then, *more)
+
+
+def test_a_rule_is_written_in_words_and_shown_in_them(desk: Desk) -> None:
+    job = "written"
+    opened(desk, job)
+    made = a_rule(
+        desk,
+        job,
+        "--endpoint",
+        f"traffic-{job}",
+        "--relax",
+        "clear",
+        "--escalate",
+        f"5m wake endpoint=cache-{job} in=5s reason='still slow'",
+        "--escalate",
+        "1h pause_until pause=none",
+        "--cooldown",
+        "10m",
+        "--once",
+        then="propose_interval interval=20s ttl=90s",
+    )
+    assert made["endpoint_id"] == f"{job}-traffic"
+    assert (made["cooldown_ms"], made["once_per_incident"]) == (600_000, True)
+    assert made["then"]["intervalMs"] == 20_000
+    assert made["then"]["ttlMinutes"] == 1.5
+    first, second = made["escalate"]
+    assert (first["after_ms"], first["then"]["tool"], first["then"]["nextRunInMs"]) == (
+        300_000,
+        "wake",
+        5_000,
+    )
+    assert first["then"]["reason"] == "still slow"
+    assert (second["after_ms"], second["then"]["pauseMs"]) == (3_600_000, None)
+    shown = desk.ok("rules", "show", f"slow {job}")
+    for words in (
+        "response.latency_ms > 800",
+        "propose_interval interval=20s ttl=1m30s",
+        "after 5m",
+        f"wake endpoint=cache-{job} in=5s",
+        "pause_until pause=none",
+        "10m",
+    ):
+        assert words in shown
+    assert f"{job}-slow" in desk.ok("rules", "list", "--job", job)
+
+
+def test_a_rule_is_changed_tried_and_deleted(desk: Desk) -> None:
+    job = "changed"
+    opened(desk, job)
+    a_rule(desk, job, "--relax", "clear", "--disabled")
+    rule = f"{job}-slow"
+    changed = desk.json("rules", "update", rule, "--relax", "none", "--enabled", "--name", "new name")
+    assert (changed["relax"], changed["enabled"], changed["name"]) == (None, True, "new name")
+    assert desk.json("rules", "update", rule, "--endpoint", f"{job}-cache")["endpoint_id"] == f"{job}-cache"
+    assert desk.json("rules", "update", rule, "--endpoint", "none")["endpoint_id"] is None
+    told = desk.ok("rules", "test", rule, "--endpoint", f"{job}-traffic")
+    assert "It does not match: There is no latency_ms here." in told
+    assert "There is nothing to do about it now." in told
+    desk.json("rules", "update", rule, "--when", "!endpoint.paused", "--then", "propose_next_time in=5s")
+    told = desk.ok("rules", "test", rule, "--endpoint", f"{job}-traffic")
+    assert "It holds." in told
+    assert f"propose_next_time of traffic-{job}" in told
+    desk.json("rules", "update", rule, "--when", "endpoint.paused")
+    assert "It does not hold." in desk.ok("rules", "test", rule, "--endpoint", f"{job}-traffic")
+    assert "Deleted the rule" in desk.ok("rules", "delete", rule)
+    assert "There are no rules." in desk.ok("rules", "list", "--job", job)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--when", "response.status >"], "line 1, column 18"),
+        (["--then", "explode"], "tool"),
+        (["--then", "wake endpoint"], "--then takes NAME=VALUE"),
+        (["--then", "wake 'open"], "--then takes a tool"),
+        (["--then", "propose_interval interval=soon"], "span such as"),
+        (["--then", "wake endpoint=nobody"], "nobody"),
+        (["--relax", ""], "--relax takes a tool"),
+        (["--escalate", "soon clear"], "span such as"),
+        (["--escalate", "5m"], "--escalate takes a tool"),
+        (["--cooldown", "long"], "span such as"),
+    ],
+)
+def test_wrong_words_cost_a_sentence(here: Desk, words: list[str], told: str) -> None:
+    opened(here, "wrong")
+    given = ["--job", "wrong", "--name", "x"]
+    given += [] if "--when" in words else ["--when", "response.ok"]
+    given += [] if "--then" in words else ["--then", "clear"]
+    code, sentence = here.refused("rules", "create", *given, *words)
+    assert code == 2
+    assert told in sentence
+
+
+def test_a_rule_that_is_not_there_is_not_found(here: Desk) -> None:
+    assert here.refused("rules", "show", "nothing")[0] == 3

@@ -1,0 +1,74 @@
+"""A request for every operation that has a route, made from the table itself."""
+
+from typing import Any
+
+from tests.surfaces.api_in_process import A_TARGET, EVERY_MINUTE
+
+from cadenza.operations.operation import AnyOperation, Route
+from cadenza.operations.table import OPERATIONS
+
+IDS = {
+    "job_id": "job",
+    "endpoint_id": "traffic",
+    "run_id": "run",
+    "key_id": "key",
+    "rule_id": "rule",
+    "secret_name": "SECRET",
+    "user_id": "ada",
+    "agent_id": "helper",
+    "schedule_id": "sched-none",
+    "date": "2025-01-01",
+}
+A_RULE: dict[str, Any] = {
+    "id": "rule",
+    "job_id": "job",
+    "name": "a surge",
+    "when": "run.status == 'failure'",
+    "then": {"tool": "propose_interval", "intervalMs": 30_000},
+}
+A_SCHEDULE: dict[str, Any] = {
+    "name": "Pizza",
+    "prompt": "take it out",
+    "schedule_type": "one-shot",
+    "delay_seconds": 60,
+    "user_id": "ada",
+    "agent_id": "helper",
+}
+BODIES: dict[str, dict[str, Any]] = {
+    "create_job": {"name": "new"},
+    "create_endpoint": {"name": "new", "target": A_TARGET, "baseline": EVERY_MINUTE},
+    "propose_interval": {"intervalMs": 30_000},
+    "propose_next_time": {"nextRunInMs": 30_000},
+    "pause_until": {"untilIso": "2025-01-01T01:00:00Z"},
+    "preview_steering": {"tool": "propose_interval", "arguments": {"intervalMs": 30_000}},
+    "pause_endpoints": {"untilIso": "2025-01-01T01:00:00Z", "label": ["team=web"]},
+    "resume_endpoints": {"label": ["team=web"]},
+    "create_rule": A_RULE | {"id": "new"},
+    "update_rule": {"name": "other"},
+    "test_rule": {"endpoint_id": "traffic"},
+    "create_key": {"name": "new"},
+    "put_secret": {"value": "very secret"},
+    "create_schedule": A_SCHEDULE,
+    "put_agent": {"name": "Helper"},
+    "send_message": {"user_id": "ada", "text": "list my reminders"},
+    "put_daily_user": {"due_time": "07:30"},
+    "put_daily_users": {"users": [{"user_id": "ada", "due_time": "07:30"}]},
+    "apply_config": {"version": 1, "jobs": []},
+}
+SERVED: list[tuple[AnyOperation, Route]] = [(one, one.route) for one in OPERATIONS if one.route is not None]
+NAMES = [operation.name for operation, _ in SERVED]
+
+
+def request_of(route: Route, **ids: str) -> str:
+    """`GET /v1/jobs/job`."""
+    return f"{route.method} {route.path.format(**(IDS | ids))}"
+
+
+def body_of(operation: AnyOperation, route: Route) -> dict[str, Any] | None:
+    """A body that makes sense; what an operation must have, somebody must write above."""
+    if not route.has_body:
+        return None
+    needed = [name for name in operation.schema.get("required", []) if f"{{{name}}}" not in route.path]
+    body = BODIES.get(operation.name, {})
+    assert set(needed) <= body.keys(), f"write an example of {operation.name} into BODIES"
+    return body

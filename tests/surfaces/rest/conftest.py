@@ -1,0 +1,12 @@
+"""One house for a test, and the servers behind the real ones."""
+
+import pytest
+from tests.postgres import database_url, newest_databases
+from tests.surfaces.api_in_process import House
+
+__all__ = ["database_url", "newest_databases"]
+
+
+@pytest.fixture
+def house() -> House:
+    return House()

@@ -1,0 +1,150 @@
+"""What holds for every operation that has a route, whoever adds it."""
+
+import json
+
+import pytest
+from tests.surfaces.api_in_process import Answered, House
+from tests.surfaces.operation_requests import NAMES, SERVED, body_of, request_of
+from tests.surfaces.tenant_with_everything import furnished
+
+from cadenza.domain.access.key import RANK, Scope
+from cadenza.domain.validation import milliseconds
+from cadenza.operations.operation import AnyOperation, Route
+
+everyone = pytest.mark.parametrize(("operation", "route"), SERVED, ids=NAMES)
+WITH_IDS = [(operation, route) for operation, route in SERVED if "{" in route.path]
+WITH_BODIES = [(operation, route) for operation, route in SERVED if route.has_body]
+NO_OBJECTS = {
+    b"{": 400,
+    b"\xff\xfe": 400,
+    b'{"name": "\xc3"}': 400,
+    b'{"name": NaN}': 400,
+    b"[]": 422,
+    b'"text"': 422,
+    b"null": 422,
+}
+OTHER_TYPES = ("text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1", "")
+NEVER_MISSING = {"put_secret", "put_user", "put_agent", "put_daily_user", "get_day"}
+"""Writes what is not there, or tells of a day that everybody has."""
+
+
+@everyone
+async def test_it_works_for_who_may(house: House, operation: AnyOperation, route: Route) -> None:
+    ids = await furnished(house, "north")
+    asked = request_of(route, **ids)
+    answer = await house.ask(asked, body_of(operation, route), scope=operation.scope)
+    assert answer.status == route.status, answer.body
+    if route.status == 204:
+        assert answer.body == b""
+        assert "content-type" not in answer.headers
+    else:
+        assert answer.headers["content-type"] == "application/json"
+        operation.view.model_validate_json(answer.body)
+
+
+@everyone
+async def test_without_a_good_key_nobody_gets_in(house: House, operation: AnyOperation, route: Route) -> None:
+    for key in (None, "Bearer cad_nobody_knows", "Basic dXNlcjpwYXNz", "Bearer", ""):
+        headers = {} if key is None else {"authorization": key}
+        answer = await house.ask(request_of(route), body_of(operation, route), by=None, **headers)
+        assert (answer.status, answer.problem) == (401, "unauthorized"), key
+        assert answer.headers["www-authenticate"].startswith('Bearer realm="cadenza"')
+
+
+@everyone
+async def test_a_smaller_scope_is_not_enough(house: House, operation: AnyOperation, route: Route) -> None:
+    ids = await furnished(house, "north")
+    for scope in Scope:
+        if RANK[scope] < RANK[operation.scope]:
+            answer = await house.ask(request_of(route, **ids), body_of(operation, route), scope=scope)
+            assert (answer.status, answer.problem) == (403, "not-allowed")
+
+
+@pytest.mark.parametrize(("operation", "route"), WITH_IDS, ids=[one.name for one, _ in WITH_IDS])
+async def test_what_another_tenant_has_is_not_there(
+    house: House, operation: AnyOperation, route: Route
+) -> None:
+    ids = await furnished(house, "north")
+    body = body_of(operation, route)
+    foreign = await house.ask(request_of(route, **ids), body, by="south", x_request_id="same")
+    other = House()
+    other.clock.jump((house.clock.now() - other.clock.now()) / milliseconds(1))
+    missing = await other.ask(request_of(route, **ids), body, by="south", x_request_id="same")
+    assert foreign == missing
+    assert foreign.status == (route.status if operation.name in NEVER_MISSING else 404)
+
+
+@everyone
+async def test_what_it_does_not_know_is_refused(house: House, operation: AnyOperation, route: Route) -> None:
+    ids = await furnished(house, "north")
+    request = request_of(route, **ids)
+    if route.has_body:
+        answer = await house.ask(request, (body_of(operation, route) or {}) | {"nonsense": 1})
+    else:
+        answer = await house.ask(f"{request}?nonsense=1")
+    assert (answer.status, answer.problem) == (422, "invalid-request")
+    assert [error["field"] for error in answer.json()["errors"]] == ["nonsense"]
+
+
+@pytest.mark.parametrize(("operation", "route"), WITH_BODIES, ids=[one.name for one, _ in WITH_BODIES])
+async def test_a_body_that_is_no_object_is_refused(
+    house: House, operation: AnyOperation, route: Route
+) -> None:
+    for body, status in NO_OBJECTS.items():
+        answer = await house.ask(request_of(route), body)
+        assert answer.status == status, body
+        assert answer.problem == ("bad-request" if status == 400 else "invalid-request")
+
+
+@pytest.mark.parametrize(("operation", "route"), WITH_BODIES, ids=[one.name for one, _ in WITH_BODIES])
+async def test_a_body_of_another_type_is_refused(house: House, operation: AnyOperation, route: Route) -> None:
+    for media_type in OTHER_TYPES:
+        answer = await house.ask(request_of(route), b'{"name": "x"}', content_type=media_type)
+        assert (answer.status, answer.problem) == (415, "unsupported-media-type"), media_type
+
+
+@pytest.mark.parametrize(("operation", "route"), WITH_BODIES, ids=[one.name for one, _ in WITH_BODIES])
+async def test_a_write_takes_no_query(house: House, operation: AnyOperation, route: Route) -> None:
+    answer = await house.ask(f"{request_of(route)}?name=x", body_of(operation, route))
+    assert answer.status == 422
+    assert [error["field"] for error in answer.json()["errors"]] == ["name"]
+
+
+@pytest.mark.parametrize(("operation", "route"), WITH_IDS, ids=[one.name for one, _ in WITH_IDS])
+async def test_the_path_has_the_last_word(house: House, operation: AnyOperation, route: Route) -> None:
+    """An id in the rest of the request cannot turn it to another thing."""
+    ids = await furnished(house, "north")
+    name = next(name for name in route.path.split("/") if name.startswith("{")).strip("{}")
+    if route.has_body:
+        answer = await house.ask(
+            request_of(route, **ids), (body_of(operation, route) or {}) | {name: "another"}
+        )
+    else:
+        answer = await house.ask(f"{request_of(route, **ids)}?{name}=another")
+    assert answer.status == 422
+    assert [error["field"] for error in answer.json()["errors"]] == [name]
+
+
+@everyone
+async def test_every_answer_says_how_to_be_treated(
+    house: House, operation: AnyOperation, route: Route
+) -> None:
+    for answer in (
+        await house.ask(request_of(route), body_of(operation, route), by=None),
+        await house.ask(request_of(route), body_of(operation, route)),
+    ):
+        guarded(answer)
+
+
+def guarded(answer: Answered) -> None:
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["cache-control"] == "no-store"
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    assert answer.headers["x-request-id"]
+    if answer.status >= 400:
+        said = json.loads(answer.body)
+        assert said["status"] == answer.status
+        assert said["request_id"] == answer.headers["x-request-id"]
+        assert said["detail"].endswith(".")

@@ -1,0 +1,161 @@
+"""The OpenAPI document is true: it says what is taken, what is refused, and what is answered."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+import schemathesis
+from schemathesis.checks import load_all_checks
+from schemathesis.config import SchemathesisConfig
+from schemathesis.core.result import Ok
+from schemathesis.generation.feedback import FeedbackSources
+from schemathesis.pytest._test_builder import build_operation_test
+from schemathesis.python._constants.orchestrator import make_constants_value_source
+from tests.surfaces.api_in_process import House
+from tests.surfaces.operation_requests import IDS, SERVED
+from tests.surfaces.tenant_with_everything import furnished
+
+from cadenza.domain.access.key import Scope
+
+SOAK = bool(os.environ.get("CADENZA_SOAK"))
+A_MINUTE = 60_000
+"""Wrong keys, which are tried as well, are forgotten by then."""
+
+SAID_IN_WORDS = {
+    "create_endpoint": "hosts that are names, cron lines that fire, zones that exist, min <= max, labels",
+    "update_endpoint": "the same, and what cannot be null",
+    "propose_interval": "hints on what runs once",
+    "propose_next_time": "exactly one of two fields, moments that end after they begin",
+    "pause_until": "a text that is a moment",
+    "pause_endpoints": "a text that is a moment, at least one of two filters",
+    "resume_endpoints": "at least one of two filters",
+    "list_hints": "a cursor that was given out",
+    "create_key": "a moment that is ahead",
+    "create_rule": "conditions that can be read, endpoints that there are, steps that come later",
+    "update_rule": "the same, and what cannot be null",
+    "test_rule": "an endpoint, unless the rule is about one",
+    "apply_config": "all that holds for endpoints, and ids that stand there once",
+    "put_secret": "a value that a header can carry",
+    "create_schedule": "a user, unless the caller is one; exactly one of three moments, cron lines that fire",
+    "put_user": "zones that exist",
+    "put_agent": "names of one line, models that are allowed",
+    "send_message": "a user, unless the caller is one; a text that says something",
+    "list_sittings": "a cursor that was given out",
+    "list_misses": "the same",
+    "list_rows": "ids that fit into an address together",
+    "get_timeline": "moments in their order",
+    "get_simulation": "scenarios that there are",
+    "preview_steering": "the arguments of what is previewed",
+}
+"""What a schema cannot say, by operation; there, valid data may be refused, and nowhere else."""
+
+TAKEN = ["2xx", "3xx", "401", "403", "404", "409", "429", "5xx"]
+REFUSED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "428", "429", "5xx"]
+"""413 among them: a list with one item too many may be too large before it is read."""
+
+
+def config(mode: str) -> SchemathesisConfig:
+    """All the checks that there are."""
+    return SchemathesisConfig.from_dict(
+        {
+            "request-timeout": 60,  # A busy machine is slow, not wrong.
+            "generation": {"mode": mode, "max-examples": 300 if SOAK else 3, "deterministic": not SOAK},
+            "checks": {"negative_data_rejection": {"expected-statuses": REFUSED}},
+            "operations": [
+                {
+                    "include-operation-id": list(SAID_IN_WORDS),
+                    "checks": {"positive_data_acceptance": {"expected-statuses": [*TAKEN, "400", "422"]}},
+                }
+            ],
+        }
+    )
+
+
+LABELS = [f"{route.method} {route.path}" for _, route in SERVED]
+
+
+class Document:
+    """The document of a house, and the examples that the library makes of it."""
+
+    def __init__(self, mode: str) -> None:
+        self.house = House()
+        self._schema = schemathesis.openapi.from_asgi("/openapi.json", self.house.app, config=config(mode))
+        self._feedback = FeedbackSources(constants_value_source=make_constants_value_source(self._schema))
+        load_all_checks()
+
+    @property
+    def labels(self) -> list[str]:
+        return [found.ok().label for found in self._schema.get_all_operations() if isinstance(found, Ok)]
+
+    def examine(self, label: str, check: Callable[[Any], None]) -> None:
+        """Try the examples of one operation.
+
+        The library's own `parametrize` makes those of all operations when tests are collected: in every
+        process, whichever tests it is going to run.
+        """
+        operation = self._schema.find_operation_by_label(label)
+        assert operation is not None
+        examined = build_operation_test(
+            config=self._schema.config,
+            operation=operation,
+            test_func=check,
+            given_kwargs={},
+            feedback=self._feedback,
+        )
+        examined()
+
+
+@pytest.fixture(scope="module")
+def anything() -> Document:
+    return Document("all")
+
+
+@pytest.fixture(scope="module")
+def valid() -> Document:
+    return Document("positive")
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_the_document_is_true(label: str, anything: Document) -> None:
+    house = anything.house
+    key = asyncio.run(house.key("north", Scope.ADMIN))
+
+    def check(case: Any) -> None:
+        house.clock.jump(A_MINUTE)
+        # No schema can say that an idempotency key must be new.
+        asyncio.run(house.store.forget_replies(house.clock.now()))
+        case.call_and_validate(headers={"Authorization": f"Bearer {key}"})
+
+    anything.examine(label, check)
+
+
+def a_furnished_house() -> tuple[House, dict[str, str], str]:
+    """One of everything, the ids that lead there, and a key."""
+    house = House()
+    ids = asyncio.run(furnished(house, "north"))
+    return house, IDS | ids, asyncio.run(house.key("north"))
+
+
+@pytest.mark.parametrize("label", [label for label in LABELS if "{" in label])
+def test_the_document_is_true_of_what_is_there(label: str, valid: Document) -> None:
+    """Ids by chance lead to nothing; these lead to something every time."""
+    something = cache(a_furnished_house) if label.startswith("GET ") else a_furnished_house  # Readers share.
+
+    def check(case: Any) -> None:
+        house, ids, key = something()
+        house.clock.jump(A_MINUTE)
+        case.path_parameters = {name: ids[name] for name in case.path_parameters}
+        case.call_and_validate(headers={"Authorization": f"Bearer {key}"}, app=house.app)
+
+    valid.examine(label, check)
+
+
+def test_every_operation_is_in_the_document(anything: Document) -> None:
+    assert sorted(anything.labels) == sorted(LABELS)
+
+
+def test_what_schemas_cannot_say_is_said_of_operations_that_there_are() -> None:
+    assert SAID_IN_WORDS.keys() <= {operation.name for operation, _ in SERVED}

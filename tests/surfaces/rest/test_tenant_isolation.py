@@ -1,0 +1,115 @@
+"""Whatever a tenant asks, guesses or names: it learns nothing of another."""
+
+from typing import Any
+
+import pytest
+from tests.surfaces.api_in_process import AN_ENDPOINT, House
+from tests.surfaces.operation_requests import SERVED
+
+LISTS = [route.path for operation, route in SERVED if "cursor" in operation.schema.get("properties", {})]
+ALL = [path for path in LISTS if "{" not in path]
+
+
+async def both(house: House) -> None:
+    """Two tenants with the same ids and different things under them."""
+    for tenant in ("north", "south"):
+        await house.ask("POST /v1/jobs", {"id": "job", "name": f"job of {tenant}"}, by=tenant)
+        made = AN_ENDPOINT | {"name": f"endpoint of {tenant}", "labels": {"team": "web"}}
+        assert (await house.ask("POST /v1/jobs/job/endpoints", made, by=tenant)).status == 201
+        await house.ask("PUT /v1/secrets/TOKEN", {"value": f"secret of {tenant}"}, by=tenant)
+
+
+async def only_north(house: House) -> None:
+    await house.furnish("north")
+    await house.ask("PATCH /v1/endpoints/traffic", {"labels": {"team": "web"}}, by="north")
+    await house.ask("PUT /v1/secrets/TOKEN", {"value": "secret"}, by="north")
+    await house.ask("POST /v1/keys", {"name": "key of north"}, by="north")
+
+
+@pytest.mark.parametrize("path", ALL)
+@pytest.mark.parametrize("query", ["", "?cursor=job", "?cursor=0", "?limit=500"])
+async def test_lists_hold_nothing_of_others(house: House, path: str, query: str) -> None:
+    await only_north(house)
+    answer = await house.ask(f"GET {path}{query}", by="south")
+    empty = await House().ask(f"GET {path}{query}", by="south")
+    assert answer.status == empty.status
+    if answer.status == 200 and path != "/v1/keys":
+        assert answer.body == empty.body
+    assert b"north" not in answer.body
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "/v1/endpoints?job_id=job",
+        "/v1/endpoints?label=team=web",
+        "/v1/runs?endpoint_id=traffic",
+        "/v1/runs?job_id=job",
+    ],
+)
+async def test_filters_find_nothing_of_others(house: House, query: str) -> None:
+    await only_north(house)
+    answer = await house.ask(f"GET {query}", by="south")
+    assert answer.json() == {"items": [], "next_cursor": None}
+
+
+async def test_the_same_ids_are_different_things(house: House) -> None:
+    await both(house)
+    for tenant in ("north", "south"):
+        job = (await house.ask("GET /v1/jobs/job", by=tenant)).json()
+        endpoint = (await house.ask("GET /v1/endpoints/traffic", by=tenant)).json()
+        assert (job["name"], endpoint["name"]) == (f"job of {tenant}", f"endpoint of {tenant}")
+
+
+@pytest.mark.parametrize(
+    ("request_line", "body"),
+    [
+        ("DELETE /v1/jobs/job", None),
+        ("PATCH /v1/jobs/job", {"name": "changed"}),
+        ("POST /v1/jobs/job/pause", None),
+        ("DELETE /v1/endpoints/traffic", None),
+        ("PATCH /v1/endpoints/traffic", {"name": "changed"}),
+        ("POST /v1/endpoints/pause", {"job_id": "job", "untilIso": "2025-02-01T00:00:00Z"}),
+        ("POST /v1/endpoints/pause", {"label": ["team=web"], "untilIso": "2025-02-01T00:00:00Z"}),
+        ("POST /v1/endpoints/traffic/tools/propose_interval", {"intervalMs": 1_000}),
+        ("POST /v1/apply", {"version": 1, "prune": True, "jobs": [{"id": "job", "endpoints": []}]}),
+        ("DELETE /v1/secrets/TOKEN", None),
+    ],
+)
+async def test_what_a_tenant_does_to_its_own_leaves_others_alone(
+    house: House, request_line: str, body: Any
+) -> None:
+    await both(house)
+    before = await seen(house, "north")
+    answer = await house.ask(request_line, body, by="south")
+    assert answer.status in (200, 204), answer.body
+    assert await seen(house, "north") == before
+
+
+async def seen(house: House, tenant_id: str) -> list[Any]:
+    paths = (
+        "/v1/jobs",
+        "/v1/endpoints",
+        "/v1/secrets",
+        "/v1/endpoints/traffic/plan",
+        "/v1/endpoints/traffic/hints",
+    )
+    return [(await house.ask(f"GET {path}", by=tenant_id)).json() for path in paths]
+
+
+async def test_an_endpoint_cannot_be_moved_into_the_job_of_another(house: House) -> None:
+    await house.ask("POST /v1/jobs", {"id": "theirs", "name": "theirs"}, by="north")
+    await house.furnish("south")
+    moved = await house.ask(
+        "PATCH /v1/endpoints/traffic", {"job_id": "theirs"}, by="south", x_request_id="same"
+    )
+    nowhere = await house.ask(
+        "PATCH /v1/endpoints/traffic", {"job_id": "nowhere"}, by="south", x_request_id="same"
+    )
+    assert (moved.status, moved.body) == (404, nowhere.body.replace(b"nowhere", b"theirs"))
+
+
+async def test_usage_is_counted_for_oneself(house: House) -> None:
+    await only_north(house)
+    usage = (await house.ask("GET /v1/usage", by="south")).json()
+    assert (usage["tenant_id"], usage["endpoints"]) == ("south", 0)
