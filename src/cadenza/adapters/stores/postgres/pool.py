@@ -8,6 +8,7 @@ import asyncpg
 
 from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.errors import RETRIED, address_of, translated
+from cadenza.adapters.stores.sql.database import Dialect
 from cadenza.adapters.stores.sql.rows import Read
 
 Answer = TypeVar("Answer")
@@ -39,6 +40,7 @@ class PostgresPool:
     left in a session, neither statements nor settings.
     """
 
+    dialect = Dialect.POSTGRES
     read_moment: Read = staticmethod(as_it_is)
 
     def __init__(self, url: str, *, size: int = 8, prepared: bool = True) -> None:

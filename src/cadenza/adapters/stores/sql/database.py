@@ -1,6 +1,7 @@
 """What stores ask of a database, so that everything off the hot path is written once for both."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from cadenza.adapters.stores.sql.rows import Read, Row
@@ -8,11 +9,22 @@ from cadenza.adapters.stores.sql.rows import Read, Row
 Answer = TypeVar("Answer")
 
 
+class Dialect(StrEnum):
+    """Which database it is, for the few statements that each needs in other words.
+
+    Such a statement is a dict with one text for each dialect, and the reason stands beside it.
+    """
+
+    POSTGRES = "postgres"
+    SQLITE = "sqlite"
+
+
 class Connection(Protocol):
     """One transaction.
 
     Statements are written in PostgreSQL's words, with `$1` for the first value; SQLite's dialect
-    translates them. Values are plain: a moment is a datetime, a list is a list.
+    translates them. Values are plain: a moment is a datetime, a list is a list. Rows are handed over
+    as one list for each column: `unnest($1::text[], $2::int[]) AS g (name, size)`.
     """
 
     async def fetch(self, statement: str, /, *values: Any) -> Sequence[Row]:
@@ -39,6 +51,7 @@ class Connection(Protocol):
 class Database(Protocol):
     """A database that carries out statements and transactions."""
 
+    dialect: Dialect
     read_moment: Read
     """How a moment in a row becomes a datetime."""
 
