@@ -13,7 +13,7 @@ from cadenza.adapters.dispatch.by_target import DispatcherByTarget
 from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.adapters.stores.memory import MemoryStore
-from cadenza.domain.access.key import Caller, Scope, Speaker
+from cadenza.domain.access.key import Caller, OnBehalfOf, Scope
 from cadenza.domain.agents.conversation import ConversationKey, Message
 from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import UserKey
@@ -98,9 +98,9 @@ class Parlour:
         await self.ask("put_agent", agent_id=HELPER, name="Helper", model=model)
         return self
 
-    async def ask(self, operation: str, *, speaker: Speaker | None = None, **arguments: Any) -> Any:
+    async def ask(self, operation: str, *, on_behalf_of: OnBehalfOf | None = None, **arguments: Any) -> Any:
         """Ask the application, with a key of the tenant or for one user alone."""
-        caller = Caller(TENANT, frozenset({Scope.ADMIN}), "test", speaker)
+        caller = Caller(TENANT, frozenset({Scope.ADMIN}), "test", on_behalf_of)
         return (await self.application.ask(operation, arguments, caller)).model_dump(mode="json")
 
     async def say(self, text: str, user: str = ADA) -> str:

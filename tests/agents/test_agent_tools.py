@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from tests.agents.agent_fixtures import ADA, BEN, HELPER, MINUTE, TENANT, Parlour
 
-from cadenza.domain.access.key import Caller, Scope, Speaker
+from cadenza.domain.access.key import Caller, OnBehalfOf, Scope
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
 
-ADA_SPEAKS = Speaker(ADA)
-IN_A_TURN = Speaker(ADA, HELPER, "turn-1")
-FIRED = Speaker(ADA, HELPER, "turn-1", fired=True, may_schedule=False)
+ADA_SPEAKS = OnBehalfOf(ADA)
+IN_A_TURN = OnBehalfOf(ADA, HELPER, "turn-1")
+FIRED = OnBehalfOf(ADA, HELPER, "turn-1", fired=True, may_schedule=False)
 FIRED_FREELY = FIRED._replace(may_schedule=True)
 ONE_SHOT: dict[str, Any] = {"name": "Pizza", "prompt": "take it out", "schedule_type": "one-shot"}
 RECURRING = ONE_SHOT | {"schedule_type": "recurring"}
@@ -24,9 +24,9 @@ async def parlour() -> Parlour:
     return await Parlour().open()
 
 
-def agent(speaker: Speaker = IN_A_TURN) -> Caller:
+def agent(on_behalf_of: OnBehalfOf = IN_A_TURN) -> Caller:
     """The helper, while it speaks for a user."""
-    return Caller(TENANT, frozenset({Scope.WRITE}), "agent:helper", speaker)
+    return Caller(TENANT, frozenset({Scope.WRITE}), "agent:helper", on_behalf_of)
 
 
 async def test_a_tool_answers_with_what_an_agent_can_confirm(parlour: Parlour) -> None:
@@ -180,13 +180,15 @@ async def test_no_other_operation_is_a_tool(parlour: Parlour, tool: str) -> None
 
 async def test_anothers_schedule_is_not_there(parlour: Parlour) -> None:
     theirs = await parlour.schedule(user=BEN)
-    for speaker in (ADA_SPEAKS, IN_A_TURN, FIRED):
+    for on_behalf_of in (ADA_SPEAKS, IN_A_TURN, FIRED):
         with pytest.raises(NotFound, match=f"There is no schedule {theirs['id']}"):
-            await parlour.ask("delete_schedule", speaker=speaker, schedule_id=theirs["id"])
+            await parlour.ask("delete_schedule", on_behalf_of=on_behalf_of, schedule_id=theirs["id"])
         with pytest.raises(NotFound, match="There is no user ben"):
-            await parlour.ask("list_schedules", speaker=speaker, user_id=BEN)
+            await parlour.ask("list_schedules", on_behalf_of=on_behalf_of, user_id=BEN)
     with pytest.raises(NotFound, match="There is no user ben"):
-        await parlour.ask("create_schedule", speaker=ADA_SPEAKS, user_id=BEN, **ONE_SHOT, delay_seconds=5)
+        await parlour.ask(
+            "create_schedule", on_behalf_of=ADA_SPEAKS, user_id=BEN, **ONE_SHOT, delay_seconds=5
+        )
     assert len(await parlour.planned(BEN)) == 1
 
 

@@ -13,8 +13,8 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.agents.schedule import ScheduleType, spelled
 from cadenza.domain.agents.schedule_request import (
-    Caller,
     NewSchedule,
+    ScheduleRequester,
     request_of,
     schedule_id,
     spent_today,
@@ -51,7 +51,7 @@ class Diary:
         await self.store.put_agent(Agent(tenant_id="south", id="stranger", name="Stranger"))
         return self
 
-    async def create(self, caller: Caller | None = None, **asked: Any) -> Made:
+    async def create(self, caller: ScheduleRequester | None = None, **asked: Any) -> Made:
         wanted = NewSchedule(**({"name": "Revise", "prompt": "Ask me about chapter 2."} | asked))
         return await self.agenda.create(caller or a_caller(), wanted)
 
@@ -59,8 +59,8 @@ class Diary:
         await self.store.put_tenant(Tenant(id="north", name="north", limits=Limits(**limits)))
 
 
-def a_caller(user: UserKey = ANNA, turn: str = "turn-1", **fields: Any) -> Caller:
-    return Caller(**({"user": user, "turn_id": turn, "agent_id": "tutor"} | fields))
+def a_caller(user: UserKey = ANNA, turn: str = "turn-1", **fields: Any) -> ScheduleRequester:
+    return ScheduleRequester(**({"user": user, "turn_id": turn, "agent_id": "tutor"} | fields))
 
 
 @pytest.fixture

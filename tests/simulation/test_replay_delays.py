@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.sim.replay.delays import Change, Delay, Figures, delay_of, figures
+from cadenza.sim.replay.delays import Delay, Figures, UnnoticedChange, delay_of, figures
 from cadenza.testing.clock import NEW_YEAR
 
 
@@ -16,7 +16,7 @@ def at(second: float) -> datetime:
 
 
 def delay(after: float, by: float, looks: list[float]) -> Delay:
-    return delay_of(Change(at(after), at(by)), [at(second) for second in looks])
+    return delay_of(UnnoticedChange(at(after), at(by)), [at(second) for second in looks])
 
 
 def test_the_recorded_looks_themselves_notice_at_once_or_a_gap_late() -> None:

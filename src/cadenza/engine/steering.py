@@ -9,21 +9,21 @@ from cadenza.domain.scheduling.nudge import Nudge
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.validation import iso, quoted
 from cadenza.engine.steering_commands import (
-    Change,
-    Command,
     PauseUntil,
     PauseUntilArguments,
     ProposeInterval,
     ProposeIntervalArguments,
     ProposeNextTime,
     ProposeNextTimeArguments,
-    Steer,
+    SteeringAction,
+    SteeringCommand,
+    SteeringContext,
 )
 from cadenza.ports.clock import Clock, Cron
 from cadenza.ports.store import EndpointStore
 from cadenza.ports.telemetry import Logger
 
-COMMANDS: Mapping[str, type[Command]] = {
+COMMANDS: Mapping[str, type[SteeringCommand]] = {
     "propose_interval": ProposeInterval,
     "propose_next_time": ProposeNextTime,
     "pause_until": PauseUntil,
@@ -52,7 +52,7 @@ class Steering:
     def tools(self, key: EndpointKey, *, origin: str) -> Tools:
         """The tools of one endpoint, used in the name of `origin`."""
 
-        def tool(command: type[Command]) -> Tool:
+        def tool(command: type[SteeringCommand]) -> Tool:
             async def execute(arguments: Mapping[str, Any]) -> Amended:
                 return await self.steer(key, command.parse(arguments), origin=origin)
 
@@ -60,9 +60,9 @@ class Steering:
 
         return {name: tool(command) for name, command in COMMANDS.items()}
 
-    async def steer(self, key: EndpointKey, command: Change, *, origin: str) -> Amended:
+    async def steer(self, key: EndpointKey, command: SteeringAction, *, origin: str) -> Amended:
         """Apply one command as one commit: hint and nudge together, or nothing."""
-        by = Steer(now=self._clock.now(), cron=self._cron, origin=origin)
+        by = SteeringContext(now=self._clock.now(), cron=self._cron, origin=origin)
         amended = await self._store.amend(key, lambda endpoint: command.apply(endpoint, by))
         if amended.nudge is not None and self._log.verbose:
             self._log.debug(_nudge_line(key, amended.nudge, iso(by.now)))

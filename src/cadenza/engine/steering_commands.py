@@ -22,7 +22,7 @@ DEFAULT_ONE_SHOT_TTL = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steer:
+class SteeringContext:
     """Who steers, and when."""
 
     now: datetime
@@ -30,15 +30,15 @@ class Steer:
     origin: str
 
 
-class Change(Protocol):
+class SteeringAction(Protocol):
     """What is to be done to an endpoint."""
 
-    def apply(self, endpoint: Endpoint, by: Steer) -> Amended:
+    def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
         """The endpoint after this; pure."""
         ...
 
 
-class Command(Change, Protocol):
+class SteeringCommand(SteeringAction, Protocol):
     """A checked call of a tool."""
 
     @classmethod
@@ -89,7 +89,7 @@ class ProposeInterval:
             reason=_reason(arguments),
         )
 
-    def apply(self, endpoint: Endpoint, by: Steer) -> Amended:
+    def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
         """Write the hint and nudge."""
         hint = IntervalHint(self.interval_ms, by.now + self.ttl, self.reason)
         return take_interval_hint(endpoint, hint, now=by.now, cron=by.cron, origin=by.origin)
@@ -118,7 +118,7 @@ class ProposeNextTime:
             reason=_reason(arguments),
         )
 
-    def apply(self, endpoint: Endpoint, by: Steer) -> Amended:
+    def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
         """Write the hint and nudge. A ttl that nobody gave stretches to half an hour after the moment."""
         at = self.at or by.now + milliseconds(self.in_ms or 0)
         if at < by.now:
@@ -147,7 +147,7 @@ class PauseUntil:
         until = arguments["untilIso"]
         return cls(until=None if until is None else _moment("untilIso", until), reason=_reason(arguments))
 
-    def apply(self, endpoint: Endpoint, by: Steer) -> Amended:
+    def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
         """Pause or resume."""
         if self.until is None:
             return resume(endpoint, self.reason, now=by.now, cron=by.cron, origin=by.origin)

@@ -86,7 +86,7 @@ class Operation(Generic[Asked, Answered]):
 
     def open_to(self, caller: Caller) -> bool:
         """May this caller ask for it?"""
-        return caller.may(self.scope) and (self.user or caller.speaker is None)
+        return caller.may(self.scope) and (self.user or caller.on_behalf_of is None)
 
 
 AnyOperation = Operation[Any, Any]

@@ -9,7 +9,7 @@ from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.steer import Amended, Change
+from cadenza.domain.scheduling.steer import Amended, EndpointChange
 
 
 class Page(NamedTuple):
@@ -124,7 +124,7 @@ class JobStore(Protocol):
         """
         ...
 
-    async def remove_job(self, tenant_id: str, job_id: str, farewell: Change) -> int:
+    async def remove_job(self, tenant_id: str, job_id: str, archive: EndpointChange) -> int:
         """Forget a job with its rules, and apply a change to each of its endpoints, in one commit.
 
         How many endpoints there were.
@@ -142,7 +142,7 @@ class Catalog(JobStore, Protocol):
         ...
 
     async def amend_all(
-        self, tenant_id: str, change: Change, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
+        self, tenant_id: str, change: EndpointChange, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
     ) -> list[Amended]:
         """Apply a change to a page of endpoints, in one commit, with all that it records."""
         ...

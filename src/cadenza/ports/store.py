@@ -8,7 +8,7 @@ from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim, Completion, Run
 from cadenza.domain.scheduling.settle import Settled
-from cadenza.domain.scheduling.steer import Amended, Change, HintRecord
+from cadenza.domain.scheduling.steer import Amended, EndpointChange, HintRecord
 from cadenza.ports.access import KeyStore, RateStore, ReplyStore, SessionStore, TenantStore
 from cadenza.ports.agents import ConversationStore, DeliveryStore, PeopleStore, ScheduleStore
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Catalog, Page
@@ -25,7 +25,7 @@ class Sweeping(NamedTuple):
     """What a sweep does with runs whose lease ran out, and with endpoints whose one-shot hint did."""
 
     abandon: Abandon
-    tidy: Change
+    tidy: EndpointChange
 
 
 class Bell(Protocol):
@@ -51,7 +51,7 @@ class EndpointStore(Protocol):
         """The endpoint as it stands; NotFound if there is none under this key."""
         ...
 
-    async def amend(self, key: EndpointKey, change: Change) -> Amended:
+    async def amend(self, key: EndpointKey, change: EndpointChange) -> Amended:
         """Apply a change to the fresh row, in one commit with all that it records.
 
         Changes to one endpoint happen one after the other; a change that raises

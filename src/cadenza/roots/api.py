@@ -25,7 +25,7 @@ from cadenza.operations.application import Application
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.application import open_application
 from cadenza.roots.wiring.event_loop import run_to_end
-from cadenza.roots.wiring.monitoring import Watch
+from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import tune_memory
 from cadenza.surfaces.http.app import Manners, http_app
@@ -57,10 +57,10 @@ async def serve(settings: Settings) -> None:
         application = await stack.enter_async_context(
             open_application(settings, store=store, clock=clock, log=log, callables=CallableDispatcher())
         )
-        watch = Watch(settings, store=store, log=log, role="api")
+        monitoring = ProcessMonitoring(settings, store=store, log=log, role="api")
         metrics, supervisor = (
-            Metrics(watch.registry),
-            Supervisor(clock=clock, log=log, telemetry=watch.events),
+            Metrics(monitoring.registry),
+            Supervisor(clock=clock, log=log, telemetry=monitoring.events),
         )
         serving = Serving(lambda: Server(settings, api(settings, application, metrics=metrics)), listening)
         on_signals(supervisor.stop)

@@ -19,7 +19,7 @@ from cadenza.roots.wiring.daily_service import REAL, Times, daily_parts
 from cadenza.roots.wiring.daily_target import daily_target, open_jobs
 from cadenza.roots.wiring.event_loop import run_to_end
 from cadenza.roots.wiring.health import Health, tell_health
-from cadenza.roots.wiring.monitoring import Watch
+from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Workshop, tune_memory
 
@@ -58,23 +58,27 @@ async def serve(settings: Settings, *, times: Times = REAL, jobs: JobRunner | No
     log = a_log(settings)
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
-        watch = Watch(settings, store=store, log=log, role="daily")
+        monitoring = ProcessMonitoring(settings, store=store, log=log, role="daily")
         shop = Workshop(
-            store=store, clock=times.clock, log=log, callables=CallableDispatcher(), telemetry=watch.events
+            store=store,
+            clock=times.clock,
+            log=log,
+            callables=CallableDispatcher(),
+            telemetry=monitoring.events,
         )
-        supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=watch.events)
+        supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=monitoring.events)
         if jobs is None:
             target = daily_target(settings)
             assert target is not None, "launch has looked"
             jobs = await open_jobs(stack, settings, shop, target)
         parts = daily_parts(settings, shop, jobs, times)
         pulse = Pulse(times.stopwatch, tick_ms=settings.tick_ms)
-        watch.events.attach("pulse", pulse, {TICK})
-        health = Health(lives=lambda: pulse.lives, store=store, registry=watch.registry)
+        monitoring.events.attach("pulse", pulse, {TICK})
+        health = Health(lives=lambda: pulse.lives, store=store, registry=monitoring.registry)
         await tell_health(stack, settings, health=health, log=log)
         on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="daily")
         await supervisor.run(
-            *parts, Part("upkeep", upkeep(settings, shop).run), *await watch.open(stack, SCHEDULER)
+            *parts, Part("upkeep", upkeep(settings, shop).run), *await monitoring.open(stack, SCHEDULER)
         )
         log.info("cadenza has stopped; every verdict is written")

@@ -31,7 +31,7 @@ from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.event_loop import run_to_end
 from cadenza.roots.wiring.health import HANGS_AFTER, Health, tell_health
 from cadenza.roots.wiring.llm import llm_planner
-from cadenza.roots.wiring.monitoring import Watch
+from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.stores import SQLITE, open_pool, open_store
 from cadenza.roots.worker import tune_memory
 
@@ -130,15 +130,15 @@ async def plan(settings: Settings) -> None:
     log = a_log(settings)
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
-        watch = Watch(settings, store=store, log=log, role="planner")
-        watch.events.attach("planner-metrics", PlannerMetrics(watch.registry))
-        supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=watch.events)
-        thinker = Thinker(settings, Study(store, SystemClock(), log, watch.events))
-        health = Health(lives=lambda: thinker.lives, store=store, registry=watch.registry)
+        monitoring = ProcessMonitoring(settings, store=store, log=log, role="planner")
+        monitoring.events.attach("planner-metrics", PlannerMetrics(monitoring.registry))
+        supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=monitoring.events)
+        thinker = Thinker(settings, Study(store, SystemClock(), log, monitoring.events))
+        health = Health(lives=lambda: thinker.lives, store=store, registry=monitoring.registry)
         await tell_health(stack, settings, health=health, log=log)
         on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="planner")
-        await supervisor.run(Part("planner", thinker.run), *await watch.open(stack))
+        await supervisor.run(Part("planner", thinker.run), *await monitoring.open(stack))
         log.info("cadenza has stopped; what was being thought about is thought about again")
 
 

@@ -26,7 +26,7 @@ from cadenza.roots.wiring.daily_service import daily_beside, times_of
 from cadenza.roots.wiring.event_loop import run_to_end
 from cadenza.roots.wiring.first_start import first_key, show, show_link
 from cadenza.roots.wiring.health import Health, goes_round, tell_health
-from cadenza.roots.wiring.monitoring import Watch
+from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.worker import Worker, Workshop, looping, tune_memory
 from cadenza.sim.product_run import TENANT
@@ -73,22 +73,22 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
         listening = stack.enter_context(bound(settings.host, settings.port))
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
         clock: Clock = SystemClock() if speed == 1 else FastClock(speed, await reached(store))
-        watch = Watch(settings, store=store, log=log, role="up", speed=speed)
-        events, metrics = watch.events, Metrics(watch.registry)
+        monitoring = ProcessMonitoring(settings, store=store, log=log, role="up", speed=speed)
+        events, metrics = monitoring.events, Metrics(monitoring.registry)
         shop = Workshop(
             store=store,
             clock=clock,
             log=log,
             callables=CallableDispatcher(),
             telemetry=events,
-            alerts=watch.endpoint_alerts(),
+            alerts=monitoring.endpoint_alerts(),
         )
         supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=events)
         if demo:
             sale = FlashSale(store=store, clock=clock, log=log)
             address = await stack.enter_async_context(sale.open(settings.demo_port))
             settings = settings.model_copy(update={"allow_targets": (*settings.allow_targets, address)})
-        worker = await _open_worker(stack, settings, shop, watch)
+        worker = await _open_worker(stack, settings, shop, monitoring)
         api = await _open_api(stack, settings, shop=shop, worker=worker, listening=listening, metrics=metrics)
         daily = await daily_beside(stack, settings, shop, times_of(clock))
         parts = [
@@ -97,7 +97,7 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
             *daily,
             *planning(settings, shop, events, metrics),
             Part("upkeep", upkeep(settings, shop).run),
-            *await watch.open(stack, ENDPOINTS, *([DAILY] if daily else [])),
+            *await monitoring.open(stack, ENDPOINTS, *([DAILY] if daily else [])),
         ]
         on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", api=address_of(listening), demo=demo, speed=speed)
@@ -110,21 +110,21 @@ async def work(settings: Settings) -> None:
     log = a_log(settings)
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
-        watch = Watch(settings, store=store, log=log, role="worker")
+        monitoring = ProcessMonitoring(settings, store=store, log=log, role="worker")
         shop = Workshop(
             store=store,
             clock=SystemClock(),
             log=log,
             callables=CallableDispatcher(),
-            telemetry=watch.events,
-            alerts=watch.endpoint_alerts(),
+            telemetry=monitoring.events,
+            alerts=monitoring.endpoint_alerts(),
         )
-        supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=watch.events)
-        worker = await _open_worker(stack, settings, shop, watch)
+        supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=monitoring.events)
+        worker = await _open_worker(stack, settings, shop, monitoring)
         parts = [
             Part("worker", worker.run, worker.stop),
             Part("upkeep", upkeep(settings, shop).run),
-            *await watch.open(stack, ENDPOINTS),
+            *await monitoring.open(stack, ENDPOINTS),
         ]
         on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="worker")
@@ -156,9 +156,11 @@ def upkeep(settings: Settings, shop: Workshop) -> Upkeep:
     )
 
 
-async def _open_worker(stack: AsyncExitStack, settings: Settings, shop: Workshop, watch: Watch) -> Worker:
+async def _open_worker(
+    stack: AsyncExitStack, settings: Settings, shop: Workshop, monitoring: ProcessMonitoring
+) -> Worker:
     worker = Worker(await stack.enter_async_context(looping(settings, shop)))
-    health = Health.of(worker, store=shop.store, clock=shop.clock, registry=watch.registry)
+    health = Health.of(worker, store=shop.store, clock=shop.clock, registry=monitoring.registry)
     await tell_health(stack, settings, health=health, log=shop.log)
     return worker
 

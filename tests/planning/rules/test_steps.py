@@ -22,7 +22,7 @@ from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.settle import FOR_GOOD
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.steering_commands import ProposeInterval, Steer
+from cadenza.engine.steering_commands import ProposeInterval, SteeringContext
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR as NOW
 
@@ -117,7 +117,7 @@ def test_to_clear_is_to_plan_as_if_there_had_been_no_hint(
     stored = plan_next_run(NOW, evolve(bare, interval_hint=hint), CRON).next_run_at
     steered = evolve(bare, interval_hint=hint, next_run_at=stored, next_source=Source.AI_INTERVAL)
     ((_, arguments),) = called(Clear(), steered)
-    by = Steer(now=NOW, cron=CRON, origin="rules")
+    by = SteeringContext(now=NOW, cron=CRON, origin="rules")
     after = ProposeInterval.parse(arguments).apply(steered, by).endpoint
     assert already(Clear(), after, NOW + milliseconds(1))
     unhinted = plan_next_run(NOW, bare, CRON).next_run_at

@@ -13,12 +13,18 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.steer import Amended
-from cadenza.engine.steering_commands import Command, PauseUntil, ProposeInterval, ProposeNextTime, Steer
+from cadenza.engine.steering_commands import (
+    PauseUntil,
+    ProposeInterval,
+    ProposeNextTime,
+    SteeringCommand,
+    SteeringContext,
+)
 
-BY = Steer(now=NOW, cron=CRON, origin=ORIGIN)
+BY = SteeringContext(now=NOW, cron=CRON, origin=ORIGIN)
 
 
-def called(tool: type[Command], endpoint: Endpoint | None = None, **arguments: Any) -> Amended:
+def called(tool: type[SteeringCommand], endpoint: Endpoint | None = None, **arguments: Any) -> Amended:
     return tool.parse(arguments).apply(endpoint or an_endpoint(next_run_at=at(HOUR)), BY)
 
 
@@ -83,7 +89,7 @@ def test_a_pause_is_set_and_lifted_by_the_same_tool() -> None:
     ids=str,
 )
 def test_what_cannot_be_done_is_refused_with_a_sentence_and_its_field(
-    tool: type[Command], arguments: dict[str, Any], field: str
+    tool: type[SteeringCommand], arguments: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(InvalidRequest) as refusal:
         called(tool, **arguments)
@@ -96,7 +102,7 @@ def test_a_moment_that_is_now_has_not_passed() -> None:
 
 
 @given(stored(), st.sampled_from((ProposeInterval, ProposeNextTime, PauseUntil)))
-def test_a_tool_call_is_all_or_nothing(endpoint: Endpoint, tool: type[Command]) -> None:
+def test_a_tool_call_is_all_or_nothing(endpoint: Endpoint, tool: type[SteeringCommand]) -> None:
     before = vars(endpoint).copy()
     arguments: dict[Any, dict[str, Any]] = {
         ProposeInterval: {"intervalMs": MINUTE, "ttlMinutes": 10**9},

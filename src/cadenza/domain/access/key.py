@@ -42,7 +42,7 @@ class ApiKey:
         return self.expires_at is None or now < self.expires_at
 
 
-class Speaker(NamedTuple):
+class OnBehalfOf(NamedTuple):
     """For which user somebody speaks; and, if it is an agent, in which turn."""
 
     user_id: str
@@ -59,7 +59,7 @@ class Caller(NamedTuple):
     tenant_id: str
     scopes: frozenset[Scope]
     origin: str
-    speaker: Speaker | None = None
+    on_behalf_of: OnBehalfOf | None = None
     """Set for whoever speaks for one user alone."""
 
     def may(self, scope: Scope) -> bool:

@@ -42,7 +42,7 @@ class NewSchedule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class ScheduleRequester:
     """On whose behalf, and in which turn, something is asked for."""
 
     user: UserKey
@@ -56,7 +56,7 @@ class Caller:
     """Whether this turn may make schedules."""
 
 
-def check_caller(caller: Caller, wanted: NewSchedule) -> None:
+def check_requester(caller: ScheduleRequester, wanted: NewSchedule) -> None:
     """A turn that a schedule started makes schedules only if it was made so, and those make no more."""
     if caller.fired and not caller.may_schedule:
         raise NotAllowed(
@@ -160,7 +160,7 @@ def _ahead(moment: datetime, now: datetime) -> datetime:
     return moment
 
 
-def request_of(caller: Caller, wanted: NewSchedule) -> str:
+def request_of(caller: ScheduleRequester, wanted: NewSchedule) -> str:
     """Stands for a turn and what was asked for in it."""
     asked = (*caller.user, caller.turn_id, caller.agent_id, *astuple(wanted))
     return sha256(repr(asked).encode()).hexdigest()
@@ -176,7 +176,12 @@ def schedule_id(request: str, length: int) -> str:
 
 
 def drafted(
-    caller: Caller, wanted: NewSchedule, *, baseline: Once | Cron, agent_id: str, length: int = SHORTEST_ID
+    caller: ScheduleRequester,
+    wanted: NewSchedule,
+    *,
+    baseline: Once | Cron,
+    agent_id: str,
+    length: int = SHORTEST_ID,
 ) -> Endpoint:
     """The endpoint of a new schedule, before anything is planned."""
     request = request_of(caller, wanted)

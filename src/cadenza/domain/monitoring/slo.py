@@ -79,7 +79,7 @@ class SloState:
     breached_since: datetime | None = None
 
 
-class Change(StrEnum):
+class BreachChange(StrEnum):
     """What is worth saying."""
 
     BEGUN = "begun"
@@ -110,7 +110,7 @@ def silence(last_tick: datetime, settings: SloSettings, now: datetime) -> Measur
 
 def judged(
     state: SloState, measured: Measured, settings: SloSettings, now: datetime
-) -> tuple[SloState, Change | None]:
+) -> tuple[SloState, BreachChange | None]:
     """Where a promise stands after one more evaluation, and whether that is worth saying.
 
     1. What cannot be judged changes nothing.
@@ -125,9 +125,9 @@ def judged(
     after = SloState(measured, bad, good, state.breached_since)
     at_once = measured.slo is Slo.DEAD_MAN
     if state.breached_since is None and bad >= (1 if at_once else settings.breach_consecutive):
-        return replace(after, breached_since=now), Change.BEGUN
+        return replace(after, breached_since=now), BreachChange.BEGUN
     if state.breached_since is not None and good >= (1 if at_once else GOOD_IN_A_ROW):
-        return replace(after, breached_since=None), Change.OVER
+        return replace(after, breached_since=None), BreachChange.OVER
     return after, None
 
 

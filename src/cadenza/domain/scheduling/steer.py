@@ -48,7 +48,7 @@ class Amended(NamedTuple):
     nudge: Nudge | None = None
 
 
-Change = Callable[[Endpoint], Amended]
+EndpointChange = Callable[[Endpoint], Amended]
 
 
 def take_interval_hint(

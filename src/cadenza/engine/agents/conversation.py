@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.access.key import Caller, Scope, Speaker
+from cadenza.domain.access.key import Caller, OnBehalfOf, Scope
 from cadenza.domain.agents.conversation import (
     FROM_USER,
     ConversationKey,
@@ -194,14 +194,14 @@ def _turn_id(key: ConversationKey, idempotency_key: str) -> str:
 
 def _caller(key: ConversationKey, cue: Cue) -> Caller:
     """The agent in this turn: it speaks for its user, and for nobody else."""
-    speaker = Speaker(
+    on_behalf_of = OnBehalfOf(
         user_id=key.user_id,
         agent_id=key.agent_id,
         turn=cue.turn_id,
         fired=cue.origin.kind is not OriginKind.USER,
         may_schedule=cue.may_schedule,
     )
-    return Caller(key.tenant_id, SCOPES, f"agent:{key.agent_id}", speaker)
+    return Caller(key.tenant_id, SCOPES, f"agent:{key.agent_id}", on_behalf_of)
 
 
 def _spoken(turn: Turn, prompt: Prompt, hands: Hands, reply: Reply) -> Turn:

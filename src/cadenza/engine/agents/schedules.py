@@ -17,11 +17,11 @@ from cadenza.domain.agents.schedule import (
 from cadenza.domain.agents.schedule_request import (
     LONGEST_ID,
     SHORTEST_ID,
-    Caller,
     NewSchedule,
+    ScheduleRequester,
     admitted,
     baseline_of,
-    check_caller,
+    check_requester,
     drafted,
     same_request,
 )
@@ -60,9 +60,9 @@ class Agenda:
         self._clock = clock
         self._cron = cron
 
-    async def create(self, caller: Caller, wanted: NewSchedule) -> Made:
+    async def create(self, caller: ScheduleRequester, wanted: NewSchedule) -> Made:
         """Make a schedule; the same thing asked for twice in one turn is made once."""
-        check_caller(caller, wanted)
+        check_requester(caller, wanted)
         user = await self._store.user(caller.user)
         agent_id = await self._agent_of(caller, wanted)
         baseline = self._baseline(wanted, user)
@@ -85,15 +85,15 @@ class Agenda:
     async def delete(self, user: UserKey, schedule_id: str) -> None:
         """Delete a schedule; NotFound if the user has none under this id."""
 
-        def farewell(endpoint: Endpoint) -> Amended:
+        def archive(endpoint: Endpoint) -> Amended:
             return Amended(evolve(of_user(endpoint, user), archived=True))
 
         try:
-            await self._store.amend(EndpointKey(user.tenant_id, schedule_id), farewell)
+            await self._store.amend(EndpointKey(user.tenant_id, schedule_id), archive)
         except NotFound:
             raise no_schedule(schedule_id) from None
 
-    async def _agent_of(self, caller: Caller, wanted: NewSchedule) -> str:
+    async def _agent_of(self, caller: ScheduleRequester, wanted: NewSchedule) -> str:
         agent_id = wanted.agent_id or caller.agent_id
         if agent_id is None:
             raise InvalidRequest("agent_id must say which agent answers when it fires.", "agent_id")

@@ -14,7 +14,7 @@ class Reading(NamedTuple):
     steady_ms: float
 
 
-class Watch:
+class DailyClock:
     """Looked at by every tick; between ticks others ask it whether anything can be decided."""
 
     def __init__(self, clock: Clock, stopwatch: Stopwatch) -> None:

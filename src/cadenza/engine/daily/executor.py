@@ -7,7 +7,7 @@ from datetime import datetime
 from cadenza.domain.daily.rules import shard_of
 from cadenza.domain.daily.user import ErrorClass, JobResult
 from cadenza.domain.validation import LONGEST_TEXT
-from cadenza.engine.daily.clock import Watch
+from cadenza.engine.daily.clock import DailyClock
 from cadenza.engine.daily.events import DailyEvents, Ended
 from cadenza.engine.daily.finalizer import DailyFinalizer
 from cadenza.engine.daily.queue import DailyQueue
@@ -24,7 +24,7 @@ class DailyExecutor:
         queue: DailyQueue,
         finalizer: DailyFinalizer,
         jobs: JobRunner,
-        watch: Watch,
+        watch: DailyClock,
         events: DailyEvents,
         max_concurrency: int,
         job_timeout_ms: int,

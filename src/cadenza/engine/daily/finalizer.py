@@ -11,7 +11,7 @@ from cadenza.domain.daily.rules import Service, cut_off, succeeded
 from cadenza.domain.daily.user import DailyUser, DayStatus, Ruling
 from cadenza.domain.daily.window import has_opened, is_over
 from cadenza.engine.async_helpers import survived
-from cadenza.engine.daily.clock import Watch
+from cadenza.engine.daily.clock import DailyClock
 from cadenza.engine.daily.events import DailyEvents
 from cadenza.engine.daily.queue import DailyQueue
 from cadenza.engine.worker.settle import RECOVERY_MS
@@ -44,7 +44,7 @@ class DailyFinalizer:
     """Keeps what is to be ruled until it is written; what cannot be written now is tried again."""
 
     def __init__(
-        self, *, store: DailyStore, queue: DailyQueue, watch: Watch, events: DailyEvents, batch: int
+        self, *, store: DailyStore, queue: DailyQueue, watch: DailyClock, events: DailyEvents, batch: int
     ) -> None:
         self._store = store
         self._queue = queue

@@ -8,7 +8,7 @@ from datetime import timedelta
 from cadenza.domain.daily.rules import lane_of, lanes, shard_of, shards_of_lane, share
 from cadenza.domain.validation import a_count, a_span, milliseconds
 from cadenza.engine.async_helpers import first_of, survived
-from cadenza.engine.daily.clock import Watch
+from cadenza.engine.daily.clock import DailyClock
 from cadenza.engine.daily.events import DailyEvents, Ticked
 from cadenza.engine.daily.executor import DailyExecutor
 from cadenza.engine.daily.finalizer import DailyFinalizer
@@ -64,7 +64,7 @@ class DailyRunner:
         self._clock = clock
         self._log = log
         self._settings = settings
-        events, watch = DailyEvents(telemetry, log), Watch(clock, stopwatch)
+        events, watch = DailyEvents(telemetry, log), DailyClock(clock, stopwatch)
         self.queue = DailyQueue()
         self.finalizer = DailyFinalizer(
             store=store, queue=self.queue, watch=watch, events=events, batch=settings.batch

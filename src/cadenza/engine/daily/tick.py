@@ -10,7 +10,7 @@ from cadenza.domain.daily.rules import Service
 from cadenza.domain.daily.user import Cause
 from cadenza.domain.daily.window import WINDOW
 from cadenza.domain.errors import Unavailable
-from cadenza.engine.daily.clock import Reading, Watch
+from cadenza.engine.daily.clock import DailyClock, Reading
 from cadenza.engine.daily.events import DailyEvents, Ticked
 from cadenza.engine.daily.finalizer import DailyFinalizer
 from cadenza.engine.daily.queue import DailyQueue, Offered
@@ -32,7 +32,7 @@ class DailyPlanner:
         store: DailyStore,
         queue: DailyQueue,
         finalizer: DailyFinalizer,
-        watch: Watch,
+        watch: DailyClock,
         events: DailyEvents,
         tick_ms: int,
         page: int,

@@ -6,7 +6,7 @@ from typing import Any
 
 from cadenza.domain.monitoring.rolling import Rolling
 from cadenza.domain.monitoring.slo import (
-    Change,
+    BreachChange,
     Measured,
     Slo,
     SloSettings,
@@ -37,7 +37,7 @@ MOST_SCHEDULERS = 8
 """A name too many is a mistake of who emits, and must not cost memory."""
 REMEMBERED = timedelta(hours=1)
 """So old may a breach be, last seen, that a restart takes up."""
-SAID = {Change.BEGUN: "an SLO is breached", Change.OVER: "an SLO is kept again"}
+SAID = {BreachChange.BEGUN: "an SLO is breached", BreachChange.OVER: "an SLO is kept again"}
 
 
 class SloWatcher:
@@ -117,7 +117,7 @@ class SloWatcher:
             self._tell(change, scheduler, measured, after.breached_since or before.breached_since or now)
         return SloStanding(self._process, scheduler, now, self._settings.slo_window_minutes, after)
 
-    def _tell(self, change: Change, scheduler: str, measured: Measured, since: datetime) -> None:
+    def _tell(self, change: BreachChange, scheduler: str, measured: Measured, since: datetime) -> None:
         facts: dict[str, Any] = {
             "slo": measured.slo.value,
             "scheduler": scheduler,
@@ -131,10 +131,10 @@ class SloWatcher:
             facts["due_bucket"] = measured.due_bucket
         if measured.slo is Slo.QUEUE_PRESSURE:
             facts["rising"] = measured.rising
-        tell = self._log.warning if change is Change.BEGUN else self._log.info
+        tell = self._log.warning if change is BreachChange.BEGUN else self._log.info
         tell(SAID[change], **facts)
         told = {**facts, "change": change.value, "process": self._process}
-        self._telemetry.emit(SLO_CHANGED, {"breached": float(change is Change.BEGUN)}, told)
+        self._telemetry.emit(SLO_CHANGED, {"breached": float(change is BreachChange.BEGUN)}, told)
 
     async def _resume(self) -> None:
         """Take up the breaches that this process left open."""

@@ -14,7 +14,7 @@ from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, iso, milliseconds, quoted
 from cadenza.engine.steering import COMMANDS, Steering
-from cadenza.engine.steering_commands import Command, Steer
+from cadenza.engine.steering_commands import SteeringCommand, SteeringContext
 from cadenza.ports.planning import Briefing, Planner, Sitting
 from cadenza.ports.telemetry import Logger
 
@@ -136,11 +136,11 @@ class Hands:
 class _Within:
     """A tool that looks, in the same commit, whether the endpoint is still there and of this job."""
 
-    def __init__(self, command: Command, job_id: str) -> None:
+    def __init__(self, command: SteeringCommand, job_id: str) -> None:
         self._command = command
         self._job_id = job_id
 
-    def apply(self, endpoint: Endpoint, by: Steer) -> Amended:
+    def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
         """The endpoint after this call."""
         if endpoint.archived or endpoint.job_id != self._job_id:
             raise NotFound(f"There is no endpoint {endpoint.id} in this job any more.")

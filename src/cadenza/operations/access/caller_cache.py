@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple
 
-from cadenza.domain.access.key import ApiKey, Caller, Speaker
+from cadenza.domain.access.key import ApiKey, Caller, OnBehalfOf
 
 REMEMBERED = timedelta(seconds=5)
 MOST = 10_000
@@ -75,14 +75,18 @@ class CallerCache:
 def forget_user(caller_cache: CallerCache, tenant_id: str, user_id: str) -> None:
     """Let nobody in unseen who speaks for this user."""
     caller_cache.forget_where(
-        lambda one: one.tenant_id == tenant_id and one.speaker is not None and one.speaker.user_id == user_id
+        lambda one: (
+            one.tenant_id == tenant_id
+            and one.on_behalf_of is not None
+            and one.on_behalf_of.user_id == user_id
+        )
     )
 
 
 def caller_of(key: ApiKey) -> Caller:
     """Whoever holds a key."""
-    speaker = None if key.user_id is None else Speaker(key.user_id)
-    return Caller(key.tenant_id, key.scopes, origin_of(key.id), speaker)
+    on_behalf_of = None if key.user_id is None else OnBehalfOf(key.user_id)
+    return Caller(key.tenant_id, key.scopes, origin_of(key.id), on_behalf_of)
 
 
 def origin_of(key_id: str) -> str:

@@ -46,8 +46,8 @@ class AgentTools:
 
 
 def _is_open(name: str, caller: Caller) -> bool:
-    speaker = caller.speaker
-    return name != create_schedule.name or speaker is None or speaker.may_schedule
+    on_behalf_of = caller.on_behalf_of
+    return name != create_schedule.name or on_behalf_of is None or on_behalf_of.may_schedule
 
 
 @cache

@@ -5,10 +5,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints
 
-from cadenza.domain.access.key import Scope, Speaker
+from cadenza.domain.access.key import OnBehalfOf, Scope
 from cadenza.domain.agents.schedule import AGENDA, Schedule, ScheduleType, no_schedule, schedule_of
-from cadenza.domain.agents.schedule_request import LONGEST_PROMPT, NewSchedule
-from cadenza.domain.agents.schedule_request import Caller as Asking
+from cadenza.domain.agents.schedule_request import LONGEST_PROMPT, NewSchedule, ScheduleRequester
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint
@@ -135,7 +134,7 @@ async def create_schedule(context: RequestContext, command: CreateSchedule) -> N
 @operation("GET /v1/schedules", Scope.READ, user=True)
 async def list_schedules(context: RequestContext, command: ListSchedules) -> SchedulesPage:
     """List schedules, in the order of their ids."""
-    if command.user_id is None and context.caller.speaker is None:
+    if command.user_id is None and context.caller.on_behalf_of is None:
         return await _all_schedules(context, command)
     user = user_of(context, command.user_id)
     await context.store.user(user)
@@ -161,25 +160,25 @@ def agenda(context: RequestContext) -> Agenda:
 
 def user_of(context: RequestContext, user_id: str | None) -> UserKey:
     """The user who is meant. For whoever speaks for one user, there are no others."""
-    speaker = context.caller.speaker
-    if speaker is None:
+    on_behalf_of = context.caller.on_behalf_of
+    if on_behalf_of is None:
         if user_id is None:
             raise InvalidRequest("user_id must say which user is meant.", "user_id")
         return UserKey(context.tenant_id, user_id)
-    if user_id not in (None, speaker.user_id):
+    if user_id not in (None, on_behalf_of.user_id):
         raise NotFound(f"There is no user {user_id}.")
-    return UserKey(context.tenant_id, speaker.user_id)
+    return UserKey(context.tenant_id, on_behalf_of.user_id)
 
 
-def _asking(context: RequestContext, user_id: str | None) -> Asking:
+def _asking(context: RequestContext, user_id: str | None) -> ScheduleRequester:
     user = user_of(context, user_id)
-    speaker = context.caller.speaker or Speaker(user.id)
-    return Asking(
+    on_behalf_of = context.caller.on_behalf_of or OnBehalfOf(user.id)
+    return ScheduleRequester(
         user=user,
-        turn_id=speaker.turn or context.dependencies.ids.new(),
-        agent_id=speaker.agent_id,
-        fired=speaker.fired,
-        may_schedule=speaker.may_schedule,
+        turn_id=on_behalf_of.turn or context.dependencies.ids.new(),
+        agent_id=on_behalf_of.agent_id,
+        fired=on_behalf_of.fired,
+        may_schedule=on_behalf_of.may_schedule,
     )
 
 
@@ -198,7 +197,7 @@ async def _all_schedules(context: RequestContext, command: ListSchedules) -> Sch
 
 async def _owner(context: RequestContext, schedule_id: str) -> UserKey:
     """Whose schedule it is, if the caller may know."""
-    if context.caller.speaker is not None:
+    if context.caller.on_behalf_of is not None:
         return user_of(context, None)
     try:
         endpoint: Endpoint = await context.store.get(context.key(schedule_id))

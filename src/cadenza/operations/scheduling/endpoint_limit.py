@@ -3,7 +3,7 @@
 from cadenza.domain.access.tenant import too_many
 from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.steer import Amended, Change
+from cadenza.domain.scheduling.steer import Amended, EndpointChange
 from cadenza.operations.context import RequestContext
 from cadenza.ports.catalog import Arrangement, Estate, Extent
 
@@ -12,7 +12,9 @@ class CountsAgain(Exception):
     """What was deleted or has done its duty comes back: the others must be counted in the same commit."""
 
 
-async def amended(context: RequestContext, endpoint_id: str, change: Change, *, most: int | None) -> Endpoint:
+async def amended(
+    context: RequestContext, endpoint_id: str, change: EndpointChange, *, most: int | None
+) -> Endpoint:
     """Apply a change to an endpoint; NotAllowed if it would count again, and there are so many already."""
 
     def usual(endpoint: Endpoint) -> Amended:

@@ -11,7 +11,7 @@ from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintMode
-from cadenza.domain.scheduling.steer import Amended, Change, created, redefined
+from cadenza.domain.scheduling.steer import Amended, EndpointChange, created, redefined
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Labels, Name, Text
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
@@ -44,7 +44,7 @@ def live(endpoint: Endpoint) -> Endpoint:
     return endpoint
 
 
-def if_live(change: Change) -> Change:
+def if_live(change: EndpointChange) -> EndpointChange:
     """A change that looks, in the same commit, whether the endpoint is still there."""
     return lambda endpoint: change(live(endpoint))
 

@@ -15,7 +15,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.steering import COMMANDS
-from cadenza.engine.steering_commands import Steer
+from cadenza.engine.steering_commands import SteeringContext
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import View, operation
@@ -93,7 +93,7 @@ def _change(context: RequestContext, command: PreviewSteering) -> Callable[[Endp
     tool = COMMANDS.get(command.tool)
     if tool is not None:
         asked = tool.parse(arguments)
-        return lambda endpoint: asked.apply(endpoint, Steer(now=now, cron=cron, origin=origin))
+        return lambda endpoint: asked.apply(endpoint, SteeringContext(now=now, cron=cron, origin=origin))
     if arguments:
         raise InvalidRequest(f"{command.tool} takes no arguments.", "arguments")
     if command.tool is Way.RUN_NOW:

@@ -9,7 +9,7 @@ from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling import steer
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.explain import explain
-from cadenza.domain.scheduling.steer import Amended, Change, HintKind
+from cadenza.domain.scheduling.steer import Amended, EndpointChange, HintKind
 from cadenza.operations.context import RequestContext
 from cadenza.operations.operation import View, operation
 from cadenza.operations.paging import Listed, Paged, cut
@@ -89,7 +89,7 @@ async def reset_failures(context: RequestContext, command: OneEndpoint) -> Endpo
     return EndpointView.of(amended.endpoint)
 
 
-async def _amend(context: RequestContext, command: OneEndpoint, change: Change) -> PlanView:
+async def _amend(context: RequestContext, command: OneEndpoint, change: EndpointChange) -> PlanView:
     amended = await context.store.amend(context.key(command.endpoint_id), if_live(change))
     return planned(context, amended.endpoint)
 

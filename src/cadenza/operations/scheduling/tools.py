@@ -9,8 +9,13 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
 from cadenza.domain.scheduling.steer import Amended
-from cadenza.engine.steering_commands import Command as Tool
-from cadenza.engine.steering_commands import PauseUntil, ProposeInterval, ProposeNextTime, Steer
+from cadenza.engine.steering_commands import (
+    PauseUntil,
+    ProposeInterval,
+    ProposeNextTime,
+    SteeringCommand,
+    SteeringContext,
+)
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Span, SpanOrNone, Text
 from cadenza.operations.operation import View, operation
@@ -88,12 +93,12 @@ async def pause_until(context: RequestContext, command: PauseUntilCommand) -> Pl
     return await _use(context, PauseUntil, command)
 
 
-async def _use(context: RequestContext, tool: type[Tool], command: OneEndpoint) -> PlanView:
+async def _use(context: RequestContext, tool: type[SteeringCommand], command: OneEndpoint) -> PlanView:
     given: dict[str, Any] = command.model_dump(exclude={"endpoint_id"}, exclude_unset=True)
     return await _steer(context, command.endpoint_id, tool.parse(given))
 
 
-async def _steer(context: RequestContext, endpoint_id: str, tool: Tool) -> PlanView:
+async def _steer(context: RequestContext, endpoint_id: str, tool: SteeringCommand) -> PlanView:
     steering = context.dependencies.steering
     amended = await steering.steer(context.key(endpoint_id), Live(tool), origin=context.caller.origin)
     return planned(context, amended.endpoint)
@@ -102,10 +107,10 @@ async def _steer(context: RequestContext, endpoint_id: str, tool: Tool) -> PlanV
 class Live:
     """A tool that looks first whether the endpoint was deleted."""
 
-    def __init__(self, tool: Tool) -> None:
+    def __init__(self, tool: SteeringCommand) -> None:
         self._tool = tool
 
-    def apply(self, endpoint: Endpoint, by: Steer) -> Amended:
+    def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
         """The endpoint after this call."""
         return self._tool.apply(live(endpoint), by)
 
@@ -123,11 +128,11 @@ async def resume_endpoints(context: RequestContext, command: ResumeEndpoints) ->
     return await _steer_all(context, command, PauseUntil(until=None, reason=command.reason))
 
 
-async def _steer_all(context: RequestContext, command: Selected, tool: Tool) -> Steered:
+async def _steer_all(context: RequestContext, command: Selected, tool: SteeringCommand) -> Steered:
     if command.job_id is None and not command.label:
         raise InvalidRequest("Say which endpoints: give a job_id or a label.", "label")
     dependencies = context.dependencies
-    by = Steer(now=dependencies.clock.now(), cron=dependencies.cron, origin=context.caller.origin)
+    by = SteeringContext(now=dependencies.clock.now(), cron=dependencies.cron, origin=context.caller.origin)
     steered, after = 0, None
     while True:
         amended = await context.store.amend_all(

@@ -25,7 +25,7 @@ from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.http_dispatch import http_dispatcher, open_secrets
 
 
-class Watch:
+class ProcessMonitoring:
     """Attaches listeners to the events of a process, all of them by the clock on the wall."""
 
     def __init__(self, settings: Settings, *, store: Store, log: Logger, role: str, speed: float = 1) -> None:

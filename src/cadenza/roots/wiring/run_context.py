@@ -11,7 +11,7 @@ from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.validation import a_moment, milliseconds
 from cadenza.engine.steering import Steering
-from cadenza.engine.steering_commands import Command, PauseUntil, ProposeInterval, ProposeNextTime
+from cadenza.engine.steering_commands import PauseUntil, ProposeInterval, ProposeNextTime, SteeringCommand
 
 AN_HOUR = timedelta(hours=1)
 
@@ -50,7 +50,7 @@ class Steerable:
         moment = None if until is None else a_moment("until", until)
         return await self._steer(PauseUntil(until=moment, reason=reason))
 
-    async def _steer(self, command: Command) -> Amended:
+    async def _steer(self, command: SteeringCommand) -> Amended:
         return await self._steering.steer(self._key, command, origin=self._origin)
 
 

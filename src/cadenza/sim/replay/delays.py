@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 
-class Change(NamedTuple):
+class UnnoticedChange(NamedTuple):
     """Something that changed after one recorded look, and by the next."""
 
     after: datetime
@@ -29,7 +29,7 @@ class Figures(NamedTuple):
     p95_s: float | None
 
 
-def delay_of(change: Change, looks: Sequence[datetime]) -> Delay:
+def delay_of(change: UnnoticedChange, looks: Sequence[datetime]) -> Delay:
     """The bounds of one change's delay under these looks, in their order.
 
     1. A change is noticed by the first look at or after it; the last look is at or after `by`.

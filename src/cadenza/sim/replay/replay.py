@@ -24,7 +24,7 @@ from cadenza.engine.worker.scheduler import Scheduler
 from cadenza.ports.store import Store
 from cadenza.sim.analyst_steps import Seating, StepwiseAnalyst
 from cadenza.sim.product_run import Ports
-from cadenza.sim.replay.delays import Change, Delay, delay_of
+from cadenza.sim.replay.delays import Delay, UnnoticedChange, delay_of
 from cadenza.testing.clock import FakeClock
 from cadenza.testing.fakes import FakeIds
 
@@ -46,12 +46,12 @@ class Record:
         """What a look at a moment sees: what the record showed last."""
         return self.looks[max(bisect_right(self.times, moment) - 1, 0)]
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[UnnoticedChange]:
         """Between which looks it changed."""
         seen = [
             (run_at, shown(self.endpoint, run)) for run_at, run in zip(self.times, self.looks, strict=True)
         ]
-        return [Change(after, by) for (after, before), (by, now) in pairwise(seen) if before != now]
+        return [UnnoticedChange(after, by) for (after, before), (by, now) in pairwise(seen) if before != now]
 
 
 def recorded(endpoint: Endpoint, runs: Sequence[Run]) -> Record | None:

@@ -46,7 +46,7 @@ class Events:
     async def _admitted(self, request: Request) -> Caller:
         caller, _ = await self._service.admit(request.scope)
         caller.must(Scope.READ)
-        if caller.speaker is not None:
+        if caller.on_behalf_of is not None:
             raise NotAllowed("Who speaks for one user alone hears of that user's messages, not of all.")
         mine = self._live_changes.readers_of(caller.tenant_id)
         if mine >= MOST_OF_A_TENANT or self._live_changes.readers >= MOST_READERS:

@@ -31,7 +31,7 @@ def key_of(scope: Scope) -> str | None:
 
 def about(caller: Caller, arguments: Mapping[str, Any]) -> About:
     """Whose request it is, and which user it is about."""
-    named = arguments.get("user_id") if caller.speaker is None else caller.speaker.user_id
+    named = arguments.get("user_id") if caller.on_behalf_of is None else caller.on_behalf_of.user_id
     is_one = isinstance(named, str) and AN_ID.fullmatch(named)
     return About(caller.tenant_id, named if is_one else None)
 

@@ -10,7 +10,7 @@ from cadenza.domain.access.tenant import too_many
 from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.domain.scheduling.steer import Amended, Change
+from cadenza.domain.scheduling.steer import Amended, EndpointChange
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
     EVERY_RUN,
@@ -37,7 +37,7 @@ class MemoryCatalog(MemoryJobs):
             return self._find(tenant_id, wanted, page)
 
     async def amend_all(
-        self, tenant_id: str, change: Change, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
+        self, tenant_id: str, change: EndpointChange, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
     ) -> list[Amended]:
         with self._lock:
             amended = [change(endpoint) for endpoint in self._find(tenant_id, wanted, page)]

@@ -3,7 +3,7 @@
 from cadenza.adapters.stores.common import following, missing, same, taken
 from cadenza.adapters.stores.memory.tables import Shelves
 from cadenza.domain.scheduling.endpoint import Job
-from cadenza.domain.scheduling.steer import Change
+from cadenza.domain.scheduling.steer import EndpointChange
 from cadenza.ports.catalog import FIRST_PAGE, JobChange, Page
 
 
@@ -35,11 +35,11 @@ class MemoryJobs(Shelves):
                 self._belfry.ring()
             return after
 
-    async def remove_job(self, tenant_id: str, job_id: str, farewell: Change) -> int:
+    async def remove_job(self, tenant_id: str, job_id: str, archive: EndpointChange) -> int:
         with self._lock:
             job = self._get_job(tenant_id, job_id)
             of_job = [one for one in self._of_tenant(tenant_id) if one.job_id == job_id]
-            amended = [farewell(one) for one in of_job if not one.archived]
+            amended = [archive(one) for one in of_job if not one.archived]
             self._drop_job(tenant_id, job_id)
             for one in amended:
                 self._write(one)

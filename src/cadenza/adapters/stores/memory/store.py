@@ -25,7 +25,7 @@ from cadenza.domain.scheduling.due import Cancel, Recheck, claim, claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, Lease, evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Run, SkippedSlot, opened, skipped
 from cadenza.domain.scheduling.settle import Settled
-from cadenza.domain.scheduling.steer import Amended, Change, HintRecord
+from cadenza.domain.scheduling.steer import Amended, EndpointChange, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Decide, Retention, Settle, Sweeping
@@ -68,7 +68,7 @@ class MemoryStore(
         with self._lock:
             return self._get(key)
 
-    async def amend(self, key: EndpointKey, change: Change) -> Amended:
+    async def amend(self, key: EndpointKey, change: EndpointChange) -> Amended:
         with self._lock:
             return self._write(change(self._get(key)))
 

@@ -21,13 +21,19 @@ from cadenza.adapters.stores.postgres.statements import RING
 from cadenza.adapters.stores.sql.catalog_rows import read_job, write_job
 from cadenza.adapters.stores.sql.rule_rows import read_rule, write_rule
 from cadenza.adapters.stores.sql.rule_statements import POSTGRES as RULES
-from cadenza.domain.scheduling.steer import Amended, Change
+from cadenza.domain.scheduling.steer import Amended, EndpointChange
 from cadenza.ports.catalog import Arrange, Arrangement, EndpointFilter, Estate, Extent, Page
 from cadenza.ports.ids import Ids
 
 
 async def amend_all(
-    connection: Connection, tenant_id: str, change: Change, *, wanted: EndpointFilter, page: Page, ids: Ids
+    connection: Connection,
+    tenant_id: str,
+    change: EndpointChange,
+    *,
+    wanted: EndpointFilter,
+    page: Page,
+    ids: Ids,
 ) -> list[Amended]:
     """Apply a change to a page of endpoints."""
     await connection.fetch(sql.HOLD_TENANT, tenant_id)

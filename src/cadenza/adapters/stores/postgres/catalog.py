@@ -14,7 +14,7 @@ from cadenza.adapters.stores.sql.catalog_rows import read_job
 from cadenza.adapters.stores.sql.rows import read_endpoint
 from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
-from cadenza.domain.scheduling.steer import Amended, Change
+from cadenza.domain.scheduling.steer import Amended, EndpointChange
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
     EVERY_RUN,
@@ -53,8 +53,8 @@ class PostgresCatalog:
         work = partial(jobs.amend_job, tenant_id=tenant_id, job_id=job_id, change=change)
         return await self._pool.write(work)
 
-    async def remove_job(self, tenant_id: str, job_id: str, farewell: Change) -> int:
-        work = partial(jobs.remove_job, tenant_id=tenant_id, job_id=job_id, farewell=farewell, ids=self._ids)
+    async def remove_job(self, tenant_id: str, job_id: str, archive: EndpointChange) -> int:
+        work = partial(jobs.remove_job, tenant_id=tenant_id, job_id=job_id, archive=archive, ids=self._ids)
         return await self._pool.write(work)
 
     async def find(
@@ -64,7 +64,7 @@ class PostgresCatalog:
         return [read_endpoint(row, as_it_is) for row in rows]
 
     async def amend_all(
-        self, tenant_id: str, change: Change, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
+        self, tenant_id: str, change: EndpointChange, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
     ) -> list[Amended]:
         work = partial(
             arranging.amend_all, tenant_id=tenant_id, change=change, wanted=wanted, page=page, ids=self._ids

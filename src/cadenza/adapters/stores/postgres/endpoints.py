@@ -14,7 +14,7 @@ from cadenza.adapters.stores.sql.rows import read_endpoint, write_state
 from cadenza.domain.access.tenant import too_many
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
-from cadenza.domain.scheduling.steer import Amended, Change, defined_anew
+from cadenza.domain.scheduling.steer import Amended, EndpointChange, defined_anew
 from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.ids import Ids
 
@@ -56,7 +56,7 @@ async def add_all(connection: Connection, endpoints: Sequence[Endpoint]) -> None
     await _label(connection, catalog.ADD_LABELS, *map(write_labels, endpoints))
 
 
-async def amend(pool: PostgresPool, key: EndpointKey, *, change: Change, ids: Ids) -> Amended:
+async def amend(pool: PostgresPool, key: EndpointKey, *, change: EndpointChange, ids: Ids) -> Amended:
     """Apply a change to the fresh row, with all that it records."""
     work = partial(_amend, key=key, change=change, ids=ids)
     try:
@@ -66,7 +66,7 @@ async def amend(pool: PostgresPool, key: EndpointKey, *, change: Change, ids: Id
 
 
 async def _amend(
-    connection: Connection, key: EndpointKey, *, change: Change, ids: Ids, joined: bool
+    connection: Connection, key: EndpointKey, *, change: EndpointChange, ids: Ids, joined: bool
 ) -> Amended:
     if joined:
         await connection.fetch(catalog.JOIN_TENANT, key.tenant_id)

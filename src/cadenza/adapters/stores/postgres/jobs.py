@@ -10,7 +10,7 @@ from cadenza.adapters.stores.postgres.statements import RING
 from cadenza.adapters.stores.sql.catalog_rows import write_job
 from cadenza.adapters.stores.sql.rule_statements import POSTGRES as RULES
 from cadenza.domain.scheduling.endpoint import Job
-from cadenza.domain.scheduling.steer import Change
+from cadenza.domain.scheduling.steer import EndpointChange
 from cadenza.ports.catalog import JobChange
 from cadenza.ports.ids import Ids
 
@@ -35,7 +35,7 @@ async def amend_job(connection: Connection, tenant_id: str, job_id: str, change:
 
 
 async def remove_job(
-    connection: Connection, tenant_id: str, job_id: str, *, farewell: Change, ids: Ids
+    connection: Connection, tenant_id: str, job_id: str, *, archive: EndpointChange, ids: Ids
 ) -> int:
     """Forget a job; how many endpoints took leave of it."""
     job = await _held(connection, tenant_id, job_id)
@@ -43,7 +43,7 @@ async def remove_job(
     await follow(connection, tenant_id, [job_id])
     rows = await connection.fetch(sql.LIVE_OF_JOB, tenant_id, job_id)
     leaving = await locked(connection, tenant_id, [row[0] for row in rows])
-    await write_amended(connection, [(one, farewell(one)) for one in leaving], ids)
+    await write_amended(connection, [(one, archive(one)) for one in leaving], ids)
     if not job.active:
         await connection.fetch(RING)
     return len(leaving)

@@ -35,7 +35,7 @@ from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim, Completion, Run
 from cadenza.domain.scheduling.settle import Settled
-from cadenza.domain.scheduling.steer import Amended, Change, HintRecord
+from cadenza.domain.scheduling.steer import Amended, EndpointChange, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Decide, Retention, Settle, Sweeping
@@ -78,7 +78,7 @@ class PostgresStore(
     async def get(self, key: EndpointKey) -> Endpoint:
         return await listing.get(self._pool, key)
 
-    async def amend(self, key: EndpointKey, change: Change) -> Amended:
+    async def amend(self, key: EndpointKey, change: EndpointChange) -> Amended:
         return await keeping.amend(self._pool, key, change=change, ids=self._ids)
 
     async def claim_due(

@@ -15,7 +15,7 @@ from cadenza.adapters.stores.sqlite.jobs import drop_job, follow
 from cadenza.adapters.stores.sqlite.search import find
 from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.domain.scheduling.endpoint import Job
-from cadenza.domain.scheduling.steer import Amended, Change
+from cadenza.domain.scheduling.steer import Amended, EndpointChange
 from cadenza.ports.catalog import Arrange, Arrangement, EndpointFilter, Estate, Extent, Page
 from cadenza.ports.ids import Ids
 
@@ -23,7 +23,7 @@ from cadenza.ports.ids import Ids
 def amend_all(
     connection: sqlite3.Connection,
     tenant_id: str,
-    change: Change,
+    change: EndpointChange,
     *,
     wanted: EndpointFilter,
     page: Page,

@@ -10,7 +10,7 @@ from cadenza.adapters.stores.sqlite import search as searching
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
-from cadenza.domain.scheduling.steer import Amended, Change
+from cadenza.domain.scheduling.steer import Amended, EndpointChange
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
     EVERY_RUN,
@@ -49,8 +49,8 @@ class SqliteCatalog:
         self._ring_if(switched)
         return job
 
-    async def remove_job(self, tenant_id: str, job_id: str, farewell: Change) -> int:
-        work = partial(jobs.remove_job, tenant_id=tenant_id, job_id=job_id, farewell=farewell, ids=self._ids)
+    async def remove_job(self, tenant_id: str, job_id: str, archive: EndpointChange) -> int:
+        work = partial(jobs.remove_job, tenant_id=tenant_id, job_id=job_id, archive=archive, ids=self._ids)
         count, moved = await self._file.write(work)
         self._ring_if(moved)
         return count
@@ -61,7 +61,7 @@ class SqliteCatalog:
         return await self._file.read(partial(searching.find, tenant_id=tenant_id, wanted=wanted, page=page))
 
     async def amend_all(
-        self, tenant_id: str, change: Change, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
+        self, tenant_id: str, change: EndpointChange, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
     ) -> list[Amended]:
         work = partial(
             arranging.amend_all, tenant_id=tenant_id, change=change, wanted=wanted, page=page, ids=self._ids

@@ -15,7 +15,7 @@ from cadenza.adapters.stores.sqlite.catalog_statements import (
 from cadenza.adapters.stores.sqlite.settle import add_passed, in_micros
 from cadenza.domain.access.tenant import too_many
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
-from cadenza.domain.scheduling.steer import Amended, Change, defined_anew
+from cadenza.domain.scheduling.steer import Amended, EndpointChange, defined_anew
 from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.ids import Ids
 
@@ -44,7 +44,9 @@ def get(connection: sqlite3.Connection, key: EndpointKey) -> Endpoint:
     return read_endpoint(row, from_micros)
 
 
-def amend(connection: sqlite3.Connection, key: EndpointKey, change: Change, ids: Ids) -> tuple[Amended, bool]:
+def amend(
+    connection: sqlite3.Connection, key: EndpointKey, change: EndpointChange, ids: Ids
+) -> tuple[Amended, bool]:
     """Apply a change; also tells whether the next run has moved."""
     before = get(connection, key)
     return write_amended(connection, before, change(before), ids=ids)

@@ -12,7 +12,7 @@ from cadenza.adapters.stores.sqlite.endpoints import find_job, write_amended
 from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.adapters.stores.sqlite.statements import STEER
 from cadenza.domain.scheduling.endpoint import Job
-from cadenza.domain.scheduling.steer import Change
+from cadenza.domain.scheduling.steer import EndpointChange
 from cadenza.ports.catalog import JobChange, Page
 from cadenza.ports.ids import Ids
 
@@ -54,7 +54,7 @@ def amend_job(
 
 
 def remove_job(
-    connection: sqlite3.Connection, tenant_id: str, job_id: str, *, farewell: Change, ids: Ids
+    connection: sqlite3.Connection, tenant_id: str, job_id: str, *, archive: EndpointChange, ids: Ids
 ) -> tuple[int, bool]:
     """Forget a job; how many endpoints took leave of it, and whether something may be due earlier."""
     job = get_job(connection, tenant_id, job_id)
@@ -64,7 +64,7 @@ def remove_job(
     rows = connection.execute(sql.LIVE_OF_JOB, (tenant_id, job_id)).fetchall()
     for row in rows:
         before = read_endpoint(row, from_micros)
-        amended = farewell(before)
+        amended = archive(before)
         moved |= write_amended(connection, before, amended, ids=ids)[1]
     return len(rows), moved
 

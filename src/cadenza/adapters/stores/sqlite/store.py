@@ -43,7 +43,7 @@ from cadenza.domain.scheduling.due import Cancel, Recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim, Completion, Run
 from cadenza.domain.scheduling.settle import Settled
-from cadenza.domain.scheduling.steer import Amended, Change, HintRecord
+from cadenza.domain.scheduling.steer import Amended, EndpointChange, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Decide, Retention, Settle, Sweeping
@@ -85,7 +85,7 @@ class SqliteStore(
     async def get(self, key: EndpointKey) -> Endpoint:
         return await self._file.look(partial(keeping.get, key=key))
 
-    async def amend(self, key: EndpointKey, change: Change) -> Amended:
+    async def amend(self, key: EndpointKey, change: EndpointChange) -> Amended:
         work = partial(keeping.amend, key=key, change=change, ids=self._ids)
         amended, moved = await self._file.write(work)
         if moved:

@@ -10,7 +10,7 @@ from cadenza.surfaces.cli.operation_command import Commands, example, said
 from cadenza.surfaces.cli.paging import FIRST, Paging, gathered
 
 AUser = Annotated[str, Parameter(help="The user's id.")]
-Speaker = Annotated[str, Parameter(name="--user", help="The user who says it.")]
+OnBehalfOf = Annotated[str, Parameter(name="--user", help="The user who says it.")]
 AnAgent = Annotated[str, Parameter(help="The agent's id.")]
 Zone = Annotated[str | None, Parameter(help="An IANA time zone, such as Europe/Berlin.")]
 Lasts = Annotated[str, Parameter(name="--for", help="How long it speaks for the user: 10m, 1h.")]
@@ -89,7 +89,7 @@ class Agents(Commands):
         return self.answer(way, lambda asker: asker.ask("put_agent", given), _agent)
 
     @example('cadenza agents say helper "remind me in 20 minutes to take the pizza out" --user ada')
-    def say(self, agent: AnAgent, text: Words, /, *, user: Speaker, way: Way = HERE) -> int:
+    def say(self, agent: AnAgent, text: Words, /, *, user: OnBehalfOf, way: Way = HERE) -> int:
         """Say something to an agent in the name of a user, and read its answer."""
         given = {"agent_id": agent, "user_id": user, "text": text}
         return self.answer(way, lambda asker: asker.ask("send_message", given), _answer)
