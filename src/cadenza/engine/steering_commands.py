@@ -18,6 +18,7 @@ from cadenza.domain.scheduling.settle import FOR_GOOD
 from cadenza.domain.scheduling.steer import Amended, pause, resume, take_interval_hint, take_one_shot
 from cadenza.domain.validation import a_moment, a_span, a_text, iso, milliseconds, quoted, without_point
 
+DEFAULT_INTERVAL_TTL = 60
 DEFAULT_ONE_SHOT_TTL = 30
 
 
@@ -83,9 +84,10 @@ class ProposeInterval:
     def parse(cls, arguments: Mapping[str, Any]) -> Self:
         """Read `intervalMs`, `ttlMinutes` and `reason`."""
         _only(arguments, ProposeIntervalArguments)
+        ttl = arguments.get("ttlMinutes")
         return cls(
             interval_ms=a_span("intervalMs", without_point(_required(arguments, "intervalMs"))),
-            ttl=_ttl(arguments, 60),
+            ttl=hint_ttl(DEFAULT_INTERVAL_TTL if ttl is None else ttl),
             reason=_reason(arguments),
         )
 
@@ -109,12 +111,12 @@ class ProposeNextTime:
         """Read exactly one of `nextRunInMs` and `nextRunAtIso`, and `ttlMinutes` and `reason`."""
         _only(arguments, ProposeNextTimeArguments)
         in_ms, at = arguments.get("nextRunInMs"), arguments.get("nextRunAtIso")
-        if (in_ms is None) == (at is None):
-            raise InvalidRequest("Give exactly one of nextRunInMs and nextRunAtIso.", "nextRunInMs")
+        exactly_one_moment(in_ms, at)
+        ttl = arguments.get("ttlMinutes")
         return cls(
-            at=None if at is None else _moment("nextRunAtIso", at),
+            at=None if at is None else wire_moment("nextRunAtIso", at),
             in_ms=None if in_ms is None else a_span("nextRunInMs", without_point(in_ms), least=0),
-            ttl=_ttl(arguments, DEFAULT_ONE_SHOT_TTL) if arguments.get("ttlMinutes") is not None else None,
+            ttl=None if ttl is None else hint_ttl(ttl),
             reason=_reason(arguments),
         )
 
@@ -145,7 +147,7 @@ class PauseUntil:
         if "untilIso" not in arguments:
             raise InvalidRequest("untilIso is missing; null resumes.", "untilIso")
         until = arguments["untilIso"]
-        return cls(until=None if until is None else _moment("untilIso", until), reason=_reason(arguments))
+        return cls(until=None if until is None else wire_moment("untilIso", until), reason=_reason(arguments))
 
     def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
         """Pause or resume."""
@@ -173,10 +175,14 @@ def _reason(arguments: Mapping[str, Any]) -> str | None:
     return None if reason is None else a_text("reason", reason)
 
 
-def _ttl(arguments: Mapping[str, Any], default: int) -> timedelta:
-    minutes = arguments.get("ttlMinutes")
-    if minutes is None:
-        return timedelta(minutes=default)
+def exactly_one_moment(in_ms: object, at: object) -> None:
+    """A next run is given as a span from now or as a moment; both, or neither, are refused."""
+    if (in_ms is None) == (at is None):
+        raise InvalidRequest("Give exactly one of nextRunInMs and nextRunAtIso.", "nextRunInMs")
+
+
+def hint_ttl(minutes: Any) -> timedelta:
+    """How long a hint counts, from `ttlMinutes`."""
     if type(minutes) not in (int, float) or not SHORTEST_TTL_MINUTES <= minutes <= LONGEST_TTL_MINUTES:
         raise InvalidRequest(
             f"ttlMinutes must be a number up to {LONGEST_TTL_MINUTES}, above 0.", "ttlMinutes"
@@ -184,7 +190,8 @@ def _ttl(arguments: Mapping[str, Any], default: int) -> timedelta:
     return timedelta(minutes=minutes)
 
 
-def _moment(field: str, value: Any) -> datetime:
+def wire_moment(field: str, value: Any) -> datetime:
+    """A moment from its ISO 8601 text, in UTC, and not after the last moment that is planned."""
     try:
         moment = a_moment(field, datetime.fromisoformat(a_text(field, value, longest=64)))
     except (ValueError, OverflowError):

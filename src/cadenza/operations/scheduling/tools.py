@@ -1,6 +1,7 @@
 """The three tools, with the argument names that planners know, and the gate for several endpoints at once."""
 
-from typing import Annotated, Any
+from datetime import datetime
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
@@ -10,11 +11,15 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.engine.steering_commands import (
+    DEFAULT_INTERVAL_TTL,
     PauseUntil,
     ProposeInterval,
     ProposeNextTime,
-    SteeringCommand,
+    SteeringAction,
     SteeringContext,
+    exactly_one_moment,
+    hint_ttl,
+    wire_moment,
 )
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Span, SpanOrNone, Text
@@ -35,7 +40,7 @@ class ProposeIntervalCommand(OneEndpoint):
     """Run every so often for a while, then fall back to the baseline."""
 
     intervalMs: Span
-    ttlMinutes: Ttl = 60
+    ttlMinutes: Ttl = DEFAULT_INTERVAL_TTL
     reason: Text | None = None
 
 
@@ -78,27 +83,37 @@ class Steered(View):
 @operation("POST /v1/endpoints/{endpoint_id}/tools/propose_interval", Scope.STEER)
 async def propose_interval(context: RequestContext, command: ProposeIntervalCommand) -> PlanView:
     """Tighten or relax: run every `intervalMs` for `ttlMinutes`, then fall back to the baseline."""
-    return await _use(context, ProposeInterval, command)
+    tool = ProposeInterval(
+        interval_ms=command.intervalMs, ttl=hint_ttl(command.ttlMinutes), reason=command.reason
+    )
+    return await _steer(context, command.endpoint_id, tool)
 
 
 @operation("POST /v1/endpoints/{endpoint_id}/tools/propose_next_time", Scope.STEER)
 async def propose_next_time(context: RequestContext, command: ProposeNextTimeCommand) -> PlanView:
     """Run once at a moment (`nextRunAtIso`) or after a while (`nextRunInMs`), within the guard."""
-    return await _use(context, ProposeNextTime, command)
+    exactly_one_moment(command.nextRunInMs, command.nextRunAtIso)
+    tool = ProposeNextTime(
+        at=_moment("nextRunAtIso", command.nextRunAtIso),
+        in_ms=command.nextRunInMs,
+        ttl=None if command.ttlMinutes is None else hint_ttl(command.ttlMinutes),
+        reason=command.reason,
+    )
+    return await _steer(context, command.endpoint_id, tool)
 
 
 @operation("POST /v1/endpoints/{endpoint_id}/tools/pause_until", Scope.STEER)
 async def pause_until(context: RequestContext, command: PauseUntilCommand) -> PlanView:
     """Pause until a moment; null resumes, and plans anew."""
-    return await _use(context, PauseUntil, command)
+    tool = PauseUntil(until=_moment("untilIso", command.untilIso), reason=command.reason)
+    return await _steer(context, command.endpoint_id, tool)
 
 
-async def _use(context: RequestContext, tool: type[SteeringCommand], command: OneEndpoint) -> PlanView:
-    given: dict[str, Any] = command.model_dump(exclude={"endpoint_id"}, exclude_unset=True)
-    return await _steer(context, command.endpoint_id, tool.parse(given))
+def _moment(field: str, text: str | None) -> datetime | None:
+    return None if text is None else wire_moment(field, text)
 
 
-async def _steer(context: RequestContext, endpoint_id: str, tool: SteeringCommand) -> PlanView:
+async def _steer(context: RequestContext, endpoint_id: str, tool: SteeringAction) -> PlanView:
     steering = context.dependencies.steering
     amended = await steering.steer(context.key(endpoint_id), Live(tool), origin=context.caller.origin)
     return planned(context, amended.endpoint)
@@ -107,7 +122,7 @@ async def _steer(context: RequestContext, endpoint_id: str, tool: SteeringComman
 class Live:
     """A tool that looks first whether the endpoint was deleted."""
 
-    def __init__(self, tool: SteeringCommand) -> None:
+    def __init__(self, tool: SteeringAction) -> None:
         self._tool = tool
 
     def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
@@ -118,8 +133,8 @@ class Live:
 @operation("POST /v1/endpoints/pause", Scope.STEER)
 async def pause_endpoints(context: RequestContext, command: PauseEndpoints) -> Steered:
     """Pause all endpoints of a job, or with labels, until a moment."""
-    given = command.model_dump(include={"untilIso", "reason"}, exclude_unset=True)
-    return await _steer_all(context, command, PauseUntil.parse(given))
+    tool = PauseUntil(until=wire_moment("untilIso", command.untilIso), reason=command.reason)
+    return await _steer_all(context, command, tool)
 
 
 @operation("POST /v1/endpoints/resume", Scope.STEER)
@@ -128,7 +143,7 @@ async def resume_endpoints(context: RequestContext, command: ResumeEndpoints) ->
     return await _steer_all(context, command, PauseUntil(until=None, reason=command.reason))
 
 
-async def _steer_all(context: RequestContext, command: Selected, tool: SteeringCommand) -> Steered:
+async def _steer_all(context: RequestContext, command: Selected, tool: SteeringAction) -> Steered:
     if command.job_id is None and not command.label:
         raise InvalidRequest("Say which endpoints: give a job_id or a label.", "label")
     dependencies = context.dependencies
