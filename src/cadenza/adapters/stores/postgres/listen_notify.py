@@ -5,10 +5,10 @@ from contextlib import suppress
 from typing import Any
 
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell, Ring
-from cadenza.adapters.stores.postgres import statements as sql
 from cadenza.adapters.stores.postgres.errors import translated
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.turns import OWED, called_for
+from cadenza.adapters.stores.sql.database import CHANNEL, NOTIFY
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
 from cadenza.ports.telemetry import Logger
@@ -74,7 +74,7 @@ class Listener:
         try:
             with translated(self._pool.address):
                 connection.add_termination_listener(lambda _: lost.set())
-                await connection.add_listener(sql.CHANNEL, self._heard)
+                await connection.add_listener(CHANNEL, self._heard)
             # Somebody may have called while nobody listened.
             self._belfry.ring()
             self._doorbells.ring_all()
@@ -86,7 +86,7 @@ class Listener:
 
     async def _check(self) -> None:
         self._answered.clear()
-        await self._pool.ask(sql.CHECK, self._own_call)
+        await self._pool.ask(NOTIFY, self._own_call)
         if await _within(self.answered_s, self._answered):
             self._warned = False
         else:
@@ -124,8 +124,8 @@ async def is_heard(pool: PostgresPool, call: str, *, within_s: float = HEARD_S) 
     connection = await pool.connect()
     try:
         with translated(pool.address):
-            await connection.add_listener(sql.CHANNEL, lambda *said: heard.set() if call in said else None)
-        await pool.ask(sql.CHECK, call)
+            await connection.add_listener(CHANNEL, lambda *said: heard.set() if call in said else None)
+        await pool.ask(NOTIFY, call)
         with suppress(TimeoutError):
             await asyncio.wait_for(heard.wait(), within_s)
     finally:

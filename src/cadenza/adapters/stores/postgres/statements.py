@@ -1,10 +1,9 @@
 """Every statement of the PostgreSQL store, by its name, but for those that each cycle needs."""
 
 from cadenza.adapters.stores.postgres.arrays import assigned, given
+from cadenza.adapters.stores.sql.database import CHANNEL
 from cadenza.adapters.stores.sql.rows import OWNED, READ, WRITTEN
 from cadenza.domain.scheduling.run import Run
-
-CHANNEL = "cadenza"
 
 READ_ROW = (
     f"SELECT {', '.join(READ)} FROM endpoint_states s"
@@ -50,7 +49,6 @@ ADD_HINT = (
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 )
 RING = f"SELECT pg_notify('{CHANNEL}', '')"
-CHECK = f"SELECT pg_notify('{CHANNEL}', $1)"
 
 RENEW = "UPDATE leases SET until = $1 WHERE token = ANY ($2::text[])"
 HELD = "SELECT run_id FROM endpoint_states WHERE lease_token = ANY ($1::text[])"

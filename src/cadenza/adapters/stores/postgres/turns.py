@@ -11,9 +11,9 @@ from cadenza.adapters.stores.common import Closed, raised_in, turns_in
 from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import Connection, Work
 from cadenza.adapters.stores.postgres.slo_alerts import RAISE
-from cadenza.adapters.stores.postgres.statements import CHECK as CALL
 from cadenza.adapters.stores.sql.agent_rows import day_of, read_delivery, write_delivery, write_messages
 from cadenza.adapters.stores.sql.agent_statements import POSTGRES as SQL
+from cadenza.adapters.stores.sql.database import NOTIFY
 from cadenza.adapters.stores.sql.slo_alert_rows import alert_row
 from cadenza.domain.agents.conversation import Turn, owed_by
 from cadenza.domain.agents.delivery import Delivery
@@ -73,7 +73,7 @@ async def speak(connection: Connection, turn: Turn) -> list[Delivery] | None:
     owed = owed_by(turn, last_seq - len(turn.owed))
     if owed:
         await connection.executemany(SQL.add_owed, [write_delivery(one) for one in owed])
-        await connection.fetch(CALL, call_for(key.user))
+        await connection.fetch(NOTIFY, call_for(key.user))
     if turn.messages:
         number = await connection.fetchval(SQL.number_messages, *key, len(turn.messages))
         await connection.executemany(SQL.add_message, write_messages(turn, number))

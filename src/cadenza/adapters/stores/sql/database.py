@@ -8,6 +8,14 @@ from cadenza.adapters.stores.sql.rows import Read, Row
 
 Answer = TypeVar("Answer")
 
+CHANNEL = "cadenza"
+NOTIFY = f"SELECT pg_notify('{CHANNEL}', $1)"
+"""Notifies all processes when the transaction commits; SQLite notifies its own, after the commit."""
+WORKERS = ""
+"""The notification for workers: something may be due earlier than they know."""
+ADVISORY_LOCK = "SELECT pg_advisory_xact_lock"
+"""How PostgreSQL takes a lock on something that has no row; SQLite's one writer does not need it."""
+
 
 class Dialect(StrEnum):
     """Which database it is, for the few statements that each needs in other words.
@@ -70,3 +78,8 @@ class Database(Protocol):
         an event loop.
         """
         ...
+
+
+async def wake_workers(connection: Connection) -> None:
+    """Wake all workers when this transaction commits."""
+    await connection.fetch(NOTIFY, WORKERS)
