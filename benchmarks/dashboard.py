@@ -69,7 +69,7 @@ async def furnish(store: Store, endpoints: int) -> None:
 def application_of(store: Store) -> Application:
     """What answers, by the real clock."""
     dependencies = replace(House(store).application.dependencies, clock=SystemClock(), wall=None)
-    return Application(replace(dependencies, conversing=agents(dependencies)))
+    return Application(replace(dependencies, conversations=agents(dependencies)))
 
 
 async def inhabit(store: Store, size: "Size", tally: scene.Tally) -> str:

@@ -20,9 +20,9 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import Settled
-from cadenza.engine.agents.conversation import Conversing
-from cadenza.engine.agents.prompt_dispatcher import Firing
-from cadenza.engine.agents.turn_lock import TurnSettings, TurnTaking
+from cadenza.engine.agents.conversation import Conversations
+from cadenza.engine.agents.prompt_dispatcher import PromptDispatcher
+from cadenza.engine.agents.turn_lock import TurnLock, TurnSettings
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
@@ -50,7 +50,7 @@ class Parlour:
         runtime: AgentRuntime | None = None,
         *,
         store: Store | None = None,
-        turns: TurnSettings | None = None,
+        turn_settings: TurnSettings | None = None,
     ) -> None:
         self.clock = FakeClock(MONDAY, manual=True)
         self.store: Store = store or MemoryStore(FakeIds("run"))
@@ -69,18 +69,18 @@ class Parlour:
             models={"test:model"},
         )
         self.tools = AgentTools(Application(self.dependencies))
-        self.conversing = Conversing(
+        self.conversations = Conversations(
             store=self.store,
             runtime=runtime or OfflineAgent(),
             tools=self.tools,
-            turns=TurnTaking(store=self.store, clock=self.clock, ids=ids, settings=turns),
+            turn_lock=TurnLock(store=self.store, clock=self.clock, ids=ids, settings=turn_settings),
             clock=self.clock,
             ids=ids,
         )
-        self.application = Application(replace(self.dependencies, conversing=self.conversing))
-        firing = Firing(conversing=self.conversing, store=self.store, clock=self.clock)
+        self.application = Application(replace(self.dependencies, conversations=self.conversations))
+        prompts = PromptDispatcher(conversations=self.conversations, store=self.store, clock=self.clock)
         self.executor = Executor(
-            dispatcher=DispatcherByTarget(prompts=firing), quota=NoQuota(), clock=self.clock
+            dispatcher=DispatcherByTarget(prompts=prompts), quota=NoQuota(), clock=self.clock
         )
         self.scheduler = Scheduler(
             store=self.store,

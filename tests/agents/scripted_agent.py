@@ -39,7 +39,7 @@ def failed(error: str = "The provider answered 500.", tokens: int = 0) -> Reply:
 
 async def a_parlour(*behaviours: Behaviour | Reply, **turns: int) -> tuple[Parlour, Scripted]:
     runtime = Scripted(*behaviours)
-    return await Parlour(runtime, turns=TurnSettings(**turns)).open(), runtime
+    return await Parlour(runtime, turn_settings=TurnSettings(**turns)).open(), runtime
 
 
 class Thinker:

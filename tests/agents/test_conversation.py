@@ -44,7 +44,7 @@ class TestTurns:
 
     async def test_patience_ends_with_a_sentence(self) -> None:
         thinker = Thinker()
-        parlour, _ = await a_parlour(thinker, patience_ms=10_000)
+        parlour, _ = await a_parlour(thinker, wait_ms=10_000)
         first = asyncio.create_task(parlour.say("one"))
         await thinker.began.wait()
         second = asyncio.create_task(parlour.say("two"))
@@ -55,7 +55,7 @@ class TestTurns:
         await first
 
     async def test_a_turn_whose_process_died_is_taken_over(self) -> None:
-        parlour, _ = await a_parlour(lease_ms=60_000, patience_ms=120_000)
+        parlour, _ = await a_parlour(lease_ms=60_000, wait_ms=120_000)
         now = parlour.clock.now()
         assert await parlour.store.begin_turn(TALK, token="dead", now=now, until=now + timedelta(minutes=1))
         waiting = asyncio.create_task(parlour.say("hello"))
@@ -66,7 +66,7 @@ class TestTurns:
 
     async def test_who_thinks_longer_than_a_lease_keeps_the_turn(self) -> None:
         thinker = Thinker()
-        parlour, _ = await a_parlour(thinker, lease_ms=60_000, patience_ms=1_000)
+        parlour, _ = await a_parlour(thinker, lease_ms=60_000, wait_ms=1_000)
         first = asyncio.create_task(parlour.say("one"))
         await thinker.began.wait()
         await parlour.clock.advance(10 * MINUTE)
@@ -89,7 +89,7 @@ class TestTurns:
 
     async def test_what_has_a_key_is_answered_once_and_only_once_it_is_answered(self) -> None:
         parlour, agent = await a_parlour(failed(), spoken("now"))
-        say = partial(parlour.conversing.converse, TALK, idempotency_key="k")
+        say = partial(parlour.conversations.converse, TALK, idempotency_key="k")
         with pytest.raises(Unavailable):
             await say("one")
         assert [one.message for one in await say("one")] == [Subtitle("now")]
@@ -103,10 +103,10 @@ class TestTurns:
 
     async def test_what_a_reset_leaves_out_is_still_known_to_be_answered(self) -> None:
         parlour, _ = await a_parlour()
-        first = await parlour.conversing.converse(TALK, "one", idempotency_key="k")
+        first = await parlour.conversations.converse(TALK, "one", idempotency_key="k")
         await parlour.clock.advance(1_000)
         await parlour.store.reset_context(UserKey(TENANT, ADA), parlour.clock.now())
-        assert await parlour.conversing.converse(TALK, "one", idempotency_key="k") == first
+        assert await parlour.conversations.converse(TALK, "one", idempotency_key="k") == first
 
     async def test_a_bug_gives_the_turn_back(self) -> None:
         async def broken(prompt: Prompt, _: CallTool) -> Reply:

@@ -1,4 +1,4 @@
-"""The postman replays what is owed, in order, and wakes every socket when there is more."""
+"""Delivery streams send undelivered messages in order, and every socket gets new ones."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -13,49 +13,49 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import User, UserKey
 from cadenza.domain.errors import NotFound, Unavailable
-from cadenza.engine.agents.delivery import EVERY_MS, Postman
-from cadenza.engine.agents.delivery_stream import PAGE, Visit
+from cadenza.engine.agents.delivery import POLL_MS, DeliveryStreams
+from cadenza.engine.agents.delivery_stream import PAGE, DeliveryStream
 from cadenza.testing import FakeClock, FakeIds, FakeLog
 from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, BERT, COMMAND, Talk
 from cadenza.testing.contracts.harness import Bench
 
 
-class Round:
-    """A postman, and users who are owed something."""
+class DeliveryFixture:
+    """Delivery streams, and users with undelivered messages."""
 
     def __init__(self, store: MemoryStore | None = None) -> None:
         self.bench = Bench(store or MemoryStore(FakeIds()))
         self.store = self.bench.store
         self.talk = Talk(self.bench)
         self.log = FakeLog()
-        self.postman = Postman(store=self.store, clock=self.bench.clock, log=self.log)
+        self.streams = DeliveryStreams(store=self.store, clock=self.bench.clock, log=self.log)
 
-    async def owe(self, *texts: str, **fields: Any) -> None:
+    async def add(self, *texts: str, **fields: Any) -> None:
         for text in texts:
             await self.talk.say(text, firing=f"run-{text}", **fields)
 
 
 @pytest.fixture
-async def way() -> Round:
-    way = Round()
-    await way.talk.people()
-    return way
+async def deliveries() -> DeliveryFixture:
+    deliveries = DeliveryFixture()
+    await deliveries.talk.people()
+    return deliveries
 
 
 class Socket:
     """Reads what it is sent, as far as it is told."""
 
-    def __init__(self, visit: Visit) -> None:
-        self.visit = visit
+    def __init__(self, stream: DeliveryStream) -> None:
+        self.stream = stream
         self.got: list[int] = []
-        self._pages = visit.pages()
+        self._pages = stream.pages()
 
     async def page(self) -> list[Delivery]:
         page = await asyncio.wait_for(anext(self._pages), timeout=60)
         self.got += [one.seq for one in page]
         return page
 
-    async def is_quiet(self) -> bool:
+    async def is_silent(self) -> bool:
         """Nothing more comes for now; the socket is of no use after that."""
         try:
             await asyncio.wait_for(anext(self._pages), timeout=0.02)
@@ -65,200 +65,212 @@ class Socket:
 
 
 @asynccontextmanager
-async def a_socket(way: Round, user: UserKey = ANNA, last_seq: int = 0) -> AsyncIterator[Socket]:
-    async with way.postman.visit(user, last_seq=last_seq) as visit:
-        yield Socket(visit)
+async def a_socket(
+    deliveries: DeliveryFixture, user: UserKey = ANNA, last_seq: int = 0
+) -> AsyncIterator[Socket]:
+    async with deliveries.streams.open(user, last_seq=last_seq) as stream:
+        yield Socket(stream)
 
 
 def texts(page: Sequence[Delivery]) -> list[str]:
     return [one.message.text for one in page if isinstance(one.message, Subtitle)]
 
 
-async def test_who_comes_back_is_told_how_many_tasks_ran_and_what_they_said_in_order(way: Round) -> None:
-    await way.owe("a", "b", owed=(Subtitle("1"), COMMAND, Subtitle("2")))
-    await way.talk.say("chat")
-    async with a_socket(way) as socket:
-        assert (socket.visit.count, socket.visit.last_seq) == (2, 7)
-        assert socket.visit.notice == "2 scheduled tasks ran while you were away"
+async def test_who_comes_back_is_told_how_many_tasks_ran_and_what_they_said_in_order(
+    deliveries: DeliveryFixture,
+) -> None:
+    await deliveries.add("a", "b", owed=(Subtitle("1"), COMMAND, Subtitle("2")))
+    await deliveries.talk.say("chat")
+    async with a_socket(deliveries) as socket:
+        assert (socket.stream.count, socket.stream.last_seq) == (2, 7)
+        assert socket.stream.notice == "2 scheduled tasks ran while you were away"
         page = await socket.page()
         assert texts(page) == ["1", "2", "1", "2", "chat"]
         assert socket.got == [1, 2, 3, 4, 5, 6, 7]
-        assert await socket.is_quiet()
+        assert await socket.is_silent()
 
 
-async def test_one_task_is_one_task_and_none_is_not_mentioned(way: Round) -> None:
-    async with a_socket(way) as socket:
-        assert (socket.visit.count, socket.visit.notice) == (0, None)
-    await way.talk.say("chat")
-    async with a_socket(way) as socket:
-        assert (socket.visit.count, socket.visit.notice) == (0, None)
-    await way.owe("a")
-    async with a_socket(way) as socket:
-        assert socket.visit.notice == "1 scheduled task ran while you were away"
+async def test_one_task_is_one_task_and_none_is_not_mentioned(deliveries: DeliveryFixture) -> None:
+    async with a_socket(deliveries) as socket:
+        assert (socket.stream.count, socket.stream.notice) == (0, None)
+    await deliveries.talk.say("chat")
+    async with a_socket(deliveries) as socket:
+        assert (socket.stream.count, socket.stream.notice) == (0, None)
+    await deliveries.add("a")
+    async with a_socket(deliveries) as socket:
+        assert socket.stream.notice == "1 scheduled task ran while you were away"
 
 
 async def test_what_is_acknowledged_does_not_come_again_and_what_is_not_does_with_the_same_id(
-    way: Round,
+    deliveries: DeliveryFixture,
 ) -> None:
-    await way.owe("a", "b", "c")
-    async with a_socket(way) as socket:
+    await deliveries.add("a", "b", "c")
+    async with a_socket(deliveries) as socket:
         first = await socket.page()
-        await socket.visit.acknowledge(1)
-    async with a_socket(way) as socket:
-        assert socket.visit.count == 2
+        await socket.stream.acknowledge(1)
+    async with a_socket(deliveries) as socket:
+        assert socket.stream.count == 2
         assert await socket.page() == first[1:]
-        await socket.visit.acknowledge(3)
-    async with a_socket(way) as socket:
-        assert (socket.visit.count, await socket.is_quiet()) == (0, True)
+        await socket.stream.acknowledge(3)
+    async with a_socket(deliveries) as socket:
+        assert (socket.stream.count, await socket.is_silent()) == (0, True)
 
 
-async def test_a_socket_cannot_acknowledge_what_it_was_never_sent(way: Round) -> None:
-    await way.owe("a")
-    async with a_socket(way) as socket:
-        await socket.visit.acknowledge(1_000)
-        assert len(await way.talk.owed()) == 1
+async def test_a_socket_cannot_acknowledge_what_it_was_never_sent(deliveries: DeliveryFixture) -> None:
+    await deliveries.add("a")
+    async with a_socket(deliveries) as socket:
+        await socket.stream.acknowledge(1_000)
+        assert len(await deliveries.talk.owed()) == 1
         await socket.page()
-        await way.owe("b")
-        await socket.visit.acknowledge(1_000)
-        assert [one.seq for one in await way.talk.owed()] == [2]
-        await socket.visit.acknowledge(-1)
+        await deliveries.add("b")
+        await socket.stream.acknowledge(1_000)
+        assert [one.seq for one in await deliveries.talk.owed()] == [2]
+        await socket.stream.acknowledge(-1)
 
 
-async def test_what_was_sent_to_a_socket_that_does_not_acknowledge_is_delivered(way: Round) -> None:
-    await way.owe("a", "b")
-    async with a_socket(way) as socket:
+async def test_what_was_sent_to_a_socket_that_does_not_acknowledge_is_delivered(
+    deliveries: DeliveryFixture,
+) -> None:
+    await deliveries.add("a", "b")
+    async with a_socket(deliveries) as socket:
         page = await socket.page()
-        assert len(await way.talk.owed()) == 2
-        await socket.visit.handed_over(page)
-        assert await way.talk.owed() == []
+        assert len(await deliveries.talk.owed()) == 2
+        await socket.stream.mark_delivered(page)
+        assert await deliveries.talk.owed() == []
 
 
-async def test_a_client_that_says_what_it_has_gets_the_rest(way: Round) -> None:
-    await way.owe("a", "b", "c")
-    async with a_socket(way, last_seq=2) as socket:
-        assert socket.visit.count == 1
+async def test_a_client_that_says_what_it_has_gets_the_rest(deliveries: DeliveryFixture) -> None:
+    await deliveries.add("a", "b", "c")
+    async with a_socket(deliveries, last_seq=2) as socket:
+        assert socket.stream.count == 1
         assert texts(await socket.page()) == ["c"]
-    async with a_socket(way, last_seq=3) as socket:
-        await way.owe("d")
+    async with a_socket(deliveries, last_seq=3) as socket:
+        await deliveries.add("d")
         assert texts(await socket.page()) == ["d"]
 
 
 @pytest.mark.parametrize("last_seq", [99, 0, -5])
-async def test_a_number_that_no_message_has_says_nothing(way: Round, last_seq: int) -> None:
-    await way.owe("a", "b")
-    await way.store.acknowledge(ANNA, 1)
-    async with a_socket(way, last_seq=last_seq) as socket:
+async def test_a_number_that_no_message_has_says_nothing(deliveries: DeliveryFixture, last_seq: int) -> None:
+    await deliveries.add("a", "b")
+    await deliveries.store.acknowledge(ANNA, 1)
+    async with a_socket(deliveries, last_seq=last_seq) as socket:
         assert texts(await socket.page()) == ["b"]
 
 
-async def test_a_socket_that_says_how_far_it_is_also_gets_what_another_has_acknowledged(way: Round) -> None:
-    await way.owe("a", "b", "c")
-    await way.store.acknowledge(ANNA, 2)
-    async with a_socket(way, last_seq=1) as socket:
+async def test_a_socket_that_says_how_far_it_is_also_gets_what_another_has_acknowledged(
+    deliveries: DeliveryFixture,
+) -> None:
+    await deliveries.add("a", "b", "c")
+    await deliveries.store.acknowledge(ANNA, 2)
+    async with a_socket(deliveries, last_seq=1) as socket:
         assert texts(await socket.page()) == ["b", "c"]
 
 
-async def test_new_messages_reach_every_socket_of_their_user_at_once_and_no_other(way: Round) -> None:
-    async with a_socket(way) as one, a_socket(way) as two, a_socket(way, BERT) as other:
+async def test_new_messages_reach_every_socket_of_their_user_at_once_and_no_other(
+    deliveries: DeliveryFixture,
+) -> None:
+    async with a_socket(deliveries) as one, a_socket(deliveries) as two, a_socket(deliveries, BERT) as other:
         reading = [asyncio.create_task(socket.page()) for socket in (one, two)]
         await asyncio.sleep(0.01)
-        await way.owe("a")
+        await deliveries.add("a")
         assert [texts(page) for page in await asyncio.gather(*reading)] == [["a"], ["a"]]
-        assert await other.is_quiet()
+        assert await other.is_silent()
 
 
-async def test_what_one_socket_acknowledged_still_reaches_the_others(way: Round) -> None:
-    async with a_socket(way) as quick, a_socket(way) as slow:
-        await way.owe("a", "b")
+async def test_what_one_socket_acknowledged_still_reaches_the_others(deliveries: DeliveryFixture) -> None:
+    async with a_socket(deliveries) as quick, a_socket(deliveries) as slow:
+        await deliveries.add("a", "b")
         await quick.page()
-        await quick.visit.acknowledge(2)
+        await quick.stream.acknowledge(2)
         assert texts(await slow.page()) == ["a", "b"]
 
 
-async def test_a_slow_socket_holds_a_page_at_most_and_loses_nothing(way: Round) -> None:
-    await way.owe(*(f"{number}" for number in range(PAGE + 5)))
-    async with a_socket(way) as socket:
+async def test_a_slow_socket_holds_a_page_at_most_and_loses_nothing(deliveries: DeliveryFixture) -> None:
+    await deliveries.add(*(f"{number}" for number in range(PAGE + 5)))
+    async with a_socket(deliveries) as socket:
         assert len(await socket.page()) == PAGE
-        await way.owe("late")
+        await deliveries.add("late")
         assert len(await socket.page()) == 5
         assert texts(await socket.page()) == ["late"]
         assert socket.got == list(range(1, PAGE + 7))
 
 
-async def test_a_message_that_comes_while_somebody_is_let_in_is_not_lost(way: Round) -> None:
-    """Between the look at what is owed and the first wait, all the rest of a visit happens."""
-    async with a_socket(way) as socket:
-        await way.owe("early")
+async def test_a_message_that_comes_while_a_stream_opens_is_not_lost(deliveries: DeliveryFixture) -> None:
+    """It comes after undelivered messages are counted, and before the first wait."""
+    async with a_socket(deliveries) as socket:
+        await deliveries.add("early")
         assert texts(await socket.page()) == ["early"]
 
 
-async def test_a_call_that_is_lost_is_found_by_looking(way: Round, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(way.store, "on_owed", lambda *_: lambda: None)
-    async with a_socket(way) as socket, a_socket(way, BERT) as other:
+async def test_a_lost_notification_is_made_up_for_by_polling(
+    deliveries: DeliveryFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliveries.store, "on_owed", lambda *_: lambda: None)
+    async with a_socket(deliveries) as socket, a_socket(deliveries, BERT) as other:
         reading = asyncio.create_task(socket.page())
         await asyncio.sleep(0.01)
-        await way.owe("a")
+        await deliveries.add("a")
         await asyncio.sleep(0.01)
         assert not reading.done()
-        await way.postman.look()
+        await deliveries.streams.poll()
         assert texts(await reading) == ["a"]
-        assert await other.is_quiet()
+        assert await other.is_silent()
 
 
-async def test_the_postman_looks_now_and_then_and_survives_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
-    way = Round(Shaky(FakeIds()))
-    await way.talk.people()
-    monkeypatch.setattr(way.store, "on_owed", lambda *_: lambda: None)
-    async with a_socket(way) as socket:
+async def test_polling_goes_on_after_an_outage_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    deliveries = DeliveryFixture(UnreliableStore(FakeIds()))
+    await deliveries.talk.people()
+    monkeypatch.setattr(deliveries.store, "on_owed", lambda *_: lambda: None)
+    async with a_socket(deliveries) as socket:
         reading = asyncio.create_task(socket.page())
         await asyncio.sleep(0.01)
-        await way.owe("a")
-        assert isinstance(way.store, Shaky)
-        way.store.away = 2
+        await deliveries.add("a")
+        assert isinstance(deliveries.store, UnreliableStore)
+        deliveries.store.away = 2
         clock = FakeClock(manual=True)
-        way.postman._clock = clock
-        rounds = asyncio.create_task(way.postman.run())
-        await clock.advance(2 * EVERY_MS)
+        deliveries.streams._clock = clock
+        polling = asyncio.create_task(deliveries.streams.run())
+        await clock.advance(2 * POLL_MS)
         assert not reading.done()
-        await clock.advance(EVERY_MS)
+        await clock.advance(POLL_MS)
         assert texts(await asyncio.wait_for(reading, timeout=60)) == ["a"]
-        rounds.cancel()
+        polling.cancel()
 
 
 async def test_a_socket_outlives_an_outage_of_the_store() -> None:
-    way = Round(Shaky(FakeIds()))
-    await way.talk.people()
-    await way.owe("a")
-    assert isinstance(way.store, Shaky)
-    async with a_socket(way) as socket:
-        way.store.away = 3
+    deliveries = DeliveryFixture(UnreliableStore(FakeIds()))
+    await deliveries.talk.people()
+    await deliveries.add("a")
+    assert isinstance(deliveries.store, UnreliableStore)
+    async with a_socket(deliveries) as socket:
+        deliveries.store.away = 3
         assert texts(await socket.page()) == ["a"]
 
 
-async def test_who_is_not_there_gets_no_visit(way: Round) -> None:
+async def test_an_unknown_user_gets_no_stream(deliveries: DeliveryFixture) -> None:
     with pytest.raises(NotFound, match="There is no user nobody"):
-        async with way.postman.visit(UserKey("north", "nobody")):
+        async with deliveries.streams.open(UserKey("north", "nobody")):
             pytest.fail("somebody came in")
 
 
-async def test_the_visits_of_a_user_who_is_deleted_end(way: Round) -> None:
-    async with a_socket(way) as socket:
+async def test_the_streams_of_a_deleted_user_end(deliveries: DeliveryFixture) -> None:
+    async with a_socket(deliveries) as socket:
         reading = asyncio.create_task(socket.page())
         await asyncio.sleep(0.01)
-        await way.store.remove_user(ANNA)
-        await way.postman.look()
+        await deliveries.store.remove_user(ANNA)
+        await deliveries.streams.poll()
         with pytest.raises(StopAsyncIteration):
             await reading
 
 
-async def test_nobody_is_called_for_who_has_left(way: Round) -> None:
-    async with a_socket(way):
+async def test_a_closed_stream_is_not_notified(deliveries: DeliveryFixture) -> None:
+    async with a_socket(deliveries):
         pass
-    await way.owe("a")
-    await way.postman.look()
-    assert isinstance(way.store, MemoryStore)
-    assert way.store._doorbells._rings == {}
-    assert way.postman._visits == set()
+    await deliveries.add("a")
+    await deliveries.streams.poll()
+    assert isinstance(deliveries.store, MemoryStore)
+    assert deliveries.store._doorbells._rings == {}
+    assert deliveries.streams._streams == set()
 
 
 @given(
@@ -269,41 +281,41 @@ async def test_whatever_happens_each_message_is_seen_once_and_in_order_by_who_ac
     steps: list[str], *, says_last: bool
 ) -> None:
     """A client that acknowledges what it reads sees every number once, however often it comes and goes."""
-    way = Round()
-    await way.store.put_user(User(tenant_id="north", id="anna"))
+    deliveries = DeliveryFixture()
+    await deliveries.store.put_user(User(tenant_id="north", id="anna"))
     seen: list[int] = []
     owed = 0
-    for visit_steps in _visits(steps):
+    for connection_steps in _connections(steps):
         last = seen[-1] if seen and says_last else 0
-        async with way.postman.visit(ANNA, last_seq=last) as visit, aclosing(visit.pages()) as pages:
-            for step in visit_steps:
+        async with deliveries.streams.open(ANNA, last_seq=last) as stream, aclosing(stream.pages()) as pages:
+            for step in connection_steps:
                 if step == "owe":
                     owed += 1
-                    await way.owe(f"{owed}")
+                    await deliveries.add(f"{owed}")
                 elif step == "read" and len(seen) < owed:
                     page = await anext(pages)
                     seen += [one.seq for one in page]
-                    await visit.acknowledge(page[-1].seq)
-    async with way.postman.visit(ANNA, last_seq=seen[-1] if seen and says_last else 0) as visit:
-        pages = visit.pages()
+                    await stream.acknowledge(page[-1].seq)
+    async with deliveries.streams.open(ANNA, last_seq=seen[-1] if seen and says_last else 0) as stream:
+        pages = stream.pages()
         while len(seen) < owed:
             seen += [one.seq for one in await anext(pages)]
     assert seen == list(range(1, owed + 1))
 
 
-def _visits(steps: Sequence[str]) -> list[list[str]]:
-    """What happens in each visit; a drop ends one."""
-    visits: list[list[str]] = [[]]
+def _connections(steps: Sequence[str]) -> list[list[str]]:
+    """The steps of each connection; a drop ends one."""
+    connections: list[list[str]] = [[]]
     for step in steps:
         if step == "drop":
-            visits.append([])
+            connections.append([])
         else:
-            visits[-1].append(step)
-    return visits
+            connections[-1].append(step)
+    return connections
 
 
-class Shaky(MemoryStore):
-    """A store that is away for some questions."""
+class UnreliableStore(MemoryStore):
+    """A store that is unavailable for some calls."""
 
     away = 0
 

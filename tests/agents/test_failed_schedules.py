@@ -94,7 +94,7 @@ async def test_who_is_gone_is_told_nothing() -> None:
 
 
 def test_a_turn_that_waited_as_long_as_it_could_ends_before_it_is_cut_off() -> None:
-    slowest = TurnSettings().patience_ms + turn_limits(Settings(llm_timeout_ms=150_000)).timeout_s * 1_000
+    slowest = TurnSettings().wait_ms + turn_limits(Settings(llm_timeout_ms=150_000)).timeout_s * 1_000
     assert slowest < POLICY.timeout_ms, "else its tokens are not counted, and nobody is told"
     assert slowest < LEFT_BEHIND.total_seconds() * 1_000, "else the same request is answered twice"
     assert turn_limits(Settings(llm_timeout_ms=5_000)).timeout_s == 5

@@ -99,7 +99,7 @@ class TestFiring:
         assert await parlour.owed_words() == ["heard: take the pizza out"]
 
     async def test_a_conversation_that_stays_busy_is_a_failure_that_is_retried(self) -> None:
-        parlour, _ = await a_parlour(patience_ms=1_000)
+        parlour, _ = await a_parlour(wait_ms=1_000)
         made = await parlour.schedule()
         later = parlour.clock.now() + timedelta(minutes=25)
         await parlour.store.begin_turn(TALK, token="other", now=parlour.clock.now(), until=later)

@@ -25,7 +25,7 @@ from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotF
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.target import PromptTarget
-from cadenza.engine.agents.schedules import Agenda, Made
+from cadenza.engine.agents.schedules import CreatedSchedule, Schedules
 from cadenza.testing import FakeClock, FakeIds
 from cadenza.testing.builders import an_endpoint
 
@@ -42,7 +42,7 @@ class Diary:
         self.clock = FakeClock(NOW)
         self.cron = CronsimCron()
         self.store = MemoryStore(FakeIds())
-        self.agenda = Agenda(store=self.store, clock=self.clock, cron=self.cron)
+        self.agenda = Schedules(store=self.store, clock=self.clock, cron=self.cron)
 
     async def open(self, timezone: str | None = "Europe/Berlin") -> "Diary":
         for user in (ANNA, BERT):
@@ -51,7 +51,7 @@ class Diary:
         await self.store.put_agent(Agent(tenant_id="south", id="stranger", name="Stranger"))
         return self
 
-    async def create(self, caller: ScheduleRequester | None = None, **asked: Any) -> Made:
+    async def create(self, caller: ScheduleRequester | None = None, **asked: Any) -> CreatedSchedule:
         wanted = NewSchedule(**({"name": "Revise", "prompt": "Ask me about chapter 2."} | asked))
         return await self.agenda.create(caller or a_caller(), wanted)
 

@@ -149,7 +149,7 @@ async def test_a_plain_function_around_an_async_one_is_awaited() -> None:
 
 def prompting(parlour: Parlour) -> PromptJobs:
     return PromptJobs(
-        conversing=parlour.conversing, store=parlour.store, agent_id=HELPER, prompt="Good morning?"
+        conversations=parlour.conversations, store=parlour.store, agent_id=HELPER, prompt="Good morning?"
     )
 
 

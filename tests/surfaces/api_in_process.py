@@ -18,8 +18,8 @@ from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.adapters.stores.memory.secrets import MemorySealed
 from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.access.key import Caller, Scope
-from cadenza.engine.agents.conversation import Conversing
-from cadenza.engine.agents.turn_lock import TurnTaking
+from cadenza.engine.agents.conversation import Conversations
+from cadenza.engine.agents.turn_lock import TurnLock
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.operations.access.keys import NewKeyView
@@ -80,7 +80,7 @@ class House:
             expressions=CelExpressions(),
             simulations=PLAYBACK,
         )
-        self.application = Application(replace(dependencies, conversing=agents(dependencies)))
+        self.application = Application(replace(dependencies, conversations=agents(dependencies)))
         rates = SharedRates(self.store, self.clock, per_minute=per_minute)
         self.app = http_app(self.application, Manners(version="1.2.3", **({"take": rates.take} | manners)))
         self._keys: dict[tuple[str, Scope], str] = {}
@@ -155,14 +155,14 @@ class House:
         assert made.status == 201, made.body
 
 
-def agents(dependencies: Dependencies) -> Conversing:
+def agents(dependencies: Dependencies) -> Conversations:
     """Offline agents, whose turns run out by the clock on the wall: here time stands still."""
-    turns = TurnTaking(store=dependencies.store, clock=SystemClock(), ids=dependencies.ids)
-    return Conversing(
+    turn_lock = TurnLock(store=dependencies.store, clock=SystemClock(), ids=dependencies.ids)
+    return Conversations(
         store=dependencies.store,
         runtime=OfflineAgent(),
         tools=AgentTools(Application(dependencies)),
-        turns=turns,
+        turn_lock=turn_lock,
         clock=dependencies.clock,
         ids=dependencies.ids,
     )

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.engine.agents.conversation import Conversing
+from cadenza.engine.agents.conversation import Conversations
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.operations.access.caller_cache import CallerCache
@@ -40,7 +40,7 @@ class Dependencies:
     wall: Clock | None = None
     """The clock of people, where the scheduler's own runs faster."""
 
-    conversing: Conversing | None = None
+    conversations: Conversations | None = None
     """Lets agents answer, where there are any."""
     models: Collection[str] = ()
     """The models that agents may have."""

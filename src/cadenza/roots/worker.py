@@ -26,7 +26,7 @@ from cadenza.ports.secrets import SecretStore
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger, Telemetry
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.agents import conversing, firing
+from cadenza.roots.wiring.agents import conversations, prompt_dispatcher
 from cadenza.roots.wiring.application import dependencies
 from cadenza.roots.wiring.http_dispatch import http_dispatcher, open_secrets
 
@@ -97,7 +97,7 @@ def _prompts(settings: Settings, shop: Workshop, stored: SecretStore) -> Dispatc
     """What lets agents answer when a schedule fires; their tools are an application's own."""
     trials = DispatcherByTarget(callables=shop.callables)
     given = dependencies(store=shop.store, clock=shop.clock, log=shop.log, dispatcher=trials, secrets=stored)
-    return firing(conversing(settings, given), given)
+    return prompt_dispatcher(conversations(settings, given), given)
 
 
 def _loop(settings: Settings, shop: Workshop, executor: Executor) -> Loop:

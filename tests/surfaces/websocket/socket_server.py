@@ -19,8 +19,8 @@ from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.target import Json
-from cadenza.engine.agents.conversation import Conversing
-from cadenza.engine.agents.turn_lock import TurnTaking
+from cadenza.engine.agents.conversation import Conversations
+from cadenza.engine.agents.turn_lock import TurnLock
 from cadenza.operations.agents.users_agents import UserTokenView
 from cadenza.operations.application import Application
 from cadenza.operations.operation import View
@@ -83,15 +83,17 @@ class Salon:
         self.log = self._house.log
         self.parrots = Parrots()
         ids = TimeOrderedIds()
-        conversing = Conversing(
+        conversations = Conversations(
             store=self.store,
             runtime=self.parrots,
             tools=NoTools(),
-            turns=TurnTaking(store=self.store, clock=self.clock, ids=ids),
+            turn_lock=TurnLock(store=self.store, clock=self.clock, ids=ids),
             clock=self.clock,
             ids=ids,
         )
-        dependencies = replace(self._house.application.dependencies, clock=self.clock, conversing=conversing)
+        dependencies = replace(
+            self._house.application.dependencies, clock=self.clock, conversations=conversations
+        )
         self.application = Application(dependencies)
         manners = Manners(version="1.2.3", take=take, sockets=limits)
         self.app = http_app(self.application, manners)

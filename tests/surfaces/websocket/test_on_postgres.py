@@ -13,8 +13,8 @@ from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.domain.agents.conversation import ConversationKey, Turn
 from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import Agent, User, UserKey
-from cadenza.engine.agents.delivery import Postman
-from cadenza.engine.agents.delivery_stream import Visit
+from cadenza.engine.agents.delivery import DeliveryStreams
+from cadenza.engine.agents.delivery_stream import DeliveryStream
 from cadenza.testing import FakeLog
 
 __all__ = ["database_url", "newest_databases"]
@@ -25,8 +25,8 @@ LISTENERS = (
 )
 
 
-async def first_page(visit: Visit) -> list[Delivery]:
-    return await anext(aiter(visit.pages()))
+async def first_page(stream: DeliveryStream) -> list[Delivery]:
+    return await anext(aiter(stream.pages()))
 
 
 def a_turn(user: UserKey) -> Turn:
@@ -45,16 +45,16 @@ async def test_users_of_all_processes_are_called_and_each_process_listens_once(d
     async with AsyncExitStack() as stack:
         for store in stores:
             stack.push_async_callback(store.close)
-        postmen = [Postman(store=store, clock=SystemClock(), log=FakeLog()) for store in stores[:2]]
-        visits = [await stack.enter_async_context(one.visit(user)) for user in USERS for one in postmen]
-        waiting = [asyncio.create_task(first_page(visit)) for visit in visits]
+        processes = [DeliveryStreams(store=store, clock=SystemClock(), log=FakeLog()) for store in stores[:2]]
+        streams = [await stack.enter_async_context(one.open(user)) for user in USERS for one in processes]
+        waiting = [asyncio.create_task(first_page(stream)) for stream in streams]
         watching = await asyncpg.connect(database_url)
         stack.push_async_callback(watching.close)
         async with asyncio.timeout(20):
-            while await watching.fetchval(LISTENERS) < len(postmen):  # noqa: ASYNC110 - The server tells.
+            while await watching.fetchval(LISTENERS) < len(processes):  # noqa: ASYNC110 - The server tells.
                 await asyncio.sleep(0.05)
             for user in USERS:
                 await stores[2].commit_turn(a_turn(user))
             pages = await asyncio.gather(*waiting)  # Nobody looks: they were called.
-        assert [page[0].user for page in pages] == [visit.user for visit in visits]
-        assert await watching.fetchval(LISTENERS) == len(postmen)
+        assert [page[0].user for page in pages] == [stream.user for stream in streams]
+        assert await watching.fetchval(LISTENERS) == len(processes)

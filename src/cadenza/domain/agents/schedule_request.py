@@ -175,7 +175,7 @@ def schedule_id(request: str, length: int) -> str:
     return f"sched-{letters}"
 
 
-def drafted(
+def draft_endpoint(
     caller: ScheduleRequester,
     wanted: NewSchedule,
     *,

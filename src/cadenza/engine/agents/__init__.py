@@ -1,1 +1,1 @@
-"""Conversation turns, agent schedules that fire, and the delivery of messages to users."""
+"""Turns of conversations, agent schedules and their firing, and delivery of messages to users."""

@@ -1,4 +1,4 @@
-"""Turns of conversations, each answered by an agent and committed as a whole."""
+"""Turns of conversations: an agent answers, and everything the turn leaves is committed together."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -21,8 +21,8 @@ from cadenza.domain.agents.delivery import Delivery, SocketMessage, Subtitle
 from cadenza.domain.agents.schedule_request import spent_today
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, Unavailable
-from cadenza.engine.agents.turn_lock import TurnTaking
-from cadenza.engine.agents.turn_tools import Hands
+from cadenza.engine.agents.turn_lock import TurnLock
+from cadenza.engine.agents.turn_tools import TurnTools
 from cadenza.ports.access import TenantStore
 from cadenza.ports.agents import (
     AgentRuntime,
@@ -37,10 +37,10 @@ from cadenza.ports.catalog import Page
 from cadenza.ports.clock import Clock
 from cadenza.ports.ids import Ids
 
-REMEMBERED = 40
-"""So many messages of a conversation does an agent see."""
-LOOKED_BACK = 200
-"""Among so many messages is looked for one that comes again, and for what was owed for it."""
+CONTEXT_MESSAGES = 40
+"""How many messages of a conversation an agent sees."""
+DUPLICATE_SEARCH = 200
+"""How many of the last messages and deliveries are searched for an idempotency key."""
 SCOPES = frozenset({Scope.WRITE})
 
 
@@ -48,33 +48,33 @@ class ConversingStore(ConversationStore, DeliveryStore, PeopleStore, TenantStore
     """Where conversations are kept."""
 
 
-class Cue(NamedTuple):
-    """What an agent is to answer to, and in which turn."""
+class TurnInput(NamedTuple):
+    """The message that an agent answers, and the turn it belongs to."""
 
     turn_id: str
     text: str
-    """As it stands in the conversation."""
+    """As it is stored in the conversation."""
     words: str
-    """Without the mark of a schedule."""
+    """The same without the prefix that marks a scheduled message."""
     origin: Origin = FROM_USER
     may_schedule: bool = True
-    once: bool = False
-    """Its turn has a name of its own, and is not answered again if it was."""
+    idempotent: bool = False
+    """Whether its turn id stands for an idempotency key: then it is answered once."""
 
 
-class Answered(NamedTuple):
-    """What an agent answered, and the turn that this leaves, to be committed by whoever asked."""
+class TurnResult(NamedTuple):
+    """The agent's reply, and the turn for the caller to commit."""
 
     reply: Reply
     turn: Turn
 
 
-class _AnsweredBefore(Exception):
-    """The same words came before, and were answered."""
+class _AlreadyAnswered(Exception):
+    """A message with the same idempotency key was answered before."""
 
 
-class Conversing:
-    """Lets agents answer, with the tools that they have for their user."""
+class Conversations:
+    """Runs turns: builds the prompt, lets the agent answer with its tools, and commits."""
 
     def __init__(
         self,
@@ -82,14 +82,14 @@ class Conversing:
         store: ConversingStore,
         runtime: AgentRuntime,
         tools: Tools,
-        turns: TurnTaking,
+        turn_lock: TurnLock,
         clock: Clock,
         ids: Ids,
     ) -> None:
         self._store = store
         self._runtime = runtime
         self._tools = tools
-        self._turns = turns
+        self._turn_lock = turn_lock
         self._clock = clock
         self._ids = ids
 
@@ -101,20 +101,20 @@ class Conversing:
         handed_over: bool = False,
         idempotency_key: str | None = None,
     ) -> Sequence[Delivery]:
-        """Answer what a user says; what is owed to them for it, committed.
+        """Answer a user's message, commit the turn, and return its deliveries.
 
-        With `handed_over` the answer reaches the user with the response to their own
-        request. What comes again under an idempotency key is answered once, and what was
-        owed for it is told again. Unavailable if the agent could not answer: then nothing
-        was said.
+        With `handed_over` the deliveries reach the user in the response to this request.
+        A message that is repeated under its idempotency key is answered once, and returns
+        the same deliveries. Unavailable if the agent could not answer: then no message is
+        stored.
         """
         turn_id = self._ids.new() if idempotency_key is None else _turn_id(key, idempotency_key)
-        cue = Cue(turn_id, text, text, once=idempotency_key is not None)
+        turn_input = TurnInput(turn_id, text, text, idempotent=idempotency_key is not None)
         try:
-            async with self.answered(key, cue) as (reply, turn):
+            async with self.run_turn(key, turn_input) as (reply, turn):
                 owed = await self._store.commit_turn(replace(turn, handed_over=handed_over))
-        except _AnsweredBefore:
-            return await self._owed_for(key.user, turn_id)
+        except _AlreadyAnswered:
+            return await self._deliveries_of(key.user, turn_id)
         if reply.error is not None:
             raise Unavailable(f"The agent could not answer: {reply.error}")
         if owed is None:
@@ -122,62 +122,72 @@ class Conversing:
         return owed
 
     @asynccontextmanager
-    async def answered(self, key: ConversationKey, cue: Cue) -> AsyncIterator[Answered]:
-        """Take the turn and let the agent answer; whoever asks commits the turn, which ends it.
+    async def run_turn(self, key: ConversationKey, turn_input: TurnInput) -> AsyncIterator[TurnResult]:
+        """Lock the conversation and let the agent answer; the caller commits the turn in its block.
 
-        If the block fails, the turn is given back.
+        The commit releases the lock, and so does a block that fails.
         """
-        fired = cue.origin.kind is not OriginKind.USER
-        async with self._turns.turn(key, cue.turn_id if fired else None) as token:
-            if cue.once:
-                await self._must_be_new(key, cue)
-            yield await self._answer(key, cue, token)
+        scheduled = turn_input.origin.kind is not OriginKind.USER
+        async with self._turn_lock.hold(key, turn_input.turn_id if scheduled else None) as token:
+            if turn_input.idempotent:
+                await self._must_be_new(key, turn_input)
+            yield await self._answer(key, turn_input, token)
 
-    async def _must_be_new(self, key: ConversationKey, cue: Cue) -> None:
-        """Look, while nobody else can speak, whether this was said before."""
-        for said in await self._store.messages(key, Page(LOOKED_BACK)):
-            if said.id == f"{cue.turn_id}.0":
-                if said.text != cue.text:
-                    message = "This idempotency_key was used for other words; take a new one."
-                    raise InvalidRequest(message, "idempotency_key")
-                raise _AnsweredBefore
+    async def _must_be_new(self, key: ConversationKey, turn_input: TurnInput) -> None:
+        """Check under the lock that the idempotency key is not among the last messages."""
+        for message in await self._store.messages(key, Page(DUPLICATE_SEARCH)):
+            if message.id == f"{turn_input.turn_id}.0":
+                if message.text != turn_input.text:
+                    problem = "This idempotency_key was used for other words; take a new one."
+                    raise InvalidRequest(problem, "idempotency_key")
+                raise _AlreadyAnswered
 
-    async def _owed_for(self, user: UserKey, turn_id: str) -> list[Delivery]:
-        """What a turn has left, as far as it is among the last that the user was owed."""
+    async def _deliveries_of(self, user: UserKey, turn_id: str) -> list[Delivery]:
+        """The deliveries of an earlier turn, if they are among the user's last."""
         last = (await self._store.last_seqs([user])).get(user, 0)
-        after = max(0, last - LOOKED_BACK)
-        found = await self._store.deliveries(user, after=after, limit=LOOKED_BACK, now=self._clock.now())
+        after = max(0, last - DUPLICATE_SEARCH)
+        found = await self._store.deliveries(user, after=after, limit=DUPLICATE_SEARCH, now=self._clock.now())
         return [one for one in found if one.id.rpartition(".")[0] == turn_id]
 
-    async def _answer(self, key: ConversationKey, cue: Cue, token: str) -> Answered:
+    async def _answer(self, key: ConversationKey, turn_input: TurnInput, token: str) -> TurnResult:
         began = self._clock.now()
-        hands = Hands(self._tools, _caller(key, cue))
-        prompt = await self._prompt(key, cue, hands=hands, now=began)
-        reply = await self._runtime.process_prompt(prompt, hands.call)
+        turn_tools = TurnTools(self._tools, _caller(key, turn_input))
+        prompt = await self._prompt(key, turn_input, turn_tools=turn_tools, now=began)
+        reply = await self._runtime.process_prompt(prompt, turn_tools.call)
         turn = Turn(
-            id=cue.turn_id,
+            id=turn_input.turn_id,
             conversation=key,
             began_at=began,
             ended_at=self._clock.now(),
             token=token,
             tokens=reply.tokens.total,
         )
-        return Answered(reply, turn if reply.error is not None else _spoken(turn, prompt, hands, reply))
+        return TurnResult(
+            reply, turn if reply.error is not None else _with_reply(turn, prompt, turn_tools, reply)
+        )
 
-    async def _prompt(self, key: ConversationKey, cue: Cue, *, hands: Hands, now: datetime) -> Prompt:
+    async def _prompt(
+        self, key: ConversationKey, turn_input: TurnInput, *, turn_tools: TurnTools, now: datetime
+    ) -> Prompt:
         return Prompt(
             now=now,
             user=await self._store.user(key.user),
             agent=await self._store.agent(key.agent),
-            message=Message(id=f"{cue.turn_id}.0", role=Role.USER, text=cue.text, at=now, origin=cue.origin),
-            words=cue.words,
-            history=await self._store.context(key, REMEMBERED),
-            tools=hands.tools,
+            message=Message(
+                id=f"{turn_input.turn_id}.0",
+                role=Role.USER,
+                text=turn_input.text,
+                at=now,
+                origin=turn_input.origin,
+            ),
+            words=turn_input.words,
+            history=await self._store.context(key, CONTEXT_MESSAGES),
+            tools=turn_tools.tools,
             most_tokens=await self._tokens_left(key, now),
         )
 
     async def _tokens_left(self, key: ConversationKey, now: datetime) -> int | None:
-        """What the user's day leaves; NotAllowed if that is nothing."""
+        """How many tokens the user may spend today; NotAllowed if none are left."""
         limits = (await self._store.tenant(key.tenant_id)).limits
         spent = await self._store.spent_by_user(key.user, now.astimezone(UTC).date())
         reason = spent_today(0, spent.tokens, limits=limits)
@@ -188,31 +198,31 @@ class Conversing:
 
 
 def _turn_id(key: ConversationKey, idempotency_key: str) -> str:
-    """The same for the same key in the same conversation, and like no other."""
+    """A turn id that depends on the conversation and the idempotency key alone."""
     return sha256("\n".join((*key, idempotency_key)).encode()).hexdigest()[:32]
 
 
-def _caller(key: ConversationKey, cue: Cue) -> Caller:
-    """The agent in this turn: it speaks for its user, and for nobody else."""
+def _caller(key: ConversationKey, turn_input: TurnInput) -> Caller:
+    """The agent as caller of its tools: it acts on behalf of its user alone."""
     on_behalf_of = OnBehalfOf(
         user_id=key.user_id,
         agent_id=key.agent_id,
-        turn=cue.turn_id,
-        fired=cue.origin.kind is not OriginKind.USER,
-        may_schedule=cue.may_schedule,
+        turn=turn_input.turn_id,
+        fired=turn_input.origin.kind is not OriginKind.USER,
+        may_schedule=turn_input.may_schedule,
     )
     return Caller(key.tenant_id, SCOPES, f"agent:{key.agent_id}", on_behalf_of)
 
 
-def _spoken(turn: Turn, prompt: Prompt, hands: Hands, reply: Reply) -> Turn:
-    """The turn with what was said in it, and what is owed for it."""
-    owed: tuple[SocketMessage, ...] = (*hands.drawn, *reply.messages)
-    said = Message(
+def _with_reply(turn: Turn, prompt: Prompt, turn_tools: TurnTools, reply: Reply) -> Turn:
+    """The turn with both messages of the exchange and the messages to deliver."""
+    owed: tuple[SocketMessage, ...] = (*turn_tools.canvas_commands, *reply.messages)
+    answer = Message(
         id=f"{turn.id}.1",
         role=Role.AGENT,
         text="\n".join(one.text for one in owed if isinstance(one, Subtitle)),
         at=turn.ended_at,
         origin=prompt.message.origin,
-        parts=hands.record,
+        parts=turn_tools.record,
     )
-    return replace(turn, messages=(prompt.message, said), owed=owed)
+    return replace(turn, messages=(prompt.message, answer), owed=owed)

@@ -1,4 +1,4 @@
-"""Hands over what is owed to users, to as many sockets as they have."""
+"""The delivery streams of all connected sockets, woken when their users have undelivered messages."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,75 +6,73 @@ from contextlib import asynccontextmanager
 from cadenza.domain.agents.delivery import while_away
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import NotFound
-from cadenza.engine.agents.delivery_stream import Visit
+from cadenza.engine.agents.delivery_stream import DeliveryStream
 from cadenza.engine.async_helpers import survived
 from cadenza.ports.agents import DeliveryStore
 from cadenza.ports.clock import Clock
 from cadenza.ports.telemetry import Logger
 
-AT_ONCE = 1_000
-"""So many users are looked after with one question."""
-EVERY_MS = 5_000
+MOST_PER_QUERY = 1_000
+POLL_MS = 5_000
 
 
-class Postman:
-    """Wakes sockets when something is owed to their users.
+class DeliveryStreams:
+    """Opens a stream for each socket, and wakes it when its user has new messages.
 
-    The store calls when it can. A call may be lost, or come from a process that
-    cannot be heard, so the postman also looks after all users with a socket, with
-    a few questions every some seconds, however many they are.
+    The store notifies when it can. A notification may be lost, or a process may be
+    unable to send it, so all users with a socket are also polled every few seconds,
+    with one query for each thousand of them.
     """
 
-    def __init__(
-        self, *, store: DeliveryStore, clock: Clock, log: Logger, every_ms: float = EVERY_MS
-    ) -> None:
+    def __init__(self, *, store: DeliveryStore, clock: Clock, log: Logger, poll_ms: float = POLL_MS) -> None:
         self._store = store
         self._clock = clock
         self._log = log
-        self._every_ms = every_ms
-        self._visits: set[Visit] = set()
+        self._poll_ms = poll_ms
+        self._streams: set[DeliveryStream] = set()
 
     @asynccontextmanager
-    async def visit(self, user: UserKey, *, last_seq: int = 0) -> AsyncIterator[Visit]:
-        """Let a socket in that has everything up to a number; NotFound if there is no such user.
+    async def open(self, user: UserKey, *, last_seq: int = 0) -> AsyncIterator[DeliveryStream]:
+        """The stream of a new socket that has every message up to `last_seq`.
 
-        What it says to have is delivered, and everything after that is sent, also what
-        another socket has by now. One that says nothing is sent what is owed. A number
-        that no message has is from another life, and says nothing.
+        Messages up to `last_seq` are marked as delivered, and all later ones are sent, even
+        if another socket of the user acknowledged them. With `last_seq` 0, undelivered
+        messages are sent. A `last_seq` that the user's messages have not reached counts as 0.
+        NotFound if there is no such user.
         """
-        visit = Visit(user, store=self._store, clock=self._clock, log=self._log)
-        hang_up = self._store.on_owed(user, visit.ring)
+        stream = DeliveryStream(user, store=self._store, clock=self._clock, log=self._log)
+        unsubscribe = self._store.on_owed(user, stream.notify)
         try:
-            await self._welcome(visit, last_seq)
-            self._visits.add(visit)
-            yield visit
+            await self._start(stream, last_seq)
+            self._streams.add(stream)
+            yield stream
         finally:
-            self._visits.discard(visit)
-            hang_up()
+            self._streams.discard(stream)
+            unsubscribe()
 
     async def run(self) -> None:
-        """Look after users with a socket until cancelled."""
+        """Poll for new messages until cancelled."""
         while True:
-            await self._clock.sleep(self._every_ms)
-            await survived(self.look(), self._log)
+            await self._clock.sleep(self._poll_ms)
+            await survived(self.poll(), self._log)
 
-    async def look(self) -> None:
-        """Wake the sockets whose users are owed more than they were sent, or are gone."""
-        visits = list(self._visits)
-        users = list({visit.user for visit in visits})
+    async def poll(self) -> None:
+        """Wake the streams that have messages to send, and end those whose users were deleted."""
+        streams = list(self._streams)
+        users = list({stream.user for stream in streams})
         found: dict[UserKey, int] = {}
-        for start in range(0, len(users), AT_ONCE):
-            found |= await self._store.last_seqs(users[start : start + AT_ONCE])
-        for visit in visits:
-            visit.look(found.get(visit.user))
+        for start in range(0, len(users), MOST_PER_QUERY):
+            found |= await self._store.last_seqs(users[start : start + MOST_PER_QUERY])
+        for stream in streams:
+            stream.update(found.get(stream.user))
 
-    async def _welcome(self, visit: Visit, last_seq: int) -> None:
-        user = visit.user
+    async def _start(self, stream: DeliveryStream, last_seq: int) -> None:
+        user = stream.user
         found = await self._store.last_seqs([user])
         if user not in found:
             raise NotFound(f"There is no user {user.id}.")
-        known = last_seq if 0 < last_seq <= found[user] else 0
-        if known:
-            await self._store.acknowledge(user, known)
+        received = last_seq if 0 < last_seq <= found[user] else 0
+        if received:
+            await self._store.acknowledge(user, received)
         count = await self._store.owed_firings(user, self._clock.now())
-        visit.welcome(known=known, last_seq=found[user], count=count, notice=while_away(count))
+        stream.start(received=received, last_seq=found[user], count=count, notice=while_away(count))

@@ -1,4 +1,4 @@
-"""One socket of one user: what it is sent, in order, and what it says to have."""
+"""The messages that one socket of a user is sent, in order, and their acknowledgement."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -12,97 +12,99 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.telemetry import Logger
 
 PAGE = 50
-AGAIN_MS = 1_000
+RETRY_MS = 1_000
 
 
-class Visit:
-    """Nothing is read before it is asked for, so a slow socket holds a page at most."""
+class DeliveryStream:
+    """Reads the next page only when the socket asks for it, so a slow socket holds one page at most."""
 
     __slots__ = (
-        "_clock", "_gone", "_log", "_news", "_sent", "_store", "count", "known", "last_seq", "notice", "user",
+        "_clock", "_log", "_new_messages", "_sent", "_store", "_user_deleted", "count", "last_seq", "notice",
+        "received", "user",
     )  # fmt: skip
 
     def __init__(self, user: UserKey, *, store: DeliveryStore, clock: Clock, log: Logger) -> None:
         self.user = user
-        self.known = 0
-        """The socket had everything up to this number when it came."""
+        self.received = 0
+        """The client had every message up to this number when it connected; 0 if it did not say."""
         self.last_seq = 0
-        """The number of the user's last message when it came."""
+        """The number of the user's last message at that time."""
         self.count = 0
-        """How many things had fired whose messages were owed then."""
+        """How many firings had undelivered messages at that time."""
         self.notice: str | None = None
-        """What to say of them; None if there were none."""
+        """The notice about these firings; None if there were none."""
         self._store = store
         self._clock = clock
         self._log = log
         self._sent = 0
-        self._gone = False
-        self._news = asyncio.Event()
+        self._user_deleted = False
+        self._new_messages = asyncio.Event()
 
-    def welcome(self, *, known: int, last_seq: int, count: int, notice: str | None) -> None:
-        """Take down how things stood when the socket came."""
-        self.known = self._sent = known
+    def start(self, *, received: int, last_seq: int, count: int, notice: str | None) -> None:
+        """Set the state at the time of the connection."""
+        self.received = self._sent = received
         self.last_seq, self.count, self.notice = last_seq, count, notice
 
-    def ring(self) -> None:
-        """Something new may be owed."""
-        self._news.set()
+    def notify(self) -> None:
+        """There may be new messages."""
+        self._new_messages.set()
 
-    def look(self, last_seq: int | None) -> None:
-        """Wake it if there is more than it was sent, or if its user is gone."""
+    def update(self, last_seq: int | None) -> None:
+        """Wake the stream if there are messages to send; None ends it, as its user was deleted."""
         if last_seq is None:
-            self._gone = True
+            self._user_deleted = True
         if last_seq is None or last_seq > max(self._sent, self.last_seq):
-            self._news.set()
+            self._new_messages.set()
 
     async def pages(self) -> AsyncGenerator[list[Delivery], None]:
-        """What was owed when it came, then everything new, in order and each once; until the user is gone.
+        """Messages from before the connection, then new ones, in order and each once.
 
-        What another socket of the user has acknowledged meanwhile comes here too; to a
-        socket that said how far it is, also what was acknowledged before.
+        Ends when the user is deleted. New messages come here even if another socket of
+        the user acknowledged them; a client that said what it has received also gets the
+        earlier ones that another socket acknowledged.
         """
-        after, missed = self.known, self._missed if self.known else self._owed
-        while page := await self._patiently(partial(missed, after)):
+        after, earlier = self.received, self._earlier if self.received else self._undelivered
+        while page := await self._with_retry(partial(earlier, after)):
             yield self._sending(page)
             after = page[-1].seq
         after = self.last_seq
-        while not self._gone:
-            self._news.clear()
-            while page := await self._patiently(partial(self._new, after)):
+        while not self._user_deleted:
+            self._new_messages.clear()
+            while page := await self._with_retry(partial(self._new, after)):
                 yield self._sending(page)
                 after = page[-1].seq
-            await self._news.wait()
+            await self._new_messages.wait()
 
     async def acknowledge(self, seq: int) -> None:
-        """The socket has everything up to a number; of what it was never sent, it cannot say so."""
+        """Mark messages up to a number as delivered, as far as this socket was sent them."""
         upto = min(seq, self._sent)
         if upto > 0:
             await self._store.acknowledge(self.user, upto)
 
-    async def handed_over(self, page: Sequence[Delivery]) -> None:
-        """A page was sent to a socket that does not acknowledge: that counts as delivered."""
+    async def mark_delivered(self, page: Sequence[Delivery]) -> None:
+        """Count a page as delivered once it was sent, for a client that does not acknowledge."""
         await self.acknowledge(page[-1].seq)
 
     def _sending(self, page: list[Delivery]) -> list[Delivery]:
         self._sent = max(self._sent, page[-1].seq)
         return page
 
-    def _owed(self, after: int) -> Awaitable[list[Delivery]]:
+    def _undelivered(self, after: int) -> Awaitable[list[Delivery]]:
         now = self._clock.now()
         return self._store.owed(self.user, after=after, upto=self.last_seq, limit=PAGE, now=now)
 
-    def _missed(self, after: int) -> Awaitable[list[Delivery]]:
+    def _earlier(self, after: int) -> Awaitable[list[Delivery]]:
         now = self._clock.now()
         return self._store.deliveries(self.user, after=after, upto=self.last_seq, limit=PAGE, now=now)
 
     def _new(self, after: int) -> Awaitable[list[Delivery]]:
         return self._store.deliveries(self.user, after=after, limit=PAGE, now=self._clock.now())
 
-    async def _patiently(self, read: Callable[[], Awaitable[list[Delivery]]]) -> list[Delivery]:
-        """Read, and read again when the store is back."""
+    async def _with_retry(self, read: Callable[[], Awaitable[list[Delivery]]]) -> list[Delivery]:
+        """Read, and try again while the store is unavailable."""
         while True:
             try:
                 return await read()
             except Unavailable as problem:
                 self._log.debug("a socket waits for the store", problem=problem.message)
-                await self._clock.sleep(AGAIN_MS)
+                await self._clock.sleep(RETRY_MS)

@@ -1,4 +1,4 @@
-"""The prompt dispatcher: a schedule that fires is a turn of its user's conversation."""
+"""The prompt dispatcher: each firing of a schedule is a turn of its user's conversation."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,54 +10,54 @@ from cadenza.domain.errors import CadenzaError
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.agents.conversation import Conversing, ConversingStore, Cue
+from cadenza.engine.agents.conversation import Conversations, ConversingStore, TurnInput
 from cadenza.ports.clock import Clock
 
 
-class Firing:
-    """Lets the agent answer a schedule; what it says is committed with the run, or not at all."""
+class PromptDispatcher:
+    """Has the agent answer a schedule's prompt; the turn is committed with the run, or not at all."""
 
-    def __init__(self, *, conversing: Conversing, store: ConversingStore, clock: Clock) -> None:
-        self._conversing = conversing
+    def __init__(self, *, conversations: Conversations, store: ConversingStore, clock: Clock) -> None:
+        self._conversations = conversations
         self._store = store
         self._clock = clock
 
     async def execute(self, claim: Claim) -> Outcome:
-        """Take the conversation's turn, tell the agent, and leave the turn to the commit of the run.
+        """Run the turn; its commit is left to the run, which the outcome carries it to.
 
-        Every attempt at one slot is the same turn: what an earlier one scheduled is
-        not scheduled again, and its answer is kept once.
+        Every attempt at one slot is the same turn: a retry does not create its schedules
+        again, and its answer is stored once.
         """
         began = self._clock.now()
         try:
-            outcome = await self._fired(claim, began)
+            outcome = await self._run_turn(claim, began)
         except CadenzaError as problem:
             outcome = Outcome(RunStatus.FAILURE, error=problem.message)
         took = (self._clock.now() - began) // milliseconds(1)
         return outcome._replace(duration_ms=max(0, took))
 
-    async def _fired(self, claim: Claim, now: datetime) -> Outcome:
+    async def _run_turn(self, claim: Claim, now: datetime) -> Outcome:
         key = conversation_of(claim)
-        refused = await self._refused(key, now)
-        if refused is not None:
-            return Outcome(RunStatus.SKIPPED, reason=refused, opens_at=tomorrow(now))
-        async with self._conversing.answered(key, _cue(claim, now)) as (reply, turn):
+        limit = await self._reached_limit(key, now)
+        if limit is not None:
+            return Outcome(RunStatus.SKIPPED, reason=limit, opens_at=tomorrow(now))
+        async with self._conversations.run_turn(key, _turn_input(claim, now)) as (reply, turn):
             if reply.error is not None:
                 return Outcome(RunStatus.FAILURE, error=reply.error, turn=turn)
-            fired = replace(turn, firing=claim.idempotency_key, schedule_id=claim.endpoint.id)
+            firing = replace(turn, firing=claim.idempotency_key, schedule_id=claim.endpoint.id)
             response: Json = {"messages": len(turn.owed), "tokens": turn.tokens}
-            return Outcome(RunStatus.SUCCESS, response=response, turn=fired)
+            return Outcome(RunStatus.SUCCESS, response=response, turn=firing)
 
-    async def _refused(self, key: ConversationKey, now: datetime) -> str | None:
-        """Why the user's schedules say nothing more today."""
+    async def _reached_limit(self, key: ConversationKey, now: datetime) -> str | None:
+        """The daily limit that the user's schedules have reached, as a sentence; None if there is none."""
         limits = (await self._store.tenant(key.tenant_id)).limits
         spent = await self._store.spent_by_user(key.user, now.astimezone(UTC).date())
         return spent_today(spent.fires, spent.tokens, limits=limits)
 
 
-def _cue(claim: Claim, now: datetime) -> Cue:
+def _turn_input(claim: Claim, now: datetime) -> TurnInput:
     said, target = said_by(claim, now), target_of(claim)
-    return Cue(
+    return TurnInput(
         turn_id=claim.idempotency_key,
         text=said.text,
         words=target.prompt,

@@ -1,4 +1,4 @@
-"""Makes, lists and deletes the agent schedules of users."""
+"""Creates, lists and deletes the agent schedules of users."""
 
 from contextlib import suppress
 from datetime import datetime
@@ -22,7 +22,7 @@ from cadenza.domain.agents.schedule_request import (
     admitted,
     baseline_of,
     check_requester,
-    drafted,
+    draft_endpoint,
     same_request,
 )
 from cadenza.domain.agents.users import AgentKey, User, UserKey
@@ -44,35 +44,35 @@ class AgendaStore(EndpointStore, JobStore, TenantStore, PeopleStore, ScheduleSto
     """What an agenda is written in."""
 
 
-class Made(NamedTuple):
-    """A schedule, and when it fires next: as moments, and spelled out for whoever confirms them."""
+class CreatedSchedule(NamedTuple):
+    """A new schedule and its next firing times: as moments, and as text for the confirmation."""
 
     schedule: Schedule
     next_fires: list[datetime]
     spelled: list[str]
 
 
-class Agenda:
-    """Every refusal is a sentence that an agent can act on."""
+class Schedules:
+    """The schedules of users; the message of every refusal tells an agent what to change."""
 
     def __init__(self, *, store: AgendaStore, clock: Clock, cron: Cron) -> None:
         self._store = store
         self._clock = clock
         self._cron = cron
 
-    async def create(self, caller: ScheduleRequester, wanted: NewSchedule) -> Made:
-        """Make a schedule; the same thing asked for twice in one turn is made once."""
+    async def create(self, caller: ScheduleRequester, wanted: NewSchedule) -> CreatedSchedule:
+        """Create a schedule; the same request twice in one turn creates it once."""
         check_requester(caller, wanted)
         user = await self._store.user(caller.user)
         agent_id = await self._agent_of(caller, wanted)
         baseline = self._baseline(wanted, user)
         limits = (await self._store.tenant(user.tenant_id)).limits
-        await self._open_agenda(user.tenant_id)
+        await self._ensure_job(user.tenant_id)
         for length in range(SHORTEST_ID, LONGEST_ID):
-            draft = drafted(caller, wanted, baseline=baseline, agent_id=agent_id, length=length)
-            kept = await self._kept(user.key, draft, limits)
-            if kept is not None:
-                return self._made(kept, user)
+            draft = draft_endpoint(caller, wanted, baseline=baseline, agent_id=agent_id, length=length)
+            stored = await self._store_once(user.key, draft, limits)
+            if stored is not None:
+                return self._created(stored, user)
         raise Conflict("No id is free for this schedule: say its name or prompt differently.")
 
     async def schedules(
@@ -108,8 +108,8 @@ class Agenda:
             self._cron.check(baseline.expression, baseline.timezone)
         return baseline
 
-    async def _open_agenda(self, tenant_id: str) -> None:
-        """Make the job of schedules, with a tenant's first."""
+    async def _ensure_job(self, tenant_id: str) -> None:
+        """Create the job of the tenant's schedules with the first of them."""
         try:
             await self._store.job(tenant_id, AGENDA)
         except NotFound:
@@ -124,8 +124,8 @@ class Agenda:
             with suppress(Conflict):
                 await self._store.add_job(job)
 
-    async def _kept(self, user: UserKey, draft: Endpoint, limits: Limits) -> Endpoint | None:
-        """The schedule as it is kept; None if its id is somebody else's."""
+    async def _store_once(self, user: UserKey, draft: Endpoint, limits: Limits) -> Endpoint | None:
+        """The schedule as it is stored; None if another endpoint has its id."""
         now = self._clock.now()
         planned = created(evolve(draft, created_at=now), now=now, cron=self._cron)
         try:
@@ -133,11 +133,11 @@ class Agenda:
                 user, lambda active: admitted(planned, active, limits=limits, cron=self._cron)
             )
         except Conflict:
-            there = await self._store.get(planned.key)
-            return there if same_request(there, planned) and not there.archived else None
+            existing = await self._store.get(planned.key)
+            return existing if same_request(existing, planned) and not existing.archived else None
 
-    def _made(self, endpoint: Endpoint, user: User) -> Made:
+    def _created(self, endpoint: Endpoint, user: User) -> CreatedSchedule:
         schedule = schedule_of(endpoint)
         fires = next_fires(endpoint, self._cron)
         zone = schedule.timezone if schedule.cron_expression else user.timezone or "UTC"
-        return Made(schedule, fires, [spelled(fire, zone) for fire in fires])
+        return CreatedSchedule(schedule, fires, [spelled(fire, zone) for fire in fires])

@@ -1,4 +1,4 @@
-"""One turn at a time: taken, kept as long as an agent thinks, and given back if nothing comes of it."""
+"""The lock on a conversation: one turn at a time, renewed while the agent answers."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,21 +12,21 @@ from cadenza.ports.agents import ConversationStore
 from cadenza.ports.clock import Clock
 from cadenza.ports.ids import Ids
 
-FIRST_NAP_MS, LONGEST_NAP_MS = 20, 500
+FIRST_RETRY_MS, LONGEST_RETRY_MS = 20, 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSettings:
-    """How long a turn is protected, and how long one waits for it."""
+    """The lease of the lock, and how long to wait for it."""
 
     lease_ms: int = 15_000
-    """A turn whose process died can be taken over after so long."""
-    patience_ms: int = 30_000
-    """Longer than a turn is protected: who comes after a process that died is answered, and not sent away."""
+    """The lock of a process that died is free after this time."""
+    wait_ms: int = 30_000
+    """Longer than the lease, so that a message after a process died is answered and not refused."""
 
 
-class TurnTaking:
-    """Takes turns of conversations, across all processes."""
+class TurnLock:
+    """Locks conversations across all processes."""
 
     def __init__(
         self, *, store: ConversationStore, clock: Clock, ids: Ids, settings: TurnSettings | None = None
@@ -37,26 +37,26 @@ class TurnTaking:
         self._settings = settings or TurnSettings()
 
     @asynccontextmanager
-    async def turn(self, key: ConversationKey, token: str | None = None) -> AsyncIterator[str]:
-        """Have the turn; its token is for the commit that ends it. If the block fails, it is given back.
+    async def hold(self, key: ConversationKey, token: str | None = None) -> AsyncIterator[str]:
+        """Hold the lock; the commit of the turn releases it by its token, and so does a block that fails.
 
-        Whoever comes with the token of a turn that is under way, has it: what it was for
-        is tried again, and need not wait until the turn of a process that died has run out.
+        The token of a lock that is held acquires it again: a retry of the same turn need
+        not wait until the lease of a process that died has expired.
         """
         token = token or self._ids.new()
         try:
-            await self._take(key, token)
-            async with self._kept(key, token):
+            await self._acquire(key, token)
+            async with self._renewed(key, token):
                 yield token
         except BaseException:
             with suppress(CadenzaError):
                 await self._store.end_turn(key, token=token)
             raise
 
-    async def _take(self, key: ConversationKey, token: str) -> None:
-        """Wait for the turn, but not for ever."""
-        settings, nap_ms = self._settings, FIRST_NAP_MS
-        give_up_at = self._clock.now() + milliseconds(settings.patience_ms)
+    async def _acquire(self, key: ConversationKey, token: str) -> None:
+        """Conflict if the lock is not free within `wait_ms`."""
+        settings, retry_ms = self._settings, FIRST_RETRY_MS
+        give_up_at = self._clock.now() + milliseconds(settings.wait_ms)
         while True:
             now = self._clock.now()
             until = now + milliseconds(settings.lease_ms)
@@ -64,11 +64,11 @@ class TurnTaking:
                 return
             if now >= give_up_at:
                 raise Conflict("The agent is busy with another message: try again in a moment.")
-            await self._clock.sleep(nap_ms)
-            nap_ms = min(nap_ms * 2, LONGEST_NAP_MS)
+            await self._clock.sleep(retry_ms)
+            retry_ms = min(retry_ms * 2, LONGEST_RETRY_MS)
 
     @asynccontextmanager
-    async def _kept(self, key: ConversationKey, token: str) -> AsyncIterator[None]:
+    async def _renewed(self, key: ConversationKey, token: str) -> AsyncIterator[None]:
         renewing = asyncio.create_task(self._renew(key, token))
         try:
             yield
@@ -80,7 +80,7 @@ class TurnTaking:
         lease_ms = self._settings.lease_ms
         while True:
             await self._clock.sleep(lease_ms / 3)
-            await asyncio.sleep(0)  # A clock of tests may sleep without letting anybody else go on.
-            with suppress(CadenzaError):  # It may pass; the commit finds out whether the turn is still ours.
+            await asyncio.sleep(0)  # A test clock may sleep without yielding to other tasks.
+            with suppress(CadenzaError):  # Temporary; the commit checks whether the lock is still held.
                 until = self._clock.now() + milliseconds(lease_ms)
                 await self._store.renew_turn(key, token=token, until=until)

@@ -1,4 +1,4 @@
-"""What an agent can do in a turn: the tools for its user, and the user's canvas."""
+"""The tools an agent can call in a turn: those for its user's schedules, and the user's canvas."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,8 +9,8 @@ from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotF
 from cadenza.domain.scheduling.target import Json, json_size
 from cadenza.ports.agents import Tool, Tools
 
-MOST_DRAWN = 20
-LONGEST_COMMAND = 32_768
+MOST_CANVAS_COMMANDS = 20
+LONGEST_CANVAS_COMMAND = 32_768
 MOST_RECORDED = 50
 CANVAS = Tool(
     "send_canvas_command",
@@ -29,54 +29,54 @@ CANVAS = Tool(
 )
 
 
-class Hands:
-    """Calls tools in one turn, in the name of its user, and remembers what was done."""
+class TurnTools:
+    """Calls tools in one turn on behalf of its user, and records the calls."""
 
     def __init__(self, tools: Tools, caller: Caller) -> None:
         self._tools = tools
         self._caller = caller
         self._offered = (*tools.offered(caller), CANVAS)
         self._record: list[Json] = []
-        self.drawn: list[CanvasCommand] = []
+        self.canvas_commands: list[CanvasCommand] = []
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """What may be called."""
+        """The tools that may be called."""
         return self._offered
 
     @property
     def record(self) -> Json:
-        """Which tools were called, and which of the calls were refused."""
+        """The calls of the turn and the refusals, as stored with the agent's message."""
         return {"calls": self._record} if self._record else None
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Json:
-        """Use a tool that was offered; others are not there, whoever asks for them."""
+        """Call a tool that was offered; NotFound for any other."""
         try:
-            answer = await self._called(name, arguments)
+            answer = await self._call(name, arguments)
         except CadenzaError as problem:
-            self._note({"tool": name[:100], "refused": problem.message})
+            self._add_to_record({"tool": name[:100], "refused": problem.message})
             raise
-        self._note({"tool": name})
+        self._add_to_record({"tool": name})
         return answer
 
-    async def _called(self, name: str, arguments: Mapping[str, Any]) -> Json:
+    async def _call(self, name: str, arguments: Mapping[str, Any]) -> Json:
         if name == CANVAS.name:
-            return self._draw(arguments)
+            return self._send_to_canvas(arguments)
         if name not in {tool.name for tool in self._offered}:
             raise NotFound(f"There is no tool {name[:60]!r} in this turn.")
         return await self._tools.call(self._caller, name, arguments)
 
-    def _draw(self, arguments: Mapping[str, Any]) -> Json:
+    def _send_to_canvas(self, arguments: Mapping[str, Any]) -> Json:
         command = arguments.get("command")
         if not isinstance(command, dict) or arguments.keys() != {"command"}:
             raise InvalidRequest("Give command, an object, and nothing else.", "command")
-        if len(self.drawn) >= MOST_DRAWN:
-            raise NotAllowed(f"The canvas takes {MOST_DRAWN} commands in a turn.")
-        if json_size("command", command) > LONGEST_COMMAND:
-            raise InvalidRequest(f"A command may have {LONGEST_COMMAND} bytes.", "command")
-        self.drawn.append(CanvasCommand(command))
+        if len(self.canvas_commands) >= MOST_CANVAS_COMMANDS:
+            raise NotAllowed(f"The canvas takes {MOST_CANVAS_COMMANDS} commands in a turn.")
+        if json_size("command", command) > LONGEST_CANVAS_COMMAND:
+            raise InvalidRequest(f"A command may have {LONGEST_CANVAS_COMMAND} bytes.", "command")
+        self.canvas_commands.append(CanvasCommand(command))
         return {"sent": True}
 
-    def _note(self, entry: Json) -> None:
+    def _add_to_record(self, entry: Json) -> None:
         if len(self._record) < MOST_RECORDED:
             self._record.append(entry)

@@ -6,7 +6,7 @@ from datetime import date
 from cadenza.domain.agents.conversation import ConversationKey, Origin, OriginKind, scheduled_text
 from cadenza.domain.daily.user import DONE, ErrorClass, JobResult
 from cadenza.domain.errors import CadenzaError
-from cadenza.engine.agents.conversation import Conversing, Cue
+from cadenza.engine.agents.conversation import Conversations, TurnInput
 from cadenza.ports.agents import ConversationStore
 
 NAME = "daily"
@@ -16,9 +16,9 @@ class PromptJobs:
     """Lets one agent answer one prompt in each user's conversation, once a day."""
 
     def __init__(
-        self, *, conversing: Conversing, store: ConversationStore, agent_id: str, prompt: str
+        self, *, conversations: Conversations, store: ConversationStore, agent_id: str, prompt: str
     ) -> None:
-        self._conversing = conversing
+        self._conversations = conversations
         self._store = store
         self._agent_id = agent_id
         self._prompt = prompt
@@ -32,14 +32,14 @@ class PromptJobs:
             return JobResult(problem.message, ErrorClass.UNKNOWN)
 
     async def _answered(self, key: ConversationKey, firing: str) -> JobResult:
-        cue = Cue(
+        turn_input = TurnInput(
             turn_id=f"{key.user_id}:{firing}",
             text=scheduled_text(NAME, self._prompt),
             words=self._prompt,
             origin=Origin(OriginKind.DAILY, name=NAME),
             may_schedule=False,
         )
-        async with self._conversing.answered(key, cue) as (reply, turn):
+        async with self._conversations.run_turn(key, turn_input) as (reply, turn):
             if reply.error is not None:
                 await self._store.commit_turn(turn)
                 return JobResult(reply.error, ErrorClass.LLM)

@@ -71,11 +71,11 @@ def _shown(owed: Delivery) -> SubtitleView | CanvasView:
 @operation("POST /v1/agents/{agent_id}/messages", Scope.WRITE, agent=False, user=True)
 async def send_message(context: RequestContext, command: SendMessage) -> AnswerView:
     """Say something to an agent in the name of a user, and get its answer."""
-    conversing = context.dependencies.conversing
-    if conversing is None:
+    conversations = context.dependencies.conversations
+    if conversations is None:
         raise Unavailable("No agent answers here.")
     key = ConversationKey(*user_of(context, command.user_id), command.agent_id)
-    return AnswerView.of(list(await conversing.converse(key, command.text, handed_over=True)))
+    return AnswerView.of(list(await conversations.converse(key, command.text, handed_over=True)))
 
 
 MESSAGES = (send_message,)

@@ -12,7 +12,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.target import PromptTarget
-from cadenza.engine.agents.schedules import Agenda, Made
+from cadenza.engine.agents.schedules import CreatedSchedule, Schedules
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import WITHOUT_CONTROL, Flag, Id, Name, Whole
 from cadenza.operations.operation import CREATED, Command, View, operation
@@ -78,7 +78,7 @@ class NewScheduleView(View):
     """The next three fires spelled out, with weekday, year and time zone."""
 
     @classmethod
-    def of(cls, made: Made) -> Self:
+    def of(cls, made: CreatedSchedule) -> Self:
         """The view of a schedule that was made."""
         schedule = made.schedule
         return cls(
@@ -128,7 +128,7 @@ async def create_schedule(context: RequestContext, command: CreateSchedule) -> N
     The answer spells out the next fires: confirm with them.
     """
     wanted = NewSchedule(**command.model_dump(exclude={"user_id"}))
-    return NewScheduleView.of(await agenda(context).create(_asking(context, command.user_id), wanted))
+    return NewScheduleView.of(await schedules_of(context).create(_asking(context, command.user_id), wanted))
 
 
 @operation("GET /v1/schedules", Scope.READ, user=True)
@@ -138,7 +138,9 @@ async def list_schedules(context: RequestContext, command: ListSchedules) -> Sch
         return await _all_schedules(context, command)
     user = user_of(context, command.user_id)
     await context.store.user(user)
-    found = await agenda(context).schedules(user, enabled_only=command.enabled_only, page=command.page())
+    found = await schedules_of(context).schedules(
+        user, enabled_only=command.enabled_only, page=command.page()
+    )
     schedules, more = cut(found, command.limit)
     return SchedulesPage(
         items=[ScheduleView.of(one) for one in schedules], next_cursor=schedules[-1].id if more else None
@@ -148,14 +150,14 @@ async def list_schedules(context: RequestContext, command: ListSchedules) -> Sch
 @operation("DELETE /v1/schedules/{schedule_id}", Scope.WRITE, user=True)
 async def delete_schedule(context: RequestContext, command: OneSchedule) -> Deleted:
     """Delete a schedule; it fires no more."""
-    await agenda(context).delete(await _owner(context, command.schedule_id), command.schedule_id)
+    await schedules_of(context).delete(await _owner(context, command.schedule_id), command.schedule_id)
     return Deleted()
 
 
-def agenda(context: RequestContext) -> Agenda:
+def schedules_of(context: RequestContext) -> Schedules:
     """The agenda, at hand for one request."""
     dependencies = context.dependencies
-    return Agenda(store=dependencies.store, clock=dependencies.clock, cron=dependencies.cron)
+    return Schedules(store=dependencies.store, clock=dependencies.clock, cron=dependencies.cron)
 
 
 def user_of(context: RequestContext, user_id: str | None) -> UserKey:

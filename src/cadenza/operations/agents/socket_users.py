@@ -9,8 +9,8 @@ from cadenza.domain.access.key import Caller
 from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
-from cadenza.engine.agents.delivery import AT_ONCE, Postman
-from cadenza.engine.agents.delivery_stream import Visit as Visit  # noqa: PLC0414 - Whoever serves a socket holds one.
+from cadenza.engine.agents.delivery import MOST_PER_QUERY, DeliveryStreams
+from cadenza.engine.agents.delivery_stream import DeliveryStream as DeliveryStream  # noqa: PLC0414 - Whoever serves a socket holds one.
 from cadenza.operations.access.caller_cache import caller_of
 from cadenza.operations.access.keys import opening
 from cadenza.operations.agents.messages import send_message
@@ -38,7 +38,9 @@ class Visiting:
     def __init__(self, application: Application) -> None:
         dependencies = application.dependencies
         self.application = application
-        self.postman = Postman(store=dependencies.store, clock=dependencies.clock, log=dependencies.log)
+        self.streams = DeliveryStreams(
+            store=dependencies.store, clock=dependencies.clock, log=dependencies.log
+        )
 
     async def admit(self, token: str, user_id: str | None) -> Guest | None:
         """Who shows a key; None if it opens nothing. A tenant's own key must say for which user it speaks."""
@@ -50,9 +52,9 @@ class Visiting:
         caller.must(SPEAKING)
         return Guest(caller, user_of(RequestContext(dependencies, caller), user_id), key.id, key.expires_at)
 
-    def visit(self, guest: Guest, last_seq: int | None) -> AbstractAsyncContextManager[Visit]:
+    def stream(self, guest: Guest, last_seq: int | None) -> AbstractAsyncContextManager[DeliveryStream]:
         """A visit of the guest's user; NotFound if there is no such user."""
-        return self.postman.visit(guest.user, last_seq=last_seq or 0)
+        return self.streams.open(guest.user, last_seq=last_seq or 0)
 
     async def say(
         self, guest: Guest, *, agent_id: str, text: str, idempotency_key: str | None = None
@@ -61,18 +63,18 @@ class Visiting:
 
         The number of the last message of the answer, if there is any.
         """
-        conversing = self.application.dependencies.conversing
-        if conversing is None:
+        conversations = self.application.dependencies.conversations
+        if conversations is None:
             raise Unavailable("There are no agents here.")
         talk = ConversationKey(*guest.user, agent_id)
-        owed = await conversing.converse(talk, text, idempotency_key=idempotency_key)
+        owed = await conversations.converse(talk, text, idempotency_key=idempotency_key)
         return owed[-1].seq if owed else None
 
     async def still_good(self, key_ids: Collection[str]) -> set[str]:
         """Those of these keys that still open the door; a thousand with one question."""
         asked, good = list(key_ids), set()
-        for start in range(0, len(asked), AT_ONCE):
-            kept = await self.application.dependencies.store.still_kept(asked[start : start + AT_ONCE])
+        for start in range(0, len(asked), MOST_PER_QUERY):
+            kept = await self.application.dependencies.store.still_kept(asked[start : start + MOST_PER_QUERY])
             now = self.application.dependencies.clock.now()
             good |= {key.id for key in kept if key.valid(now)}
         return good

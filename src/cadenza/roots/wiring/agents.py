@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from cadenza.adapters.agents.by_model import RuntimeByModel
 from cadenza.adapters.agents.offline.agent import OfflineAgent
 from cadenza.domain.errors import Unavailable
-from cadenza.engine.agents.conversation import Conversing
-from cadenza.engine.agents.prompt_dispatcher import Firing
-from cadenza.engine.agents.turn_lock import TurnTaking
+from cadenza.engine.agents.conversation import Conversations
+from cadenza.engine.agents.prompt_dispatcher import PromptDispatcher
+from cadenza.engine.agents.turn_lock import TurnLock
 from cadenza.operations.agents.agent_tools import AgentTools
 from cadenza.operations.application import Application
 from cadenza.operations.context import Dependencies
@@ -25,21 +25,21 @@ LONGEST_TURN_S = 85.0
 """A turn may have to wait for another; yet it ends by itself, and is paid for, before its run is cut off."""
 
 
-def conversing(settings: Settings, dependencies: Dependencies) -> Conversing:
+def conversations(settings: Settings, dependencies: Dependencies) -> Conversations:
     """Agents that use an application's own operations as their tools."""
-    return Conversing(
+    return Conversations(
         store=dependencies.store,
         runtime=runtime(settings),
         tools=AgentTools(Application(dependencies)),
-        turns=TurnTaking(store=dependencies.store, clock=dependencies.clock, ids=dependencies.ids),
+        turn_lock=TurnLock(store=dependencies.store, clock=dependencies.clock, ids=dependencies.ids),
         clock=dependencies.clock,
         ids=dependencies.ids,
     )
 
 
-def firing(agents: Conversing, dependencies: Dependencies) -> Firing:
+def prompt_dispatcher(agents: Conversations, dependencies: Dependencies) -> PromptDispatcher:
     """The dispatcher of prompts."""
-    return Firing(conversing=agents, store=dependencies.store, clock=dependencies.clock)
+    return PromptDispatcher(conversations=agents, store=dependencies.store, clock=dependencies.clock)
 
 
 def runtime(settings: Settings) -> AgentRuntime:

@@ -23,7 +23,7 @@ from cadenza.ports.secrets import SecretStore
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.agents import conversing, models
+from cadenza.roots.wiring.agents import conversations, models
 from cadenza.roots.wiring.http_dispatch import open_secrets
 from cadenza.sim.playback import Playback
 
@@ -56,7 +56,9 @@ async def open_application(
         http = await stack.enter_async_context(opened(partial(_requests, settings, stored, clock=clock)))
         dispatcher = DispatcherByTarget(http=http, callables=callables)
         given = dependencies(store=store, clock=clock, log=log, dispatcher=dispatcher, secrets=stored)
-        yield Application(replace(given, conversing=conversing(settings, given), models=models(settings)))
+        yield Application(
+            replace(given, conversations=conversations(settings, given), models=models(settings))
+        )
 
 
 def _requests(

@@ -21,7 +21,7 @@ from cadenza.operations.fields import Id, Name, Text
 from cadenza.operations.scheduling.schemas import HttpShape, Shape
 from cadenza.ports.daily import JobRunner
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.agents import conversing
+from cadenza.roots.wiring.agents import conversations
 from cadenza.roots.wiring.application import dependencies
 from cadenza.roots.wiring.http_dispatch import http_dispatcher, open_secrets
 from cadenza.roots.worker import Workshop
@@ -83,9 +83,9 @@ async def open_jobs(
             given = dependencies(
                 store=shop.store, clock=shop.clock, log=shop.log, dispatcher=trials, secrets=stored
             )
-            agents = conversing(settings, given)
+            agents = conversations(settings, given)
             return PromptJobs(
-                conversing=agents, store=shop.store, agent_id=target.agent_id, prompt=target.prompt
+                conversations=agents, store=shop.store, agent_id=target.agent_id, prompt=target.prompt
             )
         case DailyHttp():
             http = http_dispatcher(settings, stored, clock=shop.clock)

@@ -65,7 +65,7 @@ class SocketDoor:
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
         """From the start of the application to its end."""
-        works = [asyncio.create_task(work) for work in (self._visiting.postman.run(), self.lobby.watch())]
+        works = [asyncio.create_task(work) for work in (self._visiting.streams.run(), self.lobby.watch())]
         try:
             yield
         finally:
@@ -81,11 +81,11 @@ class SocketDoor:
                 hello = await self._hello(line)
                 guest = await self._admitted(hello, scope)
                 await self.lobby.make_room(guest.user)
-                visit = await stack.enter_async_context(self._visiting.visit(guest, hello.last_seq))
+                stream = await stack.enter_async_context(self._visiting.stream(guest, hello.last_seq))
             except (CadenzaError, Refusal) as problem:
                 await line.tell(frames.error(problem, request_id=name))
                 raise _turned_away(problem) from None
-            session = Session(line, visit, guest=guest, acks=hello.acks, house=self._house, name=name)
+            session = Session(line, stream, guest=guest, acks=hello.acks, house=self._house, name=name)
             stack.enter_context(self.lobby.present(session))
             await session.run()
 

@@ -63,7 +63,7 @@ class Lobby:
             if looks >= ASK_EVERY or turn != self._dependencies.caller_cache.turn:
                 turn, looks = self._dependencies.caller_cache.turn, 0
                 with suppress(Unavailable):  # Then nobody can tell.
-                    await self._visiting.postman.look()
+                    await self._visiting.streams.poll()
                     await self._end_revoked()
 
     def _everybody(self) -> list[Session]:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, Unavailable
-from cadenza.operations.agents.socket_users import Guest, Visit
+from cadenza.operations.agents.socket_users import DeliveryStream, Guest
 from cadenza.surfaces.http.problems import TOO_MANY, UNEXPECTED, Refusal
 from cadenza.surfaces.websocket import frames
 from cadenza.surfaces.websocket.background_tasks import Tending
@@ -50,11 +50,23 @@ class Session:
     socket is gone by then.
     """
 
-    __slots__ = ("_acked", "_acks", "_house", "_line", "_pace", "_said", "_sent", "_to_ack", "_visit",
-                 "acking", "guest", "id")  # fmt: skip
+    __slots__ = (
+        "_acked",
+        "_acks",
+        "_house",
+        "_line",
+        "_pace",
+        "_said",
+        "_sent",
+        "_stream",
+        "_to_ack",
+        "acking",
+        "guest",
+        "id",
+    )  # fmt: skip
 
     def __init__(
-        self, line: Line, visit: Visit, *, guest: Guest, acks: bool, house: House, name: str
+        self, line: Line, stream: DeliveryStream, *, guest: Guest, acks: bool, house: House, name: str
     ) -> None:
         self.id = name
         self.guest = guest
@@ -62,17 +74,17 @@ class Session:
         """While what the client has is being written down."""
         self._acks = acks
         self._line = line
-        self._visit = visit
+        self._stream = stream
         self._house = house
         self._pace = Pace(house.limits.frames_per_s)
         self._said: dict[str, deque[Say]] = {}
-        self._sent = self._acked = self._to_ack = visit.known
+        self._sent = self._acked = self._to_ack = stream.received
 
     async def run(self) -> None:
         """Say welcome, then go on until the client is gone or somebody ends it."""
-        await self._line.tell(frames.welcome(self.guest.user.id, self._visit.last_seq))
-        if self._visit.notice is not None:
-            await self._line.tell(frames.notification(self._visit.notice, self._visit.count))
+        await self._line.tell(frames.welcome(self.guest.user.id, self._stream.last_seq))
+        if self._stream.notice is not None:
+            await self._line.tell(frames.notification(self._stream.notice, self._stream.count))
         handing = asyncio.create_task(self._hand_over())
         try:
             while True:
@@ -91,7 +103,7 @@ class Session:
         """Send everything that is owed; to a client that does not acknowledge, sent is delivered."""
         closing = Closing(NOT_ADMITTED, "This user was deleted.")
         try:
-            async for page in self._visit.pages():
+            async for page in self._stream.pages():
                 for delivery in page:
                     self._sent = delivery.seq
                     await self._line.tell(frames.delivered(delivery))
@@ -200,7 +212,7 @@ class Session:
             while self._acked < self._to_ack:
                 upto = self._to_ack
                 try:
-                    await self._visit.acknowledge(upto)
+                    await self._stream.acknowledge(upto)
                     self._acked = upto
                 except Unavailable:  # What is not written down comes again.
                     if self._line.closed:
