@@ -8,10 +8,10 @@ from tests.postgres import Databases, databases
 
 from cadenza.adapters.stores.memory.secrets import MemorySealed
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.postgres.secrets import PostgresSealed
+from cadenza.adapters.stores.sql.access import SqlSealed
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
-from cadenza.adapters.stores.sqlite.secrets import SqliteSealed
+from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
 from cadenza.testing.contracts import SecretContract
 
 __all__ = ["databases"]
@@ -25,10 +25,10 @@ class TestMemorySecrets(SecretContract):
 
 class TestSqliteSecrets(SecretContract):
     @pytest.fixture
-    async def sealed(self, tmp_path: Path) -> AsyncIterator[SqliteSealed]:
+    async def sealed(self, tmp_path: Path) -> AsyncIterator[SqlSealed]:
         await migrate(f"sqlite:///{tmp_path / 'cadenza.db'}")
         file = SqliteFile(tmp_path / "cadenza.db")
-        yield SqliteSealed(file)
+        yield SqlSealed(SqliteDatabase(file))
         await file.close()
 
 
@@ -42,7 +42,7 @@ class TestPostgresSecrets(SecretContract):
         return databases.clean()
 
     @pytest.fixture
-    async def sealed(self, url: str, *, prepared: bool) -> AsyncIterator[PostgresSealed]:
+    async def sealed(self, url: str, *, prepared: bool) -> AsyncIterator[SqlSealed]:
         pool = PostgresPool(url, size=2, prepared=prepared)
-        yield PostgresSealed(pool)
+        yield SqlSealed(pool)
         await pool.close()

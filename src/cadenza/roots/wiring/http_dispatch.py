@@ -10,9 +10,9 @@ from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.dispatch.http.connections import HttpSettings
 from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
 from cadenza.adapters.dispatch.http.ssrf_guard import Reach
+from cadenza.adapters.stores.sql.access import SqlSealed
 from cadenza.domain.errors import InvalidRequest
 from cadenza.ports.clock import Clock
-from cadenza.ports.secrets import SealedStore
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import SQLITE, open_file, open_pool
 
@@ -23,19 +23,16 @@ CONNECTIONS = 2
 async def open_secrets(settings: Settings) -> AsyncIterator[StoredSecrets]:
     """The secrets in the database of the settings; it is opened when the first of them is asked for."""
     async with AsyncExitStack() as stack:
-        sealed: SealedStore
         if settings.database_url.startswith(SQLITE):
-            from cadenza.adapters.stores.sqlite.secrets import SqliteSealed
+            from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
 
             file = open_file(settings)
             stack.push_async_callback(file.close)
-            sealed = SqliteSealed(file)
+            sealed = SqlSealed(SqliteDatabase(file))
         else:
             pool = open_pool(settings, size=CONNECTIONS)
-            from cadenza.adapters.stores.postgres.secrets import PostgresSealed
-
             stack.push_async_callback(pool.close)
-            sealed = PostgresSealed(pool)
+            sealed = SqlSealed(pool)
         yield StoredSecrets(sealed, secret_keys(settings))
 
 

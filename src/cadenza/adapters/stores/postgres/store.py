@@ -15,22 +15,21 @@ from cadenza.adapters.stores.postgres.claim import Turns, Wanted
 from cadenza.adapters.stores.postgres.conversations import PostgresConversations
 from cadenza.adapters.stores.postgres.daily import PostgresDaily
 from cadenza.adapters.stores.postgres.daily_statistics import PostgresDailyFigures
-from cadenza.adapters.stores.postgres.idempotency import PostgresReplies
 from cadenza.adapters.stores.postgres.listen_notify import Listener
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.rules import PostgresRules
-from cadenza.adapters.stores.postgres.sessions import PostgresSessions
 from cadenza.adapters.stores.postgres.settle import Batch, finalize
 from cadenza.adapters.stores.postgres.slo_alerts import PostgresWatch
 from cadenza.adapters.stores.postgres.start import start
 from cadenza.adapters.stores.postgres.statistics import PostgresFigures
 from cadenza.adapters.stores.postgres.sweep import sweep
-from cadenza.adapters.stores.postgres.tenants import PostgresTenants
 from cadenza.adapters.stores.postgres.turns import speaking
 from cadenza.adapters.stores.postgres.users_agents import PostgresPeople
-from cadenza.adapters.stores.sql.keys import SqlKeys
+from cadenza.adapters.stores.sql.access import SqlKeys, SqlSessions
+from cadenza.adapters.stores.sql.idempotency import SqlReplies
 from cadenza.adapters.stores.sql.partitions import ensure_partitions
 from cadenza.adapters.stores.sql.retention import retain
+from cadenza.adapters.stores.sql.tenants import SqlTenants
 from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim, Completion, Run
@@ -54,9 +53,9 @@ class PostgresStore(
     PostgresFigures,
     PostgresDaily,
     PostgresDailyFigures,
-    PostgresSessions,
-    PostgresTenants,
-    PostgresReplies,
+    SqlSessions,
+    SqlTenants,
+    SqlReplies,
     PostgresWatch,
 ):
     """Each method is one commit, however many workers share the database."""

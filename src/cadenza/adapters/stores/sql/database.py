@@ -83,3 +83,18 @@ class Database(Protocol):
 async def wake_workers(connection: Connection) -> None:
     """Wake all workers when this transaction commits."""
     await connection.fetch(NOTIFY, WORKERS)
+
+
+BATCH = 2_000
+"""So many rows are deleted in one commit, so that other work waits only briefly."""
+
+
+async def delete_in_batches(database: Database, statement: str, *values: Any) -> int:
+    """Repeat a statement that deletes some rows and returns them, until it finds none; how many it deleted.
+
+    Each time is a commit of its own.
+    """
+    deleted = 0
+    while rows := await database.ask(statement, *values):
+        deleted += len(rows)
+    return deleted

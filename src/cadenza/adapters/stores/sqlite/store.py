@@ -8,9 +8,11 @@ from functools import partial
 
 from cadenza.adapters.stores.common import spoken_to
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell
-from cadenza.adapters.stores.sql.keys import SqlKeys
+from cadenza.adapters.stores.sql.access import SqlKeys, SqlSessions
+from cadenza.adapters.stores.sql.idempotency import SqlReplies
 from cadenza.adapters.stores.sql.retention import retain
 from cadenza.adapters.stores.sql.rows import VERSION, from_micros, read_endpoint, to_micros
+from cadenza.adapters.stores.sql.tenants import SqlTenants
 from cadenza.adapters.stores.sqlite import endpoints as keeping
 from cadenza.adapters.stores.sqlite import listing
 from cadenza.adapters.stores.sqlite import statements as sql
@@ -22,9 +24,7 @@ from cadenza.adapters.stores.sqlite.daily import SqliteDaily
 from cadenza.adapters.stores.sqlite.daily_statistics import SqliteDailyFigures
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
-from cadenza.adapters.stores.sqlite.idempotency import SqliteReplies
 from cadenza.adapters.stores.sqlite.rules import SqliteRules
-from cadenza.adapters.stores.sqlite.sessions import SqliteSessions
 from cadenza.adapters.stores.sqlite.settle import (
     Batch,
     Steered,
@@ -36,7 +36,6 @@ from cadenza.adapters.stores.sqlite.settle import (
 from cadenza.adapters.stores.sqlite.slo_alerts import SqliteWatch
 from cadenza.adapters.stores.sqlite.statistics import SqliteFigures
 from cadenza.adapters.stores.sqlite.sweep import sweep
-from cadenza.adapters.stores.sqlite.tenants import SqliteTenants
 from cadenza.adapters.stores.sqlite.turns import speaking
 from cadenza.adapters.stores.sqlite.users_agents import SqlitePeople
 from cadenza.domain.scheduling.due import Cancel, Recheck
@@ -59,9 +58,9 @@ class SqliteStore(
     SqliteFigures,
     SqliteDaily,
     SqliteDailyFigures,
-    SqliteSessions,
-    SqliteTenants,
-    SqliteReplies,
+    SqlSessions,
+    SqlTenants,
+    SqlReplies,
     SqliteWatch,
 ):
     """Each method is one transaction of the file's single writer, or a read beside it."""

@@ -1,0 +1,57 @@
+"""Replies to requests that carried an idempotency key, and counters of request rates."""
+
+from datetime import datetime
+
+from cadenza.adapters.access.rate_limiter import oldest_kept
+from cadenza.adapters.stores.sql.database import BATCH, Database, delete_in_batches
+from cadenza.ports.access import Reply
+
+FIND = "SELECT fingerprint, began_at, status, body FROM replies WHERE tenant_id = $1 AND key = $2"
+PUT = """
+INSERT INTO replies AS r (tenant_id, key, fingerprint, began_at, status, body)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (tenant_id, key) DO UPDATE SET fingerprint = excluded.fingerprint,
+    began_at = excluded.began_at, status = excluded.status, body = excluded.body
+"""
+BEGIN = f"{PUT} WHERE r.status IS NULL AND r.began_at < $7 RETURNING key"
+DROP = "DELETE FROM replies WHERE tenant_id = $1 AND key = $2"
+DELETE_OLD = """
+DELETE FROM replies WHERE (tenant_id, key) IN (
+    SELECT tenant_id, key FROM replies WHERE began_at < $1 ORDER BY began_at LIMIT $2
+) RETURNING key
+"""
+DRAW = """
+INSERT INTO rates AS r ("window", subject, drawn) VALUES ($1, $2, $3)
+ON CONFLICT ("window", subject) DO UPDATE SET drawn = r.drawn + excluded.drawn RETURNING drawn
+"""
+DELETE_OLD_WINDOWS = 'DELETE FROM rates WHERE "window" < $1'
+
+
+class SqlReplies:
+    """Replies by tenant and idempotency key, and how much each subject has drawn in each rate window."""
+
+    _database: Database
+
+    async def begin_reply(
+        self, tenant_id: str, key: str, reply: Reply, *, stale_before: datetime
+    ) -> Reply | None:
+        while not await self._database.ask(BEGIN, tenant_id, key, *reply, stale_before):
+            for fingerprint, began_at, status, body in await self._database.read(FIND, tenant_id, key):
+                return Reply(fingerprint, self._database.read_moment(began_at), status, body)
+            # The request that had the key gave it back between the two statements.
+        return None
+
+    async def end_reply(self, tenant_id: str, key: str, reply: Reply) -> None:
+        await self._database.ask(PUT, tenant_id, key, *reply)
+
+    async def drop_reply(self, tenant_id: str, key: str) -> None:
+        await self._database.ask(DROP, tenant_id, key)
+
+    async def forget_replies(self, before: datetime) -> int:
+        return await delete_in_batches(self._database, DELETE_OLD, before, BATCH)
+
+    async def draw(self, subject: str, *, window: int, amount: int) -> int:
+        ((drawn,),) = await self._database.ask(DRAW, window, subject, amount)
+        if drawn == amount:  # The first in its window: older windows can go.
+            await self._database.ask(DELETE_OLD_WINDOWS, oldest_kept(window))
+        return int(drawn)

@@ -1,0 +1,70 @@
+"""Tenants, their limits, and counters of what they have spent."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+import orjson
+
+from cadenza.adapters.stores.sql.database import Database
+from cadenza.adapters.stores.sql.rows import LIVE
+from cadenza.domain.access.tenant import NO_LIMITS, Limits, Spent, Standing, Tenant, month_of
+from cadenza.ports.access import MonthSpent
+
+SHARD = "pg_backend_pid() % 16"
+"""Sessions of PostgreSQL that count for one tenant at the same time would queue for one row."""
+PUT = """
+INSERT INTO tenants (id, name, limits) VALUES ($1, $2, $3)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, limits = excluded.limits
+"""
+GET = "SELECT name, limits FROM tenants WHERE id = $1"
+_SPENT = "(SELECT coalesce(sum({}), 0) FROM usage WHERE tenant_id = wanted.id AND month = $2)::bigint"
+STANDINGS = f"""
+SELECT wanted.id, t.limits, {_SPENT.format("runs")}, {_SPENT.format("planner_tokens")}
+FROM unnest($1::text[]) AS wanted (id) LEFT JOIN tenants t ON t.id = wanted.id
+"""
+SPEND = f"""
+INSERT INTO usage AS u (tenant_id, month, shard, runs, planner_tokens) VALUES ($1, $2, {SHARD}, 0, $3)
+ON CONFLICT (tenant_id, month, shard) DO UPDATE
+SET planner_tokens = u.planner_tokens + excluded.planner_tokens
+"""
+SPENDING = """
+SELECT month, sum(runs)::bigint, sum(planner_tokens)::bigint FROM usage WHERE tenant_id = $1 GROUP BY month
+HAVING sum(runs) > 0 OR sum(planner_tokens) > 0 ORDER BY month DESC LIMIT $2
+"""
+COUNT_LIVE_UP_TO = f"""
+SELECT count(*) FROM (SELECT 1 FROM endpoint_states WHERE tenant_id = $1 AND {LIVE} LIMIT $2) AS live
+"""
+
+
+class SqlTenants:
+    """Tenants and their usage; each method is one statement."""
+
+    _database: Database
+
+    async def put_tenant(self, tenant: Tenant) -> None:
+        limits = None if tenant.limits == NO_LIMITS else orjson.dumps(tenant.limits).decode()
+        await self._database.ask(PUT, tenant.id, tenant.name, limits)
+
+    async def tenant(self, tenant_id: str) -> Tenant:
+        rows = await self._database.read(GET, tenant_id)
+        name, limits = rows[0] if rows else (tenant_id, None)
+        return Tenant(id=tenant_id, name=name, limits=_read_limits(limits))
+
+    async def standings(self, tenant_ids: Collection[str], month: str) -> Mapping[str, Standing]:
+        rows = await self._database.read(STANDINGS, list(tenant_ids), month)
+        return {row[0]: Standing(_read_limits(row[1]), Spent(row[2], row[3])) for row in rows}
+
+    async def spend_tokens(self, tenant_id: str, tokens: int, now: datetime) -> None:
+        await self._database.ask(SPEND, tenant_id, month_of(now), tokens)
+
+    async def spending(self, tenant_id: str, months: int) -> list[MonthSpent]:
+        rows = await self._database.read(SPENDING, tenant_id, months)
+        return [MonthSpent(month, Spent(runs, tokens)) for month, runs, tokens in rows]
+
+    async def count_endpoints(self, tenant_id: str, most: int) -> int:
+        rows = await self._database.read(COUNT_LIVE_UP_TO, tenant_id, most)
+        return int(rows[0][0])
+
+
+def _read_limits(document: str | None) -> Limits:
+    return NO_LIMITS if document is None else Limits(**orjson.loads(document))
