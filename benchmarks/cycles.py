@@ -27,8 +27,7 @@ from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.ports.store import Store
-from cadenza.roots.wiring.event_loop import run_to_end
-from cadenza.roots.worker import tune_memory
+from cadenza.roots.wiring.process import run_event_loop, tune_garbage_collection
 
 DONE = Outcome(RunStatus.SUCCESS)
 LAP_SECONDS = 0.5
@@ -144,8 +143,8 @@ async def on_sqlite(folder: Path, endpoints: int, laps: int) -> tuple[list[Lap],
 def measure(endpoints: int, laps: int) -> dict[str, float]:
     """All laps in one run, and the ratios that count."""
     with tempfile.TemporaryDirectory() as name:
-        ours, least = run_to_end(on_sqlite(Path(name), endpoints, laps))
-    memory = best(run_to_end(in_memory(endpoints, laps)))
+        ours, least = run_event_loop(on_sqlite(Path(name), endpoints, laps))
+    memory = best(run_event_loop(in_memory(endpoints, laps)))
     sqlite, ceiling, ratio = best(ours), best(least), ratios(ours, least)
     return {
         "sqlite_ceiling_per_second": round(ceiling.per_second),
@@ -166,7 +165,7 @@ def main() -> None:
     parser.add_argument("--endpoints", type=int, default=5_000)
     parser.add_argument("--laps", type=int, default=12)
     options = parser.parse_args()
-    tune_memory()
+    tune_garbage_collection()
     results = measure(options.endpoints, options.laps)
     print(
         json.dumps(results)

@@ -17,9 +17,9 @@ from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.engine.worker.loop import Loop
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.event_loop import run_to_end
+from cadenza.roots.wiring.process import run_event_loop, tune_garbage_collection
 from cadenza.roots.wiring.stores import open_store
-from cadenza.roots.worker import Workshop, tune_memory, worker
+from cadenza.roots.wiring.worker import ProcessContext, open_loop
 
 
 class Counter:
@@ -50,8 +50,8 @@ async def work(url: str, batch: int) -> None:
     counter, callables = Counter(), CallableDispatcher()
     callables.register(NOOP, counter.noop)
     async with open_store(settings, ids=TimeOrderedIds(), log=LOG) as store:
-        shop = Workshop(store=store, clock=CLOCK, log=LOG, callables=callables)
-        async with worker(settings, shop) as loop:
+        shop = ProcessContext(store=store, clock=CLOCK, log=LOG, callables=callables)
+        async with open_loop(settings, shop) as loop:
             await _run(loop, counter)
 
 
@@ -76,5 +76,5 @@ async def reach_the_ceiling(url: str, batch: int) -> None:
 ROLES = {"worker": work, "ceiling": reach_the_ceiling}
 
 if __name__ == "__main__":
-    tune_memory()
-    run_to_end(ROLES[sys.argv[1]](sys.argv[2], int(sys.argv[3])))
+    tune_garbage_collection()
+    run_event_loop(ROLES[sys.argv[1]](sys.argv[2], int(sys.argv[3])))

@@ -33,7 +33,7 @@ from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.ports.store import Store
-from cadenza.roots.worker import tune_memory
+from cadenza.roots.wiring.process import tune_garbage_collection
 
 DONE = Outcome(RunStatus.SUCCESS)
 NUDGES = 40
@@ -209,7 +209,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--ramp", type=int, nargs="*", default=RATES, help="rates to try, in rising order")
     options = parser.parse_args()
-    tune_memory()
+    tune_garbage_collection()
     results: dict[str, object] = {
         "sqlite": asyncio.run(on_sqlite(options.rate, options.seconds)),
         "postgres": asyncio.run(on_postgres(options)),

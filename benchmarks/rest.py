@@ -24,13 +24,12 @@ from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
 from cadenza.domain.access.key import Caller, Scope
-from cadenza.roots.api import Server, api, bound
+from cadenza.roots.api import ApiServer, http_api, listening_socket
 from cadenza.roots.settings import Settings
+from cadenza.roots.up import create_first_key
 from cadenza.roots.wiring.application import open_application
-from cadenza.roots.wiring.event_loop import run_to_end
-from cadenza.roots.wiring.first_start import first_key
+from cadenza.roots.wiring.process import run_event_loop, tune_garbage_collection
 from cadenza.roots.wiring.stores import open_store
-from cadenza.roots.worker import tune_memory
 
 STORED = 1_000
 GOAL, GOAL_PER_S = 0.5, 1_000
@@ -44,7 +43,7 @@ async def empty(_: Request) -> JSONResponse:
 
 async def serve() -> None:
     """Be the server, in a process of its own: both applications, each on a port."""
-    tune_memory()
+    tune_garbage_collection()
     log = NoLog()
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -55,16 +54,16 @@ async def serve() -> None:
             settings, store=store, clock=SystemClock(), log=log, callables=CallableDispatcher()
         )
         application = await stack.enter_async_context(opening)
-        key = await first_key(application)
+        key = await create_first_key(application)
         owner = Caller("default", frozenset({Scope.ADMIN}), "benchmark")
         await application.ask("create_job", {"id": "job", "name": "job"}, owner)
         for number in range(STORED):
             await application.ask("create_endpoint", an_endpoint(f"endpoint-{number:05}"), owner)
-        apps: list[ASGIApp] = [Starlette(routes=[Route("/empty", empty)]), api(settings, application)]
-        sockets = [stack.enter_context(bound("127.0.0.1", 0)) for _ in apps]
+        apps: list[ASGIApp] = [Starlette(routes=[Route("/empty", empty)]), http_api(settings, application)]
+        sockets = [stack.enter_context(listening_socket("127.0.0.1", 0)) for _ in apps]
         print(json.dumps({"ports": [one.getsockname()[1] for one in sockets], "key": key}), flush=True)
         servers = zip(apps, sockets, strict=True)
-        await asyncio.gather(*(Server(settings, app).serve([one]) for app, one in servers))
+        await asyncio.gather(*(ApiServer(settings, app).serve([one]) for app, one in servers))
 
 
 def an_endpoint(name: str) -> dict[str, object]:
@@ -80,7 +79,7 @@ def an_endpoint(name: str) -> dict[str, object]:
     }
 
 
-class Serving(NamedTuple):
+class RestartableApi(NamedTuple):
     """Where the server is, which process it is, and the key to it."""
 
     pid: int
@@ -89,7 +88,7 @@ class Serving(NamedTuple):
 
 
 @asynccontextmanager
-async def a_server() -> AsyncIterator[Serving]:
+async def a_server() -> AsyncIterator[RestartableApi]:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "benchmarks.rest", "--serve", stdout=asyncio.subprocess.PIPE
     )
@@ -97,7 +96,7 @@ async def a_server() -> AsyncIterator[Serving]:
     told = json.loads(await process.stdout.readline())
     bare, ours = told["ports"]
     try:
-        yield Serving(process.pid, {"empty": bare, "one": ours, "page": ours}, told["key"])
+        yield RestartableApi(process.pid, {"empty": bare, "one": ours, "page": ours}, told["key"])
     finally:
         process.kill()
         await process.wait()
@@ -137,7 +136,7 @@ class Line(asyncio.Protocol):
             self._transport.close()
 
 
-async def lap(server: Serving, name: str, *, connections: int, count: int) -> tuple[float, float]:
+async def lap(server: RestartableApi, name: str, *, connections: int, count: int) -> tuple[float, float]:
     """Requests per second, and the server's CPU seconds for one."""
     loop = asyncio.get_running_loop()
     lines = [f"GET {PATHS[name]} HTTP/1.1", "Host: here", f"Authorization: Bearer {server.key}", "", ""]
@@ -190,10 +189,10 @@ def main() -> None:
     parser.add_argument("--laps", type=int, default=7)
     options = parser.parse_args()
     if options.serve:
-        run_to_end(serve())
+        run_event_loop(serve())
         return
     sizes = {"connections": options.connections, "count": options.count, "laps": options.laps}
-    results = run_to_end(measure(**sizes))
+    results = run_event_loop(measure(**sizes))
     if options.json:
         print(json.dumps(results))
     else:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 import aiohttp
 from benchmarks.servers import cpu_of, resident_mb
 
-from cadenza.roots.wiring.event_loop import run_to_end
+from cadenza.roots.wiring.process import run_event_loop
 
 FEW = 100
 """So many sockets the many are compared with."""
@@ -271,7 +271,7 @@ def main() -> None:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, options.users + SPARE_FILES), most))
     wanted = {"users": options.users, "per_minute": options.per_minute, "seconds": options.seconds}
-    results = run_to_end(measure(**wanted))
+    results = run_event_loop(measure(**wanted))
     if options.json:
         print(json.dumps(results))
     else:

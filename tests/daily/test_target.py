@@ -22,12 +22,12 @@ from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import DONE, DayStatus, ErrorClass, enrollment
 from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.ports.daily import JobRunner
-from cadenza.roots.daily import Pulse, launch
+from cadenza.roots.daily import TickMonitor, launch
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.daily_service import daily_beside
+from cadenza.roots.wiring.daily_service import daily_parts_in_up
 from cadenza.roots.wiring.daily_target import DailyCallable, DailyHttp, daily_target, open_jobs
 from cadenza.roots.wiring.stores import open_store
-from cadenza.roots.worker import Workshop
+from cadenza.roots.wiring.worker import ProcessContext
 from cadenza.testing import FakeLog
 
 TODAY = date(2030, 1, 31)
@@ -41,10 +41,12 @@ class Place:
         self.url = f"sqlite:///{folder / 'cadenza.db'}"
         self.log = FakeLog()
 
-    async def open(self) -> Workshop:
+    async def open(self) -> ProcessContext:
         opening = open_store(Settings(database_url=self.url), ids=TimeOrderedIds(), log=self.log)
         store = await self._stack.enter_async_context(opening)
-        self.shop = Workshop(store=store, clock=SystemClock(), log=self.log, callables=CallableDispatcher())
+        self.shop = ProcessContext(
+            store=store, clock=SystemClock(), log=self.log, callables=CallableDispatcher()
+        )
         return self.shop
 
     def settings(self, target: object, **more: object) -> Settings:
@@ -149,23 +151,23 @@ async def test_a_prompt_is_answered_and_the_answer_is_owed(place: Place) -> None
 async def test_up_serves_daily_users_unless_it_shall_not(place: Place) -> None:
     async with AsyncExitStack() as stack:
         alone = Settings(database_url=place.url)
-        parts = await daily_beside(stack, alone, place.shop)
+        parts = await daily_parts_in_up(stack, alone, place.shop)
         assert [part.name for part in parts] == [
             "daily-tick",
             "daily-executor",
             "daily-finalizer",
             "daily-lanes",
         ]
-        assert await daily_beside(stack, alone.model_copy(update={"daily": False}), place.shop) == []
+        assert await daily_parts_in_up(stack, alone.model_copy(update={"daily": False}), place.shop) == []
         shared = alone.model_copy(update={"database_url": "postgresql://elsewhere/cadenza"})
-        assert await daily_beside(stack, shared, place.shop) == []
+        assert await daily_parts_in_up(stack, shared, place.shop) == []
         assert place.log.events("warning") == []
         await enroll_now(place.shop)
-        assert await daily_beside(stack, shared, place.shop) == []
+        assert await daily_parts_in_up(stack, shared, place.shop) == []
         assert len(place.log.events("warning")) == 1
 
 
-async def enroll_now(shop: Workshop) -> None:
+async def enroll_now(shop: ProcessContext) -> None:
     """A user whose window is open."""
     now = datetime.now(UTC)
     due = (now + timedelta(minutes=30)).time().replace(second=0, microsecond=0)
@@ -178,16 +180,16 @@ def test_a_role_without_a_target_is_refused(monkeypatch: pytest.MonkeyPatch, tmp
         launch()
 
 
-def test_a_pulse_lives_as_long_as_ticks_come() -> None:
+def test_a_process_is_alive_as_long_as_ticks_come() -> None:
     clocks = Clocks(datetime(2030, 1, 31, tzinfo=UTC))
-    pulse = Pulse(clocks, tick_ms=60_000)
-    lives = [pulse.lives]
+    ticks = TickMonitor(clocks, tick_ms=60_000)
+    alive = [ticks.alive]
     for later in (timedelta(minutes=3), timedelta(milliseconds=1)):
         clocks.advance(later)
         clocks.step(timedelta(days=1))
-        lives.append(pulse.lives)
-    pulse.emit("sched.tick.stop", {}, {})
-    assert [*lives, pulse.lives] == [True, True, False, True]
+        alive.append(ticks.alive)
+    ticks.emit("sched.tick.stop", {}, {})
+    assert [*alive, ticks.alive] == [True, True, False, True]
 
 
 async def test_a_program_serves_its_own_users_daily(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from cadenza.roots.wiring.event_loop import quickest, run_to_end
+from cadenza.roots.wiring.process import fastest_loop, run_event_loop
 
 EMBEDDED = """
 import asyncio, os, signal
@@ -33,13 +33,13 @@ async def the_loop() -> asyncio.AbstractEventLoop:
 
 
 def test_uvloop_is_taken_where_it_is() -> None:
-    assert isinstance(run_to_end(the_loop()), uvloop.Loop)
+    assert isinstance(run_event_loop(the_loop()), uvloop.Loop)
 
 
 def test_pythons_own_loop_is_taken_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvloop", None)
-    assert quickest() is None
-    assert isinstance(run_to_end(the_loop()), asyncio.SelectorEventLoop)
+    assert fastest_loop() is None
+    assert isinstance(run_event_loop(the_loop()), asyncio.SelectorEventLoop)
 
 
 def test_what_is_raised_comes_out() -> None:
@@ -47,7 +47,7 @@ def test_what_is_raised_comes_out() -> None:
         raise LookupError
 
     with pytest.raises(LookupError):
-        run_to_end(fail())
+        run_event_loop(fail())
 
 
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGINT"])

@@ -15,7 +15,7 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.retention import Upkeep
 from cadenza.ports.store import Retention
-from cadenza.roots.wiring.health import Health
+from cadenza.roots.wiring.health import HealthServer
 from cadenza.testing import FakeClock, FakeIds, FakeLog
 from cadenza.testing.contracts.harness import MINUTE, Bench
 
@@ -38,7 +38,7 @@ class Away:
 
 @asynccontextmanager
 async def asked(store: Any, clock: FakeClock) -> AsyncIterator[Any]:
-    health = Health.of(Standing(clock), store=store, clock=clock, registry=CollectorRegistry())
+    health = HealthServer.for_worker(Standing(clock), store=store, clock=clock, registry=CollectorRegistry())
     async with (
         health.serve("127.0.0.1", 0) as port,
         aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client,
@@ -77,7 +77,7 @@ async def test_a_worker_without_its_store_lives_but_is_not_ready() -> None:
 async def test_a_port_that_is_taken_is_one_sentence() -> None:
     clock = FakeClock()
     store, registry = MemoryStore(FakeIds()), CollectorRegistry()
-    health = Health.of(Standing(clock), store=store, clock=clock, registry=registry)
+    health = HealthServer.for_worker(Standing(clock), store=store, clock=clock, registry=registry)
     async with health.serve("127.0.0.1", 0) as port:
         with pytest.raises(Unavailable, match=f"Port {port} cannot be listened on"):
             async with health.serve("127.0.0.1", port):

@@ -28,10 +28,10 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.planning import Briefing, CallTool, Sitting
 from cadenza.ports.store import Store
 from cadenza.roots import planner as root
-from cadenza.roots.planner import Study, Thinker
+from cadenza.roots.planner import PlannerContext, PlannerService
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import open_store
-from cadenza.roots.worker import Workshop, worker
+from cadenza.roots.wiring.worker import ProcessContext, open_loop
 from cadenza.testing import FakeLog
 
 IMPATIENT = Patience(crashes=2, first_ms=10)
@@ -45,15 +45,15 @@ class House:
         self.settings, self.store, self.clock = settings, store, clock
         self.log, self.registry, self.callables = FakeLog(), CollectorRegistry(), CallableDispatcher()
         self._bell = RunBell()
-        self.shop = Workshop(
+        self.shop = ProcessContext(
             store=store, clock=clock, log=self.log, callables=self.callables, telemetry=self._bell
         )
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        study = Study(self.store, self.clock, self.log, PlannerMetrics(self.registry), self._bell)
-        async with worker(self.settings, self.shop) as loop:
-            thinker = Thinker(self.settings, study)
+        context = PlannerContext(self.store, self.clock, self.log, PlannerMetrics(self.registry), self._bell)
+        async with open_loop(self.settings, self.shop) as loop:
+            thinker = PlannerService(self.settings, context)
             supervisor = Supervisor(clock=SystemClock(), log=self.log, patience=IMPATIENT)
             planning = supervisor.run(Part("planner", thinker.run, vital=False))
             tasks = [asyncio.create_task(work) for work in (loop.run(), planning)]

@@ -21,9 +21,9 @@ from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.event_loop import run_to_end
+from cadenza.roots.wiring.process import run_event_loop, tune_garbage_collection
 from cadenza.roots.wiring.stores import open_store
-from cadenza.roots.worker import Workshop, tune_memory, worker
+from cadenza.roots.wiring.worker import ProcessContext, open_loop
 from cadenza.surfaces.cli.launchers import Figures
 from cadenza.surfaces.cli.output.terminal import Progress
 
@@ -45,10 +45,10 @@ def bench(*, seconds: float, progress: Progress) -> Figures:
     plans = plans_per_second(planning)
     progress(planning)
     with TemporaryDirectory() as folder:
-        tune_memory()
+        tune_garbage_collection()
         url = f"sqlite:///{Path(folder) / 'bench.db'}"
         settings = Settings(database_url=url, worker_concurrency=ENDPOINTS, jitter_ms=0, claim_ahead_ms=0)
-        per_second, cpu_us = run_to_end(
+        per_second, cpu_us = run_event_loop(
             _cycles(settings, seconds - planning, lambda at: progress(planning + at))
         )
     return Figures(round(plans), round(per_second), round(cpu_us, 1))
@@ -96,8 +96,8 @@ async def _cycles(settings: Settings, seconds: float, progress: Progress) -> tup
     async with open_store(settings, ids=TimeOrderedIds(), log=log) as store:
         for number in range(ENDPOINTS):
             await store.add(_always_due(f"endpoint-{number}", clock.now()))
-        shop = Workshop(store=store, clock=clock, log=log, callables=callables)
-        async with worker(settings, shop) as loop:
+        context = ProcessContext(store=store, clock=clock, log=log, callables=callables)
+        async with open_loop(settings, context) as loop:
             running = asyncio.create_task(loop.run())
             await asyncio.sleep(WARM_UP_S)
             lap = await _lap(noop, seconds, progress)

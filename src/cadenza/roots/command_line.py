@@ -54,19 +54,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def connect(way: Way) -> AsyncIterator[Asker]:
     """Connect to the named server, or else open the application on the database of the settings."""
     from cadenza.roots.settings import read_settings
-    from cadenza.roots.wiring.command_target import USUAL_TENANT, server_of
+    from cadenza.roots.wiring.application import DEFAULT_TENANT, named_server
 
     settings = read_settings()
-    behind = server_of(settings, way)
-    if behind is not None:
-        from cadenza.roots.wiring.remote import remote_client
+    server = named_server(settings, way)
+    if server is not None:
+        from cadenza.roots.wiring.remote_client import remote_client
 
-        async with remote_client(*behind) as remote:
+        async with remote_client(*server) as remote:
             yield remote
         return
-    from cadenza.roots.wiring.command_target import local_client, operator
+    from cadenza.roots.wiring.application import local_client, operator
 
-    async with local_client(settings, operator(way.tenant or USUAL_TENANT)) as local:
+    async with local_client(settings, operator(way.tenant or DEFAULT_TENANT)) as local:
         yield local
 
 
@@ -116,9 +116,9 @@ def launch_api() -> int:
 
 def launch_worker() -> int:
     """Start one worker."""
-    from cadenza.roots.up import launch_worker
+    from cadenza.roots.worker import launch
 
-    return launch_worker()
+    return launch()
 
 
 def launch_mcp(way: Way) -> int:

@@ -27,17 +27,17 @@ from cadenza.engine.worker.loop import Loop
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
 from cadenza.roots.settings import read_settings
-from cadenza.roots.wiring.daily_service import daily_inside
-from cadenza.roots.wiring.decorator_options import Options, Times, declared, interval_of
-from cadenza.roots.wiring.event_loop import run_to_end
+from cadenza.roots.wiring.daily_service import running_daily
+from cadenza.roots.wiring.decorator_options import IntervalParts, Options, declared, interval_of
+from cadenza.roots.wiring.process import run_event_loop, stop_on_signals
 from cadenza.roots.wiring.run_context import RunContext, Steerable
 from cadenza.roots.wiring.stores import open_store
-from cadenza.roots.worker import Workshop, stop_on_signals, worker
+from cadenza.roots.wiring.worker import ProcessContext, open_loop
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class EveryOptions(Options, Times, total=False):
+class EveryOptions(Options, IntervalParts, total=False):
     """What `every` takes beside its interval."""
 
     start_now: bool
@@ -77,9 +77,10 @@ class Cadenza:
     ) -> Callable[[Function], Function]:
         """Run on an interval, given as a span or as `days`, `hours`, `minutes` and `seconds`."""
         given: dict[str, Any] = dict(options)
-        times = Times(**{unit: given.pop(unit) for unit in Times.__annotations__ if unit in given})  # type: ignore[typeddict-item]
+        units = IntervalParts.__annotations__.keys() & given.keys()
+        parts = IntervalParts(**{unit: given.pop(unit) for unit in units})  # type: ignore[typeddict-item]
         start_now = bool(given.pop("start_now", False))
-        baseline = Every(span_ms("interval", interval_of(interval, times)))
+        baseline = Every(span_ms("interval", interval_of(interval, parts)))
         return self._declare(baseline, given, start_now=start_now)
 
     def cron(
@@ -119,7 +120,7 @@ class Cadenza:
 
     def run(self) -> None:
         """Run until SIGTERM or Ctrl-C, then let what runs finish."""
-        run_to_end(self._run_until_stopped())
+        run_event_loop(self._run_until_stopped())
 
     async def __aenter__(self) -> Self:
         loop = (await self._start()).loop
@@ -139,7 +140,7 @@ class Cadenza:
 
     async def _run_until_stopped(self) -> None:
         loop = (await self._start()).loop
-        stop_on_signals(loop)
+        stop_on_signals(loop.stop)
         try:
             await loop.run()
         finally:
@@ -155,11 +156,11 @@ class Cadenza:
             )
             for endpoint, start_now in self._declared.values():
                 await self._keep(store, endpoint, start_now=start_now)
-            shop = Workshop(store=store, clock=self._clock, log=self._log, callables=self._callables)
-            loop = await stack.enter_async_context(worker(self._settings, shop))
+            context = ProcessContext(store=store, clock=self._clock, log=self._log, callables=self._callables)
+            loop = await stack.enter_async_context(open_loop(self._settings, context))
             if self._daily is not None:
                 stack.callback(self._daily.close)
-                await stack.enter_async_context(daily_inside(self._settings, shop, self._daily))
+                await stack.enter_async_context(running_daily(self._settings, context, self._daily))
             steering = Steering(store=store, clock=self._clock, cron=self._cron, log=self._log)
             self._live = _Live(stack.pop_all(), store, steering, loop)
         return self._live

@@ -1,4 +1,4 @@
-"""Planners: from settings to an analyst that follows the runs; beside a worker, or as a role of its own."""
+"""`cadenza planner`: the planners as a process of their own; `cadenza up` runs them beside the worker."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -26,22 +26,20 @@ from cadenza.ports.leader import Chair
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Bell, Store
 from cadenza.ports.telemetry import Logger, Telemetry
-from cadenza.roots.api import a_log, on_signals
 from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.wiring.event_loop import run_to_end
-from cadenza.roots.wiring.health import HANGS_AFTER, Health, tell_health
+from cadenza.roots.wiring.health import HANGS_AFTER, HealthServer, serve_health
 from cadenza.roots.wiring.llm import llm_planner
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
+from cadenza.roots.wiring.process import open_log, run_event_loop, stop_on_signals, tune_garbage_collection
 from cadenza.roots.wiring.stores import SQLITE, open_pool, open_store
-from cadenza.roots.worker import tune_memory
 
 SLOW = frozenset({"llm"})
-"""Planners that take long, and spend tokens."""
-LONG_MS = 180_000
+"""Planners that are slow and spend tokens."""
+SLOW_TIMEOUT_MS = 180_000
 
 
-class Study(NamedTuple):
-    """Where planners think."""
+class PlannerContext(NamedTuple):
+    """What planners need from the process they run in."""
 
     store: Store
     clock: Clock
@@ -52,7 +50,7 @@ class Study(NamedTuple):
 
 
 def planners(settings: Settings, store: Store) -> list[Planner]:
-    """Every planner there is, those that cost nothing first."""
+    """All planners, those that spend no tokens first."""
     found: list[Planner | None] = [
         RulePlanner(store, CelExpressions()),
         HttpHints(),
@@ -62,20 +60,20 @@ def planners(settings: Settings, store: Store) -> list[Planner]:
     return [planner for planner in found if planner is not None]
 
 
-def panels(found: Sequence[Planner]) -> list[list[Seat]]:
-    """Quick planners share a briefing; each slow one has a panel of its own, so that nobody waits for it."""
+def planner_groups(found: Sequence[Planner]) -> list[list[Seat]]:
+    """Quick planners share a briefing; each slow one is a group of its own, so that no other waits for it."""
     quick = [Seat(planner) for planner in found if planner.name not in SLOW]
     slow = [
-        Seat(planner, timeout_ms=LONG_MS, spends=True, health=True)
+        Seat(planner, timeout_ms=SLOW_TIMEOUT_MS, spends=True, health=True)
         for planner in found
         if planner.name in SLOW
     ]
     return [quick, *([seat] for seat in slow)]
 
 
-def analyst(found: Sequence[Planner], study: Study) -> Analyst:
+def analyst(found: Sequence[Planner], context: PlannerContext) -> Analyst:
     """An analyst that is ready to run."""
-    store, clock, log, telemetry, bell = study
+    store, clock, log, telemetry, bell = context
     means = Means(
         store=store,
         clock=clock,
@@ -86,32 +84,32 @@ def analyst(found: Sequence[Planner], study: Study) -> Analyst:
         telemetry=telemetry,
         shown=shown,
     )
-    return Analyst(panels(found), means=means, bell=bell)
+    return Analyst(planner_groups(found), means=means, bell=bell)
 
 
-class Thinker:
-    """Lets planners think whenever this process has their chair."""
+class PlannerService:
+    """Runs the planners while this process holds the leader lock: one process plans at a time."""
 
-    def __init__(self, settings: Settings, study: Study) -> None:
-        # A model that cannot be used is refused here, and not whenever it is this process's turn.
-        planners(settings, study.store)
+    def __init__(self, settings: Settings, context: PlannerContext) -> None:
+        # A model that cannot be used is refused here, and not when this process becomes the leader.
+        planners(settings, context.store)
         self._settings = settings
-        self._study = study
+        self._context = context
         self._analyst: Analyst | None = None
 
     @property
-    def lives(self) -> bool:
-        """Does it go round, or wait for its turn?"""
-        at_work = self._analyst
-        return at_work is None or self._study.clock.now() - at_work.alive_at < HANGS_AFTER
+    def alive(self) -> bool:
+        """Whether the analyst makes progress, or waits to become the leader."""
+        analyst = self._analyst
+        return analyst is None or self._context.clock.now() - analyst.alive_at < HANGS_AFTER
 
     async def run(self) -> None:
-        """Think until cancelled; a bug ends it with its exception."""
-        await _chair(self._settings, self._study.log).hold(self._think)
+        """Plan until cancelled; a bug ends it with its exception."""
+        await _leader_lock(self._settings, self._context.log).hold(self._plan)
 
-    async def _think(self) -> None:
-        # Made anew, since whoever had the chair meanwhile may have learned more.
-        self._analyst = analyst(planners(self._settings, self._study.store), self._study)
+    async def _plan(self) -> None:
+        # A new analyst, since the planners of the last leader may have learned more.
+        self._analyst = analyst(planners(self._settings, self._context.store), self._context)
         try:
             await self._analyst.run()
         finally:
@@ -120,29 +118,29 @@ class Thinker:
 
 def launch() -> int:
     """Plan until stopped; the exit code."""
-    tune_memory()
-    run_to_end(plan(read_settings()))
+    tune_garbage_collection()
+    run_event_loop(plan(read_settings()))
     return 0
 
 
 async def plan(settings: Settings) -> None:
     """Run the planners alone until a signal comes; of several processes, one acts at a time."""
-    log = a_log(settings)
+    log = open_log(settings)
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
         monitoring = ProcessMonitoring(settings, store=store, log=log, role="planner")
         monitoring.events.attach("planner-metrics", PlannerMetrics(monitoring.registry))
         supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=monitoring.events)
-        thinker = Thinker(settings, Study(store, SystemClock(), log, monitoring.events))
-        health = Health(lives=lambda: thinker.lives, store=store, registry=monitoring.registry)
-        await tell_health(stack, settings, health=health, log=log)
-        on_signals(supervisor.stop)
+        planners_here = PlannerService(settings, PlannerContext(store, SystemClock(), log, monitoring.events))
+        health = HealthServer(alive=lambda: planners_here.alive, store=store, registry=monitoring.registry)
+        await serve_health(stack, settings, health=health, log=log)
+        stop_on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="planner")
-        await supervisor.run(Part("planner", thinker.run), *await monitoring.open(stack))
+        await supervisor.run(Part("planner", planners_here.run), *await monitoring.open(stack))
         log.info("cadenza has stopped; what was being thought about is thought about again")
 
 
-def _chair(settings: Settings, log: Logger) -> Chair:
+def _leader_lock(settings: Settings, log: Logger) -> Chair:
     if settings.database_url.startswith(SQLITE):
         return FileChair(Path(settings.database_url.removeprefix(SQLITE)), log)
     pool = open_pool(settings, size=1)

@@ -15,7 +15,7 @@ from cadenza.ports.catalog import EndpointFilter, Page, RunFilter
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.roots.settings import read_settings
-from cadenza.roots.wiring.command_target import USUAL_TENANT
+from cadenza.roots.wiring.application import DEFAULT_TENANT
 from cadenza.roots.wiring.simulation_planners import learning, ruled, rules_in
 from cadenza.roots.wiring.stores import open_store
 from cadenza.sim.adaptive_policies import Aimd, Backoff
@@ -32,11 +32,11 @@ def launch(wish: ReplayWish) -> Replayed:
     """Replay what is recorded in the database of the settings."""
     if not FEWEST_LOOKS <= wish.most <= MOST_RUNS:
         raise InvalidRequest(f"--most must be from {FEWEST_LOOKS} to {MOST_RUNS}.", "most")
-    policies = [policy_named(word, wish.tenant or USUAL_TENANT) for word in wish.policies]
+    policies = [policy_named(word, wish.tenant or DEFAULT_TENANT) for word in wish.policies]
     return asyncio.run(_replayed(wish, policies))
 
 
-def policy_named(word: str, tenant_id: str = USUAL_TENANT) -> ReplayPolicy:
+def policy_named(word: str, tenant_id: str = DEFAULT_TENANT) -> ReplayPolicy:
     """A policy by the word for it."""
     name, _, rest = word.partition(":")
     match name, bool(rest):
@@ -73,7 +73,7 @@ async def read_records(store: Store, wish: ReplayWish) -> list[Record]:
 
 
 async def _meant(store: Store, wish: ReplayWish) -> list[Endpoint]:
-    tenant_id = wish.tenant or USUAL_TENANT
+    tenant_id = wish.tenant or DEFAULT_TENANT
     if wish.endpoint is not None:
         return [await _named(store, tenant_id, wish.endpoint)]
     wanted = EndpointFilter(job_id=wish.job)

@@ -24,7 +24,7 @@ from cadenza.engine.daily.queue import DailyQueue
 from cadenza.ports.daily import Owed
 from cadenza.roots.daily import serve
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.daily_service import Times
+from cadenza.roots.wiring.daily_service import Clocks
 
 PROCESSES = multiprocessing.get_context("forkserver")
 STORES = ("cadenza.adapters.stores.postgres.store", "cadenza.adapters.stores.sqlite.store")
@@ -189,7 +189,7 @@ def live(life: Life) -> None:
     reached.watch(PostgresLanes, "_take", "take", counts=bool)
     reached.watch(PostgresLanes, "_give", "give")
     _note_what_is_taken(notes)
-    asyncio.run(serve(settings, times=Times(life.clock, life.clock), jobs=NotedJobs(life, notes, reached)))
+    asyncio.run(serve(settings, clocks=Clocks(life.clock, life.clock), jobs=NotedJobs(life, notes, reached)))
 
 
 def _note_what_is_taken(notes: Notes) -> None:

@@ -11,8 +11,9 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.telemetry.log import StructuredLog
 from cadenza.domain.scheduling.run import Claim
 from cadenza.roots.settings import read_settings
+from cadenza.roots.wiring.process import stop_on_signals
 from cadenza.roots.wiring.stores import open_store
-from cadenza.roots.worker import Workshop, stop_on_signals, worker
+from cadenza.roots.wiring.worker import ProcessContext, open_loop
 
 
 async def main(path: str, least_ms: float, most_ms: float) -> None:
@@ -26,9 +27,9 @@ async def main(path: str, least_ms: float, most_ms: float) -> None:
 
     callables.register("note", note)
     async with open_store(settings, ids=TimeOrderedIds(), log=log) as store:
-        shop = Workshop(store=store, clock=SystemClock(), log=log, callables=callables)
-        async with worker(settings, shop) as loop:
-            stop_on_signals(loop)
+        shop = ProcessContext(store=store, clock=SystemClock(), log=log, callables=callables)
+        async with open_loop(settings, shop) as loop:
+            stop_on_signals(loop.stop)
             log.info("ready")
             await loop.run()
 

@@ -29,7 +29,7 @@ from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.http_dispatch import open_secrets
 from cadenza.roots.wiring.stores import open_store
-from cadenza.roots.worker import Workshop, worker
+from cadenza.roots.wiring.worker import ProcessContext, open_loop
 from cadenza.testing import an_endpoint
 
 __all__ = ["newest_databases"]
@@ -87,8 +87,8 @@ class Works:
         )
         await self.store.add(endpoint)
         log = StructuredLog(level=0, stream=self.log)
-        shop = Workshop(store=self.store, clock=SystemClock(), log=log, callables=CallableDispatcher())
-        async with worker(self.settings, shop) as loop:
+        shop = ProcessContext(store=self.store, clock=SystemClock(), log=log, callables=CallableDispatcher())
+        async with open_loop(self.settings, shop) as loop:
             running = asyncio.create_task(loop.run())
             run = await settled(lambda: self.store.runs(endpoint.key))
             loop.stop()

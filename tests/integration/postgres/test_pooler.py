@@ -23,7 +23,7 @@ from cadenza.ports.store import Store
 from cadenza.roots.doctor import _nudges
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import open_store
-from cadenza.roots.worker import Workshop, worker
+from cadenza.roots.wiring.worker import ProcessContext, open_loop
 from cadenza.testing import an_endpoint
 
 NOW = SystemClock().now
@@ -54,8 +54,8 @@ async def test_endpoints_run_and_a_nudge_is_found_by_looking(pooler: Pooler) -> 
     )
     async with open_store(settings(pooler), ids=TimeOrderedIds(), log=log) as store:
         await store.add(endpoint)
-        shop = Workshop(store=store, clock=SystemClock(), log=log, callables=callables)
-        async with worker(settings(pooler), shop) as loop, asyncio.timeout(30):
+        shop = ProcessContext(store=store, clock=SystemClock(), log=log, callables=callables)
+        async with open_loop(settings(pooler), shop) as loop, asyncio.timeout(30):
             running = asyncio.create_task(loop.run())
             for number in range(1, 4):
                 await store.amend(endpoint.key, lambda old: Amended(evolve(old, next_run_at=NOW())))

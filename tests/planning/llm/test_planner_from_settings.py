@@ -7,7 +7,7 @@ from llmock.pytest_plugin import LLMock
 from tests.planning.llm.llm_fixtures import SHOP, Job
 
 from cadenza.domain.errors import InvalidRequest, Unavailable
-from cadenza.roots.planner import Study, Thinker
+from cadenza.roots.planner import PlannerContext, PlannerService
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.llm import llm_planner, steering_shapes
 from cadenza.testing import FakeLog, FakeTelemetry
@@ -53,9 +53,9 @@ def test_a_model_that_nobody_knows_is_refused(name: str) -> None:
 
 def test_a_model_that_cannot_be_used_is_refused_when_planners_start() -> None:
     job = Job()
-    study = Study(job.store, job.bench.clock, FakeLog(), FakeTelemetry())
+    context = PlannerContext(job.store, job.bench.clock, FakeLog(), FakeTelemetry())
     with pytest.raises(InvalidRequest, match=r"^CADENZA_LLM_MODEL cannot be used: "):
-        Thinker(Settings(llm_model="nobody:gpt-4o"), study)
+        PlannerService(Settings(llm_model="nobody:gpt-4o"), context)
 
 
 def test_a_model_whose_library_is_missing_is_refused() -> None:

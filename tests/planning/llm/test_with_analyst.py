@@ -13,7 +13,7 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.null import NoLog, NoTelemetry
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.roots.planner import Study, analyst, planners
+from cadenza.roots.planner import PlannerContext, analyst, planners
 from cadenza.roots.settings import Settings
 
 ACT = Reply(tool_calls=(ToolCall("propose_interval", {"intervalMs": 30_000, "reason": "it fails"}),))
@@ -30,8 +30,8 @@ async def job() -> Job:
 @asynccontextmanager
 async def an_analyst(job: Job, llmock: LLMock) -> AsyncIterator[None]:
     settings = Settings(llm_model="openai-chat:gpt-4o", llm_base_url=llmock.base_url())
-    study = Study(job.store, SystemClock(), NoLog(), NoTelemetry())
-    task = asyncio.create_task(analyst(planners(settings, job.store), study).run())
+    context = PlannerContext(job.store, SystemClock(), NoLog(), NoTelemetry())
+    task = asyncio.create_task(analyst(planners(settings, job.store), context).run())
     await asyncio.sleep(0.05)
     try:
         yield

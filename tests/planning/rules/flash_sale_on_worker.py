@@ -17,10 +17,10 @@ from cadenza.domain.scheduling.steer import HintRecord
 from cadenza.engine.async_helpers import first_of
 from cadenza.ports.store import Store
 from cadenza.roots.demo import FlashSale
-from cadenza.roots.planner import Study, analyst, planners
+from cadenza.roots.planner import PlannerContext, analyst, planners
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import open_store
-from cadenza.roots.worker import Workshop, worker
+from cadenza.roots.wiring.worker import ProcessContext, open_loop
 from cadenza.sim.flash_sale.scenario import unsteered_sale
 from cadenza.sim.product_run import EVERYTHING, TENANT
 from cadenza.sim.world import END_S, START
@@ -79,10 +79,10 @@ async def play_for_real(folder: Path) -> dict[str, Told]:
         sale = FlashSale(store=store, clock=clock, log=log)
         address = await stack.enter_async_context(sale.open(0))
         near = settings.model_copy(update={"allow_targets": (address,)})
-        shop = Workshop(store=store, clock=clock, log=log, callables=CallableDispatcher())
-        loop = await stack.enter_async_context(worker(near, shop))
+        shop = ProcessContext(store=store, clock=clock, log=log, callables=CallableDispatcher())
+        loop = await stack.enter_async_context(open_loop(near, shop))
         everybody = planners(Settings(llm_model=None), store)
-        thinking = analyst(everybody, Study(store, clock, log, NoTelemetry()))
+        thinking = analyst(everybody, PlannerContext(store, clock, log, NoTelemetry()))
         await first_of(loop.run(), thinking.run(), clock.run(START + timedelta(seconds=END_S), store))
         return await _told(store)
 

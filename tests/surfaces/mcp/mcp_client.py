@@ -15,7 +15,7 @@ from mcp.types import CallToolResult, TextContent, TextResourceContents
 from tests.surfaces.api_in_process import Answered, House
 
 from cadenza.domain.access.key import Scope
-from cadenza.roots.api import Server, address_of, bound
+from cadenza.roots.api import ApiServer, address_of, listening_socket
 from cadenza.roots.settings import Settings
 
 Mode = Literal["legacy", "auto"]
@@ -28,8 +28,8 @@ ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "ap
 @asynccontextmanager
 async def serving(house: House) -> AsyncIterator[str]:
     """The application of a house behind uvicorn; its address."""
-    with bound("127.0.0.1", 0) as listening:
-        server = Server(Settings(grace_ms=1_000), house.app)
+    with listening_socket("127.0.0.1", 0) as listening:
+        server = ApiServer(Settings(grace_ms=1_000), house.app)
         task = asyncio.create_task(server.serve([listening]))
         try:
             yield address_of(listening)

@@ -152,8 +152,8 @@ async def test_figures_are_told_without_names_of_tenants(house: House) -> None:
 
 
 async def test_health_asks_the_process_and_readiness_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    lives = [True]
-    house = House(lives=lambda: lives[0])
+    alive = [True]
+    house = House(alive=lambda: alive[0])
     for path in ("/healthz", "/readyz"):
         assert (await house.ask(f"GET {path}", by=None)).json() == {"status": "ok"}
 
@@ -167,6 +167,6 @@ async def test_health_asks_the_process_and_readiness_the_store(monkeypatch: pyte
     answer = await house.ask("GET /readyz", by=None)
     assert (answer.status, answer.json()["status"]) == (503, "The database does not answer.")
     assert (await house.ask("GET /healthz", by=None)).status == 200
-    lives[0] = False
+    alive[0] = False
     for path in ("/healthz", "/readyz"):
         assert (await house.ask(f"GET {path}", by=None)).status == 503

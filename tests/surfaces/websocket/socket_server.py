@@ -25,7 +25,7 @@ from cadenza.operations.agents.users_agents import UserTokenView
 from cadenza.operations.application import Application
 from cadenza.operations.operation import View
 from cadenza.ports.agents import CallTool, Prompt, Reply, Tool
-from cadenza.roots.api import Server, address_of, bound
+from cadenza.roots.api import ApiServer, address_of, listening_socket
 from cadenza.roots.settings import Settings
 from cadenza.surfaces.http.app import Manners, http_app
 from cadenza.surfaces.http.service import Take
@@ -99,7 +99,7 @@ class Salon:
         self.app = http_app(self.application, manners)
         self.metrics = manners.metrics
         self.address = ""
-        self.server: Server | None = None
+        self.server: ApiServer | None = None
         self._firings = 0
 
     def count(self) -> int:
@@ -186,8 +186,8 @@ async def open_salon(
 
     salon = Salon(SocketLimits(**limits), take or everybody)
     await salon.furnish("ada", "bob")
-    with bound("127.0.0.1", 0) as listening:
-        server = Server(Settings(grace_ms=5_000, socket_ping_ms=ping_ms), salon.app)
+    with listening_socket("127.0.0.1", 0) as listening:
+        server = ApiServer(Settings(grace_ms=5_000, socket_ping_ms=ping_ms), salon.app)
         salon.address = address_of(listening)
         salon.server = server
         serving = asyncio.create_task(server.serve([listening.dup()]))

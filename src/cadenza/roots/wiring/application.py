@@ -1,9 +1,10 @@
 """An application: what operations need, from settings to something that can be asked."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Any, NamedTuple
 
 from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.clock import SystemClock
@@ -11,8 +12,10 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget, DispatcherOnDemand
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import RandomMint, TimeOrderedIds
-from cadenza.adapters.null import NoQuota
+from cadenza.adapters.null import NoLog, NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
+from cadenza.domain.access.key import Caller, Scope
+from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.operations.application import Application
@@ -25,7 +28,9 @@ from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversations, models
 from cadenza.roots.wiring.http_dispatch import open_secrets
+from cadenza.roots.wiring.stores import open_store
 from cadenza.sim.playback import Playback
+from cadenza.surfaces.cli.connection import Way
 
 Opening = Callable[[], AbstractAsyncContextManager[Dispatcher]]
 
@@ -88,3 +93,64 @@ def dependencies(
         wall=SystemClock(),
         simulations=Playback(),
     )
+
+
+DEFAULT_TENANT = "default"
+
+
+class ServerAddress(NamedTuple):
+    """A server to ask, and the key to show it."""
+
+    server: str
+    key: str | None
+
+
+def named_server(settings: Settings, way: Way) -> ServerAddress | None:
+    """The server that is meant; None if it is the database of the settings."""
+    server = settings.server if way.server is None else way.server
+    if not server:
+        return None
+    if way.tenant is not None:
+        raise InvalidRequest("--tenant goes without a server: there, the key says whose things are meant.")
+    kept = settings.key and settings.key.get_secret_value()
+    return ServerAddress(server, way.key or kept or None)
+
+
+ORIGIN = "cli"
+
+
+class LocalClient:
+    """Asks as one caller, whatever is asked."""
+
+    def __init__(self, application: Application, caller: Caller) -> None:
+        self._application = application
+        self._caller = caller
+
+    async def ask(self, operation: str, arguments: Mapping[str, Any]) -> Any:
+        """The operation's view as JSON values."""
+        view = await self._application.ask(operation, arguments, self._caller)
+        return view.model_dump(mode="json")
+
+
+def operator(tenant_id: str) -> Caller:
+    """The operator of this machine, who may do everything for any tenant."""
+    return Caller(tenant_id, frozenset(Scope), ORIGIN)
+
+
+@asynccontextmanager
+async def local_client(settings: Settings, caller: Caller) -> AsyncIterator[LocalClient]:
+    """An application on the store of the settings, closed in the end."""
+    clock, log = SystemClock(), NoLog()
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
+        application = await stack.enter_async_context(
+            open_application(
+                settings,
+                store=store,
+                clock=clock,
+                log=log,
+                callables=CallableDispatcher(),
+                opened=on_demand,
+            )
+        )
+        yield LocalClient(application, caller)

@@ -19,27 +19,27 @@ from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.daily_target import daily_target, open_jobs
 from cadenza.roots.wiring.stores import SQLITE, open_pool
-from cadenza.roots.worker import Workshop
+from cadenza.roots.wiring.worker import ProcessContext
 
-EVER = datetime.max.replace(tzinfo=UTC)
+FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 
 
-class Times(NamedTuple):
+class Clocks(NamedTuple):
     """Both clocks of a process."""
 
     clock: Clock
     stopwatch: Stopwatch
 
 
-REAL = Times(SystemClock(), SystemStopwatch())
+SYSTEM_CLOCKS = Clocks(SystemClock(), SystemStopwatch())
 
 
-def times_of(clock: Clock) -> Times:
+def clocks_for(clock: Clock) -> Clocks:
     """A clock, and the steady one that runs as fast."""
-    return REAL if isinstance(clock, SystemClock) else Times(clock, ClockStopwatch(clock))
+    return SYSTEM_CLOCKS if isinstance(clock, SystemClock) else Clocks(clock, ClockStopwatch(clock))
 
 
-class NoTarget:
+class MissingTarget:
     """Says what is missing; the windows go on without it, so that every day has its verdict."""
 
     def __init__(self, log: Logger) -> None:
@@ -96,25 +96,27 @@ def daily_settings(settings: Settings) -> DailySettings:
     )
 
 
-def daily_parts(settings: Settings, shop: Workshop, jobs: JobRunner, times: Times = REAL) -> list[Part]:
+def daily_parts(
+    settings: Settings, context: ProcessContext, jobs: JobRunner, clocks: Clocks = SYSTEM_CLOCKS
+) -> list[Part]:
     """The parts of a daily runner."""
     runner = DailyRunner(
-        store=shop.store,
+        store=context.store,
         jobs=jobs,
-        clock=times.clock,
-        stopwatch=times.stopwatch,
-        telemetry=shop.telemetry,
-        log=shop.log,
+        clock=clocks.clock,
+        stopwatch=clocks.stopwatch,
+        telemetry=context.telemetry,
+        log=context.log,
         settings=daily_settings(settings),
     )
-    return DailyService(runner, lanes_of(settings, shop.log), grace_ms=settings.grace_ms).parts()
+    return DailyService(runner, open_lanes(settings, context.log), grace_ms=settings.grace_ms).parts()
 
 
 @asynccontextmanager
-async def daily_inside(settings: Settings, shop: Workshop, jobs: JobRunner) -> AsyncIterator[None]:
+async def running_daily(settings: Settings, context: ProcessContext, jobs: JobRunner) -> AsyncIterator[None]:
     """The daily runner inside a program, for as long as the context lasts."""
-    supervisor = Supervisor(clock=SystemClock(), log=shop.log, telemetry=shop.telemetry)
-    parts = daily_parts(settings, shop, jobs, times_of(shop.clock))
+    supervisor = Supervisor(clock=SystemClock(), log=context.log, telemetry=context.telemetry)
+    parts = daily_parts(settings, context, jobs, clocks_for(context.clock))
     running = asyncio.create_task(supervisor.run(*parts))
     try:
         yield
@@ -123,8 +125,8 @@ async def daily_inside(settings: Settings, shop: Workshop, jobs: JobRunner) -> A
         await running
 
 
-async def daily_beside(
-    stack: AsyncExitStack, settings: Settings, shop: Workshop, times: Times = REAL
+async def daily_parts_in_up(
+    stack: AsyncExitStack, settings: Settings, context: ProcessContext, clocks: Clocks = SYSTEM_CLOCKS
 ) -> list[Part]:
     """The parts inside `cadenza up`.
 
@@ -135,15 +137,15 @@ async def daily_beside(
         return []
     target = daily_target(settings)
     if target is not None:
-        return daily_parts(settings, shop, await open_jobs(stack, settings, shop, target), times)
+        return daily_parts(settings, context, await open_jobs(stack, settings, context, target), clocks)
     if settings.database_url.startswith(SQLITE):
-        return daily_parts(settings, shop, NoTarget(shop.log), times)
-    if await _anybody(shop):
-        shop.log.warning("there are daily users, and CADENZA_DAILY_TARGET is not set: not served here")
+        return daily_parts(settings, context, MissingTarget(context.log), clocks)
+    if await _has_users(context):
+        context.log.warning("there are daily users, and CADENZA_DAILY_TARGET is not set: not served here")
     return []
 
 
-def lanes_of(settings: Settings, log: Logger) -> Lanes:
+def open_lanes(settings: Settings, log: Logger) -> Lanes:
     """Shared with all processes on PostgreSQL; beside a file, one process has them all."""
     most = settings.max_concurrency
     if settings.database_url.startswith(SQLITE):
@@ -156,9 +158,9 @@ def lanes_of(settings: Settings, log: Logger) -> Lanes:
     return PostgresLanes(pool, log, max_concurrency=most)
 
 
-async def _anybody(shop: Workshop) -> bool:
+async def _has_users(context: ProcessContext) -> bool:
     """Is there any user with a daily job?"""
     for shard in range(SHARDS):
-        if await shop.store.owed_days(shard, until=EVER, limit=1):
+        if await context.store.owed_days(shard, until=FAR_FUTURE, limit=1):
             return True
     return False

@@ -24,7 +24,7 @@ from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversations
 from cadenza.roots.wiring.application import dependencies
 from cadenza.roots.wiring.http_dispatch import http_dispatcher, open_secrets
-from cadenza.roots.worker import Workshop
+from cadenza.roots.wiring.worker import ProcessContext
 
 HINT = 'Write a URL, or {"kind": "http" | "prompt" | "callable", ...} as JSON.'
 
@@ -69,7 +69,7 @@ def daily_target(settings: Settings) -> DailyTarget | None:
 
 
 async def open_jobs(
-    stack: AsyncExitStack, settings: Settings, shop: Workshop, target: DailyTarget
+    stack: AsyncExitStack, settings: Settings, context: ProcessContext, target: DailyTarget
 ) -> JobRunner:
     """The runner of such jobs, closed with the stack."""
     stored = await stack.enter_async_context(open_secrets(settings))
@@ -79,27 +79,27 @@ async def open_jobs(
             stack.callback(functions.close)
             return functions
         case DailyPrompt():
-            trials = DispatcherByTarget(callables=shop.callables)
+            trials = DispatcherByTarget(callables=context.callables)
             given = dependencies(
-                store=shop.store, clock=shop.clock, log=shop.log, dispatcher=trials, secrets=stored
+                store=context.store, clock=context.clock, log=context.log, dispatcher=trials, secrets=stored
             )
             agents = conversations(settings, given)
             return PromptJobs(
-                conversations=agents, store=shop.store, agent_id=target.agent_id, prompt=target.prompt
+                conversations=agents, store=context.store, agent_id=target.agent_id, prompt=target.prompt
             )
         case DailyHttp():
-            http = http_dispatcher(settings, stored, clock=shop.clock)
-            jobs = _http(target, http, settings, shop)
+            http = http_dispatcher(settings, stored, clock=context.clock)
+            jobs = _http(target, http, settings, context)
             await stack.enter_async_context(http)
             return jobs
 
 
-def _http(target: DailyHttp, http: HttpDispatcher, settings: Settings, shop: Workshop) -> HttpJobs:
+def _http(target: DailyHttp, http: HttpDispatcher, settings: Settings, context: ProcessContext) -> HttpJobs:
     try:
         return HttpJobs(
             target.made(),
             dispatcher=http,
-            clock=shop.clock,
+            clock=context.clock,
             ids=TimeOrderedIds(),
             timeout_ms=settings.job_timeout_ms,
         )

@@ -32,7 +32,7 @@ class Options(TypedDict, total=False):
     hint_mode: HintMode | str
 
 
-class Times(TypedDict, total=False):
+class IntervalParts(TypedDict, total=False):
     """An interval in parts."""
 
     days: float
@@ -41,11 +41,11 @@ class Times(TypedDict, total=False):
     seconds: float
 
 
-def interval_of(span: Span | None, times: Times) -> Span:
+def interval_of(span: Span | None, parts: IntervalParts) -> Span:
     """The one interval that was given, in one way or the other."""
-    if (span is None) == (not times):
+    if (span is None) == (not parts):
         raise InvalidRequest('Give one interval: every("90s") or every(minutes=1, seconds=30).', "interval")
-    return timedelta(**times) if span is None else span
+    return timedelta(**parts) if span is None else span
 
 
 def declared(function: str, baseline: Baseline, options: Options) -> Endpoint:

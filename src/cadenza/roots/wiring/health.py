@@ -1,4 +1,4 @@
-"""Whether a process lives, and whether it can work, for whoever watches it over HTTP."""
+"""Liveness, readiness and metrics of a process over HTTP."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,12 +19,12 @@ from cadenza.roots.settings import Settings
 HANGS_AFTER = timedelta(seconds=60)
 
 
-class GoesRound(Protocol):
-    """A worker, or its loop."""
+class LoopStatus(Protocol):
+    """What health needs to know of a worker or its loop."""
 
     @property
     def alive_at(self) -> datetime:
-        """When it last went round."""
+        """When it last made progress."""
         ...
 
     @property
@@ -33,27 +33,29 @@ class GoesRound(Protocol):
         ...
 
 
-class Health:
-    """Answers `GET /healthz` (does it go round?), `/readyz` (does its store answer, too?) and `/metrics`."""
+class HealthServer:
+    """Answers `GET /healthz` (does it progress?), `/readyz` (does its store answer, too?) and `/metrics`."""
 
     def __init__(
         self,
         *,
-        lives: Callable[[], bool],
+        alive: Callable[[], bool],
         store: Store,
         registry: CollectorRegistry,
         facts: Callable[[], dict[str, Any]] = dict,
     ) -> None:
-        self._lives = lives
+        self._alive = alive
         self._store = store
         self._registry = registry
         self._facts = facts
 
     @classmethod
-    def of(cls, worker: GoesRound, *, store: Store, clock: Clock, registry: CollectorRegistry) -> "Health":
-        """That of a worker, with what it is doing."""
+    def for_worker(
+        cls, worker: LoopStatus, *, store: Store, clock: Clock, registry: CollectorRegistry
+    ) -> "HealthServer":
+        """The health of a worker, with its claims in flight."""
         return cls(
-            lives=lambda: goes_round(worker, clock),
+            alive=lambda: is_alive(worker, clock),
             store=store,
             registry=registry,
             facts=lambda: {"in_flight": worker.in_flight, "alive_at": iso(worker.alive_at)},
@@ -61,7 +63,7 @@ class Health:
 
     @asynccontextmanager
     async def serve(self, host: str, port: int) -> AsyncIterator[int]:
-        """Listen; the port, also if any was to be taken."""
+        """Serve; the port that is listened on, also if 0 was asked for."""
         app = web.Application()
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
@@ -78,8 +80,8 @@ class Health:
             await runner.cleanup()
 
     async def _healthz(self, _: web.Request) -> web.Response:
-        lives = self._lives()
-        return self._answer("ok" if lives else "hangs", ok=lives)
+        alive = self._alive()
+        return self._answer("ok" if alive else "hangs", ok=alive)
 
     async def _readyz(self, request: web.Request) -> web.Response:
         try:
@@ -89,20 +91,22 @@ class Health:
         return await self._healthz(request)
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        figures = generate_latest(self._registry)
-        return web.Response(body=figures, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+        metrics = generate_latest(self._registry)
+        return web.Response(body=metrics, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
     def _answer(self, status: str, *, ok: bool) -> web.Response:
         return web.json_response({"status": status, **self._facts()}, status=200 if ok else 503)
 
 
-def goes_round(worker: GoesRound, clock: Clock) -> bool:
-    """Has it gone round lately?"""
+def is_alive(worker: LoopStatus, clock: Clock) -> bool:
+    """Whether a worker has made progress lately."""
     return clock.now() - worker.alive_at < HANGS_AFTER
 
 
-async def tell_health(stack: AsyncExitStack, settings: Settings, *, health: Health, log: Logger) -> None:
-    """Let it answer until the stack closes, if the settings say where."""
+async def serve_health(
+    stack: AsyncExitStack, settings: Settings, *, health: HealthServer, log: Logger
+) -> None:
+    """Serve health until the stack closes, if the settings name a port."""
     if settings.health_port is None:
         return
     port = await stack.enter_async_context(health.serve(settings.host, settings.health_port))

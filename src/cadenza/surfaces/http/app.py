@@ -46,7 +46,7 @@ class Manners:
     version: str
     take: Take
     """Lets a caller in, or tells in how many seconds to come back."""
-    lives: Callable[[], bool] = lambda: True
+    alive: Callable[[], bool] = lambda: True
     """Whether the process goes round."""
     cors_origins: Sequence[str] = ()
     metrics: Metrics = field(default_factory=Metrics)
@@ -63,7 +63,7 @@ def http_app(
         document=partial(openapi.document, operations, manners.version),
         llms=partial(llms.text, operations),
         metrics=manners.metrics,
-        health=Health(application.dependencies, manners.lives),
+        health=Health(application.dependencies, manners.alive),
     )
     agents = mcp.mount(application, service.admit, version=manners.version, origins=manners.cors_origins)
     sockets = SocketDoor(Visiting(application), gate=gate, take=manners.take, limits=manners.sockets)

@@ -27,19 +27,19 @@ OK, AWAY = 200, 503
 class Health:
     """`/healthz` asks nobody but this process; `/readyz` asks the store, too, at most once a second."""
 
-    def __init__(self, dependencies: Dependencies, lives: Callable[[], bool]) -> None:
+    def __init__(self, dependencies: Dependencies, alive: Callable[[], bool]) -> None:
         self._store = dependencies.store
         self._clock = dependencies.clock
-        self._lives = lives
+        self._alive = alive
         self._looked: tuple[datetime, str] | None = None
 
     async def healthz(self, _: Request) -> JSONResponse:
         """Does it go round?"""
-        return _answer("ok" if self._lives() else "hangs")
+        return _answer("ok" if self._alive() else "hangs")
 
     async def readyz(self, _: Request) -> JSONResponse:
         """Does it go round, and does its store answer?"""
-        if not self._lives():
+        if not self._alive():
             return _answer("hangs")
         now = self._clock.now()
         if self._looked is None or now - self._looked[0] >= REMEMBERED:

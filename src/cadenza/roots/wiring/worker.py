@@ -1,0 +1,157 @@
+"""A worker from settings: its store, dispatchers and loop."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from cadenza.adapters.access.quota import CountedQuota
+from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.cron import CronsimCron
+from cadenza.adapters.dispatch.by_target import DispatcherByTarget
+from cadenza.adapters.dispatch.callables import CallableDispatcher
+from cadenza.adapters.null import NoTelemetry
+from cadenza.engine.async_helpers import Work
+from cadenza.engine.retention import Upkeep
+from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.loop import Loop, LoopSettings
+from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
+from cadenza.engine.worker.settler import EndpointAlerts
+from cadenza.engine.worker.sweeper import Sweeper
+from cadenza.ports.clock import Clock
+from cadenza.ports.dispatcher import Dispatcher
+from cadenza.ports.secrets import SecretStore
+from cadenza.ports.store import Retention, Store
+from cadenza.ports.telemetry import Logger, Telemetry
+from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.agents import conversations, prompt_dispatcher
+from cadenza.roots.wiring.application import dependencies
+from cadenza.roots.wiring.http_dispatch import http_dispatcher, open_secrets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessContext:
+    """What the parts of one process share."""
+
+    store: Store
+    clock: Clock
+    log: Logger
+    callables: CallableDispatcher
+    telemetry: Telemetry = field(default_factory=NoTelemetry)
+    alerts: EndpointAlerts | None = None
+
+
+class RestartableWorker:
+    """A worker that can be restarted: the claims of a loop that crashed are left to the sweeper."""
+
+    def __init__(self, new_loop: Callable[[], Loop]) -> None:
+        self._new_loop = new_loop
+        self._loop = new_loop()
+
+    @property
+    def alive_at(self) -> datetime:
+        """When its loop last made progress."""
+        return self._loop.alive_at
+
+    @property
+    def in_flight(self) -> int:
+        """How many claims it holds."""
+        return self._loop.in_flight
+
+    def run(self) -> Work:
+        """Run a new loop until stopped."""
+        self._loop = self._new_loop()
+        return self._loop.run()
+
+    def stop(self) -> None:
+        """Claim no more, let runs finish and settle them."""
+        self._loop.stop()
+
+
+@asynccontextmanager
+async def open_loop(settings: Settings, context: ProcessContext) -> AsyncIterator[Loop]:
+    """A loop that is ready to run."""
+    async with open_loop_factory(settings, context) as new_loop:
+        yield new_loop()
+
+
+@asynccontextmanager
+async def open_loop_factory(settings: Settings, context: ProcessContext) -> AsyncIterator[Callable[[], Loop]]:
+    """A function that makes loops, each ready to run; only one of them runs at a time."""
+    async with AsyncExitStack() as stack:
+        stored = await stack.enter_async_context(open_secrets(settings))
+        http = await stack.enter_async_context(http_dispatcher(settings, stored, clock=context.clock))
+        executor = Executor(
+            dispatcher=DispatcherByTarget(
+                http=http, callables=context.callables, prompts=_prompt_dispatcher(settings, context, stored)
+            ),
+            quota=CountedQuota(context.store, context.clock, context.telemetry),
+            clock=context.clock,
+        )
+        yield partial(_new_loop, settings, context, executor)
+
+
+def _prompt_dispatcher(settings: Settings, context: ProcessContext, stored: SecretStore) -> Dispatcher:
+    """The dispatcher of agent schedules; the agents' tools are the application's own operations."""
+    trials = DispatcherByTarget(callables=context.callables)
+    given = dependencies(
+        store=context.store, clock=context.clock, log=context.log, dispatcher=trials, secrets=stored
+    )
+    return prompt_dispatcher(conversations(settings, given), given)
+
+
+def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -> Loop:
+    cron = CronsimCron()
+    scheduler = Scheduler(
+        store=context.store,
+        executor=executor,
+        clock=context.clock,
+        cron=cron,
+        telemetry=context.telemetry,
+        log=context.log,
+        settings=SchedulerSettings(
+            claim_limit=settings.claim_limit,
+            concurrency=settings.worker_concurrency,
+            within_ms=settings.claim_ahead_ms,
+            lease_ms=settings.lease_ms,
+        ),
+        alerts=context.alerts,
+    )
+    return Loop(
+        scheduler=scheduler,
+        executor=executor,
+        sweeper=Sweeper(
+            store=context.store,
+            clock=context.clock,
+            cron=cron,
+            log=context.log,
+            telling=scheduler.telling,
+            alerts=context.alerts,
+        ),
+        store=context.store,
+        clock=context.clock,
+        log=context.log,
+        settings=LoopSettings(
+            jitter_ms=settings.jitter_ms, grace_ms=settings.grace_ms, poll_ms=settings.poll_ms
+        ),
+    )
+
+
+def retention_loop(settings: Settings, context: ProcessContext) -> Upkeep:
+    """Deletes old history; by the system clock, also where another clock runs faster."""
+    conversations, verdicts = settings.keep_conversations_days, settings.keep_verdicts_days
+    return Upkeep(
+        store=context.store,
+        clock=SystemClock(),
+        log=context.log,
+        retention=run_retention(settings),
+        conversations=None if conversations is None else timedelta(days=conversations),
+        verdicts=None if verdicts is None else timedelta(days=verdicts),
+    )
+
+
+def run_retention(settings: Settings) -> Retention:
+    """How long the settings want runs to be kept."""
+    days = settings.keep_runs_days
+    return Retention(None if days is None else timedelta(days=days), settings.keep_runs_count)
