@@ -19,7 +19,6 @@ from cadenza.adapters.stores.postgres.listen_notify import Listener
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.rules import PostgresRules
 from cadenza.adapters.stores.postgres.settle import Batch, finalize
-from cadenza.adapters.stores.postgres.slo_alerts import PostgresWatch
 from cadenza.adapters.stores.postgres.start import start
 from cadenza.adapters.stores.postgres.statistics import PostgresFigures
 from cadenza.adapters.stores.postgres.sweep import sweep
@@ -29,6 +28,7 @@ from cadenza.adapters.stores.sql.access import SqlKeys, SqlSessions
 from cadenza.adapters.stores.sql.idempotency import SqlReplies
 from cadenza.adapters.stores.sql.partitions import ensure_partitions
 from cadenza.adapters.stores.sql.retention import retain
+from cadenza.adapters.stores.sql.slo_alerts import SqlSloAlerts
 from cadenza.adapters.stores.sql.tenants import SqlTenants
 from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
@@ -56,7 +56,7 @@ class PostgresStore(
     SqlSessions,
     SqlTenants,
     SqlReplies,
-    PostgresWatch,
+    SqlSloAlerts,
 ):
     """Each method is one commit, however many workers share the database."""
 

@@ -10,11 +10,10 @@ from typing import TypeVar
 from cadenza.adapters.stores.common import Closed, raised_in, turns_in
 from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import Connection, Work
-from cadenza.adapters.stores.postgres.slo_alerts import RAISE
 from cadenza.adapters.stores.sql.agent_rows import day_of, read_delivery, write_delivery, write_messages
 from cadenza.adapters.stores.sql.agent_statements import POSTGRES as SQL
 from cadenza.adapters.stores.sql.database import NOTIFY
-from cadenza.adapters.stores.sql.slo_alert_rows import alert_row
+from cadenza.adapters.stores.sql.slo_alerts import RAISE, alert_row
 from cadenza.domain.agents.conversation import Turn, owed_by
 from cadenza.domain.agents.delivery import Delivery
 from cadenza.domain.agents.users import UserKey

@@ -12,6 +12,7 @@ from cadenza.adapters.stores.sql.access import SqlKeys, SqlSessions
 from cadenza.adapters.stores.sql.idempotency import SqlReplies
 from cadenza.adapters.stores.sql.retention import retain
 from cadenza.adapters.stores.sql.rows import VERSION, from_micros, read_endpoint, to_micros
+from cadenza.adapters.stores.sql.slo_alerts import SqlSloAlerts
 from cadenza.adapters.stores.sql.tenants import SqlTenants
 from cadenza.adapters.stores.sqlite import endpoints as keeping
 from cadenza.adapters.stores.sqlite import listing
@@ -33,7 +34,6 @@ from cadenza.adapters.stores.sqlite.settle import (
     settled_as_claimed,
     write_unsteered,
 )
-from cadenza.adapters.stores.sqlite.slo_alerts import SqliteWatch
 from cadenza.adapters.stores.sqlite.statistics import SqliteFigures
 from cadenza.adapters.stores.sqlite.sweep import sweep
 from cadenza.adapters.stores.sqlite.turns import speaking
@@ -61,7 +61,7 @@ class SqliteStore(
     SqlSessions,
     SqlTenants,
     SqlReplies,
-    SqliteWatch,
+    SqlSloAlerts,
 ):
     """Each method is one transaction of the file's single writer, or a read beside it."""
 

@@ -8,9 +8,9 @@ from cadenza.adapters.stores.common import Closed, raised_in, turns_in
 from cadenza.adapters.stores.sql.agent_rows import day_of, read_delivery, write_delivery, write_messages
 from cadenza.adapters.stores.sql.agent_statements import SQLITE as SQL
 from cadenza.adapters.stores.sql.rows import from_micros
-from cadenza.adapters.stores.sql.slo_alert_rows import alert_row
+from cadenza.adapters.stores.sql.slo_alerts import RAISE, alert_row
+from cadenza.adapters.stores.sqlite.dialect import for_sqlite
 from cadenza.adapters.stores.sqlite.settle import in_micros
-from cadenza.adapters.stores.sqlite.slo_alerts import RAISE
 from cadenza.domain.agents.conversation import Turn, owed_by
 from cadenza.domain.agents.delivery import Delivery
 
@@ -29,7 +29,7 @@ def speaking(
             speak(connection, turn)
         alerts = [in_micros(alert_row(alert, owed=owed)) for alert, owed in raised_in(settled)]
         if alerts:
-            connection.executemany(RAISE, alerts)
+            connection.executemany(for_sqlite(RAISE).text, alerts)
         return answer
 
     return all_of_it

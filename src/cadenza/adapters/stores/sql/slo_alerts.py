@@ -1,0 +1,150 @@
+"""The state of each SLO as each process measured it, and alerts with their delivery."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from cadenza.adapters.stores.sql.agent_rows import beginning_with
+from cadenza.adapters.stores.sql.database import Connection, Database
+from cadenza.adapters.stores.sql.rows import Read, Row, storable
+from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState, told_to
+from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
+from cadenza.ports.monitoring import OwedAlert, SloStanding
+
+PUT_SLO = """
+INSERT INTO slo_standings (process, scheduler, slo, evaluated_at, window_minutes, breached_since, state)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (process, scheduler, slo) DO UPDATE SET evaluated_at = excluded.evaluated_at,
+    window_minutes = excluded.window_minutes, breached_since = excluded.breached_since,
+    state = excluded.state
+"""
+LIST_SLOS = """
+SELECT process, scheduler, slo, evaluated_at, window_minutes, breached_since, state
+FROM slo_standings WHERE evaluated_at >= $1 ORDER BY process, scheduler, slo
+"""
+DELETE_OLD_SLOS = "DELETE FROM slo_standings WHERE evaluated_at < $1"
+ALERT = "key, kind, state, text, raised_at, facts, attempts"
+RAISE = """
+INSERT INTO alerts (key, kind, state, text, raised_at, facts, due_at, attempts)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (key) DO NOTHING
+"""
+RAISE_IF_NEW = f"{RAISE} RETURNING key"
+TAKE = f"""
+WITH due AS MATERIALIZED (
+    SELECT key FROM alerts WHERE due_at <= $2 ORDER BY raised_at, key LIMIT $3 FOR UPDATE SKIP LOCKED
+)
+UPDATE alerts SET due_at = $1, attempts = attempts + 1 WHERE key IN (SELECT key FROM due)
+RETURNING {ALERT}
+"""
+SETTLE = "UPDATE alerts SET due_at = $1 WHERE key = $2"
+AMONG_THE_NEWEST = f"""
+SELECT {ALERT} FROM (SELECT * FROM alerts ORDER BY raised_at DESC, key DESC LIMIT $3) AS newest
+WHERE coalesce(facts ->> 'tenant_id', $1) = $1 ORDER BY raised_at DESC, key DESC LIMIT $2
+"""
+AMONG_ITS_OWN = f"""
+WITH own AS MATERIALIZED (
+    SELECT {ALERT} FROM alerts
+    WHERE (key >= $3 AND key < $4 OR key >= $5 AND key < $6 OR key >= $7 AND key < $8)
+        AND coalesce(facts ->> 'tenant_id', $1) = $1
+)
+SELECT * FROM own ORDER BY raised_at DESC, key DESC LIMIT $2
+"""
+NEWEST_READ = 500
+"""A tenant with many alerts finds its own among so many of the newest of all tenants."""
+DELETE_OLD_ALERTS = "DELETE FROM alerts WHERE raised_at < $1"
+
+
+class SqlSloAlerts:
+    """SLO states and alerts, in tables of either database."""
+
+    _database: Database
+
+    async def put_slos(self, standings: Sequence[SloStanding]) -> None:
+        rows = sorted(map(_slo_row, standings))
+
+        async def work(connection: Connection) -> None:
+            await connection.executemany(PUT_SLO, rows)
+
+        await self._database.write(work)
+
+    async def slos(self, since: datetime) -> list[SloStanding]:
+        rows = await self._database.read(LIST_SLOS, since)
+        return [_read_slo(row, self._database.read_moment) for row in rows]
+
+    async def forget_slos(self, before: datetime) -> None:
+        await self._database.ask(DELETE_OLD_SLOS, before)
+
+    async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
+        return bool(await self._database.ask(RAISE_IF_NEW, *alert_row(alert, owed=owed)))
+
+    async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[OwedAlert]:
+        rows = await self._database.ask(TAKE, until, now, limit)
+        taken = [_read_alert(row, self._database.read_moment) for row in rows]
+        return sorted(taken, key=lambda owed: (owed.alert.raised_at, owed.alert.key))
+
+    async def settle_alert(self, key: str, again_at: datetime | None) -> None:
+        await self._database.ask(SETTLE, again_at, key)
+
+    async def newest_alerts(self, tenant_id: str, limit: int) -> list[Alert]:
+        rows = await self._database.read(AMONG_THE_NEWEST, tenant_id, limit, NEWEST_READ)
+        if len(rows) < limit:
+            rows = await self._database.read(AMONG_ITS_OWN, tenant_id, limit, *key_ranges(tenant_id))
+        return [_read_alert(row, self._database.read_moment).alert for row in rows]
+
+    async def forget_alerts(self, before: datetime) -> None:
+        await self._database.ask(DELETE_OLD_ALERTS, before)
+
+
+def _slo_row(standing: SloStanding) -> tuple[Any, ...]:
+    process, scheduler, evaluated_at, window_minutes, state = standing
+    assert state.measured is not None, "a state is only stored after a measurement"
+    counted = {"bad_in_a_row": state.bad_in_a_row, "good_in_a_row": state.good_in_a_row}
+    document = orjson.dumps({"measured": state.measured._asdict(), **counted}).decode()
+    since, slo = state.breached_since, state.measured.slo.value
+    return (process, scheduler, slo, evaluated_at, window_minutes, since, document)
+
+
+def _read_slo(row: Row, read: Read) -> SloStanding:
+    process, scheduler, _, evaluated_at, window_minutes, since, document = row
+    fields = orjson.loads(document)
+    measured = fields.pop("measured")
+    measured |= {"slo": Slo(measured["slo"]), "judgement": Judgement(measured["judgement"])}
+    state = SloState(measured=Measured(**measured), breached_since=read(since), **fields)
+    return SloStanding(process, scheduler, read(evaluated_at), window_minutes, state)
+
+
+def alert_row(alert: Alert, *, owed: bool) -> tuple[Any, ...]:
+    """The columns that `RAISE` writes; an alert that is not owed is shown and never sent."""
+    facts = {name: storable(fact) if isinstance(fact, str) else fact for name, fact in alert.facts.items()}
+    document = orjson.dumps(facts).decode()
+    due_at = alert.raised_at if owed else None
+    return (
+        alert.key,
+        alert.kind.value,
+        alert.state.value,
+        storable(alert.text),
+        alert.raised_at,
+        document,
+        due_at,
+        0,
+    )
+
+
+def _read_alert(row: Row, read: Read) -> OwedAlert:
+    key, kind, state, text, raised_at, facts, attempts = row
+    alert = Alert(
+        key=key,
+        kind=AlertKind(kind),
+        state=AlertState(state),
+        text=text,
+        raised_at=read(raised_at),
+        facts=orjson.loads(facts),
+    )
+    return OwedAlert(alert, attempts)
+
+
+def key_ranges(tenant_id: str) -> tuple[str, ...]:
+    """The three ranges of keys that hold all alerts which a tenant may see."""
+    return tuple(end for start in told_to(tenant_id) for end in beginning_with(start))
