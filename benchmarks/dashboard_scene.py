@@ -63,7 +63,7 @@ async def planners(store: Store, application: Application, endpoints: int) -> No
         await store.add_analyses([_sitting(n, endpoints) for n in range(begin, begin + AT_ONCE)])
     note = Memory(Known(tally=Won(10, 100, 90, 100, 10 * 20.0, 10 * 30.0)), beat_s=60).note()
     keys = [EndpointKey(TENANT, f"endpoint-{n}") for n in range(endpoints)]
-    await store.take_notes(NOTES_OF, dict.fromkeys(keys, note), NOW)
+    await store.save_notes(NOTES_OF, dict.fromkeys(keys, note), NOW)
     await application.ask("create_job", {"id": "default", "name": "default"}, ADMIN)
     then = {"tool": "propose_interval", "intervalMs": 20_000}
     for n in range(RULES):

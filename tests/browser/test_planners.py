@@ -67,7 +67,7 @@ def planned(path: Path, endpoints: list[Endpoint]) -> None:
         await store.add_analyses([*sittings(endpoints[0])])
         learned = zip(endpoints, (quiet, busy), strict=True)
         notes = {one.key: Memory(Known(tally=tally), beat_s=60).note() for one, tally in learned}
-        await store.take_notes(NOTES_OF, notes, right_now())
+        await store.save_notes(NOTES_OF, notes, right_now())
 
     in_store(path, work)
 

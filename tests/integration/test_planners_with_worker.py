@@ -25,7 +25,7 @@ from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
 from cadenza.engine.planning.feed import NOTES_OF, PLACE
 from cadenza.engine.supervision import Part, Patience, Supervisor
 from cadenza.ports.clock import Clock
-from cadenza.ports.planning import Briefing, CallTool, Sitting
+from cadenza.ports.planning import Briefing, CallTool, PlannerResult
 from cadenza.ports.store import Store
 from cadenza.roots import planner as root
 from cadenza.roots.planner import PlannerContext, PlannerService
@@ -141,9 +141,9 @@ class Quick:
     def wants(self, briefing: Briefing) -> bool:
         return briefing.trigger == "run"
 
-    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
+    async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
         await call(briefing.endpoint, "propose_interval", {"intervalMs": 3_600_000})
-        return Sitting("seen")
+        return PlannerResult("seen")
 
 
 async def quick_ones(house: House, count: int) -> list[EndpointKey]:
@@ -176,14 +176,14 @@ async def test_planners_that_crash_start_again_and_scheduling_goes_on(
 ) -> None:
     monkeypatch.setattr(root, "planners", lambda *_: [Quick()])
     broken = [True]
-    read = house.store.neighbours
+    read = house.store.with_siblings
 
-    async def neighbours(*given: Any) -> Any:
+    async def with_siblings(*given: Any) -> Any:
         if broken:
             raise ZeroDivisionError("a bug")
         return await read(*given)
 
-    monkeypatch.setattr(house.store, "neighbours", neighbours)
+    monkeypatch.setattr(house.store, "with_siblings", with_siblings)
     async with house.working():
         (first,) = await quick_ones(house, 1)
 

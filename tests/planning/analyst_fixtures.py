@@ -15,10 +15,10 @@ from cadenza.engine.planning.analyst import Analyst, AnalystSettings
 from cadenza.engine.planning.briefing import BriefingBudget
 from cadenza.engine.planning.consult import Means
 from cadenza.engine.planning.planner_pool import PanelSettings
-from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 from cadenza.testing import FakeClock, FakeIds
 
-Thinks = Callable[[Briefing, CallTool], Awaitable[Sitting]]
+Thinks = Callable[[Briefing, CallTool], Awaitable[PlannerResult]]
 
 
 class Scripted:
@@ -40,12 +40,12 @@ class Scripted:
     def wants(self, briefing: Briefing) -> bool:
         return self._wants(briefing)
 
-    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
+    async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
         self.told.append(briefing)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            return NOTHING_TO_SAY if self._thinks is None else await self._thinks(briefing, call)
+            return EMPTY_RESULT if self._thinks is None else await self._thinks(briefing, call)
         finally:
             self.at_once -= 1
 

@@ -15,7 +15,7 @@ from cadenza.domain.scheduling.plan import Source
 from cadenza.engine.planning.analysis import Seat
 from cadenza.engine.planning.consult import SHADOWS_APART
 from cadenza.ports.access import QuotaRequest, Spending
-from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 from cadenza.testing import an_endpoint
 
 ALONE = 60 * MINUTE
@@ -33,20 +33,20 @@ def refused(tool: str, arguments: Any, on: Endpoint | None = None) -> tuple[Thin
     """A planner that calls a tool, and the refusals that it gets."""
     problems: list[CadenzaError] = []
 
-    async def thinks(briefing: Briefing, call: CallTool) -> Sitting:
+    async def thinks(briefing: Briefing, call: CallTool) -> PlannerResult:
         try:
             await call(on or briefing.endpoint, tool, arguments)
         except CadenzaError as problem:
             problems.append(problem)
-        return Sitting("tried")
+        return PlannerResult("tried")
 
     return thinks, problems
 
 
 async def test_a_sitting_is_recorded_with_all_that_it_did_and_cost() -> None:
-    async def thinks(briefing: Briefing, call: CallTool) -> Sitting:
+    async def thinks(briefing: Briefing, call: CallTool) -> PlannerResult:
         await call(briefing.endpoint, "propose_interval", {"intervalMs": 30_000, "reason": "grows"})
-        return Sitting("it grows", look_again_ms=MINUTE, tokens=Tokens(100, 20))
+        return PlannerResult("it grows", look_again_ms=MINUTE, tokens=Tokens(100, 20))
 
     study = Study()
     (analysis,) = await sat(study, Scripted(thinks))
@@ -76,8 +76,8 @@ async def test_a_sitting_that_had_nothing_to_say_leaves_no_record_but_is_counted
 
 
 async def test_of_thoughts_in_the_shadow_one_is_kept_in_ten_minutes() -> None:
-    async def shadow(_: Briefing, __: CallTool) -> Sitting:
-        return Sitting("I would have", shadow=True)
+    async def shadow(_: Briefing, __: CallTool) -> PlannerResult:
+        return PlannerResult("I would have", shadow=True)
 
     study, planner = Study(), Scripted(shadow)
     await study.corridor.add(in_ms=ALONE)
@@ -93,8 +93,8 @@ async def test_of_thoughts_in_the_shadow_one_is_kept_in_ten_minutes() -> None:
 
 @pytest.mark.parametrize("also", [{"tokens": Tokens(1, 0)}, {"error": "no"}, {"shadow": False}])
 async def test_what_cost_something_or_failed_is_always_kept(also: dict[str, Any]) -> None:
-    async def shadow(_: Briefing, __: CallTool) -> Sitting:
-        return Sitting("I would have", shadow=True)._replace(**also)
+    async def shadow(_: Briefing, __: CallTool) -> PlannerResult:
+        return PlannerResult("I would have", shadow=True)._replace(**also)
 
     study = Study()
     await study.corridor.add(in_ms=ALONE)
@@ -164,11 +164,11 @@ async def test_tools_reach_no_further_than_the_job_and_the_tenant(stranger: dict
 
 
 async def test_an_endpoint_that_leaves_the_job_meanwhile_is_out_of_reach() -> None:
-    async def thinks(briefing: Briefing, call: CallTool) -> Sitting:
+    async def thinks(briefing: Briefing, call: CallTool) -> PlannerResult:
         await study.corridor.change(job_id="another")
         with pytest.raises(NotFound):
             await call(briefing.endpoint, "propose_interval", {"intervalMs": 1_000})
-        return NOTHING_TO_SAY
+        return EMPTY_RESULT
 
     study = Study()
     (analysis,) = await sat(study, Scripted(thinks))
@@ -177,10 +177,10 @@ async def test_an_endpoint_that_leaves_the_job_meanwhile_is_out_of_reach() -> No
 
 
 async def test_siblings_are_within_reach() -> None:
-    async def wakes(briefing: Briefing, call: CallTool) -> Sitting:
+    async def wakes(briefing: Briefing, call: CallTool) -> PlannerResult:
         if briefing.endpoint.id == "endpoint":
             await call(briefing.siblings["asleep"], "pause_until", {"untilIso": None})
-        return NOTHING_TO_SAY
+        return EMPTY_RESULT
 
     study = Study()
     await study.corridor.add("asleep", in_ms=ALONE, paused_until=study.corridor.at(ALONE))
@@ -189,7 +189,7 @@ async def test_siblings_are_within_reach() -> None:
     assert (await study.corridor.endpoint("asleep")).paused_until is None
 
 
-async def raises(_: Briefing, __: CallTool) -> Sitting:
+async def raises(_: Briefing, __: CallTool) -> PlannerResult:
     raise ZeroDivisionError("poison")
 
 
@@ -197,7 +197,7 @@ async def answers_nonsense(_: Briefing, __: CallTool) -> Any:
     return "nonsense"
 
 
-async def is_cancelled(_: Briefing, __: CallTool) -> Sitting:
+async def is_cancelled(_: Briefing, __: CallTool) -> PlannerResult:
     raise asyncio.CancelledError
 
 
@@ -222,7 +222,7 @@ async def test_a_poisonous_planner_costs_its_own_sitting_alone(planner: Scripted
 
 
 async def test_a_planner_that_hangs_is_stopped_and_what_it_did_before_is_recorded() -> None:
-    async def hangs(briefing: Briefing, call: CallTool) -> Sitting:
+    async def hangs(briefing: Briefing, call: CallTool) -> PlannerResult:
         await call(briefing.endpoint, "propose_interval", {"intervalMs": 30_000})
         await asyncio.Event().wait()
         raise AssertionError
@@ -246,7 +246,7 @@ async def test_a_planner_that_does_not_let_itself_be_stopped_can_do_nothing_any_
     later = asyncio.Event()
     late: list[CadenzaError] = []
 
-    async def stubborn(briefing: Briefing, call: CallTool) -> Sitting:
+    async def stubborn(briefing: Briefing, call: CallTool) -> PlannerResult:
         while not later.is_set():
             with suppress(asyncio.CancelledError):
                 await later.wait()
@@ -254,7 +254,7 @@ async def test_a_planner_that_does_not_let_itself_be_stopped_can_do_nothing_any_
             await call(briefing.endpoint, "propose_interval", {"intervalMs": 30_000})
         except CadenzaError as problem:
             late.append(problem)
-        return NOTHING_TO_SAY
+        return EMPTY_RESULT
 
     study = Study()
     await study.corridor.add(in_ms=ALONE)
@@ -270,11 +270,11 @@ async def test_a_planner_that_does_not_let_itself_be_stopped_can_do_nothing_any_
 
 
 async def test_a_planner_that_floods_is_cut_off() -> None:
-    async def floods(briefing: Briefing, call: CallTool) -> Sitting:
+    async def floods(briefing: Briefing, call: CallTool) -> PlannerResult:
         for number in range(100):
             with suppress(NotAllowed):
                 await call(briefing.endpoint, "propose_interval", {"intervalMs": 30_000 + number})
-        return Sitting("more!")
+        return PlannerResult("more!")
 
     study = Study()
     (analysis,) = await sat(study, Seat(Scripted(floods), most_calls=5))
@@ -289,8 +289,8 @@ async def test_a_planner_that_floods_is_cut_off() -> None:
     ("wish", "span_s"), [(0, 1), (-(10**30), 1), (10**30, 10 * 366 * 86_400), (True, None), ("soon", None)]
 )
 async def test_a_wish_to_look_again_is_kept_within_reason(wish: Any, span_s: int | None) -> None:
-    async def wishes(_: Briefing, __: CallTool) -> Sitting:
-        return Sitting("again", look_again_ms=wish)
+    async def wishes(_: Briefing, __: CallTool) -> PlannerResult:
+        return PlannerResult("again", look_again_ms=wish)
 
     (analysis,) = (await sat(Study(), Scripted(wishes, wants=only_runs)))[:1]
     at = analysis.look_again_at
@@ -306,11 +306,11 @@ async def test_hostile_words_are_cut_and_their_arguments_are_kept_as_text() -> N
         def __str__(self) -> str:
             raise ZeroDivisionError
 
-    async def hostile(briefing: Briefing, call: CallTool) -> Sitting:
+    async def hostile(briefing: Briefing, call: CallTool) -> PlannerResult:
         for arguments in ({"reason": "x" * 100_000}, {"a": Unspeakable()}, {"a": float("nan")}):
             with suppress(InvalidRequest):
                 await call(briefing.endpoint, "pause_until", arguments)
-        return Sitting("y" * 100_000, error="z" * 100_000)
+        return PlannerResult("y" * 100_000, error="z" * 100_000)
 
     (analysis,) = await sat(Study(), Scripted(hostile))
     assert len(analysis.reasoning) == 8_000
@@ -337,8 +337,8 @@ async def test_the_quota_is_asked_before_who_spends_and_not_for_others() -> None
 
 @pytest.mark.parametrize("error", [None, "the provider is away"])
 async def test_spent_tokens_are_counted_also_when_the_sitting_failed(error: str | None) -> None:
-    async def spends(_: Briefing, __: CallTool) -> Sitting:
-        return Sitting(tokens=Tokens(70, 30), error=error)
+    async def spends(_: Briefing, __: CallTool) -> PlannerResult:
+        return PlannerResult(tokens=Tokens(70, 30), error=error)
 
     study = Study()
     study.store.before["spend_tokens"] = unavailable_once()

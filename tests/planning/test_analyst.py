@@ -8,7 +8,7 @@ from tests.scheduling.worker.worker_fixtures import MINUTE
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.engine.planning.feed import NOTES_OF, PLACE
-from cadenza.ports.planning import Briefing, CallTool, Sitting
+from cadenza.ports.planning import Briefing, CallTool, PlannerResult
 
 ALONE = 60 * MINUTE
 
@@ -62,10 +62,10 @@ async def test_the_siblings_of_a_changed_response_are_looked_at_also_when_they_a
 
 
 async def test_siblings_of_a_steered_endpoint_are_looked_at_once_and_not_for_ever() -> None:
-    async def steers(briefing: Briefing, call: CallTool) -> Sitting:
+    async def steers(briefing: Briefing, call: CallTool) -> PlannerResult:
         for sibling in briefing.siblings.values():
             await call(sibling, "propose_interval", {"intervalMs": 30_000})
-        return Sitting("tightened")
+        return PlannerResult("tightened")
 
     study, planner = Study(), Scripted(steers)
     await study.corridor.add("one", in_ms=ALONE)
@@ -77,8 +77,8 @@ async def test_siblings_of_a_steered_endpoint_are_looked_at_once_and_not_for_eve
 
 
 async def test_a_look_comes_when_it_was_wanted_to_the_planner_who_wanted_it() -> None:
-    async def again_later(_: Briefing, __: CallTool) -> Sitting:
-        return Sitting(look_again_ms=5 * MINUTE if len(patient.told) < 3 else None)
+    async def again_later(_: Briefing, __: CallTool) -> PlannerResult:
+        return PlannerResult(look_again_ms=5 * MINUTE if len(patient.told) < 3 else None)
 
     study, patient, other = Study(), Scripted(again_later, name="patient"), Scripted(name="other")
     await study.corridor.add(in_ms=ALONE, paused_until=study.corridor.at(ALONE))
@@ -95,8 +95,8 @@ async def test_a_look_comes_when_it_was_wanted_to_the_planner_who_wanted_it() ->
 
 
 async def test_a_look_at_an_endpoint_that_is_gone_is_forgotten() -> None:
-    async def again(_: Briefing, __: CallTool) -> Sitting:
-        return Sitting(look_again_ms=MINUTE)
+    async def again(_: Briefing, __: CallTool) -> PlannerResult:
+        return PlannerResult(look_again_ms=MINUTE)
 
     study, planner = Study(), Scripted(again)
     await study.corridor.add(in_ms=ALONE)
@@ -106,15 +106,15 @@ async def test_a_look_at_an_endpoint_that_is_gone_is_forgotten() -> None:
         await study.settle(20 * MINUTE)
     far = study.corridor.at(ALONE * 24)
     assert len(planner.told) == 1
-    assert await study.store.port.to_look_at(far, again_at=far, limit=10) == []
+    assert await study.store.port.due_analyses(far, again_at=far, limit=10) == []
 
 
 async def test_runs_that_end_while_planners_are_busy_are_thought_about_once_with_the_newest() -> None:
     free = asyncio.Event()
 
-    async def slowly(_: Briefing, __: CallTool) -> Sitting:
+    async def slowly(_: Briefing, __: CallTool) -> PlannerResult:
         await free.wait()
-        return Sitting("done")
+        return PlannerResult("done")
 
     study, planner = Study(), Scripted(slowly)
     await study.corridor.add(in_ms=ALONE)
@@ -128,7 +128,7 @@ async def test_runs_that_end_while_planners_are_busy_are_thought_about_once_with
 
 
 async def test_a_slow_planner_has_its_own_panel_and_keeps_nobody_waiting() -> None:
-    async def never(_: Briefing, __: CallTool) -> Sitting:
+    async def never(_: Briefing, __: CallTool) -> PlannerResult:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -179,7 +179,7 @@ async def test_after_an_hour_history_is_not_replayed() -> None:
 async def test_the_kept_mark_waits_for_what_is_still_being_thought_about() -> None:
     """Who is killed between a hint and its record finds the run again, and thinks once more."""
 
-    async def never(briefing: Briefing, call: CallTool) -> Sitting:
+    async def never(briefing: Briefing, call: CallTool) -> PlannerResult:
         await call(briefing.endpoint, "propose_interval", {"intervalMs": 30_000})
         await asyncio.Event().wait()
         raise AssertionError
@@ -222,9 +222,9 @@ async def test_many_tenants_take_turns() -> None:
 
 
 async def test_no_more_endpoints_are_thought_about_at_a_time_than_settings_allow() -> None:
-    async def yields(_: Briefing, __: CallTool) -> Sitting:
+    async def yields(_: Briefing, __: CallTool) -> PlannerResult:
         await study.clock.sleep(100)
-        return Sitting()
+        return PlannerResult()
 
     study = Study(concurrency=3)
     planner = Scripted(yields)
@@ -255,7 +255,7 @@ async def test_the_store_may_go_away_and_come_back() -> None:
     study, planner = Study(), Scripted()
     await study.corridor.add(in_ms=ALONE)
     async with study.watched_by(planner):
-        for method in ("ended_since", "neighbours", "recent_runs", "to_look_at"):
+        for method in ("ended_since", "with_siblings", "recent_runs", "due_analyses"):
             study.store.breaks(method, Unavailable("It is away."))
             await study.run(response=method)
             study.store.heals(method)
@@ -265,8 +265,8 @@ async def test_the_store_may_go_away_and_come_back() -> None:
 
 
 async def test_sittings_are_recorded_when_the_store_is_back() -> None:
-    async def speaks(_: Briefing, __: CallTool) -> Sitting:
-        return Sitting("something")
+    async def speaks(_: Briefing, __: CallTool) -> PlannerResult:
+        return PlannerResult("something")
 
     study = Study()
     await study.corridor.add(in_ms=ALONE)

@@ -17,7 +17,7 @@ from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.scheduling.target import Json
 from cadenza.engine.steering import COMMANDS
-from cadenza.ports.planning import NOTHING_TO_SAY, Briefing
+from cadenza.ports.planning import EMPTY_RESULT, Briefing
 from cadenza.testing import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 
@@ -65,7 +65,7 @@ async def called(briefing: Briefing) -> Called | None:
 
     planner = HttpHints()
     sitting = await planner.sit(briefing, call)
-    assert bool(calls) is planner.wants(briefing) is (sitting != NOTHING_TO_SAY)
+    assert bool(calls) is planner.wants(briefing) is (sitting != EMPTY_RESULT)
     return calls[0] if calls else None
 
 

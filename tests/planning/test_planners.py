@@ -68,7 +68,7 @@ async def test_what_learning_wins_is_read_from_the_planners_own_notes(house: Fro
         STOCK: Memory(Known(tally=tally), beat_s=60).note(),
         TRAFFIC: ["of another shape"],
     }
-    await house.store.take_notes(NOTES_OF, notes, house.clock.now())
+    await house.store.save_notes(NOTES_OF, notes, house.clock.now())
     (won,) = (await house.ask("list_learning"))["items"]
     assert won == {
         "endpoint_id": "stock",

@@ -7,7 +7,7 @@ from cadenza.adapters.planners.change_detection import looked, shown
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 
 UNPACED_MS = 60_000
 """What a beat is where the baseline is no interval."""
@@ -33,7 +33,7 @@ class Pacing(ABC):
         ran = briefing.trigger in (Trigger.RUN, Trigger.FAILURE)
         return ran and any(looked(run) for run in briefing.recent)
 
-    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
+    async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
         """Look sooner after a change, later after none."""
         endpoint = briefing.endpoint
         looks = [shown(endpoint, run) for run in islice(filter(looked, briefing.recent), 2)]
@@ -44,7 +44,7 @@ class Pacing(ABC):
         self._interval_ms[endpoint.key] = interval_ms
         arguments = {"intervalMs": round(interval_ms), "ttlMinutes": 2 * interval_ms / 60_000 + 1}
         await call(endpoint, "propose_interval", arguments)
-        return NOTHING_TO_SAY
+        return EMPTY_RESULT
 
 
 class Backoff(Pacing):

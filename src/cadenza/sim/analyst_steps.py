@@ -33,14 +33,14 @@ class StepwiseAnalyst:
         self._briefer = Briefer(store=means.store, clock=means.clock, budget=means.budget)
         self._thinking = Thinking(means, self._briefer)
         self._room = WaitingRoom(ROOM)
-        self._mark: str | None = None
+        self._cursor: str | None = None
         self._looks: dict[tuple[EndpointKey, str], datetime] = {}
         self.analyses: list[Analysis] = []
 
     async def open(self) -> None:
         """Begin with the runs to come."""
         if self._seats:
-            self._mark = (await self._means.store.ended_since(None, 1)).mark
+            self._cursor = (await self._means.store.ended_since(None, 1)).cursor
 
     @property
     def next_look_at(self) -> datetime | None:
@@ -58,7 +58,7 @@ class StepwiseAnalyst:
 
     async def _follow(self) -> None:
         while True:
-            runs, self._mark = await self._means.store.ended_since(self._mark, PAGE)
+            runs, self._cursor = await self._means.store.ended_since(self._cursor, PAGE)
             for run in runs:
                 if run.status in COUNTED:
                     self._room.put(Look(EndpointKey(run.tenant_id, run.endpoint_id), Trigger.RUN))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.ports.access import QuotaAnswer, QuotaRequest, Spending
-from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 from cadenza.ports.telemetry import Measurements, Metadata
 
 Behaviour = Callable[[Claim], Awaitable[Outcome] | Outcome]
@@ -85,13 +85,13 @@ class RuleBasedPlanner:
         """Whether a rule matches."""
         return any(rule.when(briefing) for rule in self._rules)
 
-    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
+    async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
         """Act on the first rule that matches, if any."""
         for rule in self._rules:
             if rule.when(briefing):
                 await call(briefing.endpoint, rule.tool, rule.arguments)
-                return Sitting(f"{rule.tool}, because its rule matches")
-        return NOTHING_TO_SAY
+                return PlannerResult(f"{rule.tool}, because its rule matches")
+        return EMPTY_RESULT
 
 
 class FakeQuota:

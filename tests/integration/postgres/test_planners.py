@@ -67,17 +67,17 @@ async def test_a_run_that_is_committed_long_after_later_ones_is_fed(database_url
     """Its transaction began first, and ends last."""
     async with a_store(database_url) as store:
         await fill(store._pool, many(30, NEW_YEAR))
-        mark = await beginning(store)
+        cursor = await beginning(store)
         async with under_way(store) as late:
             others = await ran(store, 20)
-            told, mark = await all_fed(store, mark, limit=7)
+            told, cursor = await all_fed(store, cursor, limit=7)
             assert {run.endpoint_id for run in told} == others
             await late.execute(LATE)
-            assert (await all_fed(store, mark, limit=7))[0] != []
+            assert (await all_fed(store, cursor, limit=7))[0] != []
             await late.execute("COMMIT")
-        told, mark = await all_fed(store, mark, limit=7)
+        told, cursor = await all_fed(store, cursor, limit=7)
         assert "late" in {run.id for run in told}
-        assert (await all_fed(store, mark))[0] == []
+        assert (await all_fed(store, cursor))[0] == []
 
 
 async def test_a_transaction_that_never_ends_does_not_hold_up_the_feed(
@@ -87,13 +87,13 @@ async def test_a_transaction_that_never_ends_does_not_hold_up_the_feed(
     async with a_store(database_url) as store:
         await fill(store._pool, many(60, NEW_YEAR))
         async with under_way(store):
-            mark = await beginning(store)
+            cursor = await beginning(store)
             repeated = 0
             for _ in range(3):
                 expected = await ran(store, 20)
                 seen: set[str] = set()
                 for _ in range(20):
-                    runs, mark = await store.ended_since(mark, 7)
+                    runs, cursor = await store.ended_since(cursor, 7)
                     seen |= {run.endpoint_id for run in runs}
                     repeated += len(runs)
                 assert expected <= seen
@@ -103,15 +103,15 @@ async def test_a_transaction_that_never_ends_does_not_hold_up_the_feed(
 async def test_runs_that_move_into_a_partition_are_missed_by_nobody(database_url: str) -> None:
     async with a_store(database_url) as store:
         await fill(store._pool, many(10, NEW_YEAR))
-        mark = await beginning(store)
+        cursor = await beginning(store)
         expected = await ran(store, 10)
         await ensure_partitions(store._pool, NEW_YEAR)
         try:
-            told, mark = await all_fed(store, mark)
+            told, cursor = await all_fed(store, cursor)
             assert {run.endpoint_id for run in told} == expected
             bench = Bench(store)
             bench.pass_ms(MINUTE)
-            again, _ = await all_fed(store, mark)
+            again, _ = await all_fed(store, cursor)
             assert again == []
         finally:
             await store._pool.ask("TRUNCATE runs")

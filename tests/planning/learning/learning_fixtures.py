@@ -17,7 +17,7 @@ from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
-from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, Sitting
+from cadenza.ports.planning import EMPTY_RESULT, Briefing, PlannerResult
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import FakeClock
 from cadenza.testing.fakes import FakeIds
@@ -102,21 +102,25 @@ class Table:
             self.key(name), lambda old: Amended(evolve(old, last_run_at=now, next_run_at=following))
         )
 
-    async def think(self, name: str = "front", trigger: Trigger = Trigger.RUN) -> Sitting:
+    async def think(self, name: str = "front", trigger: Trigger = Trigger.RUN) -> PlannerResult:
         """The planner thinks, if it wants to."""
         briefing = await self.brief(name, trigger)
         if not self.planner.wants(briefing):
-            return NOTHING_TO_SAY
+            return EMPTY_RESULT
         return await self.planner.sit(briefing, self.call)
 
-    async def look(self, value: Any, name: str = "front", status: RunStatus = RunStatus.SUCCESS) -> Sitting:
+    async def look(
+        self, value: Any, name: str = "front", status: RunStatus = RunStatus.SUCCESS
+    ) -> PlannerResult:
         """It runs, and the planner thinks about it."""
         await self.run(value, name, status)
         return await self.think(name)
 
-    async def live(self, looks: int, *, every: int, name: str = "front", gap_ms: int = MINUTE_MS) -> Sitting:
+    async def live(
+        self, looks: int, *, every: int, name: str = "front", gap_ms: int = MINUTE_MS
+    ) -> PlannerResult:
         """Looks that show something new every so many times; the last sitting."""
-        sitting = NOTHING_TO_SAY
+        sitting = EMPTY_RESULT
         for number in range(looks):
             self.clock.jump(gap_ms)
             sitting = await self.look(number // every, name)

@@ -18,7 +18,7 @@ from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.steer import Amended
-from cadenza.ports.planning import NOTHING_TO_SAY
+from cadenza.ports.planning import EMPTY_RESULT
 from cadenza.testing.clock import NEW_YEAR
 
 NUMBERS = re.compile(r"\d+(?:\.\d+)?")
@@ -88,7 +88,7 @@ async def test_it_explains_what_it_does_in_numbers(table: Table) -> None:
 )
 async def test_it_leaves_alone_what_is_not_its_own(table: Table, fields: dict[str, Any]) -> None:
     await table.lay(**fields)
-    assert await table.live(30, every=1) == NOTHING_TO_SAY
+    assert await table.live(30, every=1) == EMPTY_RESULT
     assert table.tools() == []
 
 
@@ -291,15 +291,15 @@ async def test_what_cannot_be_written_now_is_written_later(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await table.lay()
-    take_notes = table.store.take_notes
+    save_notes = table.store.save_notes
 
     async def down(*_: Any) -> None:
         raise Unavailable("The store is down.")
 
-    monkeypatch.setattr(table.store, "take_notes", down)
+    monkeypatch.setattr(table.store, "save_notes", down)
     await table.live(20, every=2)
     assert await table.store.notes("learned", [table.key()]) == {}
-    monkeypatch.setattr(table.store, "take_notes", take_notes)
+    monkeypatch.setattr(table.store, "save_notes", save_notes)
     await table.live(2, every=2)
     note = (await table.store.notes("learned", [table.key()]))[table.key()]
     assert Memory.of(note).known.tally.changes > 8
@@ -321,8 +321,8 @@ async def test_what_is_at_hand_is_bounded_and_what_let_go_is_known_to_the_store(
 
 async def test_it_has_no_opinion_before_the_first_look(table: Table) -> None:
     await table.lay(planning=ON)
-    assert await table.think() == NOTHING_TO_SAY
-    assert await table.think(trigger=Trigger.SIBLING) == NOTHING_TO_SAY
+    assert await table.think() == EMPTY_RESULT
+    assert await table.think(trigger=Trigger.SIBLING) == EMPTY_RESULT
 
 
 def _paced(old: Endpoint, interval_ms: int) -> Amended:

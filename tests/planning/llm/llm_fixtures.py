@@ -13,7 +13,7 @@ from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.settle import FOR_GOOD
-from cadenza.engine.planning.analysis import Sat, Seat, sit
+from cadenza.engine.planning.analysis import Sat, Seat, analyze
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
 from cadenza.engine.planning.queue import Look
 from cadenza.engine.steering import Steering
@@ -72,7 +72,7 @@ class Job:
         known = planner if isinstance(planner, LlmPlanner) else self.planner(planner)
         steering = Steering(store=self.store, clock=bench.clock, cron=bench.cron, log=NoLog())
         seat = Seat(known, timeout_ms=30_000, most_calls=most_calls)
-        return await sit(seat, await self.briefing(**look), steering=steering, log=NoLog())
+        return await analyze(seat, await self.briefing(**look), steering=steering, log=NoLog())
 
     async def endpoint(self, name: str = SHOP) -> Endpoint:
         return await self.bench.fresh(await self._named(name))

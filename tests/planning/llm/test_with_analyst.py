@@ -66,7 +66,7 @@ async def test_a_failure_is_thought_about_and_the_sitting_recorded(job: Job, llm
     assert endpoint.interval_hint.interval_ms == 30_000
     (hint, *_) = await job.store.hints(endpoint.key)
     assert hint.origin == "planner:llm"
-    (spent, *_) = await job.store.spent_by_day(endpoint.key, analysis.began_at)
+    (spent, *_) = await job.store.usage_by_day(endpoint.key, analysis.began_at)
     assert spent.tokens == analysis.tokens
     assert spent.tokens.total > 1_000
 

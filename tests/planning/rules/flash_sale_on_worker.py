@@ -62,7 +62,7 @@ class TickingClock:
         await store.runs(NOBODY)
 
 
-class Told(NamedTuple):
+class StoredHistory(NamedTuple):
     """What the store holds of an endpoint."""
 
     runs: list[Run]
@@ -70,7 +70,7 @@ class Told(NamedTuple):
     analyses: list[Analysis]
 
 
-async def play_for_real(folder: Path) -> dict[str, Told]:
+async def play_for_real(folder: Path) -> dict[str, StoredHistory]:
     """Forty minutes of the sale under its rules."""
     settings = Settings(database_url=f"sqlite:///{folder / 'sale.db'}", jitter_ms=0)
     log, clock = NoLog(), TickingClock()
@@ -84,13 +84,13 @@ async def play_for_real(folder: Path) -> dict[str, Told]:
         everybody = planners(Settings(llm_model=None), store)
         thinking = analyst(everybody, PlannerContext(store, clock, log, NoTelemetry()))
         await first_of(loop.run(), thinking.run(), clock.run(START + timedelta(seconds=END_S), store))
-        return await _told(store)
+        return await _stored_history(store)
 
 
-async def _told(store: Store) -> dict[str, Told]:
+async def _stored_history(store: Store) -> dict[str, StoredHistory]:
     keys = [EndpointKey(TENANT, endpoint.name) for endpoint in unsteered_sale().endpoints]
     return {
-        key.id: Told(
+        key.id: StoredHistory(
             [run for run in await store.runs(key, EVERYTHING) if run.started_at is not None],
             await store.hints(key, EVERYTHING),
             await store.analyses(key, EVERYTHING),

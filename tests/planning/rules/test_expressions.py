@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cadenza.adapters.planners.rules.expression_cost import MOST_PARTS, measure, tokens_of, weigh
-from cadenza.adapters.planners.rules.expressions import LIKELY, CelExpressions
+from cadenza.adapters.planners.rules.expression_cost import MOST_PARTS, cost_of, size_of, tokens_of
+from cadenza.adapters.planners.rules.expressions import SAMPLE_VARIABLES, CelExpressions
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.planning.rules.context import facts
+from cadenza.domain.planning.rules.context import rule_variables
+from cadenza.domain.planning.rules.incidents import Evaluation
 from cadenza.domain.planning.rules.rule import LONGEST_WHEN
-from cadenza.ports.planning import Expressions, Verdict
+from cadenza.ports.planning import Expressions
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 
@@ -24,19 +25,19 @@ MUCH_TOO_LONG_S = 2.0
 
 
 def seen(body: Any = None, **more: Any) -> dict[str, Any]:
-    response = LIKELY["response"] if body is None else LIKELY["response"] | {"body": body}
-    return LIKELY | {"response": response} | more
+    response = SAMPLE_VARIABLES["response"] if body is None else SAMPLE_VARIABLES["response"] | {"body": body}
+    return SAMPLE_VARIABLES | {"response": response} | more
 
 
 def holds(expression: str, body: Any = None, **more: Any) -> bool | None:
-    return CEL.ask(expression, seen(body, **more)).holds
+    return CEL.evaluate(expression, seen(body, **more)).holds
 
 
 def refused(expression: str) -> str:
     with pytest.raises(InvalidRequest) as problem:
         CEL.check(expression)
     assert problem.value.field == "when"
-    assert CEL.ask(expression, LIKELY).holds is None
+    assert CEL.evaluate(expression, SAMPLE_VARIABLES).holds is None
     return problem.value.message
 
 
@@ -75,7 +76,7 @@ RECENT = [{"response": {"latency_ms": ms, "body": {"x": ms / 2}}, "run": {}} for
 )
 def test_an_expression_is_taken_and_holds(expression: str, more: dict[str, Any]) -> None:
     CEL.check(expression)
-    assert CEL.ask(expression, seen(**more)) == Verdict(holds=True)
+    assert CEL.evaluate(expression, seen(**more)) == Evaluation(holds=True)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_what_cannot_be_told_is_refused_when_it_is_written_with_its_place(expres
 )
 def test_what_is_not_there_does_not_match_and_says_so(expression: str, body: Any, trouble: str) -> None:
     CEL.check(expression)
-    verdict = CEL.ask(expression, seen(body, recent=[]))
+    verdict = CEL.evaluate(expression, seen(body, recent=[]))
     assert verdict.holds is None
     assert trouble in (verdict.trouble or "")
 
@@ -177,13 +178,13 @@ HEAVY = [
 def test_no_answer_however_large_makes_it_take_long(expression: str, body: Any) -> None:
     CEL.check(expression)
     began = time.process_time()
-    CEL.ask(expression, seen(body))
+    CEL.evaluate(expression, seen(body))
     assert time.process_time() - began < MUCH_TOO_LONG_S
 
 
 def test_what_would_take_too_long_does_not_match_and_says_so() -> None:
     slow = "response.body.exists(x, response.body.exists(y, x + y < 0))"
-    assert CEL.ask(slow, seen(NUMBERS)) == Verdict(
+    assert CEL.evaluate(slow, seen(NUMBERS)) == Evaluation(
         None, "It would take too long on answers as large as these."
     )
     assert holds(slow, NUMBERS[:20]) is False
@@ -204,12 +205,12 @@ def test_what_people_write_is_not_too_much_for_what_endpoints_answer(expression:
 
 
 def test_a_value_is_measured_without_going_through_all_of_what_is_too_large() -> None:
-    assert measure([{"a": "xyz", "b": [1, 2, 3]}]) == (7, 3, 6, 3)
-    assert measure([[0] * 10_000_000]).parts > MOST_PARTS
+    assert size_of([{"a": "xyz", "b": [1, 2, 3]}]) == (7, 3, 6, 3)
+    assert size_of([[0] * 10_000_000]).parts > MOST_PARTS
 
 
 def depth(expression: str) -> int:
-    return weigh(tokens_of(expression)).depth
+    return cost_of(tokens_of(expression)).depth
 
 
 def test_words_in_texts_and_remarks_are_no_loops() -> None:
@@ -237,7 +238,7 @@ TRIED = (
 @settings(max_examples=150)
 @given(JSON, st.sampled_from(TRIED))
 def test_hostile_answers_stay_data(body: Any, expression: str) -> None:
-    verdict = CEL.ask(expression, seen(body))
+    verdict = CEL.evaluate(expression, seen(body))
     assert verdict.holds in (True, False, None)
     assert (verdict.trouble is not None) == (verdict.holds is None)
 
@@ -265,13 +266,13 @@ def test_whatever_is_written_is_taken_or_refused(expression: str) -> None:
         CEL.check(expression)
     except InvalidRequest as problem:
         assert problem.field == "when"  # noqa: PT017 - Mostly it is refused; sometimes it is not.
-    assert CEL.ask(expression, LIKELY).holds in (True, False, None)
+    assert CEL.evaluate(expression, SAMPLE_VARIABLES).holds in (True, False, None)
 
 
 def test_what_is_likely_looks_like_what_is_seen() -> None:
-    real = facts(an_endpoint(), NEW_YEAR)
-    assert LIKELY.keys() == real.keys()
-    assert LIKELY["endpoint"].keys() == real["endpoint"].keys()
+    real = rule_variables(an_endpoint(), NEW_YEAR)
+    assert SAMPLE_VARIABLES.keys() == real.keys()
+    assert SAMPLE_VARIABLES["endpoint"].keys() == real["endpoint"].keys()
 
 
 def test_the_library_comes_without_its_command_line_and_others_may_import_it() -> None:
@@ -281,5 +282,5 @@ def test_the_library_comes_without_its_command_line_and_others_may_import_it() -
         "assert 'prompt_toolkit' not in sys.modules and 'typer' not in sys.modules;"
         "import cel; print(cel.evaluate('1 + 1'))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode) == ("2\n", 0), done.stderr
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (finished.stdout, finished.returncode) == ("2\n", 0), finished.stderr

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
-from tests.planning.rules.flash_sale_on_worker import Told, play_for_real
+from tests.planning.rules.flash_sale_on_worker import StoredHistory, play_for_real
 from tests.planning.rules.test_flash_sale import events
 
 from cadenza.sim.catalogue import play_corrected
@@ -29,7 +29,7 @@ COOLDOWN_S = {
 class Play(NamedTuple):
     """What was really played, and the simulation to hold it against."""
 
-    told: dict[str, Told]
+    told: dict[str, StoredHistory]
     simulated: Recording
 
     def asked(self, name: str) -> list[str]:

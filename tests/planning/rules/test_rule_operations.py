@@ -7,7 +7,7 @@ from tests.operation_fixtures import Front
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, NotFound
-from cadenza.domain.planning.rules.incidents import Memory, written
+from cadenza.domain.planning.rules.incidents import IncidentState, states_to_note
 from cadenza.domain.planning.rules.rule import MOST_RULES
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Outcome, RunStatus
@@ -285,8 +285,8 @@ class TestTrial:
     async def test_it_goes_on_from_what_its_planner_remembers(self, tried: Front) -> None:
         await self.ran(tried, 900)
         now, key = tried.clock.now(), EndpointKey("default", "traffic")
-        memory = Memory(began_at=now, fired_at=now, fired=True)
-        await tried.store.take_notes("rules", {key: written({"slow": memory})}, now)
+        state = IncidentState(began_at=now, fired_at=now, fired=True)
+        await tried.store.save_notes("rules", {key: states_to_note({"slow": state})}, now)
         told = await tried.ask("test_rule", rule_id="slow")
         assert (told["incident_since"], told["calls"]) == ("2025-01-01T00:00:00Z", [])
         await tried.ask("pause_until", endpoint_id="cache", untilIso="2026-01-01T00:00:00Z")

@@ -7,7 +7,7 @@ import pytest
 from tests.operation_fixtures import Front
 
 from cadenza.adapters.planners.rules.expressions import FUNCTIONS, HELPERS
-from cadenza.domain.planning.rules.context import NAMES, facts
+from cadenza.domain.planning.rules.context import VARIABLES, rule_variables
 from cadenza.domain.planning.rules.rule import STEPS
 from cadenza.operations.config.file import ConfigFile
 from cadenza.operations.config.schemas import ESCALATION, RULE, STEP, RuleWords
@@ -44,11 +44,11 @@ def test_there_are_examples() -> None:
         CreateRule.model_fields,
         RuleWords.model_fields,
         STEPS,
-        NAMES,
+        VARIABLES,
         HELPERS,
         {**STEP, **RULE, **ESCALATION, "ttl": "ttlMinutes"},
         {*STEP.values(), "ttlMinutes", "reason"},
-        facts(an_endpoint(), NEW_YEAR)["endpoint"],
+        rule_variables(an_endpoint(), NEW_YEAR)["endpoint"],
         ["ok", "latency_ms", "status", "headers", "body", "late_ms", "attempt", "source", "is_new", "last"],
         ["size", "contains", "startsWith", "endsWith", "matches", "timestamp", "duration", "getHours"],
     ],

@@ -1,4 +1,4 @@
-"""Steps as calls of tools, whether they would change anything, and what rules see."""
+"""The tool calls of steps, whether they would change anything, and the variables of rules."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,10 +9,17 @@ from tests.planning.rules.test_rule import a_rule
 from tests.scheduling.endpoint_strategies import crons, everies, spans
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.domain.planning.rules.context import NAMES, Scene, facts
-from cadenza.domain.planning.rules.incidents import UNTOUCHED
-from cadenza.domain.planning.rules.rule import Clear, Pace, Rest, RunSoon, Step, Wake
-from cadenza.domain.planning.rules.steps import already, calls, effective_interval_ms
+from cadenza.domain.planning.rules.context import VARIABLES, RuleContext, rule_variables
+from cadenza.domain.planning.rules.incidents import NO_INCIDENT, Evaluation
+from cadenza.domain.planning.rules.rule import (
+    ClearStep,
+    PauseStep,
+    ProposeIntervalStep,
+    ProposeNextTimeStep,
+    Step,
+    WakeStep,
+)
+from cadenza.domain.planning.rules.steps import effective_interval_ms, has_no_effect, tool_requests
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import plan_next_run
@@ -40,7 +47,7 @@ def paused(span: timedelta = MINUTE) -> Endpoint:
 
 
 def called(step: Step, endpoint: Endpoint | None = None) -> list[tuple[str, dict[str, Any]]]:
-    told = calls(step, endpoint or an_endpoint(), rule=RULE, now=NOW)
+    told = tool_requests(step, endpoint or an_endpoint(), rule=RULE, now=NOW)
     return [(tool, dict(arguments)) for tool, arguments in told]
 
 
@@ -48,15 +55,18 @@ def called(step: Step, endpoint: Endpoint | None = None) -> list[tuple[str, dict
     ("step", "expected"),
     [
         (
-            Pace(interval_ms=20_000, ttl_minutes=5),
+            ProposeIntervalStep(interval_ms=20_000, ttl_minutes=5),
             [("propose_interval", {"intervalMs": 20_000, "ttlMinutes": 5})],
         ),
-        (RunSoon(in_ms=7), [("propose_next_time", {"nextRunInMs": 7})]),
-        (RunSoon(in_ms=7, ttl_minutes=2), [("propose_next_time", {"nextRunInMs": 7, "ttlMinutes": 2})]),
-        (Rest(for_ms=60_000), [("pause_until", {"untilIso": "2025-01-01T00:01:00Z"})]),
-        (Rest(for_ms=None), [("pause_until", {"untilIso": None})]),
-        (Wake(), [("propose_next_time", {"nextRunInMs": 0}), ("pause_until", {"untilIso": None})]),
-        (Clear(), [("propose_interval", {"intervalMs": 60_000, "ttlMinutes": 1 / 60_000})]),
+        (ProposeNextTimeStep(in_ms=7), [("propose_next_time", {"nextRunInMs": 7})]),
+        (
+            ProposeNextTimeStep(in_ms=7, ttl_minutes=2),
+            [("propose_next_time", {"nextRunInMs": 7, "ttlMinutes": 2})],
+        ),
+        (PauseStep(for_ms=60_000), [("pause_until", {"untilIso": "2025-01-01T00:01:00Z"})]),
+        (PauseStep(for_ms=None), [("pause_until", {"untilIso": None})]),
+        (WakeStep(), [("propose_next_time", {"nextRunInMs": 0}), ("pause_until", {"untilIso": None})]),
+        (ClearStep(), [("propose_interval", {"intervalMs": 60_000, "ttlMinutes": 1 / 60_000})]),
     ],
 )
 def test_a_step_is_tools_with_the_rule_as_their_reason(
@@ -66,46 +76,46 @@ def test_a_step_is_tools_with_the_rule_as_their_reason(
 
 
 def test_a_step_may_add_to_the_reason() -> None:
-    ((_, arguments),) = called(RunSoon(in_ms=0, reason="look again"))
+    ((_, arguments),) = called(ProposeNextTimeStep(in_ms=0, reason="look again"))
     assert arguments["reason"] == "too slow: look again"
 
 
 def test_no_pause_goes_beyond_the_end_of_time() -> None:
     late = FOR_GOOD - MINUTE
-    ((_, arguments),) = calls(Rest(for_ms=3_600_000), an_endpoint(), rule=RULE, now=late)
+    ((_, arguments),) = tool_requests(PauseStep(for_ms=3_600_000), an_endpoint(), rule=RULE, now=late)
     assert arguments["untilIso"] == "9999-01-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(
     ("step", "endpoint", "so"),
     [
-        (Pace(interval_ms=60_000), an_endpoint(), True),
-        (Pace(interval_ms=20_000), an_endpoint(), False),
-        (Pace(interval_ms=60_000), an_endpoint(baseline=Cron("* * * * *")), False),
-        (Pace(interval_ms=20_000), hinted(20_000, left=31 * MINUTE), True),
-        (Pace(interval_ms=20_000), hinted(20_000, left=30 * MINUTE), False),
-        (Pace(interval_ms=20_000, ttl_minutes=58), hinted(20_000, left=30 * MINUTE), True),
-        (Pace(interval_ms=20_000), hinted(20_000, left=timedelta(0)), False),
-        (Pace(interval_ms=60_000), hinted(20_000, left=timedelta(0)), True),
-        (Pace(interval_ms=60_000), hinted(20_000), False),
-        (Pace(interval_ms=20_000), hinted(30_000, left=59 * MINUTE), False),
-        (RunSoon(in_ms=0), an_endpoint(), False),
-        (Rest(for_ms=60_000), an_endpoint(), False),
-        (Rest(for_ms=3), paused(timedelta(microseconds=1_400)), True),
-        (Rest(for_ms=60_000), paused(timedelta(seconds=30)), False),
-        (Rest(for_ms=60_000), paused(timedelta(seconds=30, milliseconds=1)), True),
-        (Rest(for_ms=None), an_endpoint(), True),
-        (Rest(for_ms=None), paused(), False),
-        (Wake(), an_endpoint(), True),
-        (Wake(), paused(), False),
-        (Wake(), paused(timedelta(0)), True),
-        (Clear(), an_endpoint(), True),
-        (Clear(), hinted(20_000), False),
-        (Clear(), hinted(20_000, left=timedelta(0)), True),
+        (ProposeIntervalStep(interval_ms=60_000), an_endpoint(), True),
+        (ProposeIntervalStep(interval_ms=20_000), an_endpoint(), False),
+        (ProposeIntervalStep(interval_ms=60_000), an_endpoint(baseline=Cron("* * * * *")), False),
+        (ProposeIntervalStep(interval_ms=20_000), hinted(20_000, left=31 * MINUTE), True),
+        (ProposeIntervalStep(interval_ms=20_000), hinted(20_000, left=30 * MINUTE), False),
+        (ProposeIntervalStep(interval_ms=20_000, ttl_minutes=58), hinted(20_000, left=30 * MINUTE), True),
+        (ProposeIntervalStep(interval_ms=20_000), hinted(20_000, left=timedelta(0)), False),
+        (ProposeIntervalStep(interval_ms=60_000), hinted(20_000, left=timedelta(0)), True),
+        (ProposeIntervalStep(interval_ms=60_000), hinted(20_000), False),
+        (ProposeIntervalStep(interval_ms=20_000), hinted(30_000, left=59 * MINUTE), False),
+        (ProposeNextTimeStep(in_ms=0), an_endpoint(), False),
+        (PauseStep(for_ms=60_000), an_endpoint(), False),
+        (PauseStep(for_ms=3), paused(timedelta(microseconds=1_400)), True),
+        (PauseStep(for_ms=60_000), paused(timedelta(seconds=30)), False),
+        (PauseStep(for_ms=60_000), paused(timedelta(seconds=30, milliseconds=1)), True),
+        (PauseStep(for_ms=None), an_endpoint(), True),
+        (PauseStep(for_ms=None), paused(), False),
+        (WakeStep(), an_endpoint(), True),
+        (WakeStep(), paused(), False),
+        (WakeStep(), paused(timedelta(0)), True),
+        (ClearStep(), an_endpoint(), True),
+        (ClearStep(), hinted(20_000), False),
+        (ClearStep(), hinted(20_000, left=timedelta(0)), True),
     ],
 )
-def test_what_is_so_already(step: Step, endpoint: Endpoint, *, so: bool) -> None:
-    assert already(step, endpoint, NOW) is so
+def test_a_step_that_would_change_nothing(step: Step, endpoint: Endpoint, *, so: bool) -> None:
+    assert has_no_effect(step, endpoint, NOW) is so
 
 
 @given(baseline=everies() | crons(), interval_ms=spans(), ran_ago=spans())
@@ -116,10 +126,10 @@ def test_to_clear_is_to_plan_as_if_there_had_been_no_hint(
     hint = IntervalHint(interval_ms, NOW + MINUTE)
     stored = plan_next_run(NOW, evolve(bare, interval_hint=hint), CRON).next_run_at
     steered = evolve(bare, interval_hint=hint, next_run_at=stored, next_source=Source.AI_INTERVAL)
-    ((_, arguments),) = called(Clear(), steered)
+    ((_, arguments),) = called(ClearStep(), steered)
     by = SteeringContext(now=NOW, cron=CRON, origin="rules")
     after = ProposeInterval.parse(arguments).apply(steered, by).endpoint
-    assert already(Clear(), after, NOW + milliseconds(1))
+    assert has_no_effect(ClearStep(), after, NOW + milliseconds(1))
     unhinted = plan_next_run(NOW, bare, CRON).next_run_at
     assert stored is not None
     assert unhinted is not None
@@ -164,8 +174,8 @@ HTTP = an_endpoint("web", target=HttpTarget("https://example.com"), labels={"tea
 def test_rules_see_the_newest_run_that_ran_and_those_before() -> None:
     answer = {"status": 200, "headers": {"etag": "x"}, "size": 2, "truncated": False, "body": {"a": [1]}}
     recent = [a_run(3, RunStatus.SKIPPED), a_run(2, response=answer), a_run(1, RunStatus.FAILURE)]
-    seen = facts(HTTP, NOW, is_new=True, recent=recent)
-    assert tuple(seen) == NAMES
+    seen = rule_variables(HTTP, NOW, is_new=True, recent=recent)
+    assert tuple(seen) == VARIABLES
     assert seen["response"] == {
         "ok": True,
         "latency_ms": 2,
@@ -190,7 +200,7 @@ def test_rules_see_the_newest_run_that_ran_and_those_before() -> None:
 
 
 def test_without_a_run_there_is_nothing_to_see_of_one() -> None:
-    seen = facts(HTTP, NOW, is_new=True)
+    seen = rule_variables(HTTP, NOW, is_new=True)
     assert (seen["response"], seen["run"], seen["recent"]) == ({}, {"is_new": False}, [])
 
 
@@ -199,18 +209,24 @@ def test_without_a_run_there_is_nothing_to_see_of_one() -> None:
     [({"text": "hello"}, "hello"), ({"body": None, "status": 204}, None), ({"body": [1], "text": "x"}, [1])],
 )
 def test_a_body_is_json_or_text(response: Any, body: Any) -> None:
-    assert facts(HTTP, NOW, recent=[a_run(1, response=response)])["response"]["body"] == body
+    assert rule_variables(HTTP, NOW, recent=[a_run(1, response=response)])["response"]["body"] == body
 
 
 @pytest.mark.parametrize("response", [None, [], "text", {"size": 3}])
 def test_an_answer_without_a_body_has_none(response: Any) -> None:
-    assert facts(HTTP, NOW, recent=[a_run(1, response=response)])["response"].keys() == {"ok", "latency_ms"}
+    assert rule_variables(HTTP, NOW, recent=[a_run(1, response=response)])["response"].keys() == {
+        "ok",
+        "latency_ms",
+    }
 
 
 def test_what_a_function_returned_is_all_body() -> None:
     returned: Any = {"status": "fine", "body": 1}
-    assert facts(an_endpoint(), NOW, recent=[a_run(1, response=returned)])["response"]["body"] == returned
-    assert "body" not in facts(an_endpoint(), NOW, recent=[a_run(1)])["response"]
+    assert (
+        rule_variables(an_endpoint(), NOW, recent=[a_run(1, response=returned)])["response"]["body"]
+        == returned
+    )
+    assert "body" not in rule_variables(an_endpoint(), NOW, recent=[a_run(1)])["response"]
 
 
 def test_rules_see_siblings_and_their_latest_answers() -> None:
@@ -220,7 +236,7 @@ def test_rules_see_siblings_and_their_latest_answers() -> None:
         "never": an_endpoint("never", baseline=Cron("* * * * *"), next_run_at=None),
     }
     latest = {"ran": a_run(1, response={"x": 1}), "skipped": a_run(2, RunStatus.SKIPPED)}
-    assert facts(HTTP, NOW, siblings=siblings, latest=latest)["siblings"] == {
+    assert rule_variables(HTTP, NOW, siblings=siblings, latest=latest)["siblings"] == {
         "ran": {
             "paused": False,
             "failures": 0,
@@ -235,58 +251,58 @@ def test_rules_see_siblings_and_their_latest_answers() -> None:
 
 def test_rules_see_where_an_endpoint_stands_at_this_moment() -> None:
     endpoint = hinted(20_000, paused_until=NOW + MINUTE, next_run_at=NOW + timedelta(microseconds=1_500))
-    seen = facts(endpoint, NOW, siblings={"same": endpoint})
+    seen = rule_variables(endpoint, NOW, siblings={"same": endpoint})
     standing = {"paused": True, "failures": 0, "interval_ms": 20_000}
     assert seen["endpoint"] == {"name": "endpoint", "labels": {}, **standing}
     assert seen["siblings"]["same"] == {**standing, "next_in_ms": 1}
     assert type(seen["siblings"]["same"]["next_in_ms"]) is int
-    later = facts(endpoint, NOW + timedelta(hours=1))["endpoint"]
+    later = rule_variables(endpoint, NOW + timedelta(hours=1))["endpoint"]
     assert (later["paused"], later["interval_ms"]) == (False, 60_000)
 
 
 def test_a_run_is_new_only_if_somebody_says_so() -> None:
-    assert facts(HTTP, NOW, recent=[a_run(1)])["run"]["is_new"] is False
-    assert Scene(NOW, HTTP, recent=[a_run(1)]).facts["run"]["is_new"] is False
+    assert rule_variables(HTTP, NOW, recent=[a_run(1)])["run"]["is_new"] is False
+    assert RuleContext(NOW, HTTP, recent=[a_run(1)]).variables["run"]["is_new"] is False
 
 
-def test_a_scene_shows_all_that_it_was_told() -> None:
+def test_a_context_has_all_the_variables_it_was_given() -> None:
     told: dict[str, Any] = {
         "is_new": True,
         "recent": [a_run(1)],
         "siblings": {"back": an_endpoint("back")},
         "latest": {"back": a_run(2)},
     }
-    scene = Scene(NOW, HTTP, **told)
-    assert scene.facts == facts(HTTP, NOW, **told)
-    assert scene.facts["siblings"]["back"]["last"] == {"ok": True, "latency_ms": 2}
+    context = RuleContext(NOW, HTTP, **told)
+    assert context.variables == rule_variables(HTTP, NOW, **told)
+    assert context.variables["siblings"]["back"]["last"] == {"ok": True, "latency_ms": 2}
 
 
-def test_a_scene_tells_what_a_step_calls_and_on_whom() -> None:
+def test_a_context_says_what_a_step_calls_and_on_which_endpoint() -> None:
     sibling = an_endpoint("sibling")
-    scene = Scene(NOW, HTTP, siblings={"sibling": sibling})
-    step = Rest(endpoint="sibling", for_ms=60_000)
-    ((endpoint, call),) = scene.calls(RULE, step)
+    context = RuleContext(NOW, HTTP, siblings={"sibling": sibling})
+    step = PauseStep(endpoint="sibling", for_ms=60_000)
+    ((endpoint, call),) = context.tool_requests(RULE, step)
     assert endpoint is sibling
-    assert call == calls(step, sibling, rule=RULE, now=NOW)[0]
-    decision = scene.decide(a_rule(then=step), UNTOUCHED, holds=None, trouble="why")
-    assert decision.memory.trouble == "why"
+    assert call == tool_requests(step, sibling, rule=RULE, now=NOW)[0]
+    decision = context.decide(a_rule(then=step), NO_INCIDENT, Evaluation(None, "why"))
+    assert decision.state.trouble == "why"
 
 
-def test_a_scene_knows_whom_a_step_is_about_and_what_became_of_them() -> None:
+def test_a_context_finds_the_endpoint_of_a_step_as_it_was_last_steered() -> None:
     own, sibling = an_endpoint("own"), an_endpoint("sibling", paused_until=NOW + MINUTE)
-    scene = Scene(NOW, own, siblings={"sibling": sibling})
-    assert scene.meant(Clear()) is own
-    assert scene.meant(Clear(endpoint="own")) is own
-    assert scene.meant(Clear(endpoint="sibling")) is sibling
-    assert scene.meant(Clear(endpoint="nobody")) is None
-    assert scene.calls(RULE, Clear(endpoint="nobody")) == []
-    wake = a_rule(then=Wake(endpoint="sibling"))
-    assert _decided(scene, wake) == (wake.then,)
-    scene.became(evolve(sibling, paused_until=None))
-    assert _decided(scene, wake) == ()
-    stranger = a_rule(then=Wake(endpoint="nobody"))
-    assert _decided(scene, stranger) == (stranger.then,), "so that somebody is told"
+    context = RuleContext(NOW, own, siblings={"sibling": sibling})
+    assert context.endpoint_of(ClearStep()) is own
+    assert context.endpoint_of(ClearStep(endpoint="own")) is own
+    assert context.endpoint_of(ClearStep(endpoint="sibling")) is sibling
+    assert context.endpoint_of(ClearStep(endpoint="nobody")) is None
+    assert context.tool_requests(RULE, ClearStep(endpoint="nobody")) == []
+    wake = a_rule(then=WakeStep(endpoint="sibling"))
+    assert _decide(context, wake) == (wake.then,)
+    context.update(evolve(sibling, paused_until=None))
+    assert _decide(context, wake) == ()
+    stranger = a_rule(then=WakeStep(endpoint="nobody"))
+    assert _decide(context, stranger) == (stranger.then,), "so that somebody is told"
 
 
-def _decided(scene: Scene, rule: Any) -> tuple[Step, ...]:
-    return scene.decide(rule, UNTOUCHED, holds=True, trouble=None).steps
+def _decide(context: RuleContext, rule: Any) -> tuple[Step, ...]:
+    return context.decide(rule, NO_INCIDENT, Evaluation(holds=True)).steps

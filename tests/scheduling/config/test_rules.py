@@ -13,7 +13,15 @@ from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.planning.rules.rule import MOST_RULES, Clear, Escalation, Pace, Rest, RunSoon, Wake
+from cadenza.domain.planning.rules.rule import (
+    MOST_RULES,
+    ClearStep,
+    Escalation,
+    PauseStep,
+    ProposeIntervalStep,
+    ProposeNextTimeStep,
+    WakeStep,
+)
 from cadenza.operations.config.export import written
 from cadenza.operations.config.file import ConfigFile
 from cadenza.testing.fakes import FakeIds
@@ -65,13 +73,16 @@ async def test_rules_in_peoples_words_become_rules(front: Front) -> None:
     assert told(answer)[-2:] == [("create", "rule", "surge"), ("create", "rule", "tidy")]
     surge, tidy = await front.store.rules("default")
     assert (surge.name, surge.job_id, surge.endpoint_id) == ("A surge", "shop", "traffic")
-    assert surge.then == Pace(interval_ms=20_000, ttl_minutes=90)
-    assert (surge.relax, surge.cooldown_ms, surge.once_per_incident) == (Clear(), 600_000, True)
-    wake = Wake(endpoint="Cache warmer", in_ms=5_000, ttl_minutes=1.5, reason="still busy")
-    assert surge.escalate == (Escalation(300_000, wake), Escalation(3_600_000, Rest(for_ms=2 * 86_400_000)))
+    assert surge.then == ProposeIntervalStep(interval_ms=20_000, ttl_minutes=90)
+    assert (surge.relax, surge.cooldown_ms, surge.once_per_incident) == (ClearStep(), 600_000, True)
+    wake = WakeStep(endpoint="Cache warmer", in_ms=5_000, ttl_minutes=1.5, reason="still busy")
+    assert surge.escalate == (
+        Escalation(300_000, wake),
+        Escalation(3_600_000, PauseStep(for_ms=2 * 86_400_000)),
+    )
     assert (tidy.name, tidy.then, tidy.endpoint_id, tidy.enabled) == (
         "tidy",
-        RunSoon(in_ms=1_000),
+        ProposeNextTimeStep(in_ms=1_000),
         None,
         True,
     )

@@ -11,7 +11,7 @@ from cadenza.domain.scheduling.baseline import Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import iso, milliseconds
-from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 
 NAME = "http"
 LONGEST = timedelta(days=1)
@@ -45,13 +45,13 @@ class HttpHints:
         ran = briefing.trigger in (Trigger.RUN, Trigger.FAILURE)
         return briefing.endpoint.planning.http_hints and ran and _advice(briefing) is not None
 
-    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
+    async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
         """Do as the newest answer asks, within bounds."""
         advice = _advice(briefing)
         if advice is None:
-            return NOTHING_TO_SAY
+            return EMPTY_RESULT
         await call(briefing.endpoint, advice.tool, {**advice.arguments, "reason": advice.reason})
-        return Sitting(advice.reason)
+        return PlannerResult(advice.reason)
 
 
 def _advice(briefing: Briefing) -> _Advice | None:

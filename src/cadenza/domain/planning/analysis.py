@@ -1,16 +1,17 @@
-"""One sitting of a planner, as it is recorded: what it thought, what it did, what it cost."""
+"""One analysis of a planner, as it is recorded: its reasoning, its tool calls and its cost."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import in_utc
 
 
 class Trigger(StrEnum):
-    """Why an endpoint deserves thought."""
+    """Why an endpoint is analyzed."""
 
     RUN = "run"
     FAILURE = "failure"
@@ -19,32 +20,39 @@ class Trigger(StrEnum):
 
 
 class Tokens(NamedTuple):
-    """What a model read and wrote."""
+    """Tokens that a model read and wrote."""
 
     input: int = 0
     output: int = 0
 
     @property
     def total(self) -> int:
-        """What a quota counts."""
+        """The number that a quota counts."""
         return self.input + self.output
 
 
+class ToolRequest(NamedTuple):
+    """A tool to call, with its JSON arguments."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
 class ToolCall(NamedTuple):
-    """A tool that a planner used, and what came of it."""
+    """A tool that a planner called, and its result."""
 
     tool: str
     endpoint_id: str
     arguments: dict[str, Json]
     result: str | None = None
-    """What it led to, in words."""
+    """The next run after the call, as text."""
     error: str | None = None
-    """Why it was refused."""
+    """Why the call failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """One sitting."""
+    """One time a planner analyzed an endpoint."""
 
     id: str
     tenant_id: str
@@ -60,7 +68,7 @@ class Analysis:
     tokens: Tokens = Tokens()
     look_again_at: datetime | None = None
     shadow: bool = False
-    """It was only thought, not done."""
+    """It computed an action and did not take it."""
     error: str | None = None
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, iso, milliseconds, quoted
 from cadenza.engine.steering import COMMANDS, Steering
 from cadenza.engine.steering_commands import SteeringCommand, SteeringContext
-from cadenza.ports.planning import Briefing, Planner, Sitting
+from cadenza.ports.planning import Briefing, Planner, PlannerResult
 from cadenza.ports.telemetry import Logger
 
 LONGEST_REASONING = 8_000
@@ -48,7 +48,7 @@ class _TooLate(Exception):
 class Sat(NamedTuple):
     """How a sitting went."""
 
-    sitting: Sitting
+    sitting: PlannerResult
     calls: tuple[ToolCall, ...]
     steered: frozenset[str]
     """The ids of the endpoints that it steered."""
@@ -147,7 +147,7 @@ class _Within:
         return self._command.apply(endpoint, by)
 
 
-async def sit(seat: Seat, briefing: Briefing, *, steering: Steering, log: Logger) -> Sat:
+async def analyze(seat: Seat, briefing: Briefing, *, steering: Steering, log: Logger) -> Sat:
     """Let a planner think and act; whatever it does wrong is how its sitting ended."""
     hands = Hands(seat, briefing, steering)
     try:
@@ -163,7 +163,7 @@ async def sit(seat: Seat, briefing: Briefing, *, steering: Steering, log: Logger
     return Sat(sitting, tuple(hands.calls), frozenset(hands.steered))
 
 
-async def _within_time(work: Coroutine[Any, Any, Sitting], seat: Seat, log: Logger) -> Sitting:
+async def _within_time(work: Coroutine[Any, Any, PlannerResult], seat: Seat, log: Logger) -> PlannerResult:
     """Its answer, if there is one in time. Who does not leave when asked is left alone."""
     task = asyncio.ensure_future(work)
     try:
@@ -190,17 +190,17 @@ def said(problem: BaseException) -> str:
         return type(problem).__name__
 
 
-def _checked(answer: object) -> Sitting:
+def _checked(answer: object) -> PlannerResult:
     """An answer that can be recorded."""
-    if not isinstance(answer, Sitting) or not isinstance(answer.tokens, Tokens):
+    if not isinstance(answer, PlannerResult) or not isinstance(answer.tokens, Tokens):
         return _failed(f"It answered {quoted(answer)}, which is no end of a sitting.")
     error = None if answer.error is None else str(answer.error)
     tokens = Tokens(*(max(0, int(count)) for count in answer.tokens))
     return answer._replace(reasoning=str(answer.reasoning), error=error, tokens=tokens)
 
 
-def _failed(error: str) -> Sitting:
-    return Sitting(error=error)
+def _failed(error: str) -> PlannerResult:
+    return PlannerResult(error=error)
 
 
 def _result(endpoint: Endpoint) -> str:

@@ -97,7 +97,7 @@ class Analyst:
 
     async def _put_due(self) -> int:
         now = self._means.clock.now()
-        due = await self._means.store.to_look_at(now, again_at=now + LOOK_LOST, limit=PAGE)
+        due = await self._means.store.due_analyses(now, again_at=now + LOOK_LOST, limit=PAGE)
         for key, planner, _ in due:
             self._put(Look(key, Trigger.DUE, self._feed.page, frozenset({planner})))
         return len(due)

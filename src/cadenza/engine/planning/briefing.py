@@ -40,7 +40,7 @@ class Briefer:
         """A briefing for every endpoint that is still there, without its health."""
         budget = self._budget
         keys = [look.key for look in looks]
-        endpoints = {one.key: one for one in await self._store.neighbours(keys, budget.siblings)}
+        endpoints = {one.key: one for one in await self._store.with_siblings(keys, budget.siblings)}
         there = [key for key in keys if key in endpoints]
         others = list(endpoints.keys() - set(there))
         recent = await self._store.recent_runs(there, each=budget.runs, most_bytes=budget.response_bytes)

@@ -11,7 +11,7 @@ from cadenza.domain.planning.analysis import Analysis, Trigger
 from cadenza.domain.planning.run_changes import Shown, concerns_siblings, whole_response
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.async_helpers import survived
-from cadenza.engine.planning.analysis import Sat, Seat, said, sit
+from cadenza.engine.planning.analysis import Sat, Seat, analyze, said
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
 from cadenza.engine.planning.queue import Look
 from cadenza.engine.steering import Steering
@@ -19,7 +19,7 @@ from cadenza.engine.worker.settle import RECOVERY_MS
 from cadenza.ports.access import Quota, QuotaRequest, Spending
 from cadenza.ports.clock import Clock
 from cadenza.ports.ids import Ids
-from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, NextLook, Sitting
+from cadenza.ports.planning import EMPTY_RESULT, Briefing, NextAnalysis, PlannerResult
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger, Telemetry
 
@@ -49,10 +49,10 @@ class Thought(NamedTuple):
     planner: str
     sat: Sat
     analysis: Analysis | None = None
-    look: NextLook | None = None
+    look: NextAnalysis | None = None
 
 
-NO_THOUGHT = Sat(NOTHING_TO_SAY, (), frozenset())
+NO_THOUGHT = Sat(EMPTY_RESULT, (), frozenset())
 
 
 class Thinking:
@@ -96,7 +96,7 @@ class Thinking:
             record = sat.recorded(briefing, seat.name, analysis_id=analysis_id, took_ms=took_ms)
             return Thought(seat.name, sat, record)
         at = sat.look_again_at(briefing.now)
-        look = NextLook(briefing.endpoint.key, seat.name, at) if due or at is not None else None
+        look = NextAnalysis(briefing.endpoint.key, seat.name, at) if due or at is not None else None
         return Thought(seat.name, sat, look=look)
 
     async def _sat(self, seat: Seat, briefing: Briefing) -> Sat:
@@ -104,11 +104,11 @@ class Thinking:
             if not seat.planner.wants(briefing):
                 return NO_THOUGHT
         except Exception as problem:  # noqa: BLE001 - a planner's bug costs its own sitting alone
-            return Sat(Sitting(error=said(problem)), (), frozenset())
+            return Sat(PlannerResult(error=said(problem)), (), frozenset())
         if seat.spends and not await self._allowed(briefing.endpoint.tenant_id):
             return NO_THOUGHT
         told = await self._briefer.with_health(briefing) if seat.health else briefing
-        sat = await sit(seat, told, steering=self._means.steering, log=self._means.log)
+        sat = await analyze(seat, told, steering=self._means.steering, log=self._means.log)
         await self._count(briefing.endpoint.tenant_id, sat.sitting.tokens.total)
         return sat
 

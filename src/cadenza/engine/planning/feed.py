@@ -35,7 +35,7 @@ class Feed:
     def __init__(self, *, store: AnalysisStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._mark: str | None = None
+        self._cursor: str | None = None
         self._known: OrderedDict[str, None] = OrderedDict()
         self._pages: deque[tuple[int, str]] = deque()
         self._dealt_with: str | None = None
@@ -50,11 +50,11 @@ class Feed:
         note: Any = (await self._store.notes(NOTES_OF, [PLACE])).get(PLACE)
         now = self._clock.now()
         if isinstance(note, dict) and abs(now - datetime.fromisoformat(note["at"])) < YOUNG:
-            self._mark = self._dealt_with = note["mark"]
+            self._cursor = self._dealt_with = note["mark"]
 
     async def read(self) -> Fresh:
         """The next runs; after a restart some may come again."""
-        runs, mark = await self._store.ended_since(self._mark, PAGE)
+        runs, cursor = await self._store.ended_since(self._cursor, PAGE)
         fresh = [run for run in runs if run.id not in self._known]
         for run in fresh:
             self._known[run.id] = None
@@ -62,10 +62,10 @@ class Feed:
             self._known.popitem(last=False)
         if fresh:
             self.page += 1
-            self._pages.append((self.page, mark))
+            self._pages.append((self.page, cursor))
         elif not self._pages:
-            self._dealt_with = mark
-        self._mark = mark
+            self._dealt_with = cursor
+        self._cursor = cursor
         return Fresh(fresh, more=len(runs) == PAGE)
 
     async def keep(self, oldest_page: int | None) -> None:
@@ -78,5 +78,5 @@ class Feed:
         now = self._clock.now()
         if now - self._kept_at >= (KEPT_EVERY if self._is_behind else RENEWED_EVERY):
             note: Json = {"mark": self._dealt_with, "at": iso(now)}
-            await self._store.take_notes(NOTES_OF, {PLACE: note}, now)
+            await self._store.save_notes(NOTES_OF, {PLACE: note}, now)
             self._is_behind, self._kept_at = False, now

@@ -12,7 +12,7 @@ from cadenza.engine.planning.consult import Means, Thinking
 from cadenza.engine.planning.queue import Look, WaitingRoom
 from cadenza.engine.planning.record import Recorder
 from cadenza.engine.worker.settle import RECOVERY_MS
-from cadenza.ports.planning import Briefing, NextLook
+from cadenza.ports.planning import Briefing, NextAnalysis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class Panel:
         """Let the planners think about an endpoint, record what came of it, and tell its siblings."""
         try:
             if briefing is None:
-                await self._recorder.keep([], [NextLook(look.key, planner) for planner in look.due])
+                await self._recorder.keep([], [NextAnalysis(look.key, planner) for planner in look.due])
                 return
             thoughts = await self._thinking.consider(look, briefing, seats=self._seats)
             analyses = [one.analysis for one in thoughts if one.analysis is not None]

@@ -7,7 +7,7 @@ from cadenza.domain.planning.analysis import Analysis
 from cadenza.engine.async_helpers import survived
 from cadenza.engine.worker.settle import RECOVERY_MS
 from cadenza.ports.clock import Clock
-from cadenza.ports.planning import AnalysisStore, NextLook
+from cadenza.ports.planning import AnalysisStore, NextAnalysis
 from cadenza.ports.telemetry import Logger
 
 LINGER_MS = 20
@@ -21,11 +21,11 @@ class Recorder:
         self._clock = clock
         self._log = log
         self._analyses: list[Analysis] = []
-        self._looks: list[NextLook] = []
+        self._looks: list[NextAnalysis] = []
         self._kept = asyncio.Event()
         self._wake = asyncio.Event()
 
-    async def keep(self, analyses: Sequence[Analysis], looks: Sequence[NextLook]) -> None:
+    async def keep(self, analyses: Sequence[Analysis], looks: Sequence[NextAnalysis]) -> None:
         """Come back when these are kept."""
         if not analyses and not looks:
             return

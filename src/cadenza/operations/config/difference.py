@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from cadenza.domain.agents.schedule import AGENDA
 from cadenza.domain.errors import InvalidRequest, NotAllowed
-from cadenza.domain.planning.rules.rule import DEFINED as OF_RULE
+from cadenza.domain.planning.rules.rule import OWNER_FIELDS as OF_RULE
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.governor import CronClock

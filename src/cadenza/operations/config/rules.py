@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cadenza.domain.errors import Fault, InvalidRequest
-from cadenza.domain.planning.rules.rule import DEFINED, MOST_RULES, Rule
+from cadenza.domain.planning.rules.rule import MOST_RULES, OWNER_FIELDS, Rule
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.operations.config.schemas import ConfigDocument, RuleWords
 from cadenza.operations.planning.rule_schemas import made_parts, strangers
@@ -75,7 +75,7 @@ def changed_rule(wanted: WantedRule, before: Rule | None) -> Rule | None:
     rule, enabled, _ = wanted
     if before is None:
         return rule
-    said = {name: getattr(rule, name) for name in DEFINED} | (
+    said = {name: getattr(rule, name) for name in OWNER_FIELDS} | (
         {"enabled": before.enabled} if enabled is None else {}
     )
     after = replace(before, **said)

@@ -129,11 +129,11 @@ async def get_planner_cost(context: RequestContext, command: GetPlannerCost) -> 
     key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
     live(await context.store.get(key))
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    spent = await context.store.spent_by_day(key, today - timedelta(days=command.days - 1))
+    spent = await context.store.usage_by_day(key, today - timedelta(days=command.days - 1))
     return PlannerCostView(
         endpoint_id=command.endpoint_id,
         days=[
-            DayView(day=one.day, planner=one.planner, sittings=one.sittings, tokens=TokensView.of(one.tokens))
+            DayView(day=one.day, planner=one.planner, sittings=one.analyses, tokens=TokensView.of(one.tokens))
             for one in spent
         ],
         tokens=TokensView(

@@ -10,14 +10,14 @@ from cadenza.domain.planning.rules.rule import (
     LONGEST_WHEN,
     MOST_ESCALATIONS,
     STEPS,
-    Clear,
+    ClearStep,
     Escalation,
-    Pace,
-    Rest,
+    PauseStep,
+    ProposeIntervalStep,
+    ProposeNextTimeStep,
     Rule,
-    RunSoon,
     Step,
-    Wake,
+    WakeStep,
 )
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
 from cadenza.operations.context import RequestContext
@@ -94,11 +94,11 @@ AnyStep = Annotated[
     PaceShape | RunSoonShape | RestShape | WakeShape | ClearShape, Field(discriminator="tool")
 ]
 SHAPES: dict[type, type[StepShape]] = {
-    Pace: PaceShape,
-    RunSoon: RunSoonShape,
-    Rest: RestShape,
-    Wake: WakeShape,
-    Clear: ClearShape,
+    ProposeIntervalStep: PaceShape,
+    ProposeNextTimeStep: RunSoonShape,
+    PauseStep: RestShape,
+    WakeStep: WakeShape,
+    ClearStep: ClearShape,
 }
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.planning.analysis import Trigger
-from cadenza.domain.planning.rules.context import Scene
-from cadenza.domain.planning.rules.incidents import NOTES_OF, UNTOUCHED, recalled
+from cadenza.domain.planning.rules.context import RuleContext
+from cadenza.domain.planning.rules.incidents import NO_INCIDENT, PLANNER, states_from_note
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
 from cadenza.engine.planning.queue import Look
@@ -59,17 +59,17 @@ async def test_rule(context: RequestContext, command: TestRule) -> RuleTrialView
     """Try a rule on an endpoint as it stands, and tell what it would do. Nothing is changed."""
     rule = await context.store.rule(context.tenant_id, command.rule_id)
     briefing = await _briefing(context, rule, _meant(rule, command))
-    key, scene = briefing.endpoint.key, _scene(briefing)
-    memory = recalled((await context.store.notes(NOTES_OF, [key])).get(key)).get(rule.id, UNTOUCHED)
-    holds, trouble = context.dependencies.expressions.ask(rule.when, scene.facts)
-    decision = scene.decide(rule, memory, holds=holds, trouble=trouble)
-    called = [one for step in decision.steps for one in scene.calls(rule, step)]
+    key, rule_context = briefing.endpoint.key, _rule_context(briefing)
+    state = states_from_note((await context.store.notes(PLANNER, [key])).get(key)).get(rule.id, NO_INCIDENT)
+    evaluation = context.dependencies.expressions.evaluate(rule.when, rule_context.variables)
+    decision = rule_context.decide(rule, state, evaluation)
+    called = [one for step in decision.steps for one in rule_context.tool_requests(rule, step)]
     return RuleTrialView(
         endpoint_id=key.id,
         run_id=briefing.recent[0].id if briefing.recent else None,
-        holds=holds,
-        trouble=trouble,
-        incident_since=memory.began_at,
+        holds=evaluation.holds,
+        trouble=evaluation.trouble,
+        incident_since=state.began_at,
         calls=[
             CallView(endpoint=endpoint.name, tool=call.tool, arguments=dict(call.arguments))
             for endpoint, call in called
@@ -77,8 +77,8 @@ async def test_rule(context: RequestContext, command: TestRule) -> RuleTrialView
     )
 
 
-def _scene(briefing: Briefing) -> Scene:
-    return Scene(
+def _rule_context(briefing: Briefing) -> RuleContext:
+    return RuleContext(
         briefing.now,
         briefing.endpoint,
         is_new=briefing.trigger in (Trigger.RUN, Trigger.FAILURE),

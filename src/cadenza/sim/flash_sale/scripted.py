@@ -8,7 +8,7 @@ from cadenza.domain.planning.health import COUNTED
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.validation import iso
-from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 from cadenza.sim.flash_sale.policies import (
     ACTIONS,
     CORRECTED,
@@ -41,11 +41,11 @@ class ScriptedPlanner:
         """Only when there is an answer to read."""
         return _latest(briefing) is not None
 
-    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
+    async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
         """Set the endpoint's own pace, and wake or rest its siblings."""
         sale = _latest(briefing)
         if sale is None:
-            return NOTHING_TO_SAY
+            return EMPTY_RESULT
         sitting = _Sitting(briefing, call, sale)
         await sitting.set_pace()
         await sitting.investigate("slow_page_analyzer", sale.page_load_ms, SLOW_PAGES)
@@ -57,7 +57,7 @@ class ScriptedPlanner:
                 and await sitting.wake(name, rule.ttl_minutes)
             ):
                 self._left_alone_until[name] = briefing.now + timedelta(minutes=rule.cooldown_minutes)
-        return Sitting(" ".join(sitting.said))
+        return PlannerResult(" ".join(sitting.said))
 
     def _rested(self, name: str, now: datetime) -> bool:
         until = self._left_alone_until.get(name)

@@ -133,7 +133,7 @@ class LearnedMemory:
             return
         new, self._new, self._written_at = self._new, set(), now
         try:
-            await self._store.take_notes(NOTES_OF, dict(self._notes(new)), now)
+            await self._store.save_notes(NOTES_OF, dict(self._notes(new)), now)
         except Unavailable:
             self._new |= new
             return

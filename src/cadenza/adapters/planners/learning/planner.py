@@ -9,7 +9,7 @@ from cadenza.domain.planning.learning.explanation import told
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.steer import HintKind
 from cadenza.ports.catalog import Page
-from cadenza.ports.planning import NOTHING_TO_SAY, Briefing, CallTool, Sitting
+from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 from cadenza.ports.store import Store
 
 TOLD_EVERY_S = 600.0
@@ -41,15 +41,15 @@ class LearnedPlanner:
             return learning is Learning.ON and self._memory.of(endpoint.key).known.siblings > 0
         return briefing.trigger in (Trigger.RUN, Trigger.FAILURE)
 
-    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
+    async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
         """Learn, decide, and act where its owner lets it."""
         endpoint, beat = briefing.endpoint, beat_of(briefing.endpoint)
         if beat is None:
-            return NOTHING_TO_SAY
+            return EMPTY_RESULT
         await self._memory.recall(endpoint.key, scope_of(endpoint))
         thought = self._mind.think(briefing, beat, origin=await self._whose(briefing))
         acted = thought is not None and await self._acted(briefing, thought, call)
-        sitting = NOTHING_TO_SAY if thought is None else self._said(briefing, thought, acted=acted)
+        sitting = EMPTY_RESULT if thought is None else self._said(briefing, thought, acted=acted)
         await self._memory.write(briefing.now)
         return sitting
 
@@ -76,11 +76,11 @@ class LearnedPlanner:
             self._memory.keep(key, self._memory.of(key)._replace(mine=Hand.of(hint)))
         return True
 
-    def _said(self, briefing: Briefing, thought: Thought, *, acted: bool) -> Sitting:
+    def _said(self, briefing: Briefing, thought: Thought, *, acted: bool) -> PlannerResult:
         """Its reasons: whenever it acts and, in the shadow, now and then."""
         key, shadow, now_s = briefing.endpoint.key, thought.beat.shadow, briefing.now.timestamp()
         if not acted and not (shadow and thought.looked and now_s - thought.memory.told_s >= TOLD_EVERY_S):
-            return NOTHING_TO_SAY
+            return EMPTY_RESULT
         self._memory.keep(key, self._memory.of(key)._replace(told_s=now_s))
         words = told(thought.memory.known, thought.pool, proposal=thought.proposal, beat=thought.beat)
-        return Sitting(words, shadow=shadow)
+        return PlannerResult(words, shadow=shadow)

@@ -16,7 +16,7 @@ from cadenza.adapters.planners.llm.tools import SubmitAnalysis, Toolbox
 from cadenza.adapters.planners.llm.triggers import Occasions
 from cadenza.domain.validation import milliseconds
 from cadenza.ports.catalog import Catalog
-from cadenza.ports.planning import Briefing, CallTool, Sitting
+from cadenza.ports.planning import Briefing, CallTool, PlannerResult
 
 NAME = "llm"
 BRIEFING_SHARE = 4
@@ -53,7 +53,7 @@ class LlmPlanner:
         """Whether there is news that is worth its tokens."""
         return self._occasions.worth(briefing)
 
-    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
+    async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
         """Let the model read, ask, act, and say why."""
         self._occasions.note(briefing)
         limits = self._limits
@@ -64,8 +64,8 @@ class LlmPlanner:
             async with self._model:  # Connections are kept for a sitting, not for the hours between.
                 submitted = await conversation.hold(told(briefing, room=room))
         except GaveUp as problem:
-            return Sitting(error=str(problem), tokens=conversation.tokens)
-        return Sitting(
+            return PlannerResult(error=str(problem), tokens=conversation.tokens)
+        return PlannerResult(
             reasoning=f"{submitted.reasoning.strip()} (Confidence {submitted.confidence:.0%}.)",
             look_again_ms=self._look_again_ms(submitted),
             tokens=conversation.tokens,

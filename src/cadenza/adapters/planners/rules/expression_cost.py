@@ -1,7 +1,7 @@
-"""How long an expression may take, told from its text and the size of what it sees, before it is evaluated.
+"""An upper bound of an expression's run time, from its text and the size of its variables.
 
-An evaluation cannot be interrupted, so what might take too long does not begin. The library copies what
-a field leads to, and what a list holds so far with every element that `map` and `filter` add.
+An evaluation cannot be interrupted, so one that might take too long is not started. The library copies
+the value of every field it selects, and the list built so far for every element that `map` and `filter` add.
 """
 
 import re
@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.planning.rules.context import NAMES
+from cadenza.domain.planning.rules.context import VARIABLES
 
 TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*)
@@ -26,17 +26,17 @@ CONSTANTS = frozenset({"true", "false", "null"})
 
 
 class Token(NamedTuple):
-    """A word, a sign or a value, and the loops that it stands in, the outermost first."""
+    """A word, an operator or a value, and the loops around it, the outermost first."""
 
     kind: str
     text: str
     inside: tuple[str, ...] = ()
     is_field: bool = False
-    """Does it follow a dot?"""
+    """Whether it follows a dot."""
 
     @property
     def is_constant(self) -> bool:
-        """Is it a text, a number, or one of few words?"""
+        """Whether it is a string, a number, true, false or null."""
         return self.kind in ("text", "number") or self.text in CONSTANTS
 
 
@@ -44,7 +44,7 @@ NO_TOKEN = Token("", "")
 
 
 def tokens_of(expression: str) -> list[Token]:
-    """All tokens of an expression that can be read."""
+    """All tokens of an expression that compiles."""
     found: list[Token] = []
     open_: list[str] = []
     for kind, text in _split(expression):
@@ -76,83 +76,85 @@ MOST_PARTS = 20_000
 LONGEST_PATTERN = 200
 MOST_NS = 100_000_000
 """A tenth of a second."""
-A_STEP_NS, A_PART_NS = 100, 100
-"""To take a step; to copy or compare a part of a value."""
-A_TEXT = 4_096
-"""To go through so many characters takes about as long as a step."""
-A_PATTERN_NS, A_CLASS_NS, A_CHARACTER_NS = 100_000, 500_000, 10_000
-"""To prepare a pattern: at all, for each class such as a digit, for each character."""
+STEP_NS, PART_NS = 100, 100
+"""One step; copying or comparing one part of a value."""
+CHARACTERS_PER_STEP = 4_096
+"""Reading this many characters takes about as long as one step."""
+PATTERN_NS, PATTERN_CLASS_NS, PATTERN_CHARACTER_NS = 100_000, 500_000, 10_000
+"""Compiling a pattern: the base cost, per character class, per character."""
 
 
-class Size(NamedTuple):
-    """How large a value is."""
+class ValueSize(NamedTuple):
+    """The size of a value."""
 
     parts: int = 0
     longest: int = 0
     """The number of elements in the longest list or map."""
-    heaviest: int = 0
-    """The parts of the largest element of a list."""
+    largest_element: int = 0
+    """The number of parts of the largest list element."""
     text: int = 0
-    """The length of the longest text."""
+    """The length of the longest string."""
 
 
-class Weight(NamedTuple):
-    """What makes an expression slow."""
+class ExpressionCost(NamedTuple):
+    """The parts of an expression that determine its run time."""
 
     steps: int
     depth: int
-    """How deep loops stand in loops."""
+    """How deep loops are nested."""
     loops: int
     copies: int
     """How many loops build lists."""
-    looks_beyond: bool
-    """Whether a loop looks at more than its elements, so that it may look at all again for each of them."""
+    reads_variables_in_loop: bool
+    """Whether a loop reads variables besides its elements, and so may read everything for each element."""
     selects: int
-    """How often a part of a value is chosen."""
+    """How often a field or an element is selected."""
     compares: int
-    """How often something is compared that may be large."""
+    """How often values are compared that may be large."""
     sums: int
-    """Each may double a text or a list."""
+    """Additions; each may double a string or a list."""
     listed: int
-    """How many elements are written out."""
+    """How many elements literal lists and maps have."""
     pattern_ns: int
 
-    def bearable(self, size: Size) -> bool:
-        """May it be evaluated on something of this size?"""
+    def is_affordable(self, size: ValueSize) -> bool:
+        """Whether it may be evaluated on a value of this size."""
         return size.parts <= MOST_PARTS and self._most_ns(size) <= MOST_NS
 
-    def _most_ns(self, size: Size) -> float:
+    def _most_ns(self, size: ValueSize) -> float:
         growth = (1 + self.sums / (self.loops + 1)) ** (self.loops + 1)
         parts, length = growth * max(size.parts, 1), growth * max(size.longest, self.listed, 1)
-        texts = 1 + growth * size.text / A_TEXT
-        each = texts * (self.steps * A_STEP_NS + self.pattern_ns)
+        texts = 1 + growth * size.text / CHARACTERS_PER_STEP
+        each = texts * (self.steps * STEP_NS + self.pattern_ns)
         if not self.depth:
-            return each + parts * (self.selects + self.compares) * A_PART_NS
+            return each + parts * (self.selects + self.compares) * PART_NS
         touched = self.selects + self.compares
-        if self.looks_beyond:
+        if self.reads_variables_in_loop:
             moved = parts * (touched + self.copies * length)
             rounds: float = length**self.depth
-            return rounds * (each + moved * A_PART_NS)
-        # Loops in loops go through parts of their elements, and so through every part once.
+            return rounds * (each + moved * PART_NS)
+        # Nested loops go through the parts of their elements, and so through every part once.
         again: float = self.listed**self.depth
-        moved = parts * (self.selects + self.copies * length) + parts * self.compares * max(size.heaviest, 1)
-        return again * (parts * each + moved * A_PART_NS)
+        moved = parts * (self.selects + self.copies * length) + parts * self.compares * max(
+            size.largest_element, 1
+        )
+        return again * (parts * each + moved * PART_NS)
 
 
-def weigh(tokens: Sequence[Token]) -> Weight:
-    """The weight of an expression that can be read; InvalidRequest if it is too much in any case."""
+def cost_of(tokens: Sequence[Token]) -> ExpressionCost:
+    """The cost of an expression that compiles; InvalidRequest if it is too high for any value."""
     depth = max((len(token.inside) for token in tokens), default=0)
     if depth > DEEPEST_LOOP or any(token.inside.count("map") > 1 for token in tokens):
         raise InvalidRequest("when may have loops two deep, and no map inside of another.", "when")
     signs = [token.text for token in tokens if token.kind == "sign"]
     loops = [token.text for token in tokens if token.kind == "word" and token.text in LOOPS]
-    return Weight(
+    return ExpressionCost(
         steps=len(tokens),
         depth=depth,
         loops=len(loops),
         copies=sum(word in COPYING for word in loops),
-        looks_beyond=any(
-            bool(token.inside) and token.kind == "word" and token.text in NAMES and not token.is_field
+        reads_variables_in_loop=any(
+            bool(token.inside) and token.kind == "word" and token.text in VARIABLES and not token.is_field
             for token in tokens
         ),
         selects=signs.count(".") + signs.count("["),
@@ -163,12 +165,12 @@ def weigh(tokens: Sequence[Token]) -> Weight:
     )
 
 
-def measure(value: Any) -> Size:
-    """How large a value is; what is too large is not measured to the end."""
-    longest = heaviest = text = parts = 0
+def size_of(value: Any) -> ValueSize:
+    """The size of a value; one that is too large is not measured to the end."""
+    longest = largest_element = text = parts = 0
 
-    def weighed(one: Any) -> int:
-        nonlocal longest, heaviest, text, parts
+    def count_parts(one: Any) -> int:
+        nonlocal longest, largest_element, text, parts
         parts += 1
         if isinstance(one, str):
             text = max(text, len(one))
@@ -176,19 +178,19 @@ def measure(value: Any) -> Size:
             return 1
         longest = max(longest, len(one))
         held = one.values() if isinstance(one, dict) else one
-        inside = [weighed(part) for part in islice(held, MOST_PARTS)]
+        inside = [count_parts(part) for part in islice(held, MOST_PARTS)]
         if isinstance(one, list):
-            heaviest = max([heaviest, *inside])
+            largest_element = max([largest_element, *inside])
         return 1 + sum(inside)
 
-    weighed(value)
-    return Size(max(parts, longest), longest, heaviest, text)
+    count_parts(value)
+    return ValueSize(max(parts, longest), longest, largest_element, text)
 
 
 def _listed(tokens: Sequence[Token]) -> int:
-    """One more than there are commas, if a list or a map is written out."""
+    """An upper bound of literal elements: the commas plus one, if there is a literal list or map."""
     pairs = zip([NO_TOKEN, *tokens], tokens, strict=False)
-    written = any(
+    states_to_note = any(
         token.kind == "sign"
         and (
             token.text == "{"
@@ -196,11 +198,11 @@ def _listed(tokens: Sequence[Token]) -> int:
         )
         for before, token in pairs
     )
-    return 1 + sum(token.text == "," and token.kind == "sign" for token in tokens) if written else 1
+    return 1 + sum(token.text == "," and token.kind == "sign" for token in tokens) if states_to_note else 1
 
 
 def _compares(tokens: Sequence[Token]) -> int:
-    """How often something is compared that may be large; what is compared with a constant is not."""
+    """How often values are compared that may be large; comparisons with a constant are not counted."""
     around = zip([NO_TOKEN, *tokens], tokens, [*tokens[1:], NO_TOKEN], strict=False)
     return sum(
         sign.text == "in" or (sign.text in ("==", "!=") and not (left.is_constant or right.is_constant))
@@ -209,18 +211,18 @@ def _compares(tokens: Sequence[Token]) -> int:
 
 
 def _pattern_ns(tokens: Sequence[Token]) -> int:
-    """What patterns cost; each must be written out, so that no response can bring a costly one."""
-    spent = 0
+    """The cost of patterns; each must be a literal, so that no response can supply a costly one."""
+    total_ns = 0
     for place, token in enumerate(tokens):
         if token.kind == "word" and token.text == "matches":
             opened, pattern, closed = [*tokens[place + 1 : place + 4], *[NO_TOKEN] * 3][:3]
-            written = (opened.text, pattern.kind, closed.text) == ("(", "text", ")")
-            if not written or len(pattern.text) > LONGEST_PATTERN or "{" in pattern.text:
+            states_to_note = (opened.text, pattern.kind, closed.text) == ("(", "text", ")")
+            if not states_to_note or len(pattern.text) > LONGEST_PATTERN or "{" in pattern.text:
                 raise InvalidRequest(
                     "matches takes a pattern that is written out, such as x.matches('^5[0-9]+'): without {},"
                     f" and at most {LONGEST_PATTERN} characters long.",
                     "when",
                 )
             classes = pattern.text.count("\\") + pattern.text.count("(?")
-            spent += A_PATTERN_NS + A_CLASS_NS * classes + A_CHARACTER_NS * len(pattern.text)
-    return spent
+            total_ns += PATTERN_NS + PATTERN_CLASS_NS * classes + PATTERN_CHARACTER_NS * len(pattern.text)
+    return total_ns

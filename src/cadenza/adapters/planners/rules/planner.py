@@ -1,4 +1,4 @@
-"""The planner that does what owners wrote down."""
+"""The planner that evaluates the rules that owners wrote."""
 
 import asyncio
 from collections.abc import Mapping
@@ -7,121 +7,123 @@ from typing import Protocol
 
 from cadenza.domain.errors import CadenzaError, Unavailable
 from cadenza.domain.planning.analysis import Trigger
-from cadenza.domain.planning.rules.context import Scene
-from cadenza.domain.planning.rules.incidents import NOTES_OF, UNTOUCHED, Decision, Memory, recalled, written
+from cadenza.domain.planning.rules.context import RuleContext
+from cadenza.domain.planning.rules.incidents import (
+    NO_INCIDENT,
+    PLANNER,
+    IncidentState,
+    states_from_note,
+    states_to_note,
+)
 from cadenza.domain.planning.rules.rule import MOST_RULES, Rule, Step
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.validation import iso, milliseconds
 from cadenza.ports.catalog import Page
 from cadenza.ports.planning import (
-    NOTHING_TO_SAY,
+    EMPTY_RESULT,
     AnalysisStore,
     Briefing,
     CallTool,
     Expressions,
-    RuledJob,
+    JobKey,
+    PlannerResult,
     RuleFilter,
     RuleStore,
-    Sitting,
 )
 
-FRESH_S = 0.5
-"""So long after it was written a rule may go unnoticed."""
+MAX_AGE_S = 0.5
+"""For how long a new rule may go unnoticed."""
 ALL_OF_A_JOB = Page(MOST_RULES)
 
 
-class Rulebook:
-    """Knows which jobs have rules, so that all others cost nothing."""
+class RuleCache:
+    """The rules of jobs, read again when they are stale; an endpoint of a job without rules costs no read."""
 
     def __init__(self, store: RuleStore) -> None:
         self._store = store
-        self._jobs: frozenset[RuledJob] = frozenset()
-        self._rules: dict[RuledJob, list[Rule]] = {}
-        self._stale_at = 0.0
+        self._jobs: frozenset[JobKey] = frozenset()
+        self._rules: dict[JobKey, list[Rule]] = {}
+        self._expires_at = 0.0
 
-    def may_concern(self, endpoint: Endpoint) -> bool:
-        """Might there be rules about it? Only what was just read can say no."""
-        return self._stale() or _job(endpoint) in self._jobs
+    def may_have_rules(self, endpoint: Endpoint) -> bool:
+        """Whether its job may have rules; False only while the cache is fresh."""
+        return self._is_stale() or _job_key(endpoint) in self._jobs
 
-    async def concerning(self, endpoint: Endpoint) -> list[Rule]:
-        """The rules that look at it, in the order of their ids."""
-        if self._stale():
+    async def rules_for(self, endpoint: Endpoint) -> list[Rule]:
+        """The rules that apply to it, in the order of their ids."""
+        if self._is_stale():
             await self._read_jobs()
-        job = _job(endpoint)
+        job = _job_key(endpoint)
         if job in self._jobs and job not in self._rules:
             wanted = RuleFilter(job_id=job.job_id)
             self._rules[job] = await self._store.rules(job.tenant_id, wanted=wanted, page=ALL_OF_A_JOB)
-        return [rule for rule in self._rules.get(job, ()) if rule.concerns(endpoint.id)]
+        return [rule for rule in self._rules.get(job, ()) if rule.applies_to(endpoint.id)]
 
     async def _read_jobs(self) -> None:
-        self._jobs = await self._store.ruled_jobs()
+        self._jobs = await self._store.jobs_with_rules()
         self._rules = {}
-        self._stale_at = asyncio.get_running_loop().time() + FRESH_S
+        self._expires_at = asyncio.get_running_loop().time() + MAX_AGE_S
 
-    def _stale(self) -> bool:
-        return asyncio.get_running_loop().time() >= self._stale_at
-
-
-def _job(endpoint: Endpoint) -> RuledJob:
-    return RuledJob(endpoint.tenant_id, endpoint.job_id)
+    def _is_stale(self) -> bool:
+        return asyncio.get_running_loop().time() >= self._expires_at
 
 
-class Shelf(RuleStore, AnalysisStore, Protocol):
-    """Where rules are kept, and what they remember."""
+def _job_key(endpoint: Endpoint) -> JobKey:
+    return JobKey(endpoint.tenant_id, endpoint.job_id)
+
+
+class RulePlannerStore(RuleStore, AnalysisStore, Protocol):
+    """The store of rules and of the rule planner's notes."""
 
 
 class RulePlanner:
     """Evaluates the rules of an endpoint's job, and calls tools for those that hold."""
 
-    def __init__(self, store: Shelf, expressions: Expressions) -> None:
+    def __init__(self, store: RulePlannerStore, expressions: Expressions) -> None:
         self._store = store
         self._expressions = expressions
-        self._book = Rulebook(store)
+        self._cache = RuleCache(store)
 
     @property
     def name(self) -> str:
-        """What its sittings and hints are recorded as."""
-        return NOTES_OF
+        """The name under which its analyses and hints are recorded."""
+        return PLANNER
 
     def wants(self, briefing: Briefing) -> bool:
-        """If its job may have rules."""
-        return self._book.may_concern(briefing.endpoint)
+        """Whether its job may have rules."""
+        return self._cache.may_have_rules(briefing.endpoint)
 
-    async def sit(self, briefing: Briefing, call: CallTool) -> Sitting:
-        """Decide on every rule, act, and remember; where nothing is new there is nothing to say."""
-        rules = await self._book.concerning(briefing.endpoint)
+    async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
+        """Decide on every rule, take its steps, and save the states that changed."""
+        rules = await self._cache.rules_for(briefing.endpoint)
         if not rules:
-            return NOTHING_TO_SAY
-        before = await self._memories(briefing.endpoint)
-        scene = _scene(briefing)
-        said: list[str] = []
-        looks: list[datetime] = []
-        after: dict[str, Memory] = {}
+            return EMPTY_RESULT
+        before = await self._states(briefing.endpoint)
+        context = _rule_context(briefing)
+        reasoning: list[str] = []
+        next_moments: list[datetime] = []
+        after: dict[str, IncidentState] = {}
         for rule in rules:
-            memory = before.get(rule.id, UNTOUCHED)
-            decision = self._decided(rule, memory, scene)
-            after[rule.id] = decision.memory
-            said += _news(rule, memory, decision.memory)
-            said += [await _act(rule, step, scene=scene, call=call) for step in decision.steps]
-            looks += [] if decision.look_again_at is None else [decision.look_again_at]
+            state = before.get(rule.id, NO_INCIDENT)
+            decision = context.decide(rule, state, self._expressions.evaluate(rule.when, context.variables))
+            after[rule.id] = decision.state
+            reasoning += _state_changes(rule, state, decision.state)
+            reasoning += [await _take(rule, step, context=context, call=call) for step in decision.steps]
+            next_moments += [] if decision.look_again_at is None else [decision.look_again_at]
         if after != before:
-            await self._remember(briefing, after)
-        look_ms = (min(looks) - briefing.now) // milliseconds(1) if looks else None
-        return Sitting("\n".join(said), look_again_ms=look_ms)
+            await self._save_states(briefing, after)
+        look_again_ms = (min(next_moments) - briefing.now) // milliseconds(1) if next_moments else None
+        return PlannerResult("\n".join(reasoning), look_again_ms=look_again_ms)
 
-    def _decided(self, rule: Rule, memory: Memory, scene: Scene) -> Decision:
-        holds, trouble = self._expressions.ask(rule.when, scene.facts)
-        return scene.decide(rule, memory, holds=holds, trouble=trouble)
+    async def _states(self, endpoint: Endpoint) -> dict[str, IncidentState]:
+        return states_from_note((await self._store.notes(PLANNER, [endpoint.key])).get(endpoint.key))
 
-    async def _memories(self, endpoint: Endpoint) -> dict[str, Memory]:
-        return recalled((await self._store.notes(NOTES_OF, [endpoint.key])).get(endpoint.key))
-
-    async def _remember(self, briefing: Briefing, memories: Mapping[str, Memory]) -> None:
-        await self._store.take_notes(NOTES_OF, {briefing.endpoint.key: written(memories)}, briefing.now)
+    async def _save_states(self, briefing: Briefing, states: Mapping[str, IncidentState]) -> None:
+        await self._store.save_notes(PLANNER, {briefing.endpoint.key: states_to_note(states)}, briefing.now)
 
 
-def _scene(briefing: Briefing) -> Scene:
-    return Scene(
+def _rule_context(briefing: Briefing) -> RuleContext:
+    return RuleContext(
         briefing.now,
         briefing.endpoint,
         is_new=briefing.trigger in (Trigger.RUN, Trigger.FAILURE),
@@ -131,15 +133,15 @@ def _scene(briefing: Briefing) -> Scene:
     )
 
 
-async def _act(rule: Rule, step: Step, *, scene: Scene, call: CallTool) -> str:
-    """Call the tools of a step, and tell what came of it; one that is refused counts as done."""
-    endpoint = scene.meant(step)
+async def _take(rule: Rule, step: Step, *, context: RuleContext, call: CallTool) -> str:
+    """Call the tools of a step, and say what happened; a step whose call is refused counts as taken."""
+    endpoint = context.endpoint_of(step)
     if endpoint is None:
         return f"{rule.name}: there is no endpoint {step.endpoint} beside this one."
     try:
-        for steered, (tool, arguments) in scene.calls(rule, step):
-            amended = await call(steered, tool, arguments)
-            scene.became(amended.endpoint)
+        for target, (tool, arguments) in context.tool_requests(rule, step):
+            amended = await call(target, tool, arguments)
+            context.update(amended.endpoint)
     except Unavailable:
         raise
     except CadenzaError as problem:
@@ -147,15 +149,15 @@ async def _act(rule: Rule, step: Step, *, scene: Scene, call: CallTool) -> str:
     return f"{rule.name}: {step.tool} of {endpoint.name}."
 
 
-def _news(rule: Rule, before: Memory, after: Memory) -> list[str]:
-    """What is new about a rule: its incident, and why it cannot tell."""
-    said = []
+def _state_changes(rule: Rule, before: IncidentState, after: IncidentState) -> list[str]:
+    """What changed: the incident began, ended or escalated, or the condition could not be evaluated."""
+    changes = []
     if after.trouble is not None and after.trouble != before.trouble:
-        said.append(f"{rule.name} does not match: {after.trouble}")
+        changes.append(f"{rule.name} does not match: {after.trouble}")
     if after.began_at is not None and before.began_at is None:
-        said.append(f"{rule.name} holds.")
+        changes.append(f"{rule.name} holds.")
     if after.began_at is None and before.began_at is not None:
-        said.append(f"{rule.name} is over; it held since {iso(before.began_at)}.")
+        changes.append(f"{rule.name} is over; it held since {iso(before.began_at)}.")
     if after.escalated > before.escalated and after.began_at is not None:
-        said.append(f"{rule.name} has held since {iso(after.began_at)}: step {after.escalated}.")
-    return said
+        changes.append(f"{rule.name} has held since {iso(after.began_at)}: step {after.escalated}.")
+    return changes

@@ -13,7 +13,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.target import Json
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.planning import DaySpent, Fed, NextLook
+from cadenza.ports.planning import DailyAnalysisUsage, EndedRuns, NextAnalysis
 
 FED = 100_000
 """So many ended runs are kept for the feed."""
@@ -30,18 +30,18 @@ class MemoryAnalyses(Shelves):
         self._looks: dict[tuple[EndpointKey, str], datetime] = {}
         self._notes: dict[tuple[str, EndpointKey], tuple[str, datetime]] = {}
 
-    async def ended_since(self, mark: str | None, limit: int) -> Fed:
+    async def ended_since(self, cursor: str | None, limit: int) -> EndedRuns:
         with self._lock:
             end = self._fed_before + len(self._fed)
             place = end
-            if mark is not None:
+            if cursor is not None:
                 with suppress(ValueError):
-                    place = int(mark)
+                    place = int(cursor)
             first = max(min(place, end), self._fed_before)
             runs = list(islice(self._fed, first - self._fed_before, first - self._fed_before + limit))
-            return Fed(runs, str(first + len(runs)))
+            return EndedRuns(runs, str(first + len(runs)))
 
-    async def neighbours(self, keys: Collection[EndpointKey], most: int) -> list[Endpoint]:
+    async def with_siblings(self, keys: Collection[EndpointKey], most: int) -> list[Endpoint]:
         with self._lock:
             meant = [self._endpoints[key] for key in dict.fromkeys(keys) if key in self._endpoints]
             found = {one.key: one for one in meant if not one.archived}
@@ -58,13 +58,15 @@ class MemoryAnalyses(Shelves):
             found = {key: self._recent(key, each, most_bytes) for key in keys}
         return {key: runs for key, runs in found.items() if runs}
 
-    async def add_analyses(self, analyses: Sequence[Analysis], looks: Sequence[NextLook] = ()) -> None:
+    async def add_analyses(
+        self, analyses: Sequence[Analysis], next_analyses: Sequence[NextAnalysis] = ()
+    ) -> None:
         with self._lock:
             for one in analyses:
                 key = EndpointKey(one.tenant_id, one.endpoint_id)
                 self._analyses[key].setdefault(one.id, one)
-                self._want(NextLook(key, one.planner, one.look_again_at))
-            for look in looks:
+                self._want(NextAnalysis(key, one.planner, one.look_again_at))
+            for look in next_analyses:
                 self._want(look)
 
     async def analyses(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Analysis]:
@@ -72,7 +74,7 @@ class MemoryAnalyses(Shelves):
             newest = sorted(self._analyses.get(key, {}).values(), key=lambda one: one.id, reverse=True)
         return [one for one in newest if page.after is None or one.id < page.after][: page.limit]
 
-    async def spent_by_day(self, key: EndpointKey, since: datetime) -> list[DaySpent]:
+    async def usage_by_day(self, key: EndpointKey, since: datetime) -> list[DailyAnalysisUsage]:
         sittings: Counter[tuple[date, str]] = Counter()
         tokens: dict[tuple[date, str], Tokens] = defaultdict(Tokens)
         with self._lock:
@@ -82,17 +84,17 @@ class MemoryAnalyses(Shelves):
                     sittings[place] += 1
                     spent = tokens[place]
                     tokens[place] = Tokens(spent.input + one.tokens.input, spent.output + one.tokens.output)
-        days = [DaySpent(*place, count, tokens[place]) for place, count in sittings.items()]
+        days = [DailyAnalysisUsage(*place, count, tokens[place]) for place, count in sittings.items()]
         return sorted(days, key=lambda one: (-one.day.toordinal(), one.planner))
 
-    async def to_look_at(self, now: datetime, *, again_at: datetime, limit: int) -> list[NextLook]:
+    async def due_analyses(self, now: datetime, *, again_at: datetime, limit: int) -> list[NextAnalysis]:
         with self._lock:
             due = sorted((at, *place) for place, at in self._looks.items() if at <= now)[:limit]
             for _, key, planner in due:
                 self._looks[key, planner] = again_at
-        return [NextLook(key, planner, at) for at, key, planner in due]
+        return [NextAnalysis(key, planner, at) for at, key, planner in due]
 
-    async def take_notes(self, planner: str, notes: Mapping[EndpointKey, Json], now: datetime) -> None:
+    async def save_notes(self, planner: str, notes: Mapping[EndpointKey, Json], now: datetime) -> None:
         written = {(planner, key): (json.dumps(note), now) for key, note in notes.items()}
         with self._lock:
             self._notes |= written
@@ -139,7 +141,7 @@ class MemoryAnalyses(Shelves):
             fitting += 1
         return closed[:fitting]
 
-    def _want(self, look: NextLook) -> None:
+    def _want(self, look: NextAnalysis) -> None:
         if look.at is None:
             self._looks.pop((look.key, look.planner), None)
         else:

@@ -4,7 +4,7 @@ from cadenza.adapters.stores.common import missing, same_rule, taken, too_many_r
 from cadenza.adapters.stores.memory.jobs import MemoryJobs
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.planning import EVERY_RULE, RuleChange, RuledJob, RuleFilter
+from cadenza.ports.planning import EVERY_RULE, JobKey, RuleChange, RuleFilter
 
 
 class MemoryRules(MemoryJobs):
@@ -42,9 +42,9 @@ class MemoryRules(MemoryJobs):
             self._get_rule(tenant_id, rule_id)
             del self._rules[tenant_id, rule_id]
 
-    async def ruled_jobs(self) -> frozenset[RuledJob]:
+    async def jobs_with_rules(self) -> frozenset[JobKey]:
         with self._lock:
-            return frozenset(RuledJob(rule.tenant_id, rule.job_id) for rule in self._rules.values())
+            return frozenset(JobKey(rule.tenant_id, rule.job_id) for rule in self._rules.values())
 
     def _get_rule(self, tenant_id: str, rule_id: str) -> Rule:
         try:

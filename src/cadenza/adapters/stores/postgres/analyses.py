@@ -18,7 +18,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.target import Json
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.planning import DaySpent, Fed, NextLook
+from cadenza.ports.planning import DailyAnalysisUsage, EndedRuns, NextAnalysis
 
 AFTER_ALL = "\U0010ffff"
 """Sorts behind every id."""
@@ -29,10 +29,10 @@ class PostgresAnalyses:
 
     _pool: PostgresPool
 
-    async def ended_since(self, mark: str | None, limit: int) -> Fed:
-        return await ended_since(self._pool, mark, limit)
+    async def ended_since(self, cursor: str | None, limit: int) -> EndedRuns:
+        return await ended_since(self._pool, cursor, limit)
 
-    async def neighbours(self, keys: Collection[EndpointKey], most: int) -> list[Endpoint]:
+    async def with_siblings(self, keys: Collection[EndpointKey], most: int) -> list[Endpoint]:
         meant = await self._pool.ask(sql.THEMSELVES, *_columns(keys))
         found = {EndpointKey(row[0], row[1]): row for row in meant}
         of_jobs = await self._pool.ask(sql.OF_JOBS, *_columns(found), most + 1)
@@ -48,13 +48,15 @@ class PostgresAnalyses:
             found[EndpointKey(run.tenant_id, run.endpoint_id)].append(run)
         return dict(found)
 
-    async def add_analyses(self, analyses: Sequence[Analysis], looks: Sequence[NextLook] = ()) -> None:
+    async def add_analyses(
+        self, analyses: Sequence[Analysis], next_analyses: Sequence[NextAnalysis] = ()
+    ) -> None:
         rows = [write_analysis(one) for one in analyses]
         own = [
-            NextLook(EndpointKey(one.tenant_id, one.endpoint_id), one.planner, one.look_again_at)
+            NextAnalysis(EndpointKey(one.tenant_id, one.endpoint_id), one.planner, one.look_again_at)
             for one in analyses
         ]
-        last = {(look.key, look.planner): look.at for look in (*own, *looks)}
+        last = {(look.key, look.planner): look.at for look in (*own, *next_analyses)}
         wanted = [(*key, planner, at) for (key, planner), at in last.items() if at is not None]
         unwanted = [(*key, planner) for (key, planner), at in last.items() if at is None]
 
@@ -69,16 +71,16 @@ class PostgresAnalyses:
         rows = await self._pool.ask(sql.ANALYSES, *key, page.after or AFTER_ALL, page.limit)
         return [read_analysis(row, as_it_is) for row in rows]
 
-    async def spent_by_day(self, key: EndpointKey, since: datetime) -> list[DaySpent]:
+    async def usage_by_day(self, key: EndpointKey, since: datetime) -> list[DailyAnalysisUsage]:
         rows = await self._pool.ask(sql.BY_DAY, *key, since)
-        return [DaySpent(row[0], row[1], row[2], Tokens(row[3], row[4])) for row in rows]
+        return [DailyAnalysisUsage(row[0], row[1], row[2], Tokens(row[3], row[4])) for row in rows]
 
-    async def to_look_at(self, now: datetime, *, again_at: datetime, limit: int) -> list[NextLook]:
+    async def due_analyses(self, now: datetime, *, again_at: datetime, limit: int) -> list[NextAnalysis]:
         rows = await self._pool.ask(sql.DUE, now, again_at, limit)
-        looks = [NextLook(EndpointKey(row[0], row[1]), row[2], row[3]) for row in rows]
-        return sorted(looks, key=lambda look: (look.at, look.key, look.planner))
+        next_analyses = [NextAnalysis(EndpointKey(row[0], row[1]), row[2], row[3]) for row in rows]
+        return sorted(next_analyses, key=lambda look: (look.at, look.key, look.planner))
 
-    async def take_notes(self, planner: str, notes: Mapping[EndpointKey, Json], now: datetime) -> None:
+    async def save_notes(self, planner: str, notes: Mapping[EndpointKey, Json], now: datetime) -> None:
         written = [document(note) for note in notes.values()]
         await self._pool.ask(sql.NOTE, planner, now, *_columns(notes), written)
 

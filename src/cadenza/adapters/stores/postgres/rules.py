@@ -11,7 +11,7 @@ from cadenza.adapters.stores.sql.rule_rows import read_rule, write_rule
 from cadenza.adapters.stores.sql.rule_statements import POSTGRES as SQL
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.planning import EVERY_RULE, RuleChange, RuledJob, RuleFilter
+from cadenza.ports.planning import EVERY_RULE, JobKey, RuleChange, RuleFilter
 
 
 class PostgresRules:
@@ -54,8 +54,8 @@ class PostgresRules:
         if not await self._pool.write(work):
             raise missing("rule", rule_id)
 
-    async def ruled_jobs(self) -> frozenset[RuledJob]:
-        return frozenset(RuledJob(*row) for row in await self._pool.ask(SQL.ruled_jobs))
+    async def jobs_with_rules(self) -> frozenset[JobKey]:
+        return frozenset(JobKey(*row) for row in await self._pool.ask(SQL.jobs_with_rules))
 
 
 async def _add(connection: Connection, rule: Rule, most: int) -> None:

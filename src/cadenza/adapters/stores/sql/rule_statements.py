@@ -20,7 +20,7 @@ class RuleStatements(NamedTuple):
     remove_of_job: str
     of_estate: str
     """Those of some jobs, and those with some ids."""
-    ruled_jobs: str
+    jobs_with_rules: str
 
 
 def _statements(place: Callable[[int], str], among: str) -> RuleStatements:
@@ -45,7 +45,7 @@ def _statements(place: Callable[[int], str], among: str) -> RuleStatements:
             f"SELECT {COLUMNS} FROM rules WHERE tenant_id = {place(1)}"
             f" AND (job_id {among.format(place(2))} OR id {among.format(place(3))}) ORDER BY id"
         ),
-        ruled_jobs="SELECT DISTINCT tenant_id, job_id FROM rules",
+        jobs_with_rules="SELECT DISTINCT tenant_id, job_id FROM rules",
     )
 
 

@@ -18,7 +18,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.target import Json
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.planning import DaySpent, Fed, NextLook
+from cadenza.ports.planning import DailyAnalysisUsage, EndedRuns, NextAnalysis
 
 AFTER_ALL = "\U0010ffff"
 """Sorts behind every id."""
@@ -31,10 +31,10 @@ class SqliteAnalyses:
 
     _file: SqliteFile
 
-    async def ended_since(self, mark: str | None, limit: int) -> Fed:
-        return await self._file.read(partial(_ended_since, mark=mark, limit=limit))
+    async def ended_since(self, cursor: str | None, limit: int) -> EndedRuns:
+        return await self._file.read(partial(_ended_since, cursor=cursor, limit=limit))
 
-    async def neighbours(self, keys: Collection[EndpointKey], most: int) -> list[Endpoint]:
+    async def with_siblings(self, keys: Collection[EndpointKey], most: int) -> list[Endpoint]:
         return await self._file.read(partial(_neighbours, keys=keys, most=most))
 
     async def recent_runs(
@@ -46,16 +46,18 @@ class SqliteAnalyses:
 
         return await self._file.read(work)
 
-    async def add_analyses(self, analyses: Sequence[Analysis], looks: Sequence[NextLook] = ()) -> None:
+    async def add_analyses(
+        self, analyses: Sequence[Analysis], next_analyses: Sequence[NextAnalysis] = ()
+    ) -> None:
         rows = [in_micros(write_analysis(one)) for one in analyses]
         own = [
-            NextLook(EndpointKey(one.tenant_id, one.endpoint_id), one.planner, one.look_again_at)
+            NextAnalysis(EndpointKey(one.tenant_id, one.endpoint_id), one.planner, one.look_again_at)
             for one in analyses
         ]
 
         def work(file: sqlite3.Connection) -> None:
             file.executemany(sql.ADD, rows)
-            for key, planner, at in (*own, *looks):
+            for key, planner, at in (*own, *next_analyses):
                 if at is None:
                     file.execute(sql.UNWANT, (*key, planner))
                 else:
@@ -68,24 +70,26 @@ class SqliteAnalyses:
         rows = await self._file.read(lambda file: file.execute(sql.ANALYSES, wanted).fetchall())
         return [read_analysis(row, from_micros) for row in rows]
 
-    async def spent_by_day(self, key: EndpointKey, since: datetime) -> list[DaySpent]:
+    async def usage_by_day(self, key: EndpointKey, since: datetime) -> list[DailyAnalysisUsage]:
         wanted = (*key, to_micros(since))
         rows = await self._file.read(lambda file: file.execute(sql.BY_DAY, wanted).fetchall())
-        return [DaySpent(date.fromisoformat(row[0]), row[1], row[2], Tokens(*row[3:])) for row in rows]
+        return [
+            DailyAnalysisUsage(date.fromisoformat(row[0]), row[1], row[2], Tokens(*row[3:])) for row in rows
+        ]
 
-    async def to_look_at(self, now: datetime, *, again_at: datetime, limit: int) -> list[NextLook]:
+    async def due_analyses(self, now: datetime, *, again_at: datetime, limit: int) -> list[NextAnalysis]:
         due = (to_micros(now), limit)
         if not await self._file.read(lambda file: file.execute(sql.DUE, due).fetchall()):
             return []
 
-        def work(file: sqlite3.Connection) -> list[NextLook]:
+        def work(file: sqlite3.Connection) -> list[NextAnalysis]:
             rows = file.execute(sql.DUE, due).fetchall()
             file.executemany(sql.WANT, [(*row[:3], to_micros(again_at)) for row in rows])
-            return [NextLook(EndpointKey(*row[:2]), row[2], from_micros(row[3])) for row in rows]
+            return [NextAnalysis(EndpointKey(*row[:2]), row[2], from_micros(row[3])) for row in rows]
 
         return await self._file.write(work)
 
-    async def take_notes(self, planner: str, notes: Mapping[EndpointKey, Json], now: datetime) -> None:
+    async def save_notes(self, planner: str, notes: Mapping[EndpointKey, Json], now: datetime) -> None:
         rows = [(planner, *key, document(note), to_micros(now)) for key, note in notes.items()]
         await self._file.write(lambda file: file.executemany(sql.NOTE, rows))
 
@@ -103,14 +107,16 @@ class SqliteAnalyses:
         return gone
 
 
-def _ended_since(file: sqlite3.Connection, mark: str | None, limit: int) -> Fed:
+def _ended_since(file: sqlite3.Connection, cursor: str | None, limit: int) -> EndedRuns:
     """Rows are added by one writer, so their numbers grow; one beyond the last is of another file."""
     (last,) = file.execute(sql.LAST).fetchone()
-    place = int(mark) if mark is not None and mark.isdecimal() else last
+    place = int(cursor) if cursor is not None and cursor.isdecimal() else last
     if place >= last:
-        return Fed([], str(last))
+        return EndedRuns([], str(last))
     rows = file.execute(sql.ENDED, (place, limit)).fetchall()
-    return Fed([read_run((*row[1:], None), from_micros) for row in rows], str(rows[-1][0] if rows else last))
+    return EndedRuns(
+        [read_run((*row[1:], None), from_micros) for row in rows], str(rows[-1][0] if rows else last)
+    )
 
 
 def _neighbours(file: sqlite3.Connection, keys: Collection[EndpointKey], most: int) -> list[Endpoint]:

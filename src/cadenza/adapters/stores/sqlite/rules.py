@@ -12,7 +12,7 @@ from cadenza.adapters.stores.sqlite.jobs import get_job
 from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.planning import EVERY_RULE, RuleChange, RuledJob, RuleFilter
+from cadenza.ports.planning import EVERY_RULE, JobKey, RuleChange, RuleFilter
 
 
 class SqliteRules:
@@ -47,9 +47,9 @@ class SqliteRules:
         if not removed:
             raise missing("rule", rule_id)
 
-    async def ruled_jobs(self) -> frozenset[RuledJob]:
-        rows = await self._file.read(lambda file: file.execute(SQL.ruled_jobs).fetchall())
-        return frozenset(RuledJob(*row) for row in rows)
+    async def jobs_with_rules(self) -> frozenset[JobKey]:
+        rows = await self._file.read(lambda file: file.execute(SQL.jobs_with_rules).fetchall())
+        return frozenset(JobKey(*row) for row in rows)
 
 
 def _add(file: sqlite3.Connection, rule: Rule, most: int) -> None:

@@ -1,23 +1,24 @@
-"""What the expressions of rules see: plain values, and nothing that is not there."""
+"""The variables that conditions of rules can read, and the endpoints that their steps act on."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from cadenza.domain.planning.analysis import ToolRequest
 from cadenza.domain.planning.health import COUNTED
-from cadenza.domain.planning.rules.incidents import Decision, Memory, Sight, decide
+from cadenza.domain.planning.rules.incidents import Evaluation, IncidentState, RuleDecision, decide
 from cadenza.domain.planning.rules.rule import Rule, Step
-from cadenza.domain.planning.rules.steps import Call, already, calls, effective_interval_ms
+from cadenza.domain.planning.rules.steps import effective_interval_ms, has_no_effect, tool_requests
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.domain.validation import milliseconds
 
-Facts = Mapping[str, Any]
-NAMES = ("response", "run", "recent", "siblings", "endpoint", "now")
+Variables = Mapping[str, Any]
+VARIABLES = ("response", "run", "recent", "siblings", "endpoint", "now")
 
 
-def facts(
+def rule_variables(
     endpoint: Endpoint,
     now: datetime,
     *,
@@ -26,11 +27,11 @@ def facts(
     siblings: Mapping[str, Endpoint] | None = None,
     latest: Mapping[str, Run] | None = None,
 ) -> dict[str, Any]:
-    """All that is known about an endpoint, its newest runs first; slots that were not run are no runs.
+    """The variables of an endpoint; `recent` has its newest run first, and slots without a run are left out.
 
-    The newest `is_new` when it is looked at for its own sake, and for the first time.
+    `run.is_new` is true when the analysis was triggered by that run.
     """
-    ran = [_seen(endpoint, run) for run in recent if run.status in COUNTED]
+    ran = [_past_run(endpoint, run) for run in recent if run.status in COUNTED]
     newest = ran[0] if ran else {"response": {}, "run": {}}
     return {
         "response": newest["response"],
@@ -39,12 +40,16 @@ def facts(
         "siblings": {
             name: _sibling(one, (latest or {}).get(name), now) for name, one in (siblings or {}).items()
         },
-        "endpoint": {"name": endpoint.name, "labels": dict(endpoint.labels), **_standing(endpoint, now)},
+        "endpoint": {
+            "name": endpoint.name,
+            "labels": dict(endpoint.labels),
+            **_schedule(endpoint, now),
+        },
         "now": now,
     }
 
 
-def _seen(endpoint: Endpoint, run: Run) -> dict[str, Any]:
+def _past_run(endpoint: Endpoint, run: Run) -> dict[str, Any]:
     return {"response": _response(endpoint, run), "run": _run(run)}
 
 
@@ -58,34 +63,34 @@ def _run(run: Run) -> dict[str, Any]:
 
 
 def _response(endpoint: Endpoint, run: Run) -> dict[str, Any]:
-    """An answer over HTTP by its parts; what a function returned is all body."""
-    told: dict[str, Any] = {"ok": run.status is RunStatus.SUCCESS, "latency_ms": run.duration_ms}
+    """An HTTP response by its parts; what a function returned is the body."""
+    values: dict[str, Any] = {"ok": run.status is RunStatus.SUCCESS, "latency_ms": run.duration_ms}
     if not isinstance(endpoint.target, HttpTarget):
-        return told | ({} if run.response is None else {"body": run.response})
+        return values | ({} if run.response is None else {"body": run.response})
     parts = run.response if isinstance(run.response, dict) else {}
     for name, part in (("status", "status"), ("headers", "headers"), ("body", "text"), ("body", "body")):
         if part in parts:
-            told[name] = parts[part]
-    return told
+            values[name] = parts[part]
+    return values
 
 
 def _sibling(endpoint: Endpoint, latest: Run | None, now: datetime) -> dict[str, Any]:
-    told = _standing(endpoint, now)
+    values = _schedule(endpoint, now)
     if latest is not None and latest.status in COUNTED:
-        told["last"] = _response(endpoint, latest)
+        values["last"] = _response(endpoint, latest)
     if endpoint.next_run_at is not None:
-        told["next_in_ms"] = max(0, (endpoint.next_run_at - now) // milliseconds(1))
-    return told
+        values["next_in_ms"] = max(0, (endpoint.next_run_at - now) // milliseconds(1))
+    return values
 
 
-def _standing(endpoint: Endpoint, now: datetime) -> dict[str, Any]:
-    told: dict[str, Any] = {"paused": endpoint.paused(now), "failures": endpoint.failure_count}
+def _schedule(endpoint: Endpoint, now: datetime) -> dict[str, Any]:
+    values: dict[str, Any] = {"paused": endpoint.paused(now), "failures": endpoint.failure_count}
     interval_ms = effective_interval_ms(endpoint, now)
-    return told if interval_ms is None else told | {"interval_ms": interval_ms}
+    return values if interval_ms is None else values | {"interval_ms": interval_ms}
 
 
-class Scene:
-    """What is known at one moment; who acts tells what became of an endpoint."""
+class RuleContext:
+    """An endpoint and its siblings at one moment; steps that were taken update the endpoints."""
 
     def __init__(
         self,
@@ -98,29 +103,31 @@ class Scene:
         latest: Mapping[str, Run] | None = None,
     ) -> None:
         self.now = now
-        self.facts = facts(endpoint, now, is_new=is_new, recent=recent, siblings=siblings, latest=latest)
-        self._own = endpoint.name
+        self.variables = rule_variables(
+            endpoint, now, is_new=is_new, recent=recent, siblings=siblings, latest=latest
+        )
+        self._own_name = endpoint.name
         self._endpoints = {**(siblings or {}), endpoint.name: endpoint}
 
-    def meant(self, step: Step) -> Endpoint | None:
-        """Whom a step is about, as it stands by now; None if there is nobody of that name."""
-        return self._endpoints.get(step.endpoint or self._own)
+    def endpoint_of(self, step: Step) -> Endpoint | None:
+        """The endpoint a step acts on, as it is by now; None if the job has none of that name."""
+        return self._endpoints.get(step.endpoint or self._own_name)
 
-    def became(self, endpoint: Endpoint) -> None:
-        """An endpoint stands differently by now."""
+    def update(self, endpoint: Endpoint) -> None:
+        """Replace an endpoint after it was steered."""
         self._endpoints[endpoint.name] = endpoint
 
-    def decide(self, rule: Rule, memory: Memory, *, holds: bool | None, trouble: str | None) -> Decision:
-        """What a rule does, whose condition holds or not."""
-        return decide(rule, Sight(self.now, holds, trouble), memory, done=self._done)
+    def decide(self, rule: Rule, state: IncidentState, evaluation: Evaluation) -> RuleDecision:
+        """What a rule does, given its evaluated condition."""
+        return decide(rule, state, evaluation, now=self.now, has_no_effect=self._has_no_effect)
 
-    def calls(self, rule: Rule, step: Step) -> list[tuple[Endpoint, Call]]:
-        """The tools that a step calls, and on whom; none if there is nobody of that name."""
-        endpoint = self.meant(step)
+    def tool_requests(self, rule: Rule, step: Step) -> list[tuple[Endpoint, ToolRequest]]:
+        """The tools that a step calls and the endpoint they act on; none if there is no such endpoint."""
+        endpoint = self.endpoint_of(step)
         if endpoint is None:
             return []
-        return [(endpoint, call) for call in calls(step, endpoint, rule=rule, now=self.now)]
+        return [(endpoint, request) for request in tool_requests(step, endpoint, rule=rule, now=self.now)]
 
-    def _done(self, step: Step) -> bool:
-        endpoint = self.meant(step)
-        return endpoint is not None and already(step, endpoint, self.now)
+    def _has_no_effect(self, step: Step) -> bool:
+        endpoint = self.endpoint_of(step)
+        return endpoint is not None and has_no_effect(step, endpoint, self.now)

@@ -1,4 +1,4 @@
-"""What a rule does about what it sees: incidents that begin, last, escalate and end."""
+"""What a rule does about its condition: incidents that begin, last, escalate and end."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -8,120 +8,130 @@ from cadenza.domain.planning.rules.rule import Rule, Step
 from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import iso, milliseconds
 
-NOTES_OF = "rules"
+PLANNER = "rules"
+"""The name under which the rules' analyses, hints and notes are recorded."""
 MOMENTS = ("began_at", "fired_at")
+HasNoEffect = Callable[[Step], bool]
 
 
-class Memory(NamedTuple):
-    """What a rule remembers of one endpoint."""
+class IncidentState(NamedTuple):
+    """What a rule keeps about one endpoint between analyses."""
 
     began_at: datetime | None = None
     """When the incident began; None while there is none."""
     fired_at: datetime | None = None
     """When `then` last fired, in this incident or an earlier one."""
     fired: bool = False
-    """Did it fire in this incident?"""
+    """Whether `then` fired in this incident."""
     escalated: int = 0
     """How many steps of the escalation are done."""
     trouble: str | None = None
-    """Why the condition could not be told when it was last looked at."""
+    """Why the condition could not be evaluated the last time."""
 
 
-UNTOUCHED = Memory()
+NO_INCIDENT = IncidentState()
 
 
-class Decision(NamedTuple):
-    """What a rule does now, what it remembers, and when it has to look again though nothing happens."""
+class RuleDecision(NamedTuple):
+    """The steps to take now, the new state, and when to decide again even if nothing happens."""
 
     steps: tuple[Step, ...]
-    memory: Memory
+    state: IncidentState
     look_again_at: datetime | None = None
 
 
-class Sight(NamedTuple):
-    """What a rule sees."""
+class Evaluation(NamedTuple):
+    """Whether a condition holds; None if it cannot be evaluated, with the reason in `trouble`."""
 
-    now: datetime
     holds: bool | None
-    """Whether its condition holds; None if that cannot be told."""
     trouble: str | None = None
-    """Why not."""
 
 
-def decide(rule: Rule, sight: Sight, memory: Memory, *, done: Callable[[Step], bool]) -> Decision:
-    """Decide what to do; `done` tells whether a step would change nothing.
+def decide(
+    rule: Rule,
+    state: IncidentState,
+    evaluation: Evaluation,
+    *,
+    now: datetime,
+    has_no_effect: HasNoEffect,
+) -> RuleDecision:
+    """Decide what to do; `has_no_effect` says whether a step would change nothing.
 
-    1. A condition that holds begins an incident; one that does not ends it, and relaxes.
-       One that cannot be told does neither: no news is no recovery.
+    1. A condition that holds begins an incident; one that does not hold ends it, and relaxes.
+       One that cannot be evaluated does neither: missing data is not a recovery.
     2. While the condition holds, `then` fires: after its cooldown, once if once is enough,
        and only if it would change something.
     3. While the incident lasts, each step of the escalation fires once, when its time has come.
-    4. Look again when the cooldown or the next step's time is over.
+    4. Decide again when the cooldown or the next step's time is over.
     """
-    seen = memory._replace(trouble=sight.trouble)
-    if sight.holds is False:
-        over = seen._replace(began_at=None, fired=False, escalated=0)
-        relaxed = [rule.relax] if memory.began_at is not None and rule.relax is not None else []
-        return Decision(_undone(relaxed, done), over)
-    if sight.holds and seen.began_at is None:
-        seen = seen._replace(began_at=sight.now)
-    return Decision((), seen) if seen.began_at is None else _lasting(rule, sight, seen, done=done)
+    after = state._replace(trouble=evaluation.trouble)
+    if evaluation.holds is False:
+        over = after._replace(began_at=None, fired=False, escalated=0)
+        relax = [rule.relax] if state.began_at is not None and rule.relax is not None else []
+        return RuleDecision(_effective(relax, has_no_effect), over)
+    if evaluation.holds and after.began_at is None:
+        after = after._replace(began_at=now)
+    if after.began_at is None:
+        return RuleDecision((), after)
+    return _during_incident(rule, after, holds=bool(evaluation.holds), now=now, has_no_effect=has_no_effect)
 
 
-def _lasting(rule: Rule, sight: Sight, memory: Memory, *, done: Callable[[Step], bool]) -> Decision:
-    now, steps = sight.now, []
-    if sight.holds and _may_fire(rule, memory, now) and not done(rule.then):
+def _during_incident(
+    rule: Rule, state: IncidentState, *, holds: bool, now: datetime, has_no_effect: HasNoEffect
+) -> RuleDecision:
+    steps = []
+    if holds and _may_fire(rule, state, now) and not has_no_effect(rule.then):
         steps.append(rule.then)
-        memory = memory._replace(fired=True, fired_at=now)
-    due = max(_escalations_due(rule, memory, now), memory.escalated)
-    steps += _undone([one.then for one in rule.escalate[memory.escalated : due]], done)
-    after = memory._replace(escalated=due)
-    return Decision(tuple(steps), after, _look_again_at(rule, after, now))
+        state = state._replace(fired=True, fired_at=now)
+    due = max(_escalations_due(rule, state, now), state.escalated)
+    steps += _effective([one.then for one in rule.escalate[state.escalated : due]], has_no_effect)
+    after = state._replace(escalated=due)
+    return RuleDecision(tuple(steps), after, _look_again_at(rule, after, now))
 
 
-def written(memories: Mapping[str, Memory]) -> Json:
-    """What rules remember, by their ids, as a planner's note."""
-    return {rule_id: _noted(memory) for rule_id, memory in memories.items()}
+def states_to_note(states: Mapping[str, IncidentState]) -> Json:
+    """The states of rules, by rule id, as a planner's note."""
+    return {rule_id: _state_to_note(state) for rule_id, state in states.items()}
 
 
-def recalled(note: Any) -> dict[str, Memory]:
-    """What rules remember, from such a note; None if there is none yet."""
-    return {rule_id: _recalled(one) for rule_id, one in (note or {}).items()}
+def states_from_note(note: Any) -> dict[str, IncidentState]:
+    """The states of rules from such a note; empty if there is no note yet."""
+    return {rule_id: _state_from_note(one) for rule_id, one in (note or {}).items()}
 
 
-def _noted(memory: Memory) -> Json:
-    kept = {name: part for name, part in memory._asdict().items() if part}
+def _state_to_note(state: IncidentState) -> Json:
+    kept = {name: part for name, part in state._asdict().items() if part}
     return {name: iso(part) if isinstance(part, datetime) else part for name, part in kept.items()}
 
 
-def _recalled(note: Mapping[str, Any]) -> Memory:
-    known = {name: part for name, part in note.items() if name in Memory._fields}
+def _state_from_note(note: Mapping[str, Any]) -> IncidentState:
+    known = {name: part for name, part in note.items() if name in IncidentState._fields}
     moments: dict[str, Any] = {name: datetime.fromisoformat(known[name]) for name in MOMENTS if name in known}
-    return Memory(**(known | moments))
+    return IncidentState(**(known | moments))
 
 
-def _may_fire(rule: Rule, memory: Memory, now: datetime) -> bool:
-    if rule.once_per_incident and memory.fired:
+def _may_fire(rule: Rule, state: IncidentState, now: datetime) -> bool:
+    if rule.once_per_incident and state.fired:
         return False
-    return memory.fired_at is None or now >= memory.fired_at + milliseconds(rule.cooldown_ms)
+    return state.fired_at is None or now >= state.fired_at + milliseconds(rule.cooldown_ms)
 
 
-def _escalations_due(rule: Rule, memory: Memory, now: datetime) -> int:
-    return sum(moment <= now for moment in _escalation_moments(rule, memory))
+def _escalations_due(rule: Rule, state: IncidentState, now: datetime) -> int:
+    return sum(moment <= now for moment in _escalation_moments(rule, state))
 
 
-def _escalation_moments(rule: Rule, memory: Memory) -> list[datetime]:
-    if memory.began_at is None:
+def _escalation_moments(rule: Rule, state: IncidentState) -> list[datetime]:
+    if state.began_at is None:
         return []
-    return [memory.began_at + milliseconds(one.after_ms) for one in rule.escalate]
+    return [state.began_at + milliseconds(one.after_ms) for one in rule.escalate]
 
 
-def _look_again_at(rule: Rule, memory: Memory, now: datetime) -> datetime | None:
-    moments = _escalation_moments(rule, memory)
-    if memory.fired_at is not None and not (rule.once_per_incident and memory.fired):
-        moments.append(memory.fired_at + milliseconds(rule.cooldown_ms))
+def _look_again_at(rule: Rule, state: IncidentState, now: datetime) -> datetime | None:
+    moments = _escalation_moments(rule, state)
+    if state.fired_at is not None and not (rule.once_per_incident and state.fired):
+        moments.append(state.fired_at + milliseconds(rule.cooldown_ms))
     return min((moment for moment in moments if moment > now), default=None)
 
 
-def _undone(steps: list[Step], done: Callable[[Step], bool]) -> tuple[Step, ...]:
-    return tuple(step for step in steps if not done(step))
+def _effective(steps: list[Step], has_no_effect: HasNoEffect) -> tuple[Step, ...]:
+    return tuple(step for step in steps if not has_no_effect(step))

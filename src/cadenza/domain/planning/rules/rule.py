@@ -1,4 +1,4 @@
-"""Rules: when a condition holds, then a tool is called, for as long as its owner wants."""
+"""Rules: a condition, the step to take while it holds, and how to escalate and relax."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,19 +12,19 @@ from cadenza.domain.validation import a_span, a_text, in_utc
 LONGEST_WHEN = 1_000
 MOST_ESCALATIONS = 8
 MOST_RULES = 100
-"""So many may a job have."""
+"""How many rules a job may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepBase:
-    """What every step has: whom it is about, and why."""
+    """Fields of every step: the endpoint it acts on, and the reason."""
 
     tool: ClassVar[str]
 
     endpoint: str | None = None
-    """The name of a sibling; if none, the endpoint that the rule looks at."""
+    """The name of a sibling; None means the endpoint that the rule is evaluated for."""
     reason: str | None = None
-    """Said beside the rule's name."""
+    """Added to the rule's name in the reason of the hint."""
 
     def __post_init__(self) -> None:
         if self.endpoint is not None:
@@ -34,8 +34,8 @@ class StepBase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace(StepBase):
-    """Propose an interval for a while."""
+class ProposeIntervalStep(StepBase):
+    """Propose an interval until its TTL is over."""
 
     tool = "propose_interval"
 
@@ -49,7 +49,7 @@ class Pace(StepBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunSoon(StepBase):
+class ProposeNextTimeStep(StepBase):
     """Propose one run."""
 
     tool = "propose_next_time"
@@ -63,8 +63,8 @@ class RunSoon(StepBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rest(StepBase):
-    """Pause for a span; without one, resume."""
+class PauseStep(StepBase):
+    """Pause for a duration; None resumes."""
 
     tool = "pause_until"
 
@@ -77,8 +77,8 @@ class Rest(StepBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wake(StepBase):
-    """Resume what is paused, and let it run soon."""
+class WakeStep(StepBase):
+    """Resume a paused endpoint, and propose a run."""
 
     tool = "wake"
 
@@ -91,19 +91,21 @@ class Wake(StepBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clear(StepBase):
-    """Take back the pace: the baseline resumes."""
+class ClearStep(StepBase):
+    """Clear the interval hint, so that the baseline resumes."""
 
     tool = "clear"
 
 
-Step = Pace | RunSoon | Rest | Wake | Clear
-STEPS: dict[str, type[Step]] = {kind.tool: kind for kind in (Pace, RunSoon, Rest, Wake, Clear)}
+Step = ProposeIntervalStep | ProposeNextTimeStep | PauseStep | WakeStep | ClearStep
+STEPS: dict[str, type[Step]] = {
+    kind.tool: kind for kind in (ProposeIntervalStep, ProposeNextTimeStep, PauseStep, WakeStep, ClearStep)
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """What to do when an incident has lasted so long."""
+    """The step to take when an incident has lasted for `after_ms`."""
 
     after_ms: int
     then: Step
@@ -114,20 +116,20 @@ class Escalation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule of a job, about all of its endpoints or about one."""
+    """A rule of a job, for all of its endpoints or for one."""
 
     id: str
     name: str
     job_id: str
     when: str
-    """An expression over what is known about the endpoint; while it holds, an incident lasts."""
+    """An expression over the endpoint's variables; while it holds, an incident lasts."""
     then: Step
     tenant_id: str = "default"
     endpoint_id: str | None = None
     relax: Step | None = None
-    """What to do when the incident is over."""
+    """The step to take when the incident is over."""
     cooldown_ms: int = 0
-    """How long after it fired `then` is left alone, also by the next incident."""
+    """The least time between two firings of `then`, also across incidents."""
     once_per_incident: bool = False
     escalate: tuple[Escalation, ...] = ()
     enabled: bool = True
@@ -140,12 +142,12 @@ class Rule:
         object.__setattr__(self, "escalate", _escalations(self.escalate))
         in_utc(self, "created_at")
 
-    def concerns(self, endpoint_id: str) -> bool:
-        """Does it look at this endpoint of its job?"""
+    def applies_to(self, endpoint_id: str) -> bool:
+        """Whether it is evaluated for this endpoint of its job."""
         return self.enabled and self.endpoint_id in (None, endpoint_id)
 
 
-DEFINED = (
+OWNER_FIELDS = (
     "name",
     "job_id",
     "endpoint_id",
@@ -157,7 +159,7 @@ DEFINED = (
     "escalate",
     "enabled",
 )
-"""What its owner writes."""
+"""The fields that its owner writes."""
 
 
 def _check_ttl(minutes: Any) -> None:

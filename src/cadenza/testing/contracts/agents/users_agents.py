@@ -102,11 +102,11 @@ class PeopleContract(TalkContract):
         await talk.people()
         await store.add(a_schedule())
         await store.add_analyses([an_analysis(key=key, look_again_at=NEW_YEAR)])
-        await store.take_notes("learned", {key: {"secret": "of anna"}}, NEW_YEAR)
+        await store.save_notes("learned", {key: {"secret": "of anna"}}, NEW_YEAR)
         await store.remove_user(ANNA)
         assert await store.analyses(key) == []
         assert await store.notes("learned", [key]) == {}
-        assert await store.to_look_at(NEW_YEAR, again_at=NEW_YEAR, limit=10) == []
+        assert await store.due_analyses(NEW_YEAR, again_at=NEW_YEAR, limit=10) == []
 
     async def test_replies_and_alerts_about_a_user_go_too(self, talk: Talk) -> None:
         store = talk.store

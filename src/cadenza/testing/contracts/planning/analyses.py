@@ -1,4 +1,4 @@
-"""Sittings, what planners want to look at again, and what they note."""
+"""Recorded analyses, when planners want the next ones, and planner notes."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.target import Json
 from cadenza.ports.catalog import Page
-from cadenza.ports.planning import DaySpent, NextLook
+from cadenza.ports.planning import DailyAnalysisUsage, NextAnalysis
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
@@ -20,7 +20,7 @@ STRANGER = EndpointKey("stranger", "endpoint")
 
 
 def an_analysis(id_: str = "1", key: EndpointKey = KEY, **fields: Any) -> Analysis:
-    """A sitting of the rules."""
+    """An analysis of the rules."""
     given: dict[str, Any] = {
         "planner": "rules",
         "trigger": Trigger.RUN,
@@ -29,8 +29,8 @@ def an_analysis(id_: str = "1", key: EndpointKey = KEY, **fields: Any) -> Analys
     return Analysis(id=id_, tenant_id=key.tenant_id, job_id="job", endpoint_id=key.id, **(given | fields))
 
 
-class SittingContract(Contract):
-    """`add_analyses`, `analyses`, `spent_by_day` and `forget_analyses`."""
+class AnalysisRecordContract(Contract):
+    """`add_analyses`, `analyses`, `usage_by_day` and `forget_analyses`."""
 
     async def test_a_sitting_comes_back_as_it_was_recorded(self, store: Store) -> None:
         calls = (
@@ -86,12 +86,12 @@ class SittingContract(Contract):
                 an_analysis("6", began_at=night - timedelta(days=1)),
             ]
         )
-        assert await store.spent_by_day(KEY, night) == [
-            DaySpent(date(2025, 1, 2), "llm", 2, Tokens(15, 3)),
-            DaySpent(date(2025, 1, 2), "rules", 1, Tokens()),
-            DaySpent(date(2025, 1, 1), "llm", 1, tokens),
+        assert await store.usage_by_day(KEY, night) == [
+            DailyAnalysisUsage(date(2025, 1, 2), "llm", 2, Tokens(15, 3)),
+            DailyAnalysisUsage(date(2025, 1, 2), "rules", 1, Tokens()),
+            DailyAnalysisUsage(date(2025, 1, 1), "llm", 1, tokens),
         ]
-        assert await store.spent_by_day(STRANGER, night) == []
+        assert await store.usage_by_day(STRANGER, night) == []
 
     async def test_sittings_that_began_earlier_are_forgotten(self, store: Store) -> None:
         moments = [NEW_YEAR + timedelta(minutes=minute) for minute in range(3)]
@@ -101,24 +101,24 @@ class SittingContract(Contract):
         assert [one.id for one in await store.analyses(KEY)] == ["2"]
 
 
-class LookContract(Contract):
-    """`to_look_at`, and what `add_analyses` says about looks."""
+class NextAnalysisContract(Contract):
+    """`due_analyses`, and what `add_analyses` says about the next analyses."""
 
-    async def due(self, bench: Bench, limit: int = 100) -> list[NextLook]:
-        """Whose look is due now; it is due again in ten minutes."""
+    async def due(self, bench: Bench, limit: int = 100) -> list[NextAnalysis]:
+        """The analyses that are due now; each is due again in ten minutes."""
         again = bench.ms(10 * MINUTE)
-        return await bench.store.to_look_at(bench.clock.now(), again_at=again, limit=limit)
+        return await bench.store.due_analyses(bench.clock.now(), again_at=again, limit=limit)
 
     async def test_a_look_is_due_at_its_moment_and_not_before(self, bench: Bench) -> None:
         at = bench.ms(MINUTE)
         await bench.store.add_analyses([an_analysis(look_again_at=at)])
         assert await self.due(bench) == []
         bench.pass_ms(MINUTE)
-        assert await self.due(bench) == [NextLook(KEY, "rules", at)]
+        assert await self.due(bench) == [NextAnalysis(KEY, "rules", at)]
         assert await self.due(bench) == []
 
     async def test_a_look_that_nobody_answered_is_due_again(self, bench: Bench) -> None:
-        await bench.store.add_analyses([], [NextLook(KEY, "rules", bench.ms(0))])
+        await bench.store.add_analyses([], [NextAnalysis(KEY, "rules", bench.ms(0))])
         assert len(await self.due(bench)) == 1
         bench.pass_ms(10 * MINUTE)
         assert len(await self.due(bench)) == 1
@@ -129,56 +129,58 @@ class LookContract(Contract):
         await store.add_analyses([an_analysis("2", look_again_at=bench.ms(MINUTE))])
         assert await self.due(bench) == []
         await store.add_analyses([an_analysis("3")])
-        await store.add_analyses([], [NextLook(OTHER, "rules", bench.ms(0)), NextLook(OTHER, "rules")])
+        await store.add_analyses(
+            [], [NextAnalysis(OTHER, "rules", bench.ms(0)), NextAnalysis(OTHER, "rules")]
+        )
         bench.pass_ms(MINUTE)
         assert await self.due(bench) == []
 
     async def test_each_planner_has_its_own_wish(self, bench: Bench) -> None:
-        looks = [NextLook(KEY, "llm", bench.ms(0)), NextLook(STRANGER, "llm", bench.ms(0))]
+        wanted = [NextAnalysis(KEY, "llm", bench.ms(0)), NextAnalysis(STRANGER, "llm", bench.ms(0))]
         await bench.store.add_analyses(
-            [an_analysis(look_again_at=bench.ms(0)), an_analysis("2", OTHER)], looks
+            [an_analysis(look_again_at=bench.ms(0)), an_analysis("2", OTHER)], wanted
         )
-        assert set(await self.due(bench)) == {*looks, NextLook(KEY, "rules", bench.ms(0))}
+        assert set(await self.due(bench)) == {*wanted, NextAnalysis(KEY, "rules", bench.ms(0))}
 
     async def test_the_soonest_come_first(self, bench: Bench) -> None:
-        looks = [NextLook(EndpointKey("default", f"{ms}"), "rules", bench.ms(ms)) for ms in (3, 1, 2)]
-        await bench.store.add_analyses([], looks)
+        wanted = [NextAnalysis(EndpointKey("default", f"{ms}"), "rules", bench.ms(ms)) for ms in (3, 1, 2)]
+        await bench.store.add_analyses([], wanted)
         bench.pass_ms(MINUTE)
-        assert [look.key.id for look in await self.due(bench, 2)] == ["1", "2"]
-        assert [look.key.id for look in await self.due(bench, 2)] == ["3"]
+        assert [one.key.id for one in await self.due(bench, 2)] == ["1", "2"]
+        assert [one.key.id for one in await self.due(bench, 2)] == ["3"]
 
     async def test_of_many_callers_one_gets_each_look(self, bench: Bench, peers: Sequence[Store]) -> None:
-        looks = [NextLook(EndpointKey("default", f"{one}"), "rules", bench.ms(0)) for one in range(30)]
-        await bench.store.add_analyses([], looks)
+        wanted = [NextAnalysis(EndpointKey("default", f"{one}"), "rules", bench.ms(0)) for one in range(30)]
+        await bench.store.add_analyses([], wanted)
         asked = [
-            peer.to_look_at(bench.ms(0), again_at=bench.ms(MINUTE), limit=4)
+            peer.due_analyses(bench.ms(0), again_at=bench.ms(MINUTE), limit=4)
             for _ in range(5)
             for peer in peers
         ]
-        got = [look for answer in await asyncio.gather(*asked) for look in answer]
+        got = [one for answer in await asyncio.gather(*asked) for one in answer]
         assert len(got) == len(set(got))
-        assert {*got, *(await self.due(bench))} == set(looks)
+        assert {*got, *(await self.due(bench))} == set(wanted)
 
 
 class NoteContract(Contract):
-    """`take_notes` and `notes`."""
+    """`save_notes` and `notes`."""
 
     async def test_notes_are_kept_by_planner_and_endpoint(self, bench: Bench) -> None:
         store, now = bench.store, bench.clock.now()
         note: Json = {"rate": 0.25, "seen": [None, True, "é\n☃"], "deep": {"a": {}}}
-        await store.take_notes("learned", {KEY: note, STRANGER: 1}, now)
-        await store.take_notes("rules", {KEY: "other"}, now)
+        await store.save_notes("learned", {KEY: note, STRANGER: 1}, now)
+        await store.save_notes("rules", {KEY: "other"}, now)
         assert await store.notes("learned", [KEY, STRANGER, OTHER]) == {KEY: note, STRANGER: 1}
         assert await store.notes("rules", [KEY, STRANGER]) == {KEY: "other"}
         assert await store.notes("llm", [KEY]) == {}
         assert await store.notes("rules", []) == {}
 
     async def test_a_new_note_replaces_the_old_one(self, bench: Bench) -> None:
-        await bench.store.take_notes("learned", {KEY: {"a": 1}, OTHER: None}, bench.clock.now())
-        await bench.store.take_notes("learned", {KEY: {"b": 2}}, bench.ms(1))
-        await bench.store.take_notes("learned", {}, bench.ms(1))
+        await bench.store.save_notes("learned", {KEY: {"a": 1}, OTHER: None}, bench.clock.now())
+        await bench.store.save_notes("learned", {KEY: {"b": 2}}, bench.ms(1))
+        await bench.store.save_notes("learned", {}, bench.ms(1))
         assert await bench.store.notes("learned", [KEY, OTHER]) == {KEY: {"b": 2}, OTHER: None}
 
 
-class AnalysisContract(SittingContract, LookContract, NoteContract):
+class AnalysisContract(AnalysisRecordContract, NextAnalysisContract, NoteContract):
     """All promises about planners' work."""

@@ -1,4 +1,4 @@
-"""The feed: each run that ends comes at least once to whoever goes on from mark to mark."""
+"""The feed: a reader that continues from cursor to cursor gets each ended run at least once."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,22 +11,22 @@ from cadenza.ports.store import Store
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
 
 
-async def all_fed(store: Store, mark: str, limit: int = 100) -> tuple[list[Run], str]:
-    """Everything that there is after a mark; what comes twice is told once."""
+async def all_fed(store: Store, cursor: str, limit: int = 100) -> tuple[list[Run], str]:
+    """All runs after a cursor, each once."""
     told: dict[str, Run] = {}
     while True:
-        runs, mark = await store.ended_since(mark, limit)
+        runs, cursor = await store.ended_since(cursor, limit)
         fresh = {run.id: run for run in runs if run.id not in told}
         if not fresh:
-            return list(told.values()), mark
+            return list(told.values()), cursor
         told |= fresh
 
 
 async def beginning(store: Store) -> str:
-    """The mark of whoever begins now."""
-    runs, mark = await store.ended_since(None, 100)
+    """The cursor of a reader that starts now."""
+    runs, cursor = await store.ended_since(None, 100)
     assert runs == []
-    return mark
+    return cursor
 
 
 class FeedContract(Contract):
@@ -35,50 +35,50 @@ class FeedContract(Contract):
     async def test_the_feed_begins_with_runs_to_come(self, bench: Bench) -> None:
         await bench.add()
         await bench.run_once()
-        mark = await beginning(bench.store)
-        assert await all_fed(bench.store, mark) == ([], (await all_fed(bench.store, mark))[1])
+        cursor = await beginning(bench.store)
+        assert await all_fed(bench.store, cursor) == ([], (await all_fed(bench.store, cursor))[1])
         bench.pass_ms(MINUTE)
         run = await bench.run_once()
-        assert (await all_fed(bench.store, mark))[0] == [run]
+        assert (await all_fed(bench.store, cursor))[0] == [run]
 
     @pytest.mark.parametrize("limit", [1, 2, 100])
     async def test_runs_are_fed_in_order_without_their_responses(self, bench: Bench, limit: int) -> None:
         await bench.add()
-        mark = await beginning(bench.store)
+        cursor = await beginning(bench.store)
         runs = []
         for number in range(5):
             runs.append(await bench.run_once(response={"number": number}))
             bench.pass_ms(MINUTE)
-        fed, _ = await all_fed(bench.store, mark, limit)
+        fed, _ = await all_fed(bench.store, cursor, limit)
         assert fed == [run._replace(response=None) for run in runs]
 
     async def test_who_goes_on_from_a_mark_is_told_only_what_is_new(self, bench: Bench) -> None:
         await bench.add()
         await bench.run_once()
-        _, mark = await all_fed(bench.store, await beginning(bench.store))
+        _, cursor = await all_fed(bench.store, await beginning(bench.store))
         bench.pass_ms(MINUTE)
         run = await bench.run_once()
-        fed, mark = await all_fed(bench.store, mark)
+        fed, cursor = await all_fed(bench.store, cursor)
         assert fed == [run]
-        assert (await all_fed(bench.store, mark))[0] == []
+        assert (await all_fed(bench.store, cursor))[0] == []
 
     async def test_open_runs_are_not_fed(self, bench: Bench) -> None:
         await bench.add()
-        mark = await beginning(bench.store)
+        cursor = await beginning(bench.store)
         claim = await bench.claim_one()
-        assert (await all_fed(bench.store, mark))[0] == []
+        assert (await all_fed(bench.store, cursor))[0] == []
         await bench.end(claim)
-        assert [run.id for run in (await all_fed(bench.store, mark))[0]] == [claim.run_id]
+        assert [run.id for run in (await all_fed(bench.store, cursor))[0]] == [claim.run_id]
 
     async def test_runs_of_all_tenants_and_all_ends_are_fed(self, bench: Bench) -> None:
-        mark = await beginning(bench.store)
+        cursor = await beginning(bench.store)
         await bench.add("a")
         await bench.add("a", tenant_id="stranger")
         ours, theirs = await bench.claim()
         await bench.end(ours, status=RunStatus.FAILURE, error="no")
         bench.pass_ms(MINUTE)
         await bench.sweep()
-        fed, _ = await all_fed(bench.store, mark)
+        fed, _ = await all_fed(bench.store, cursor)
         assert {(run.tenant_id, run.status) for run in fed} == {
             (ours.endpoint.tenant_id, RunStatus.FAILURE),
             (theirs.endpoint.tenant_id, RunStatus.ABANDONED),
@@ -88,11 +88,11 @@ class FeedContract(Contract):
     async def test_a_mark_from_elsewhere_begins_with_runs_to_come(self, bench: Bench, mark: str) -> None:
         await bench.add()
         await bench.run_once()
-        runs, mark = await bench.store.ended_since(mark, 100)
+        runs, cursor = await bench.store.ended_since(mark, 100)
         assert runs == []
         bench.pass_ms(MINUTE)
         run = await bench.run_once()
-        assert (await all_fed(bench.store, mark))[0] == [run]
+        assert (await all_fed(bench.store, cursor))[0] == [run]
 
     async def test_of_many_who_commit_at_once_no_run_is_missed(
         self, bench: Bench, peers: Sequence[Store]
@@ -101,15 +101,15 @@ class FeedContract(Contract):
         names = [f"endpoint-{number:03}" for number in range(120)]
         for name in names:
             await bench.add(name)
-        mark = await beginning(bench.store)
+        cursor = await beginning(bench.store)
         told: list[str] = []
         writing = asyncio.gather(*(self._run_all(bench, peer) for peer in peers))
         while not writing.done():
-            runs, mark = await bench.store.ended_since(mark, 7)
+            runs, cursor = await bench.store.ended_since(cursor, 7)
             told += [run.endpoint_id for run in runs]
             await asyncio.sleep(0)
         await writing
-        rest, _ = await all_fed(bench.store, mark)
+        rest, _ = await all_fed(bench.store, cursor)
         assert {*told, *(run.endpoint_id for run in rest)} == set(names)
 
     async def _run_all(self, bench: Bench, store: Store) -> None:
@@ -119,7 +119,7 @@ class FeedContract(Contract):
 
 
 class RecentRunsContract(Contract):
-    """`recent_runs` and `neighbours`."""
+    """`recent_runs` and `with_siblings`."""
 
     async def test_the_newest_runs_of_several_endpoints_come_with_their_responses(self, bench: Bench) -> None:
         await bench.add("a")
@@ -166,15 +166,15 @@ class RecentRunsContract(Contract):
         await bench.add("c", job_id="two")
         await bench.add("d", job_id="one", tenant_id="stranger")
         await bench.add("e", job_id="one", archived=True)
-        found = await bench.store.neighbours([meant.key], 10)
+        found = await bench.store.with_siblings([meant.key], 10)
         assert {one.key for one in found} == {meant.key, sibling.key}
-        assert await bench.store.neighbours([EndpointKey("default", "e")], 10) == []
-        assert await bench.store.neighbours([EndpointKey("nobody", "a")], 10) == []
+        assert await bench.store.with_siblings([EndpointKey("default", "e")], 10) == []
+        assert await bench.store.with_siblings([EndpointKey("nobody", "a")], 10) == []
 
     async def test_neighbours_come_fresh_and_once(self, bench: Bench) -> None:
         first, second = await bench.add("a"), await bench.add("b")
         await bench.tool(second, "pause_until", untilIso=bench.ms(MINUTE).isoformat())
-        found = await bench.store.neighbours([first.key, second.key], 10)
+        found = await bench.store.with_siblings([first.key, second.key], 10)
         assert sorted(one.id for one in found) == ["a", "b"]
         assert {one.id: one for one in found}["b"] == await bench.fresh(second)
 
@@ -182,6 +182,6 @@ class RecentRunsContract(Contract):
         for number in range(9):
             await bench.add(f"endpoint-{number}")
         meant = EndpointKey("default", "endpoint-8")
-        found = {one.key for one in await bench.store.neighbours([meant], 3)}
+        found = {one.key for one in await bench.store.with_siblings([meant], 3)}
         assert meant in found
         assert 4 <= len(found) <= 5

@@ -8,11 +8,19 @@ from typing import Any
 import pytest
 
 from cadenza.domain.errors import Conflict, NotAllowed, NotFound
-from cadenza.domain.planning.rules.rule import Clear, Escalation, Pace, Rest, Rule, RunSoon, Wake
+from cadenza.domain.planning.rules.rule import (
+    ClearStep,
+    Escalation,
+    PauseStep,
+    ProposeIntervalStep,
+    ProposeNextTimeStep,
+    Rule,
+    WakeStep,
+)
 from cadenza.domain.scheduling.endpoint import Job
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.ports.catalog import Arrangement, Estate, Extent, Page
-from cadenza.ports.planning import RuledJob, RuleFilter
+from cadenza.ports.planning import JobKey, RuleFilter
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
@@ -25,14 +33,14 @@ FULL = Rule(
     job_id="job",
     endpoint_id="endpoint",
     when="response.body['ä'] > 1 &&\n\tresponse.status == 200",
-    then=Wake(endpoint="sibling", in_ms=5_000, ttl_minutes=0.5, reason="why"),
-    relax=Clear(endpoint="sibling"),
+    then=WakeStep(endpoint="sibling", in_ms=5_000, ttl_minutes=0.5, reason="why"),
+    relax=ClearStep(endpoint="sibling"),
     cooldown_ms=600_000,
     once_per_incident=True,
     escalate=(
-        Escalation(60_000, RunSoon(in_ms=0)),
-        Escalation(120_000, Rest(for_ms=None)),
-        Escalation(180_000, Rest(for_ms=1_000, reason="rest")),
+        Escalation(60_000, ProposeNextTimeStep(in_ms=0)),
+        Escalation(120_000, PauseStep(for_ms=None)),
+        Escalation(180_000, PauseStep(for_ms=1_000, reason="rest")),
     ),
     enabled=False,
     created_at=NEW_YEAR.replace(microsecond=123_456),
@@ -41,7 +49,11 @@ FULL = Rule(
 
 def a_rule(rule_id: str = "rule", tenant_id: str = "north", job_id: str = "job", **fields: Any) -> Rule:
     """A plain rule."""
-    given: dict[str, Any] = {"name": rule_id, "when": "response.ok", "then": Pace(interval_ms=30_000)}
+    given: dict[str, Any] = {
+        "name": rule_id,
+        "when": "response.ok",
+        "then": ProposeIntervalStep(interval_ms=30_000),
+    }
     return Rule(id=rule_id, tenant_id=tenant_id, job_id=job_id, **(given | fields))
 
 
@@ -52,7 +64,7 @@ async def with_jobs(store: Store, *names: str, tenant_id: str = "north") -> None
 
 
 class RuleContract(Contract):
-    """`add_rule`, `rule`, `rules`, `amend_rule`, `remove_rule`, `ruled_jobs`, and rules in `arrange`."""
+    """`add_rule`, `rule`, `rules`, `amend_rule`, `remove_rule`, `jobs_with_rules`, and rules in `arrange`."""
 
     @pytest.mark.parametrize("rule", [a_rule(), FULL], ids=["least", "full"])
     async def test_a_rule_comes_back_as_it_was(self, store: Store, rule: Rule) -> None:
@@ -150,11 +162,11 @@ class RuleContract(Contract):
     async def test_all_jobs_that_have_rules_are_known(self, store: Store) -> None:
         await with_jobs(store, "job", "other", "bare")
         await with_jobs(store, "job", tenant_id="south")
-        assert await store.ruled_jobs() == frozenset()
+        assert await store.jobs_with_rules() == frozenset()
         for rule in (a_rule("a"), a_rule("b"), a_rule("c", job_id="other"), a_rule("a", "south")):
             await store.add_rule(rule, most=10)
-        three = {RuledJob("north", "job"), RuledJob("north", "other"), RuledJob("south", "job")}
-        assert await store.ruled_jobs() == three
+        three = {JobKey("north", "job"), JobKey("north", "other"), JobKey("south", "job")}
+        assert await store.jobs_with_rules() == three
 
     async def test_rules_go_with_their_job(self, store: Store) -> None:
         await with_jobs(store, "job", "other", "third")
