@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from cadenza.surfaces.cli.connection import Asker, Way
+from cadenza.surfaces.cli.connection import Connection, OperationClient
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.launchers import (
     Backup,
@@ -14,7 +14,7 @@ from cadenza.surfaces.cli.launchers import (
     Finding,
     Launchers,
     Migration,
-    ReplayWish,
+    ReplayRequest,
     Restoration,
 )
 from cadenza.surfaces.cli.output.terminal import Progress
@@ -51,13 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 @asynccontextmanager
-async def connect(way: Way) -> AsyncIterator[Asker]:
+async def connect(connection: Connection) -> AsyncIterator[OperationClient]:
     """Connect to the named server, or else open the application on the database of the settings."""
     from cadenza.roots.settings import read_settings
     from cadenza.roots.wiring.application import DEFAULT_TENANT, named_server
 
     settings = read_settings()
-    server = named_server(settings, way)
+    server = named_server(settings, connection)
     if server is not None:
         from cadenza.roots.wiring.remote_client import remote_client
 
@@ -66,7 +66,7 @@ async def connect(way: Way) -> AsyncIterator[Asker]:
         return
     from cadenza.roots.wiring.application import local_client, operator
 
-    async with local_client(settings, operator(way.tenant or DEFAULT_TENANT)) as local:
+    async with local_client(settings, operator(connection.tenant or DEFAULT_TENANT)) as local:
         yield local
 
 
@@ -93,7 +93,7 @@ def launch_sim(
     return asyncio.run(simulate(scenario, as_published=as_published, step_s=step_seconds, planners=planners))
 
 
-def launch_replay(wish: ReplayWish) -> "Replayed":
+def launch_replay(wish: ReplayRequest) -> "Replayed":
     """Play recorded history under other policies."""
     from cadenza.roots.replay import launch
 
@@ -121,11 +121,11 @@ def launch_worker() -> int:
     return launch()
 
 
-def launch_mcp(way: Way) -> int:
+def launch_mcp(connection: Connection) -> int:
     """Serve agents."""
     from cadenza.roots.mcp import launch
 
-    return launch(way)
+    return launch(connection)
 
 
 def launch_planner() -> int:

@@ -11,7 +11,7 @@ from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.application import DEFAULT_TENANT, local_client, named_server
 from cadenza.roots.wiring.process import open_log, run_event_loop
 from cadenza.roots.wiring.remote_client import remote_client
-from cadenza.surfaces.cli.connection import Way
+from cadenza.surfaces.cli.connection import Connection
 from cadenza.surfaces.mcp.caller import Visit
 from cadenza.surfaces.mcp.server import EXTRA, missing_extra
 
@@ -19,15 +19,15 @@ ORIGIN = "mcp"
 REMEDY = "CADENZA_MCP_SCOPES says what is allowed"
 
 
-def launch(way: Way) -> int:
+def launch(connection: Connection) -> int:
     """Serve until standard input is closed; the exit code."""
     if sys.stdin is None or sys.stdout is None:
         raise Unavailable("Standard input or output is closed: a program that speaks MCP starts this.")
-    run_event_loop(serve(read_settings(), way))
+    run_event_loop(serve(read_settings(), connection))
     return 0
 
 
-async def serve(settings: Settings, way: Way) -> None:
+async def serve(settings: Settings, connection: Connection) -> None:
     """Serve agents in the name of one tenant, or of a key."""
     try:
         from cadenza.surfaces.mcp import stdio
@@ -36,16 +36,16 @@ async def serve(settings: Settings, way: Way) -> None:
         if missing_extra(problem):
             raise Unavailable(EXTRA) from None
         raise
-    async with open_visit(settings, way) as visit:
+    async with open_visit(settings, connection) as visit:
         server = mcp_server(lambda _: visit, version=version("cadenza"), warn=open_log(settings).warning)
         await stdio.serve(server)
 
 
 @asynccontextmanager
-async def open_visit(settings: Settings, way: Way) -> AsyncIterator[Visit]:
+async def open_visit(settings: Settings, connection: Connection) -> AsyncIterator[Visit]:
     """A visit to the application on the database of the settings, or to the one behind a server."""
-    caller = Caller(way.tenant or DEFAULT_TENANT, allowed(settings), ORIGIN)
-    server = named_server(settings, way)
+    caller = Caller(connection.tenant or DEFAULT_TENANT, allowed(settings), ORIGIN)
+    server = named_server(settings, connection)
     if server is not None:
         async with remote_client(*server) as remote:
             yield Visit(caller, remote.ask, REMEDY)

@@ -20,7 +20,7 @@ from cadenza.roots.wiring.simulation_planners import learning, ruled, rules_in
 from cadenza.roots.wiring.stores import open_store
 from cadenza.sim.adaptive_policies import Aimd, Backoff
 from cadenza.sim.replay.replay import FEWEST_LOOKS, Record, Replayed, ReplayPolicy, recorded, replay
-from cadenza.surfaces.cli.launchers import ReplayWish
+from cadenza.surfaces.cli.launchers import ReplayRequest
 
 MOST_ENDPOINTS = 100
 MOST_RUNS = 50_000
@@ -28,7 +28,7 @@ PAGE = 500
 POLICIES = "baseline, fixed:30s, backoff, aimd, learned and rules:FILE"
 
 
-def launch(wish: ReplayWish) -> Replayed:
+def launch(wish: ReplayRequest) -> Replayed:
     """Replay what is recorded in the database of the settings."""
     if not FEWEST_LOOKS <= wish.most <= MOST_RUNS:
         raise InvalidRequest(f"--most must be from {FEWEST_LOOKS} to {MOST_RUNS}.", "most")
@@ -56,13 +56,13 @@ def policy_named(word: str, tenant_id: str = DEFAULT_TENANT) -> ReplayPolicy:
             raise InvalidRequest(f"{quoted(word)} is no policy; there are {POLICIES}.", "policy")
 
 
-async def _replayed(wish: ReplayWish, policies: Sequence[ReplayPolicy]) -> Replayed:
+async def _replayed(wish: ReplayRequest, policies: Sequence[ReplayPolicy]) -> Replayed:
     async with open_store(read_settings(), ids=TimeOrderedIds(), log=NoLog()) as store:
         records = await read_records(store, wish)
     return await replay(records, policies)
 
 
-async def read_records(store: Store, wish: ReplayWish) -> list[Record]:
+async def read_records(store: Store, wish: ReplayRequest) -> list[Record]:
     """What is recorded of the endpoints that are meant; NotFound if that is too little to compare."""
     meant = [one for one in await _meant(store, wish) if not isinstance(one.baseline, Once)]
     found = [recorded(one, await _runs(store, one, wish)) for one in meant]
@@ -72,7 +72,7 @@ async def read_records(store: Store, wish: ReplayWish) -> list[Record]:
     return records
 
 
-async def _meant(store: Store, wish: ReplayWish) -> list[Endpoint]:
+async def _meant(store: Store, wish: ReplayRequest) -> list[Endpoint]:
     tenant_id = wish.tenant or DEFAULT_TENANT
     if wish.endpoint is not None:
         return [await _named(store, tenant_id, wish.endpoint)]
@@ -100,7 +100,7 @@ async def _named(store: Store, tenant_id: str, word: str) -> Endpoint:
         return found[0]
 
 
-async def _runs(store: Store, endpoint: Endpoint, wish: ReplayWish) -> list[Run]:
+async def _runs(store: Store, endpoint: Endpoint, wish: ReplayRequest) -> list[Run]:
     """Its newest runs, as many as are wanted, since the moment that is wanted."""
     wanted = RunFilter(endpoint_id=endpoint.id, since=wish.since)
     runs: list[Run] = []

@@ -8,14 +8,14 @@ from typing import Any
 
 from cadenza.sim.replay.replay import Replayed
 from cadenza.sim.report import Report
-from cadenza.surfaces.cli.connection import Asker, Way
+from cadenza.surfaces.cli.connection import Connection, OperationClient
 from cadenza.surfaces.cli.launchers import (
     Backup,
     Figures,
     Finding,
     Launchers,
     Migration,
-    ReplayWish,
+    ReplayRequest,
     Restoration,
 )
 from cadenza.surfaces.cli.output.terminal import Progress
@@ -56,7 +56,7 @@ class Recorder:
         )
 
     @asynccontextmanager
-    async def office(self, way: Way) -> AsyncIterator[Asker]:
+    async def office(self, connection: Connection) -> AsyncIterator[OperationClient]:
         if self.error is not None:
             raise self.error
         yield self
@@ -75,7 +75,7 @@ class Recorder:
         progress(seconds)
         return Figures(1, 2, 3.0)
 
-    def replay(self, wish: ReplayWish) -> Replayed:
+    def replay(self, wish: ReplayRequest) -> Replayed:
         self.asked.append(wish._asdict())
         if self.error is not None:
             raise self.error
@@ -99,7 +99,7 @@ class Recorder:
     def worker(self) -> int:
         return self.code
 
-    def mcp(self, way: Way) -> int:
+    def mcp(self, connection: Connection) -> int:
         return self.code
 
     def migrate(self) -> Migration:

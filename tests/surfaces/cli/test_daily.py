@@ -99,15 +99,15 @@ async def test_a_large_file_takes_no_more_memory_than_a_small_one(tmp_path: Path
     with path.open("w") as file:
         for number in range(30_000):
             file.write(json.dumps({"user_id": f"user-{number}", "due_time": "07:30"}) + "\n")
-    asker = Counting()
+    client = Counting()
     tracemalloc.start()
     try:
         with opened(str(path)) as lines:
-            assert await imported(asker, lines) == {"lines": 30_000}
+            assert await imported(client, lines) == {"lines": 30_000}
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert asker.batches == [1_000] * 30
+    assert client.batches == [1_000] * 30
     assert most < path.stat().st_size * 1.5
     assert most < 2_000_000
 
@@ -115,7 +115,7 @@ async def test_a_large_file_takes_no_more_memory_than_a_small_one(tmp_path: Path
 async def test_nothing_is_asked_before_every_line_was_looked_at(tmp_path: Path) -> None:
     path = tmp_path / "users.csv"
     path.write_text("ada,07:30\n" * 2_000 + "wrong\n")
-    asker = Counting()
+    client = Counting()
     with opened(str(path)) as lines, pytest.raises(InvalidRequest):
-        await imported(asker, lines)
-    assert asker.batches == []
+        await imported(client, lines)
+    assert client.batches == []

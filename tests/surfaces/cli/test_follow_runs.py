@@ -13,7 +13,7 @@ import pytest
 from tests.surfaces.cli.cli_fixtures import Desk
 from tests.surfaces.cli.cli_process import command, env
 
-from cadenza.surfaces.cli.commands.runs import Watch
+from cadenza.surfaces.cli.commands.runs import FinishedRuns
 
 QUICK = "endpoints create --job f --id quick --name quick --url http://127.0.0.1:9/ --every 200ms --start-now"
 WAIT_S = 60
@@ -89,7 +89,7 @@ def at(second: int) -> str:
 async def test_a_run_that_began_before_others_and_ended_after_them_is_told() -> None:
     history = History()
     history.ended = {"b": at(10)}
-    watch = Watch(history, {})
+    watch = FinishedRuns(history, {})
     assert [run["id"] for run in await watch.fresh()] == ["b"]
     history.ended["a"] = at(11)
     assert [run["id"] for run in await watch.fresh()] == ["a"]
@@ -101,7 +101,7 @@ async def test_a_run_that_began_before_others_and_ended_after_them_is_told() -> 
 async def test_more_runs_than_a_page_holds_are_all_told_in_their_order() -> None:
     history = History()
     history.ended = {"0000": at(0)}
-    watch = Watch(history, {})
+    watch = FinishedRuns(history, {})
     await watch.fresh()
     history.ended |= {f"{number:04}": at(number // 500) for number in range(1, 1_300)}
     told = await watch.fresh()
@@ -113,7 +113,7 @@ async def test_more_runs_than_a_page_holds_are_all_told_in_their_order() -> None
 
 async def test_what_is_remembered_does_not_grow_for_ever() -> None:
     history = History()
-    watch = Watch(history, {})
+    watch = FinishedRuns(history, {})
     for second in range(100):
         history.ended = {f"{second:04}": at(second)}
         await watch.fresh()

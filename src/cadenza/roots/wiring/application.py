@@ -30,7 +30,7 @@ from cadenza.roots.wiring.agents import conversations, models
 from cadenza.roots.wiring.http_dispatch import open_secrets
 from cadenza.roots.wiring.stores import open_store
 from cadenza.sim.playback import Playback
-from cadenza.surfaces.cli.connection import Way
+from cadenza.surfaces.cli.connection import Connection
 
 Opening = Callable[[], AbstractAsyncContextManager[Dispatcher]]
 
@@ -105,15 +105,15 @@ class ServerAddress(NamedTuple):
     key: str | None
 
 
-def named_server(settings: Settings, way: Way) -> ServerAddress | None:
+def named_server(settings: Settings, connection: Connection) -> ServerAddress | None:
     """The server that is meant; None if it is the database of the settings."""
-    server = settings.server if way.server is None else way.server
+    server = settings.server if connection.server is None else connection.server
     if not server:
         return None
-    if way.tenant is not None:
+    if connection.tenant is not None:
         raise InvalidRequest("--tenant goes without a server: there, the key says whose things are meant.")
     kept = settings.key and settings.key.get_secret_value()
-    return ServerAddress(server, way.key or kept or None)
+    return ServerAddress(server, connection.key or kept or None)
 
 
 ORIGIN = "cli"

@@ -7,18 +7,18 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter
 
 from cadenza.domain.errors import CadenzaError, InvalidRequest
-from cadenza.surfaces.cli.commands.bench import show_figures
-from cadenza.surfaces.cli.commands.completion import add_completion
 from cadenza.surfaces.cli.commands.config import Config
-from cadenza.surfaces.cli.commands.explain import Answers
 from cadenza.surfaces.cli.commands.maintenance import (
+    add_completion,
     show_backup,
+    show_figures,
     show_findings,
     show_migration,
     show_restoration,
 )
+from cadenza.surfaces.cli.commands.overview import Overview
 from cadenza.surfaces.cli.commands.sim import sim_app
-from cadenza.surfaces.cli.connection import Key, Server, Tenant, Way
+from cadenza.surfaces.cli.connection import Connection, Key, Server, Tenant
 from cadenza.surfaces.cli.exits import Exit, exit_code
 from cadenza.surfaces.cli.groups import add_groups
 from cadenza.surfaces.cli.launchers import Launchers
@@ -56,7 +56,7 @@ def _add_operations(app: App, launchers: Launchers, words: Sequence[str] | None)
         return kind(launchers.application, launchers.now)
 
     add_groups(app, there, words)
-    register(app, there(Answers), there(Config))
+    register(app, there(Overview), there(Config))
 
 
 def _add_roles(app: App, launchers: Launchers) -> None:
@@ -93,7 +93,7 @@ def _add_roles(app: App, launchers: Launchers) -> None:
     @app.command(help_epilogue="Example: CADENZA_MCP_SCOPES=steer cadenza mcp")
     def mcp(*, server: Server = None, key: Key = None, tenant: Tenant = None) -> int:
         """Serve agents over standard input and output, with the scopes of CADENZA_MCP_SCOPES."""
-        return launchers.mcp(Way(server=server, key=key, tenant=tenant))
+        return launchers.mcp(Connection(server=server, key=key, tenant=tenant))
 
 
 def _add_upkeep(app: App, launchers: Launchers) -> None:

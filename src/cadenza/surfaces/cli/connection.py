@@ -23,7 +23,7 @@ Tenant = Annotated[
 
 @Parameter(name="*", group=WHERE)
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class Connection:
     """On the database of the settings, or on a server; for people, or as JSON."""
 
     json: Annotated[bool, Parameter(help="Print one JSON document.")] = False
@@ -32,10 +32,10 @@ class Way:
     tenant: Tenant = None
 
 
-HERE = Way()
+AS_CONFIGURED = Connection()
 
 
-class Asker(Protocol):
+class OperationClient(Protocol):
     """Carries out operations, wherever that is."""
 
     async def ask(self, operation: str, arguments: Mapping[str, Any]) -> Any:
@@ -43,9 +43,9 @@ class Asker(Protocol):
         ...
 
 
-class ApplicationLauncher(Protocol):
+class ClientOpener(Protocol):
     """Opens the way to an application."""
 
-    def __call__(self, way: Way) -> AbstractAsyncContextManager[Asker]:
+    def __call__(self, connection: Connection) -> AbstractAsyncContextManager[OperationClient]:
         """Somebody to ask, until the context ends."""
         ...

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from cadenza.surfaces.cli.connection import ApplicationLauncher, Way
+from cadenza.surfaces.cli.connection import ClientOpener, Connection
 from cadenza.surfaces.cli.output.terminal import Progress
 
 if TYPE_CHECKING:  # Only for its name: importing it costs more time than `cadenza --help` has.
@@ -23,7 +23,7 @@ class SimLauncher(Protocol):
         ...
 
 
-class ReplayWish(NamedTuple):
+class ReplayRequest(NamedTuple):
     """What is to be replayed: one endpoint, or all of a job, under which policies."""
 
     endpoint: str | None
@@ -38,7 +38,7 @@ class ReplayWish(NamedTuple):
 class ReplayLauncher(Protocol):
     """Plays recorded history under other policies."""
 
-    def __call__(self, wish: ReplayWish) -> "Replayed":
+    def __call__(self, wish: ReplayRequest) -> "Replayed":
         """How it went, and how it would have gone."""
         ...
 
@@ -131,11 +131,11 @@ class Launchers:
     worker: Callable[[], int]
     planner: Callable[[], int]
     daily: Callable[[], int]
-    mcp: Callable[[Way], int]
+    mcp: Callable[[Connection], int]
     migrate: Callable[[], Migration]
     doctor: Callable[[], Sequence[Finding]]
     backup: BackupLauncher
     restore: Callable[[str], Restoration]
     bench: BenchLauncher
-    application: ApplicationLauncher
+    application: ClientOpener
     now: Callable[[], datetime]

@@ -1,4 +1,4 @@
-"""Things by their ids, or by names that only one of them has."""
+"""Jobs, endpoints and rules found by their ids, or by names that only one of them has."""
 
 import re
 from collections.abc import AsyncIterator
@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.validation import quoted
-from cadenza.surfaces.cli.connection import Asker
+from cadenza.surfaces.cli.connection import OperationClient
 
 AN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 PAGE = 500
-MOST_TOLD = 5
+MOST_NAMED = 5
 
 
-class Kind(NamedTuple):
-    """How things of one kind are looked up."""
+class Resource(NamedTuple):
+    """Something with an id and a name, and the operations that find it."""
 
     word: str
     id_field: str
@@ -22,60 +22,52 @@ class Kind(NamedTuple):
     list: str
 
 
-JOB = Kind("job", "job_id", "get_job", "list_jobs")
-ENDPOINT = Kind("endpoint", "endpoint_id", "get_endpoint", "list_endpoints")
-RULE = Kind("rule", "rule_id", "get_rule", "list_rules")
+JOB = Resource("job", "job_id", "get_job", "list_jobs")
+ENDPOINT = Resource("endpoint", "endpoint_id", "get_endpoint", "list_endpoints")
+RULE = Resource("rule", "rule_id", "get_rule", "list_rules")
 
 
-async def the(asker: Asker, kind: Kind, word: str) -> Any:
+async def find_one(client: OperationClient, resource: Resource, word: str) -> Any:
     """The one thing that a word means: first by id, then by name."""
     if AN_ID.fullmatch(word):
         try:
-            return await asker.ask(kind.get, {kind.id_field: word})
+            return await client.ask(resource.get, {resource.id_field: word})
         except NotFound:
             pass
-    named = [thing async for thing in _all(asker, kind) if thing["name"] == word]
+    named = [thing async for thing in _all(client, resource) if thing["name"] == word]
     if not named:
-        raise NotFound(f"There is no {kind.word} {quoted(word)}.")
+        raise NotFound(f"There is no {resource.word} {quoted(word)}.")
     if len(named) > 1:
-        ids = ", ".join(thing["id"] for thing in named[:MOST_TOLD])
-        more = ", …" if len(named) > MOST_TOLD else ""
-        raise InvalidRequest(f"{len(named)} {kind.word}s are named {quoted(word)}: {ids}{more}; take an id.")
+        ids = ", ".join(thing["id"] for thing in named[:MOST_NAMED])
+        more = ", …" if len(named) > MOST_NAMED else ""
+        raise InvalidRequest(
+            f"{len(named)} {resource.word}s are named {quoted(word)}: {ids}{more}; take an id."
+        )
     return named[0]
 
 
-async def job_id(asker: Asker, word: str) -> str:
-    """The id of the job that a word means."""
-    found: str = (await the(asker, JOB, word))["id"]
+async def find_id(client: OperationClient, resource: Resource, word: str) -> str:
+    """The id of the one thing that a word means."""
+    found: str = (await find_one(client, resource, word))["id"]
     return found
 
 
-async def endpoint_id(asker: Asker, word: str) -> str:
-    """The id of the endpoint that a word means."""
-    found: str = (await the(asker, ENDPOINT, word))["id"]
-    return found
+async def ask_about(
+    client: OperationClient, resource: Resource, word: str, operation: str, **given: Any
+) -> Any:
+    """Ask an operation about the one thing that a word means."""
+    return await client.ask(operation, {resource.id_field: await find_id(client, resource, word), **given})
 
 
-async def rule_id(asker: Asker, word: str) -> str:
-    """The id of the rule that a word means."""
-    found: str = (await the(asker, RULE, word))["id"]
-    return found
+async def job_filter(client: OperationClient, job: str | None) -> dict[str, str]:
+    """The argument that keeps a list to one job; none for all jobs."""
+    return {} if job is None else {"job_id": await find_id(client, JOB, job)}
 
 
-async def on_job(asker: Asker, operation: str, word: str, **given: Any) -> Any:
-    """Ask something of the job that a word means."""
-    return await asker.ask(operation, {"job_id": await job_id(asker, word), **given})
-
-
-async def on_endpoint(asker: Asker, operation: str, word: str, **given: Any) -> Any:
-    """Ask something of the endpoint that a word means."""
-    return await asker.ask(operation, {"endpoint_id": await endpoint_id(asker, word), **given})
-
-
-async def _all(asker: Asker, kind: Kind) -> AsyncIterator[Any]:
+async def _all(client: OperationClient, resource: Resource) -> AsyncIterator[Any]:
     given: dict[str, Any] = {"limit": PAGE}
     while True:
-        page = await asker.ask(kind.list, given)
+        page = await client.ask(resource.list, given)
         for thing in page["items"]:
             yield thing
         if page["next_cursor"] is None:

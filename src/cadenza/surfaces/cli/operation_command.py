@@ -1,13 +1,14 @@
-"""What all commands over operations share: an application to ask, an answer to print, and an example."""
+"""What all commands over operations share: a client to ask, an answer to print, and an example."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cyclopts import App
 
-from cadenza.surfaces.cli.connection import ApplicationLauncher, Asker, Way
+from cadenza.surfaces.cli.connection import ClientOpener, Connection, OperationClient
+from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.output.stdout import write_json
 
@@ -16,42 +17,65 @@ if TYPE_CHECKING:  # Rich is for people, and for those who ask for a table.
 
 Answer = TypeVar("Answer")
 Method = TypeVar("Method", bound=Callable[..., Any])
-Errand = Callable[[Asker], Awaitable[Any]]
-Look = Callable[[Any], "Iterable[RenderableType]"]
+Request = Callable[[OperationClient], Awaitable[Any]]
+Renderer = Callable[[Any], "Iterable[RenderableType]"]
 EXAMPLE = "__example__"
 
 
 class Commands:
-    """Commands that ask an application."""
+    """Commands that ask operations."""
 
-    def __init__(self, application: ApplicationLauncher, now: Callable[[], datetime]) -> None:
-        self._application = application
+    def __init__(self, open_client: ClientOpener, now: Callable[[], datetime]) -> None:
+        self._open_client = open_client
         self._now = now
 
-    def answer(self, way: Way, errand: Errand, look: Look) -> int:
-        """Run an errand, and print what it brought: as it is, or as people like to see it."""
-        found = self.fetch(way, errand)
-        if way.json:
+    def ask(self, connection: Connection, operation: str, arguments: Mapping[str, Any] | None = None) -> int:
+        """Ask one operation, and print its answer."""
+        given = arguments or {}
+        return self.answer(connection, lambda client: client.ask(operation, given), operation, given)
+
+    def answer(
+        self,
+        connection: Connection,
+        request: Request,
+        view: str | Renderer,
+        words: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Carry out a request, and print what it returns: as JSON, or in the view of an operation.
+
+        The words stand in for the answers of operations that answer nothing.
+        """
+        found = self.fetch(connection, request)
+        if connection.json:
             write_json(found)
         else:
             from cadenza.surfaces.cli.output.terminal import show
 
-            show(*look(found))
+            render = partial(_view, view, words or {}) if isinstance(view, str) else view
+            show(*render(found))
         return Exit.DONE
 
-    def fetch(self, way: Way, errand: Callable[[Asker], Awaitable[Answer]]) -> Answer:
-        """What an errand brings."""
+    def fetch(
+        self, connection: Connection, request: Callable[[OperationClient], Awaitable[Answer]]
+    ) -> Answer:
+        """What a request returns."""
         import asyncio
 
-        async def there_and_back() -> Answer:
-            async with self._application(way) as asker:
-                return await errand(asker)
+        async def connected_request() -> Answer:
+            async with self._open_client(connection) as client:
+                return await request(client)
 
-        return asyncio.run(there_and_back())
+        return asyncio.run(connected_request())
 
 
-def example(line: str) -> Callable[[Method], Method]:
-    """Make a method a command, with a line to try."""
+def _view(operation: str, words: Mapping[str, Any], found: Any) -> "Iterable[RenderableType]":
+    from cadenza.surfaces.cli.output.views import view_of
+
+    return view_of(operation, words, found)
+
+
+def example(line: str = "") -> Callable[[Method], Method]:
+    """Make a method a command, with an example of what follows its name."""
 
     def marked(method: Method) -> Method:
         setattr(method, EXAMPLE, line)
@@ -60,41 +84,40 @@ def example(line: str) -> Callable[[Method], Method]:
     return marked
 
 
+class Registered(NamedTuple):
+    """A command: its name, the function behind it, and an example."""
+
+    name: str
+    function: Callable[..., Any]
+    example: str
+
+
 def group(name: str, about: str, *commands: Commands) -> App:
     """The commands of one group; the first example is that of the group, too."""
-    lines = [line for one in commands for _, line in _marked(one)]
-    app = App(name=name, help=about, help_epilogue=f"Example: {lines[0]}")
-    register(app, *commands)
+    found = [one for some in commands for one in _registered(some, name)]
+    app = App(name=name, help=about, help_epilogue=f"Example: {found[0].example}")
+    _add(app, found)
     return app
 
 
 def register(app: App, *commands: Commands) -> None:
-    """Every method with an example is a command by its name."""
+    """Add every method with an example, and every derived command, by its name."""
     for one in commands:
-        for method, line in _marked(one):
-            word = method.__name__.strip("_").replace("_", "-")
-            app.command(method, name=word, help_epilogue=f"Example: {line}")
+        _add(app, _registered(one))
 
 
-def _marked(commands: Commands) -> Iterable[tuple[Callable[..., Any], str]]:
-    for name, method in vars(type(commands)).items():
-        if hasattr(method, EXAMPLE):
-            yield getattr(commands, name), getattr(method, EXAMPLE)
+def _add(app: App, commands: Iterable[Registered]) -> None:
+    for name, function, line in commands:
+        app.command(function, name=name, help_epilogue=f"Example: {line}")
 
 
-def plan_look() -> Look:
-    """How people see a plan."""
-    from cadenza.surfaces.cli.output.cards import plan
-
-    return plan
-
-
-def said(sentence: str) -> Look:
-    """For answers that hold nothing: what was done."""
-    return partial(_sentence, sentence)
-
-
-def _sentence(sentence: str, _: Any) -> "Iterable[RenderableType]":
-    from cadenza.surfaces.cli.output.formatting import text
-
-    return [text(sentence)]
+def _registered(commands: Commands, *before: str) -> Iterator[Registered]:
+    for attribute, member in vars(type(commands)).items():
+        name = attribute.strip("_").replace("_", "-")
+        if isinstance(member, DerivedCommand):
+            function, words = member.build(commands.answer), member.example
+        elif hasattr(member, EXAMPLE):
+            function, words = getattr(commands, attribute), getattr(member, EXAMPLE)
+        else:
+            continue
+        yield Registered(name, function, " ".join(filter(None, ("cadenza", *before, name, words))))

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.surfaces.cli.argument_parsing import whole_number
-from cadenza.surfaces.cli.connection import Asker
+from cadenza.surfaces.cli.connection import OperationClient
 from cadenza.surfaces.cli.output.terminal import Progress, counting
 
 USUAL = 100
@@ -34,26 +34,26 @@ class Paging:
         return USUAL if self.limit is None and not self.all else self.limit
 
 
-FIRST = Paging()
+FIRST_PAGE = Paging()
 
 
-async def gathered(
-    asker: Asker, operation: str, given: Mapping[str, Any], *, paging: Paging
+async def fetch_pages(
+    client: OperationClient, operation: str, given: Mapping[str, Any], *, paging: Paging
 ) -> dict[str, Any]:
     """A list over all the pages that it takes, as one page."""
     with counting(f"{operation.replace('_', ' ')}…", shown=paging.all) as progress:
-        return await _gathered(asker, operation, given, paging=paging, progress=progress)
+        return await _fetch_pages(client, operation, given, paging=paging, progress=progress)
 
 
-async def _gathered(
-    asker: Asker, operation: str, given: Mapping[str, Any], *, paging: Paging, progress: Progress
+async def _fetch_pages(
+    client: OperationClient, operation: str, given: Mapping[str, Any], *, paging: Paging, progress: Progress
 ) -> dict[str, Any]:
     most, cursor = paging.most(), paging.cursor
     items: list[Any] = []
     while True:
         wanted = PAGE if most is None else min(PAGE, most - len(items))
         begin = {} if cursor is None else {"cursor": cursor}
-        page = await asker.ask(operation, {**given, **begin, "limit": wanted})
+        page = await client.ask(operation, {**given, **begin, "limit": wanted})
         items += page["items"]
         cursor = page["next_cursor"]
         progress(len(items))

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.surfaces.cli.argument_parsing import file_text
-from cadenza.surfaces.cli.connection import HERE, Asker, Way
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.output.stdout import write, write_json
@@ -33,30 +33,35 @@ SIGNS = {"create": "+", "revive": "+", "update": "~", "delete": "-"}
 class Config(Commands):
     """Jobs and endpoints as a file."""
 
-    @example("cadenza apply -f cadenza.yaml --dry-run")
+    @example("-f cadenza.yaml --dry-run")
     def apply(
-        self, *, file: ConfigFile, dry_run: DryRun = False, prune: Prune = False, way: Way = HERE
+        self,
+        *,
+        file: ConfigFile,
+        dry_run: DryRun = False,
+        prune: Prune = False,
+        connection: Connection = AS_CONFIGURED,
     ) -> int:
         """Bring jobs and endpoints to what a file says, in one commit."""
         from cadenza.operations.config.file import ConfigFile as Read
 
         config = Read(file_text("--file", file, longest=LARGEST))
 
-        async def errand(asker: Asker) -> Any:
+        async def request(client: OperationClient) -> Any:
             try:
-                return await asker.ask(
+                return await client.ask(
                     "apply_config", {**config.document, "dry_run": dry_run, "prune": prune}
                 )
             except InvalidRequest as problem:
                 raise config.located(problem) from None
 
-        return self.answer(way, errand, _differences)
+        return self.answer(connection, request, _differences)
 
-    @example("cadenza export")
-    def export(self, *, way: Way = HERE) -> int:
+    @example()
+    def export(self, *, connection: Connection = AS_CONFIGURED) -> int:
         """Write down everything as a file that cadenza apply takes; secrets stand in it as references."""
-        found = self.fetch(way, lambda asker: asker.ask("export_config", {}))
-        if way.json:
+        found = self.fetch(connection, lambda client: client.ask("export_config", {}))
+        if connection.json:
             write_json(found)
         else:
             from cadenza.operations.config.export import written

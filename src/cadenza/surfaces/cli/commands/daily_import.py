@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from cadenza.domain.daily.user import A_DUE_TIME, DUE_TIME_FORM
 from cadenza.domain.errors import Fault, InvalidRequest
-from cadenza.surfaces.cli.connection import Asker
+from cadenza.surfaces.cli.connection import OperationClient
 from cadenza.surfaces.cli.lookup import AN_ID
 from cadenza.surfaces.cli.output.terminal import counting
 
@@ -81,13 +81,13 @@ def opened(name: str) -> Iterator[Lines]:
         yield Lines(file)
 
 
-async def imported(asker: Asker, lines: Lines) -> dict[str, Any]:
+async def imported(client: OperationClient, lines: Lines) -> dict[str, Any]:
     """Take them all, a thousand in one commit; what was interrupted can be done again from the start."""
     total = _checked(lines)
     done = 0
     with counting("importing…", total=total) as progress:
         for users in _batches(lines.users()):
-            await asker.ask("put_daily_users", {"users": list(users)})
+            await client.ask("put_daily_users", {"users": list(users)})
             done += len(users)
             progress(done)
     return {"lines": done}

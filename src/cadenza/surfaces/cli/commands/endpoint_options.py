@@ -9,7 +9,7 @@ from cyclopts import Group, Parameter
 from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
 from cadenza.surfaces.cli.argument_parsing import body, bound, later, pairs, whole_number
-from cadenza.surfaces.cli.options import Description, Labels, Name
+from cadenza.surfaces.cli.parameters import Description, Labels, Name
 
 TARGET = Group("What it does", sort_key=-3)
 WHEN = Group("When it runs", sort_key=-2)

@@ -6,41 +6,32 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.surfaces.cli.argument_parsing import document
+from cadenza.surfaces.cli.argument_parsing import document, earlier
 from cadenza.surfaces.cli.commands.endpoint_options import EndpointOptions, changes
-from cadenza.surfaces.cli.connection import HERE, Asker, Way
-from cadenza.surfaces.cli.lookup import ENDPOINT, job_id, on_endpoint, the
-from cadenza.surfaces.cli.operation_command import Commands, Look, example, said
-from cadenza.surfaces.cli.options import AnEndpoint, File, Id, Labels, OfJob
-from cadenza.surfaces.cli.paging import FIRST, Paging, gathered
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
+from cadenza.surfaces.cli.derived_commands import DerivedCommand
+from cadenza.surfaces.cli.lookup import ENDPOINT, find_id, find_one, job_filter
+from cadenza.surfaces.cli.operation_command import Commands, example
+from cadenza.surfaces.cli.parameters import AnEndpoint, File, Id
 
 NOTHING_GIVEN = EndpointOptions()
 InJob = Annotated[str | None, Parameter(name="--job", help="The job it belongs to, by id or name.")]
 StartNow = Annotated[bool, Parameter(help="Due at once, instead of one interval from now.")]
+Since = Annotated[str, Parameter(help="From a moment on, or for the last 1h.")]
+Until = Annotated[str | None, Parameter(help="Up to a moment, or to 10m ago.")]
 Unlabel = Annotated[tuple[str, ...], Parameter(help="The name of a label to take away; several times.")]
 
 
 class Endpoints(Commands):
     """Schedulable things: what to do, and when."""
 
-    @example("cadenza endpoints list --label team=web --json")
-    def list_(self, *, job: OfJob = None, label: Labels = (), paging: Paging = FIRST, way: Way = HERE) -> int:
-        """List endpoints, all or those of a job or with labels, in the order of their ids."""
-        from cadenza.surfaces.cli.output.columns import ENDPOINTS
-        from cadenza.surfaces.cli.output.formatting import listing
-
-        async def errand(asker: Asker) -> Any:
-            return await gathered(asker, "list_endpoints", await selected(asker, job, label), paging=paging)
-
-        return self.answer(way, errand, listing(ENDPOINTS, "There are no such endpoints."))
-
-    @example("cadenza endpoints show traffic")
-    def show(self, endpoint: AnEndpoint, /, *, way: Way = HERE) -> int:
-        """Show one endpoint: what its owner wrote, and where it stands."""
-        return self.answer(way, lambda asker: the(asker, ENDPOINT, endpoint), _card())
+    list_ = DerivedCommand("list_endpoints", "--label team=web --json", options=("job_id", "label"))
+    show = DerivedCommand("get_endpoint", "traffic")
+    run_now = DerivedCommand("run_now", "traffic")
+    reset_failures = DerivedCommand("reset_failures", "traffic", about="Forget the failures in a row.")
 
     @example(
-        "cadenza endpoints create --job checkout --name traffic --url https://example.com/traffic"
+        "--job checkout --name traffic --url https://example.com/traffic"
         " --every 1m --min 20s --max 5m --label team=web"
     )
     def create(
@@ -51,7 +42,7 @@ class Endpoints(Commands):
         options: EndpointOptions = NOTHING_GIVEN,
         start_now: StartNow = False,
         file: File = None,
-        way: Way = HERE,
+        connection: Connection = AS_CONFIGURED,
     ) -> int:
         """Create an endpoint in a job; its first run is one interval away, or at once with --start-now."""
         base = {} if file is None else document("--file", file)
@@ -60,13 +51,12 @@ class Endpoints(Commands):
             given["id"] = id
         _complete(given, job)
 
-        async def errand(asker: Asker) -> Any:
-            whose = {} if job is None else {"job_id": await job_id(asker, job)}
-            return await asker.ask("create_endpoint", {**given, **whose})
+        async def request(client: OperationClient) -> Any:
+            return await client.ask("create_endpoint", {**given, **await job_filter(client, job)})
 
-        return self.answer(way, errand, _card())
+        return self.answer(connection, request, "create_endpoint")
 
-    @example("cadenza endpoints update traffic --every 2m --label tier=gold")
+    @example("traffic --every 2m --label tier=gold")
     def update(
         self,
         endpoint: AnEndpoint,
@@ -76,33 +66,59 @@ class Endpoints(Commands):
         options: EndpointOptions = NOTHING_GIVEN,
         unlabel: Unlabel = (),
         file: File = None,
-        way: Way = HERE,
+        connection: Connection = AS_CONFIGURED,
     ) -> int:
         """Change an endpoint; what is left out stays as it is."""
         base = {} if file is None else document("--file", file)
 
-        async def errand(asker: Asker) -> Any:
-            before = await the(asker, ENDPOINT, endpoint)
+        async def request(client: OperationClient) -> Any:
+            before = await find_one(client, ENDPOINT, endpoint)
             given = {**base, **changes(options, {**before, **base}, self._now())}
             if unlabel:
                 given["labels"] = _without({**before, **given}["labels"], unlabel)
-            if job is not None:
-                given["job_id"] = await job_id(asker, job)
-            return await asker.ask("update_endpoint", {**given, "endpoint_id": before["id"]})
+            given |= await job_filter(client, job)
+            return await client.ask("update_endpoint", {**given, "endpoint_id": before["id"]})
 
-        return self.answer(way, errand, _card())
+        return self.answer(connection, request, "update_endpoint")
 
-    @example("cadenza endpoints delete traffic")
-    def delete(self, endpoint: AnEndpoint, /, *, way: Way = HERE) -> int:
-        """Delete an endpoint; its history stays as long as runs do."""
-        done = said(f"Deleted the endpoint {endpoint}.")
-        return self.answer(way, lambda asker: on_endpoint(asker, "delete_endpoint", endpoint), done)
+    delete = DerivedCommand(
+        "delete_endpoint", "traffic", about="Delete an endpoint; its history stays as long as runs do."
+    )
 
 
-async def selected(asker: Asker, job: str | None, label: tuple[str, ...]) -> dict[str, Any]:
-    """Which endpoints are meant: of a job, with labels, or both."""
-    whose = {} if job is None else {"job_id": await job_id(asker, job)}
-    return {**whose, **({"label": list(label)} if label else {})}
+class EndpointReports(Commands):
+    """How endpoints fare."""
+
+    board = DerivedCommand(
+        "list_rows",
+        "--label team=web",
+        options=("job_id", "label"),
+        about="List endpoints with how often they run now, why, and how they fared last.",
+    )
+
+    @example("traffic --since 2h")
+    def timeline(
+        self,
+        endpoint: AnEndpoint,
+        /,
+        *,
+        since: Since = "1h",
+        until: Until = None,
+        connection: Connection = AS_CONFIGURED,
+    ) -> int:
+        """Show an endpoint's runs in a span of time, and what steered it meanwhile."""
+
+        async def request(client: OperationClient) -> Any:
+            now = self._now()
+            given = {
+                "endpoint_id": await find_id(client, ENDPOINT, endpoint),
+                "since": earlier("--since", since, now),
+            }
+            if until is not None:
+                given["until"] = earlier("--until", until, now)
+            return await client.ask("get_timeline", given)
+
+        return self.answer(connection, request, "get_timeline")
 
 
 def _complete(given: Mapping[str, Any], job: str | None) -> None:
@@ -120,9 +136,3 @@ def _complete(given: Mapping[str, Any], job: str | None) -> None:
 
 def _without(labels: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
     return {name: value for name, value in labels.items() if name not in names}
-
-
-def _card() -> Look:
-    from cadenza.surfaces.cli.output.cards import endpoint_card
-
-    return endpoint_card

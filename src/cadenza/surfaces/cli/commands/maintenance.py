@@ -1,11 +1,21 @@
-"""`cadenza migrate`, `doctor`, `backup` and `restore`: what looks after the database."""
+"""`cadenza migrate`, `doctor`, `backup`, `restore`, `bench` and `--install-completion`."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
 
+from cyclopts import App, Parameter
+
+from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.surfaces.cli.exits import Exit
-from cadenza.surfaces.cli.launchers import Backup, Finding, Migration, Restoration
+from cadenza.surfaces.cli.launchers import Backup, BenchLauncher, Finding, Migration, Restoration
 from cadenza.surfaces.cli.output.stdout import write, write_json
-from cadenza.surfaces.cli.output.terminal import working
+from cadenza.surfaces.cli.output.terminal import counting, working
+
+Shell = Literal["zsh", "bash", "fish", "powershell"]
+Output = Annotated[
+    Path | None, Parameter(help="Write the script here, and leave the shell's own files alone.")
+]
 
 
 def show_migration(migration: Migration, *, as_json: bool) -> int:
@@ -53,6 +63,42 @@ def show_restoration(put_back: Callable[[], Restoration], *, as_json: bool) -> i
         note = f"{done.note}\n" if done.note else ""
         write(f"{done.database} is again as in {done.path}: {done.endpoints:,} endpoints.{kept}\n{note}")
     return Exit.DONE
+
+
+def show_figures(launch: BenchLauncher, seconds: float, *, as_json: bool) -> int:
+    """Measure, and print the figures."""
+    with counting("measuring", total=seconds) as progress:
+        figures = launch(seconds=seconds, progress=progress)
+    if as_json:
+        write_json(figures._asdict())
+    else:
+        write(
+            f"{figures.plans_per_second:>9,} plans per second, half of them with hints\n"
+            f"{figures.cycles_per_second:>9,} full cycles per second on SQLite\n"
+            f"{figures.cpu_us_per_cycle:>9,.1f} µs of CPU for a cycle\n"
+        )
+    return Exit.DONE
+
+
+def add_completion(app: App) -> None:
+    """The command, beside --help and --version."""
+
+    @app.command(
+        name="--install-completion", help_epilogue="Example: cadenza --install-completion --shell bash"
+    )
+    def install_completion(*, shell: Shell | None = None, output: Output = None) -> int:
+        """Let the shell complete commands and options."""
+        from cyclopts.completion.detect import ShellDetectionError, detect_shell
+
+        try:
+            chosen = shell or detect_shell()
+            path = app.install_completion(shell=chosen, output=output, add_to_startup=output is None)
+        except ShellDetectionError:
+            raise InvalidRequest("This shell is not known; name it with --shell.", "--shell") from None
+        except OSError as problem:
+            raise Unavailable(f"The script cannot be written: {problem.strerror}.") from None
+        write(f"Completion for {chosen} is in {path}; it works in the next shell.\n")
+        return Exit.DONE
 
 
 def _line(finding: Finding) -> str:

@@ -1,23 +1,21 @@
 """`cadenza rules`."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+import shlex
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from cadenza.surfaces.cli.argument_parsing import bound
-from cadenza.surfaces.cli.commands.rule_steps import escalation, step
-from cadenza.surfaces.cli.connection import HERE, Asker, Way
-from cadenza.surfaces.cli.lookup import endpoint_id, job_id, rule_id
-from cadenza.surfaces.cli.operation_command import Commands, Look, example, said
-from cadenza.surfaces.cli.options import AJob, Id, Name, OfJob
-from cadenza.surfaces.cli.paging import FIRST, Paging, gathered
-
-if TYPE_CHECKING:  # Rich costs time.
-    from rich.console import RenderableType
+from cadenza.domain.durations import span_ms
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.validation import quoted
+from cadenza.surfaces.cli.argument_parsing import bound, pairs
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
+from cadenza.surfaces.cli.derived_commands import DerivedCommand
+from cadenza.surfaces.cli.lookup import ENDPOINT, JOB, RULE, find_id
+from cadenza.surfaces.cli.operation_command import Commands, example
+from cadenza.surfaces.cli.parameters import AJob, ARule, Id, Name, present
 
 STEP = "TOOL NAME=VALUE …, such as 'wake endpoint=investigator' or 'propose_interval interval=20s ttl=1h'"
-ARule = Annotated[str, Parameter(help="The rule's id, or its name if no other has it.")]
 Endpoint = Annotated[
     str | None, Parameter(name="--endpoint", help="The one endpoint it looks at, by id or name; none: all.")
 ]
@@ -46,25 +44,11 @@ NONE = "none"
 class Rules(Commands):
     """What owners want done, and when."""
 
-    @example("cadenza rules list")
-    def list_(self, *, job: OfJob = None, paging: Paging = FIRST, way: Way = HERE) -> int:
-        """List rules, in the order of their ids."""
-        from cadenza.surfaces.cli.output.columns import RULES
-        from cadenza.surfaces.cli.output.formatting import listing
-
-        async def errand(asker: Asker) -> Any:
-            given = {} if job is None else {"job_id": await job_id(asker, job)}
-            return await gathered(asker, "list_rules", given, paging=paging)
-
-        return self.answer(way, errand, listing(RULES, "There are no rules."))
-
-    @example("cadenza rules show slow")
-    def show(self, rule: ARule, /, *, way: Way = HERE) -> int:
-        """Show one rule."""
-        return self._about(way, "get_rule", rule)
+    list_ = DerivedCommand("list_rules", options=("job_id",), about="List rules, in the order of their ids.")
+    show = DerivedCommand("get_rule", "slow")
 
     @example(
-        "cadenza rules create --job checkout --name slow --id slow --when 'response.latency_ms > 800'"
+        "--job checkout --name slow --id slow --when 'response.latency_ms > 800'"
         " --then 'propose_interval interval=20s' --relax clear"
     )
     def create(
@@ -81,19 +65,21 @@ class Rules(Commands):
         cooldown: Cooldown = None,
         once: Once = None,
         enabled: Enabled = None,
-        way: Way = HERE,
+        connection: Connection = AS_CONFIGURED,
     ) -> int:
         """Write a rule; its condition is read and tried at once."""
         words = {"id": id, "name": name, "when": when, "once_per_incident": once, "enabled": enabled}
         given = _given(words, then=then, relax=relax, escalate=escalate, cooldown=cooldown)
 
-        async def errand(asker: Asker) -> Any:
-            about = await _about_endpoint(asker, endpoint)
-            return await asker.ask("create_rule", {"job_id": await job_id(asker, job), **about, **given})
+        async def request(client: OperationClient) -> Any:
+            about = await _about_endpoint(client, endpoint)
+            return await client.ask(
+                "create_rule", {"job_id": await find_id(client, JOB, job), **about, **given}
+            )
 
-        return self.answer(way, errand, _card())
+        return self.answer(connection, request, "create_rule")
 
-    @example("cadenza rules update slow --cooldown 10m")
+    @example("slow --cooldown 10m")
     def update(
         self,
         rule: ARule,
@@ -108,48 +94,39 @@ class Rules(Commands):
         cooldown: Cooldown = None,
         once: Once = None,
         enabled: Enabled = None,
-        way: Way = HERE,
+        connection: Connection = AS_CONFIGURED,
     ) -> int:
         """Change a rule; what is left out stays as it is."""
         words = {"name": name, "when": when, "once_per_incident": once, "enabled": enabled}
         given = _given(words, then=then, relax=relax, escalate=escalate, cooldown=cooldown)
 
-        async def errand(asker: Asker) -> Any:
-            about = await _about_endpoint(asker, endpoint)
-            return await asker.ask("update_rule", {"rule_id": await rule_id(asker, rule), **about, **given})
+        async def request(client: OperationClient) -> Any:
+            about = await _about_endpoint(client, endpoint)
+            return await client.ask(
+                "update_rule", {"rule_id": await find_id(client, RULE, rule), **about, **given}
+            )
 
-        return self.answer(way, errand, _card())
+        return self.answer(connection, request, "update_rule")
 
-    @example("cadenza rules test slow --endpoint traffic")
-    def test(self, rule: ARule, /, *, endpoint: On = None, way: Way = HERE) -> int:
+    @example("slow --endpoint traffic")
+    def test(self, rule: ARule, /, *, endpoint: On = None, connection: Connection = AS_CONFIGURED) -> int:
         """Tell what a rule would do about an endpoint as it stands; nothing is changed."""
 
-        async def errand(asker: Asker) -> Any:
-            about = await _about_endpoint(asker, endpoint)
-            return await asker.ask("test_rule", {"rule_id": await rule_id(asker, rule), **about})
+        async def request(client: OperationClient) -> Any:
+            about = await _about_endpoint(client, endpoint)
+            return await client.ask("test_rule", {"rule_id": await find_id(client, RULE, rule), **about})
 
-        return self.answer(way, errand, _trial)
+        return self.answer(connection, request, "test_rule")
 
-    @example("cadenza rules delete slow")
-    def delete(self, rule: ARule, /, *, way: Way = HERE) -> int:
-        """Delete a rule; hints that it wrote stay until they expire."""
-
-        async def errand(asker: Asker) -> Any:
-            return await asker.ask("delete_rule", {"rule_id": await rule_id(asker, rule)})
-
-        return self.answer(way, errand, said(f"Deleted the rule {rule}."))
-
-    def _about(self, way: Way, operation: str, rule: str) -> int:
-        async def errand(asker: Asker) -> Any:
-            return await asker.ask(operation, {"rule_id": await rule_id(asker, rule)})
-
-        return self.answer(way, errand, _card())
+    delete = DerivedCommand(
+        "delete_rule", "slow", about="Delete a rule; hints that it wrote stay until they expire."
+    )
 
 
-async def _about_endpoint(asker: Asker, word: str | None) -> dict[str, Any]:
+async def _about_endpoint(client: OperationClient, word: str | None) -> dict[str, Any]:
     if word is None:
         return {}
-    return {"endpoint_id": None if word == NONE else await endpoint_id(asker, word)}
+    return {"endpoint_id": None if word == NONE else await find_id(client, ENDPOINT, word)}
 
 
 def _given(
@@ -160,7 +137,7 @@ def _given(
     escalate: tuple[str, ...],
     cooldown: str | None,
 ) -> dict[str, Any]:
-    given = {name: word for name, word in words.items() if word is not None}
+    given = present(**words)
     if then is not None:
         given["then"] = step("--then", then)
     if relax is not None:
@@ -172,20 +149,33 @@ def _given(
     return given
 
 
-def _card() -> Look:
-    from cadenza.surfaces.cli.commands.rule_steps import rule_card
+def step(option: str, text: str) -> dict[str, Any]:
+    """`wake endpoint=cache ttl=5m` as the API takes it."""
+    from cadenza.operations.config.schemas import whole_step
 
-    return rule_card
+    tool, *words = _words(option, text)
+    given: dict[str, Any] = pairs(option, words)
+    resumes = given.get("pause") == NONE
+    if resumes:
+        del given["pause"]
+    try:
+        whole: dict[str, Any] = whole_step({"tool": tool, **given})
+    except ValueError as problem:
+        raise InvalidRequest(f"{option}: {problem}", option) from None
+    return {**whole, "pauseMs": None} if resumes else whole
 
 
-def _trial(found: Any) -> "Iterable[RenderableType]":
-    from cadenza.surfaces.cli.output.formatting import as_json, moment, text
+def escalation(option: str, text: str) -> dict[str, Any]:
+    """`5m wake endpoint=oncall` as the API takes it."""
+    after, *words = _words(option, text)
+    return {"after_ms": span_ms(option, after), "then": step(option, shlex.join(words))}
 
-    holds = {True: "It holds.", False: "It does not hold.", None: f"It does not match: {found['trouble']}"}
-    yield text(holds[found["holds"]])
-    if found["incident_since"] is not None:
-        yield text(f"It has held since {moment(found['incident_since'])}.")
-    for call in found["calls"]:
-        yield text(f"{call['tool']} of {call['endpoint']}: {as_json(call['arguments'])}")
-    if not found["calls"]:
-        yield text("There is nothing to do about it now.")
+
+def _words(option: str, text: str) -> list[str]:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = []
+    if not words:
+        raise InvalidRequest(f"{option} takes a tool with NAME=VALUE, and not {quoted(text)}.", option)
+    return words

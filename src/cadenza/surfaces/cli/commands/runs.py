@@ -12,18 +12,18 @@ from cyclopts import Parameter
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.validation import iso
 from cadenza.surfaces.cli.argument_parsing import earlier
-from cadenza.surfaces.cli.connection import HERE, Asker, Way
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
+from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.exits import Exit
-from cadenza.surfaces.cli.lookup import endpoint_id, job_id, on_endpoint
-from cadenza.surfaces.cli.operation_command import Commands, example, plan_look
-from cadenza.surfaces.cli.options import AnEndpoint, OfJob
+from cadenza.surfaces.cli.lookup import ENDPOINT, JOB, find_id
+from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.output.formatting import Item
 from cadenza.surfaces.cli.output.stdout import write
-from cadenza.surfaces.cli.paging import FIRST, Paging, gathered
+from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
+from cadenza.surfaces.cli.parameters import OfJob, present
 
 STATUSES = "success, failure, timeout, cancelled, abandoned or skipped; several times for any of them."
 SOURCES = "What set their moment: baseline-cron, ai-interval, …; several times for any of them."
-ARun = Annotated[str, Parameter(help="The run's id.")]
 Follow = Annotated[
     bool,
     Parameter(help="Tell what ends from now on, one line each, until Ctrl-C; with --json, a document each."),
@@ -42,17 +42,16 @@ class Wanted:
     since: Annotated[str | None, Parameter(help="Ended since a moment, or within the last 24h.")] = None
     until: Annotated[str | None, Parameter(help="Ended before a moment, or more than 2h ago.")] = None
 
-    async def arguments(self, asker: Asker, now: datetime) -> dict[str, Any]:
+    async def arguments(self, client: OperationClient, now: datetime) -> dict[str, Any]:
         """What the operation takes."""
-        given = {
-            "endpoint_id": None if self.endpoint is None else await endpoint_id(asker, self.endpoint),
-            "job_id": None if self.job is None else await job_id(asker, self.job),
-            "status": list(self.status) or None,
-            "source": list(self.source) or None,
-            "since": None if self.since is None else earlier("--since", self.since, now),
-            "until": None if self.until is None else earlier("--until", self.until, now),
-        }
-        return {name: value for name, value in given.items() if value is not None}
+        return present(
+            endpoint_id=None if self.endpoint is None else await find_id(client, ENDPOINT, self.endpoint),
+            job_id=None if self.job is None else await find_id(client, JOB, self.job),
+            status=list(self.status) or None,
+            source=list(self.source) or None,
+            since=None if self.since is None else earlier("--since", self.since, now),
+            until=None if self.until is None else earlier("--until", self.until, now),
+        )
 
 
 ALL = Wanted()
@@ -61,67 +60,52 @@ ALL = Wanted()
 class Runs(Commands):
     """What happened, newest first."""
 
-    @example("cadenza runs list --endpoint traffic --status failure --status timeout --since 24h")
+    @example("--endpoint traffic --status failure --status timeout --since 24h")
     def list_(
-        self, *, wanted: Wanted = ALL, follow: Follow = False, paging: Paging = FIRST, way: Way = HERE
+        self,
+        *,
+        wanted: Wanted = ALL,
+        follow: Follow = False,
+        paging: Paging = FIRST_PAGE,
+        connection: Connection = AS_CONFIGURED,
     ) -> int:
         """List closed runs, newest first."""
         if follow:
-            return self._follow(wanted, way)
-        from cadenza.surfaces.cli.output.columns import RUNS
-        from cadenza.surfaces.cli.output.formatting import listing
+            return self._follow(wanted, connection)
 
-        async def errand(asker: Asker) -> Any:
-            given = await wanted.arguments(asker, self._now())
-            return await gathered(asker, "list_runs", given, paging=paging)
+        async def request(client: OperationClient) -> Any:
+            given = await wanted.arguments(client, self._now())
+            return await fetch_pages(client, "list_runs", given, paging=paging)
 
-        return self.answer(way, errand, listing(RUNS, "There are no such runs."))
+        return self.answer(connection, request, "list_runs")
 
-    def _follow(self, wanted: Wanted, way: Way) -> int:
+    show = DerivedCommand("get_run", "0191a7c2f4b100003c9d7e5a1b2f4c6d")
+
+    def _follow(self, wanted: Wanted, connection: Connection) -> int:
         if wanted.until is not None:
             raise InvalidRequest("--follow goes without --until.", "--until")
         import json
 
-        from cadenza.surfaces.cli.commands.runs import follow
         from cadenza.surfaces.cli.output.reports import run_line
 
-        line = json.dumps if way.json else run_line
+        line = json.dumps if connection.json else run_line
 
-        async def errand(asker: Asker) -> None:
-            given = await wanted.arguments(asker, self._now())
-            await follow(asker, given, lambda run: write(f"{line(run)}\n"))
+        async def request(client: OperationClient) -> None:
+            given = await wanted.arguments(client, self._now())
+            await follow(client, given, lambda run: write(f"{line(run)}\n"))
 
         with suppress(KeyboardInterrupt):
-            self.fetch(way, errand)
+            self.fetch(connection, request)
         return Exit.DONE
-
-    @example("cadenza runs show 0191a7c2f4b100003c9d7e5a1b2f4c6d")
-    def show(self, run: ARun, /, *, way: Way = HERE) -> int:
-        """Show one run with its response, error and reason."""
-        from cadenza.surfaces.cli.output.reports import run_card
-
-        return self.answer(way, lambda asker: asker.ask("get_run", {"run_id": run}), run_card)
 
 
 class Hints(Commands):
     """Advice with an expiry and a reason."""
 
-    @example("cadenza hints list traffic")
-    def list_(self, endpoint: AnEndpoint, /, *, paging: Paging = FIRST, way: Way = HERE) -> int:
-        """List an endpoint's hints with their reasons and origins, newest first."""
-        from cadenza.surfaces.cli.output.columns import HINTS
-        from cadenza.surfaces.cli.output.formatting import listing
-
-        async def errand(asker: Asker) -> Any:
-            given = {"endpoint_id": await endpoint_id(asker, endpoint)}
-            return await gathered(asker, "list_hints", given, paging=paging)
-
-        return self.answer(way, errand, listing(HINTS, "Nobody has given a hint yet."))
-
-    @example("cadenza hints clear traffic")
-    def clear(self, endpoint: AnEndpoint, /, *, way: Way = HERE) -> int:
-        """Remove both hints of an endpoint, and plan anew at once."""
-        return self.answer(way, lambda asker: on_endpoint(asker, "clear_hints", endpoint), plan_look())
+    list_ = DerivedCommand("list_hints", "traffic")
+    clear = DerivedCommand(
+        "clear_hints", "traffic", about="Remove both hints of an endpoint, and plan anew at once."
+    )
 
 
 EVERY_S = 1.0
@@ -129,31 +113,31 @@ PAGE = 500
 OVERLAP = timedelta(seconds=5)
 """Runs that ended at almost the same time may be committed in another order."""
 
-Tell = Callable[[Item], bool]
+Print = Callable[[Item], bool]
 
 
-async def follow(asker: Asker, given: Mapping[str, Any], tell: Tell) -> None:
-    """Tell each run once, when it has ended, until nobody listens."""
-    watch = Watch(asker, given)
+async def follow(client: OperationClient, given: Mapping[str, Any], print_run: Print) -> None:
+    """Print each run once, when it has ended, until the output is closed."""
+    finished = FinishedRuns(client, given)
     if "since" not in given:
-        await watch.fresh()
+        await finished.fresh()
     while True:
-        for run in await watch.fresh():
-            if not tell(run):
+        for run in await finished.fresh():
+            if not print_run(run):
                 return
         await asyncio.sleep(EVERY_S)
 
 
-class Watch:
-    """Looks again and again, and remembers what it saw: by the runs' own times, as clocks may differ."""
+class FinishedRuns:
+    """Polls for runs that ended since the last poll: by the runs' own times, as clocks may differ."""
 
-    def __init__(self, asker: Asker, given: Mapping[str, Any]) -> None:
-        self._asker = asker
+    def __init__(self, client: OperationClient, given: Mapping[str, Any]) -> None:
+        self._client = client
         self._given = given
         self._seen: dict[str, datetime] = {}
 
     async def fresh(self) -> list[Item]:
-        """What ended since the last look, in the order in which it ended."""
+        """Runs that ended since the last poll, in the order in which they ended."""
         found = {run["id"]: run for run in await self._newest() if run["id"] not in self._seen}
         self._seen |= {name: datetime.fromisoformat(run["finished_at"]) for name, run in found.items()}
         if self._seen:
@@ -168,7 +152,7 @@ class Watch:
         given = {**self._given, **({"since": iso(self._begin())} if self._seen else {}), "limit": PAGE}
         found: list[Item] = []
         while True:
-            page = await self._asker.ask("list_runs", given)
+            page = await self._client.ask("list_runs", given)
             found += page["items"]
             # A page that is not full has looked back far enough for runs that ended just now.
             if len(page["items"]) < PAGE or page["next_cursor"] is None or not self._seen:

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 from cadenza.domain.errors import InvalidRequest
 from cadenza.surfaces.cli.argument_parsing import whole_number
 from cadenza.surfaces.cli.exits import Exit
-from cadenza.surfaces.cli.launchers import Launchers, ReplayWish, SimLauncher
+from cadenza.surfaces.cli.launchers import Launchers, ReplayRequest, SimLauncher
 
 SCENARIOS = {
     "flash-sale": "Forty minutes of a flash sale, watched by ten endpoints in four tiers.",
@@ -110,7 +110,7 @@ def replay_command(launchers: Launchers) -> Callable[..., int]:
             raise InvalidRequest("Give --endpoint for one, or --job for all of a job.", "endpoint")
         if not policy:
             raise InvalidRequest("Give at least one --policy, such as fixed:30s.", "policy")
-        replayed = launchers.replay(ReplayWish(endpoint, job, policy, begin, most, tenant))
+        replayed = launchers.replay(ReplayRequest(endpoint, job, policy, begin, most, tenant))
         if json:
             from cadenza.sim.replay.report import replay_document
             from cadenza.surfaces.cli.output.stdout import write_json

@@ -1,24 +1,18 @@
-"""`cadenza endpoints`: steered, paused, tried; and why the next run is when it is."""
+"""`cadenza endpoints`: hints, pauses, what they would lead to, and one call of a target."""
 
-from collections.abc import Iterable
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
 from cadenza.surfaces.cli.argument_parsing import later, minutes
-from cadenza.surfaces.cli.commands.endpoints import selected
-from cadenza.surfaces.cli.connection import HERE, Asker, Way
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
 from cadenza.surfaces.cli.exits import Exit
-from cadenza.surfaces.cli.lookup import on_endpoint
-from cadenza.surfaces.cli.operation_command import Commands, Errand, example, plan_look
-from cadenza.surfaces.cli.options import AnEndpoint, Labels, OfJob, Reason
+from cadenza.surfaces.cli.lookup import ENDPOINT, ask_about, job_filter
+from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.output.stdout import write_json
-
-if TYPE_CHECKING:  # Rich costs time.
-    from rich.console import RenderableType
+from cadenza.surfaces.cli.parameters import AnEndpoint, Labels, OfJob, Reason
 
 Perhaps = Annotated[
     str | None, Parameter(help="One endpoint, by id or name; or several, with --label and --job.")
@@ -31,12 +25,18 @@ ForOrNot = Annotated[
 In = Annotated[str | None, Parameter(name="--in", help="A span from now.")]
 At = Annotated[str | None, Parameter(help="A moment, such as 2030-01-31T12:00:00Z.")]
 Until = Annotated[str, Parameter(help="A moment, or a span from now.")]
+IfEvery = Annotated[str | None, Parameter(help="If it ran so often: 20s, 5m, 1h30m.")]
+IfIn = Annotated[str | None, Parameter(name="--in", help="If it ran once after this span.")]
+IfUntil = Annotated[str | None, Parameter(help="If it were paused until a moment, or for a span.")]
+IfResumed = Annotated[bool, Parameter(negative="", help="If it were resumed.")]
+IfRunNow = Annotated[bool, Parameter(negative="", help="If it ran now.")]
+IfCleared = Annotated[bool, Parameter(negative="", help="If its hints were cleared.")]
 
 
-class Steer(Commands):
+class Steering(Commands):
     """Steering: hints, pauses, trials."""
 
-    @example('cadenza endpoints tighten traffic --every 20s --for 1h --reason "flash sale"')
+    @example('traffic --every 20s --for 1h --reason "flash sale"')
     def tighten(
         self,
         endpoint: AnEndpoint,
@@ -45,13 +45,13 @@ class Steer(Commands):
         every: Every,
         for_: For = "1h",
         reason: Reason = None,
-        way: Way = HERE,
+        connection: Connection = AS_CONFIGURED,
     ) -> int:
         """Run more often, or more seldom, for a while; then the baseline counts again."""
         given = {"intervalMs": span_ms("--every", every), "ttlMinutes": minutes("--for", for_)}
-        return self._plan(way, "propose_interval", endpoint, **given, **_why(reason))
+        return self._ask(connection, "propose_interval", endpoint, **given, **_why(reason))
 
-    @example("cadenza endpoints next traffic --in 5m")
+    @example("traffic --in 5m")
     def next(
         self,
         endpoint: AnEndpoint,
@@ -61,7 +61,7 @@ class Steer(Commands):
         at: At = None,
         for_: ForOrNot = None,
         reason: Reason = None,
-        way: Way = HERE,
+        connection: Connection = AS_CONFIGURED,
     ) -> int:
         """Run once at a moment, or after a span, within the guard."""
         if (in_ is None) == (at is None):
@@ -71,9 +71,9 @@ class Steer(Commands):
             given["nextRunInMs"] = span_ms("--in", in_)
         if at is not None:
             given["nextRunAtIso"] = later("--at", at, self._now())
-        return self._plan(way, "propose_next_time", endpoint, **given, **_why(reason))
+        return self._ask(connection, "propose_next_time", endpoint, **given, **_why(reason))
 
-    @example("cadenza endpoints pause --label team=web --until 2h")
+    @example("--label team=web --until 2h")
     def pause(
         self,
         endpoint: Perhaps = None,
@@ -83,15 +83,15 @@ class Steer(Commands):
         job: OfJob = None,
         label: Labels = (),
         reason: Reason = None,
-        way: Way = HERE,
+        connection: Connection = AS_CONFIGURED,
     ) -> int:
         """Pause one endpoint, or all of a job or with labels. To stop one for good, update it --disabled."""
         given = {"untilIso": later("--until", until, self._now()), **_why(reason)}
         if _one(endpoint, job, label) is not None:
-            return self._plan(way, "pause_until", str(endpoint), **given)
-        return self._several(way, "pause_endpoints", _many("pause_endpoints", job, label, given))
+            return self._ask(connection, "pause_until", str(endpoint), **given)
+        return self._ask_many(connection, "pause_endpoints", job=job, label=label, given=given)
 
-    @example("cadenza endpoints resume traffic")
+    @example("traffic")
     def resume(
         self,
         endpoint: Perhaps = None,
@@ -100,31 +100,19 @@ class Steer(Commands):
         job: OfJob = None,
         label: Labels = (),
         reason: Reason = None,
-        way: Way = HERE,
+        connection: Connection = AS_CONFIGURED,
     ) -> int:
         """Resume one endpoint, or all of a job or with labels."""
         given = _why(reason)
         if _one(endpoint, job, label) is not None:
-            return self._plan(way, "pause_until", str(endpoint), untilIso=None, **given)
-        return self._several(way, "resume_endpoints", _many("resume_endpoints", job, label, given))
+            return self._ask(connection, "pause_until", str(endpoint), untilIso=None, **given)
+        return self._ask_many(connection, "resume_endpoints", job=job, label=label, given=given)
 
-    @example("cadenza endpoints run-now traffic")
-    def run_now(self, endpoint: AnEndpoint, /, *, way: Way = HERE) -> int:
-        """Make an endpoint due at once, as soon as its minimum interval allows."""
-        return self._plan(way, "run_now", endpoint)
-
-    @example("cadenza endpoints reset-failures traffic")
-    def reset_failures(self, endpoint: AnEndpoint, /, *, way: Way = HERE) -> int:
-        """Forget the failures in a row."""
-        from cadenza.surfaces.cli.output.cards import endpoint_card
-
-        return self.answer(way, lambda asker: on_endpoint(asker, "reset_failures", endpoint), endpoint_card)
-
-    @example("cadenza endpoints test traffic")
-    def test(self, endpoint: AnEndpoint, /, *, way: Way = HERE) -> int:
+    @example("traffic")
+    def test(self, endpoint: AnEndpoint, /, *, connection: Connection = AS_CONFIGURED) -> int:
         """Call an endpoint's target once, and record nothing. Exits with 1 when it fails."""
-        trial = self.fetch(way, lambda asker: on_endpoint(asker, "test_endpoint", endpoint))
-        if way.json:
+        trial = self.fetch(connection, lambda client: ask_about(client, ENDPOINT, endpoint, "test_endpoint"))
+        if connection.json:
             write_json(trial)
         else:
             from cadenza.surfaces.cli.output.reports import trial_card
@@ -133,18 +121,55 @@ class Steer(Commands):
             show(*trial_card(trial))
         return Exit.DONE if trial["status"] == "success" else Exit.FAILED_CHECK
 
-    def _plan(self, way: Way, operation: str, endpoint: str, **given: Any) -> int:
-        return self.answer(way, lambda asker: on_endpoint(asker, operation, endpoint, **given), plan_look())
+    @example("traffic --every 20s")
+    def preview(
+        self,
+        endpoint: AnEndpoint,
+        /,
+        *,
+        every: IfEvery = None,
+        in_: IfIn = None,
+        until: IfUntil = None,
+        resume: IfResumed = False,
+        run_now: IfRunNow = False,
+        clear: IfCleared = False,
+        connection: Connection = AS_CONFIGURED,
+    ) -> int:
+        """Tell what steering an endpoint would lead to, and do nothing."""
+        calls: dict[str, tuple[str, dict[str, Any]]] = {}
+        if every is not None:
+            calls["--every"] = ("propose_interval", {"intervalMs": span_ms("--every", every)})
+        if in_ is not None:
+            calls["--in"] = ("propose_next_time", {"nextRunInMs": span_ms("--in", in_)})
+        if until is not None:
+            calls["--until"] = ("pause_until", {"untilIso": later("--until", until, self._now())})
+        calls |= _flags(resume=resume, run_now=run_now, clear=clear)
+        if len(calls) != 1:
+            said = "Take one of --every, --in, --until, --resume, --run-now and --clear."
+            raise InvalidRequest(said, "--every")
+        ((tool, arguments),) = calls.values()
+        given = {"tool": tool, "arguments": arguments}
+        return self._ask(connection, "preview_steering", endpoint, **given)
 
-    def _several(self, way: Way, operation: str, errand: Errand) -> int:
-        word = "Paused" if operation == "pause_endpoints" else "Resumed"
-        return self.answer(way, errand, partial(_steered, word))
+    def _ask(self, connection: Connection, operation: str, endpoint: str, **given: Any) -> int:
+        return self.answer(
+            connection, lambda client: ask_about(client, ENDPOINT, endpoint, operation, **given), operation
+        )
 
+    def _ask_many(
+        self,
+        connection: Connection,
+        operation: str,
+        *,
+        job: str | None,
+        label: tuple[str, ...],
+        given: dict[str, Any],
+    ) -> int:
+        async def request(client: OperationClient) -> Any:
+            labels = {"label": list(label)} if label else {}
+            return await client.ask(operation, {**await job_filter(client, job), **labels, **given})
 
-def _steered(word: str, found: Any) -> "Iterable[RenderableType]":
-    from cadenza.surfaces.cli.output.formatting import many, text
-
-    return [text(f"{word} {many(found['endpoints'], 'endpoint')}.")]
+        return self.answer(connection, request, operation)
 
 
 def _why(reason: str | None) -> dict[str, Any]:
@@ -159,8 +184,10 @@ def _one(endpoint: str | None, job: str | None, label: tuple[str, ...]) -> str |
     return endpoint
 
 
-def _many(operation: str, job: str | None, label: tuple[str, ...], given: dict[str, Any]) -> Errand:
-    async def errand(asker: Asker) -> Any:
-        return await asker.ask(operation, {**await selected(asker, job, label), **given})
-
-    return errand
+def _flags(*, resume: bool, run_now: bool, clear: bool) -> dict[str, tuple[str, dict[str, Any]]]:
+    flags = {
+        "--resume": (resume, ("pause_until", {"untilIso": None})),
+        "--run-now": (run_now, ("run_now", {})),
+        "--clear": (clear, ("clear_hints", {})),
+    }
+    return {name: call for name, (wanted, call) in flags.items() if wanted}

@@ -1,11 +1,12 @@
-"""A job, an endpoint and a plan as people see them."""
+"""One thing as people see it: a job, an endpoint, a plan, a rule, a user, an agent, a key."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from rich.console import RenderableType
+from rich.text import Text
 
-from cadenza.surfaces.cli.output.columns import CANDIDATES
+from cadenza.surfaces.cli.output.columns import CANDIDATES, rule_step
 from cadenza.surfaces.cli.output.formatting import (
     Item,
     as_json,
@@ -99,3 +100,78 @@ def plan(view: Any) -> Iterator[RenderableType]:
     ]
     if candidates:
         yield table(candidates, CANDIDATES)
+
+
+def rule_card(rule: Any) -> Iterator[RenderableType]:
+    """All about a rule."""
+    facts: dict[str, object] = {
+        "rule": rule["name"],
+        "id": rule["id"],
+        "job": rule["job_id"],
+        "endpoint": rule["endpoint_id"] or "each of the job",
+        "when": rule["when"],
+        "then": rule_step(rule["then"]),
+        "relax": rule["relax"] and rule_step(rule["relax"]),
+        "cooldown": span(rule["cooldown_ms"] or None),
+        "once per incident": yes(rule["once_per_incident"]),
+        **{f"after {span(one['after_ms'])}": rule_step(one["then"]) for one in rule["escalate"]},
+        "enabled": yes(rule["enabled"]),
+        "created": moment(rule["created_at"]),
+    }
+    yield card({name: fact for name, fact in facts.items() if fact not in (None, "")})
+
+
+def rule_trial(found: Any) -> Iterator[RenderableType]:
+    """Whether a rule holds for an endpoint, and what it would do about it."""
+    holds = {True: "It holds.", False: "It does not hold.", None: f"It does not match: {found['trouble']}"}
+    yield text(holds[found["holds"]])
+    if found["incident_since"] is not None:
+        yield text(f"It has held since {moment(found['incident_since'])}.")
+    for call in found["calls"]:
+        yield text(f"{call['tool']} of {call['endpoint']}: {as_json(call['arguments'])}")
+    if not found["calls"]:
+        yield text("There is nothing to do about it now.")
+
+
+def new_schedule(schedule: Any) -> Iterator[RenderableType]:
+    """A schedule that was created, and when it fires."""
+    fires = "\n".join(schedule["next_fires"])
+    yield card({"schedule": schedule["name"], "id": schedule["id"], "fires": fires})
+
+
+def user_card(user: Any) -> Iterator[RenderableType]:
+    """All about a user."""
+    yield card({"user": user["id"], "time zone": user["timezone"], "created": moment(user["created_at"])})
+
+
+def agent_card(agent: Any) -> Iterator[RenderableType]:
+    """All about an agent."""
+    facts = {"agent": agent["name"], "id": agent["id"], "model": agent["model"]}
+    yield card(
+        {**facts, "instructions": agent["instructions"] or None, "created": moment(agent["created_at"])}
+    )
+
+
+def reply(answer: Any) -> Iterator[RenderableType]:
+    """What an agent answered: texts, and commands as JSON."""
+    for message in answer["messages"]:
+        yield text(message["text"]) if message["type"] == "subtitle" else as_json(message["command"])
+
+
+def new_token(made: Any) -> Iterator[RenderableType]:
+    """A user's token, which is shown this once."""
+    yield card({"user": made["user_id"], "expires": moment(made["expires_at"])})
+    yield text("It speaks for this user alone, and is shown only now:")
+    yield _unbroken(made["token"])
+
+
+def new_key(key: Any) -> Iterator[RenderableType]:
+    """A key that was created, with its secret, which is shown this once."""
+    facts = {"key": key["name"], "id": key["id"], "scopes": " ".join(key["scopes"])}
+    yield card({**facts, "expires": moment(key["expires_at"]) or "never"})
+    yield text("Keep this; it is shown only now:")
+    yield _unbroken(key["key"])
+
+
+def _unbroken(secret: str) -> Text:
+    return Text(secret, no_wrap=True, overflow="ignore")

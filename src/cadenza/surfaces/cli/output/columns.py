@@ -1,7 +1,21 @@
 """The tables of the command line: their columns."""
 
-from cadenza.surfaces.cli.commands.rule_steps import spoken
-from cadenza.surfaces.cli.output.formatting import Column, baseline, moment, span, state, yes
+from cadenza.surfaces.cli.output.formatting import Column, Item, baseline, moment, span, state, yes
+
+STEP_SPANS = {"intervalMs": "interval", "nextRunInMs": "in", "pauseMs": "pause"}
+
+
+def rule_step(step: Item) -> str:
+    """A step of a rule in the words that it may be written in."""
+    words = [step["tool"]]
+    words += [f"endpoint={step['endpoint']}"] if step["endpoint"] else []
+    for name, word in STEP_SPANS.items():
+        if name in step:
+            words.append(f"{word}={'none' if step[name] is None else span(step[name])}")
+    if step.get("ttlMinutes") is not None:
+        words.append(f"ttl={span(round(step['ttlMinutes'] * 60_000))}")
+    return " ".join(words)
+
 
 JOBS = (
     Column("id", lambda job: job["id"]),
@@ -43,7 +57,7 @@ RULES = (
     Column("job", lambda rule: rule["job_id"]),
     Column("endpoint", lambda rule: rule["endpoint_id"]),
     Column("when", lambda rule: rule["when"]),
-    Column("then", lambda rule: spoken(rule["then"])),
+    Column("then", lambda rule: rule_step(rule["then"])),
     Column("enabled", lambda rule: yes(rule["enabled"])),
 )
 ANALYSES = (
@@ -62,7 +76,7 @@ COSTS = (
     Column("input tokens", lambda one: one["tokens"]["input"], right=True),
     Column("output tokens", lambda one: one["tokens"]["output"], right=True),
 )
-SITTINGS = (ANALYSES[0], Column("endpoint", lambda one: one["endpoint_id"]), *ANALYSES[1:])
+ALL_ANALYSES = (ANALYSES[0], Column("endpoint", lambda one: one["endpoint_id"]), *ANALYSES[1:])
 SPENDING = (Column("endpoint", lambda one: one["endpoint_id"]), *COSTS[1:])
 LEARNED = (
     Column("endpoint", lambda one: one["endpoint_id"]),

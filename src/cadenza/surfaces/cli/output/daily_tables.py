@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from cadenza.surfaces.cli.output.formatting import Column, card, listing, moment, table, text
+from cadenza.surfaces.cli.output.formatting import Column, card, listing, many, moment, table, text
 
 USERS = (
     Column("user", lambda user: user["user_id"]),
@@ -51,6 +51,11 @@ def user_with_days(found: Any) -> Iterator[RenderableType]:
     yield from listing(VERDICTS, "No day has a verdict yet.")(found["days"])
     if found["days"]["gaps"]:
         yield table(found["days"]["gaps"], GAPS)
+
+
+def imported(done: Any) -> Iterator[RenderableType]:
+    """How many users of a file are served."""
+    yield text(f"{many(done['lines'], 'line')} taken: these users are served daily.")
 
 
 def day(found: Any) -> Iterator[RenderableType]:

@@ -94,7 +94,7 @@ def table(items: Sequence[Item], columns: Sequence[Column]) -> Table:
 def listing(columns: Sequence[Column], nothing: str) -> Callable[[Any], Iterator[RenderableType]]:
     """A page of a list; an empty one is a sentence."""
 
-    def look(page: Any) -> Iterator[RenderableType]:
+    def render(page: Any) -> Iterator[RenderableType]:
         if page["items"] or page["next_cursor"] is not None:
             yield table(page["items"], columns)
         else:
@@ -102,7 +102,7 @@ def listing(columns: Sequence[Column], nothing: str) -> Callable[[Any], Iterator
         if page["next_cursor"] is not None:
             yield text(f"There is more: --all, --limit, or --cursor {page['next_cursor']}", style="dim")
 
-    return look
+    return render
 
 
 def card(facts: Mapping[str, object]) -> Table:

@@ -122,6 +122,15 @@ def _spell(spell: Item) -> dict[str, Any]:
     }
 
 
+def preview(view: Any) -> Iterator[RenderableType]:
+    """The plan that steering would lead to, and the runs before and after it."""
+    yield text(view["after"]["plan"]["answer"])
+    before, after = (view[name]["runs"] for name in ("before", "after"))
+    longest = max(len(before), len(after))
+    padded = [runs + [None] * (longest - len(runs)) for runs in (before, after)]
+    yield table([{"before": one, "after": other} for one, other in zip(*padded, strict=True)], FORESEEN)
+
+
 COLUMNS = (
     Column("process", lambda item: item["process"]),
     Column("scheduler", lambda item: item["scheduler"]),

@@ -1,0 +1,141 @@
+"""`cadenza users`, `cadenza agents` and `cadenza schedules`."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from cadenza.domain.durations import span_ms
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection
+from cadenza.surfaces.cli.derived_commands import DerivedCommand
+from cadenza.surfaces.cli.operation_command import Commands, example
+from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
+from cadenza.surfaces.cli.parameters import AnAgent, AUser, NewName, present
+
+OnBehalfOf = Annotated[str, Parameter(name="--user", help="The user who says it.")]
+Zone = Annotated[str | None, Parameter(help="An IANA time zone, such as Europe/Berlin.")]
+Lasts = Annotated[str, Parameter(name="--for", help="How long it speaks for the user: 10m, 1h.")]
+Instructions = Annotated[str, Parameter(allow_leading_hyphen=True, help="What it is for, and how it speaks.")]
+Model = Annotated[str | None, Parameter(help="PROVIDER:MODEL, or offline.")]
+Words = Annotated[str, Parameter(allow_leading_hyphen=True, help="What the user says.")]
+OfUser = Annotated[str | None, Parameter(name="--user", help="Those of this user.")]
+ForUser = Annotated[str, Parameter(name="--user", help="Whose schedule it is.")]
+ByAgent = Annotated[str, Parameter(name="--agent", help="Who answers when it fires.")]
+Label = Annotated[str, Parameter(allow_leading_hyphen=True, help="A short label.")]
+Prompt = Annotated[str, Parameter(allow_leading_hyphen=True, help="What the agent is told when it fires.")]
+At = Annotated[str | None, Parameter(help="When it fires, once; without an offset, in the time zone.")]
+In = Annotated[str | None, Parameter(name="--in", help="Fire once, after a span: 20m, 2h.")]
+CronLine = Annotated[str | None, Parameter(name="--cron", help="Fire again and again: five fields.")]
+ScheduleZone = Annotated[str | None, Parameter(help="An IANA time zone; the user's if left out.")]
+Done = Annotated[bool, Parameter(help="Those that are done or switched off, too.")]
+MaySchedule = Annotated[bool, Parameter(help="Whether it may make schedules when it fires.")]
+
+
+class Users(Commands):
+    """Those to whom agents speak."""
+
+    list_ = DerivedCommand("list_users")
+    show = DerivedCommand("get_user", "ada")
+
+    @example("ada --timezone Europe/Berlin")
+    def put(self, user: AUser, /, *, timezone: Zone = None, connection: Connection = AS_CONFIGURED) -> int:
+        """Keep a user, new or changed."""
+        return self.ask(connection, "put_user", {"user_id": user, "timezone": timezone})
+
+    @example("ada --for 10m")
+    def token(self, user: AUser, /, *, for_: Lasts = "1h", connection: Connection = AS_CONFIGURED) -> int:
+        """Make a token that speaks for this user alone. It is shown only now."""
+        return self.ask(
+            connection, "create_user_token", {"user_id": user, "ttl_seconds": _seconds("--for", for_)}
+        )
+
+    delete = DerivedCommand("delete_user", "ada", about="Delete a user with everything that is theirs.")
+
+
+class Agents(Commands):
+    """Those who answer users."""
+
+    list_ = DerivedCommand("list_agents")
+    show = DerivedCommand("get_agent", "helper")
+
+    @example("helper --name Helper")
+    def put(
+        self,
+        agent: AnAgent,
+        /,
+        *,
+        name: NewName,
+        instructions: Instructions = "",
+        model: Model = None,
+        connection: Connection = AS_CONFIGURED,
+    ) -> int:
+        """Keep an agent, new or changed; without a model anywhere, it works offline."""
+        given = {"agent_id": agent, "name": name, "instructions": instructions, "model": model}
+        return self.ask(connection, "put_agent", given)
+
+    @example('helper "remind me in 20 minutes to take the pizza out" --user ada')
+    def say(
+        self, agent: AnAgent, text: Words, /, *, user: OnBehalfOf, connection: Connection = AS_CONFIGURED
+    ) -> int:
+        """Say something to an agent in the name of a user, and read its answer."""
+        return self.ask(connection, "send_message", {"agent_id": agent, "user_id": user, "text": text})
+
+    delete = DerivedCommand(
+        "delete_agent", "helper", about="Delete an agent with its schedules and conversations."
+    )
+
+
+class Schedules(Commands):
+    """What users and their agents have planned."""
+
+    @example("--user ada")
+    def list_(
+        self,
+        *,
+        user: OfUser = None,
+        done: Done = False,
+        paging: Paging = FIRST_PAGE,
+        connection: Connection = AS_CONFIGURED,
+    ) -> int:
+        """List schedules, in the order of their ids."""
+        given = present(enabled_only=not done, user_id=user)
+        return self.answer(
+            connection,
+            lambda client: fetch_pages(client, "list_schedules", given, paging=paging),
+            "list_schedules",
+        )
+
+    @example('--user ada --agent helper --name Pizza --prompt "take it out" --in 20m')
+    def create(
+        self,
+        *,
+        user: ForUser,
+        agent: ByAgent,
+        name: Label,
+        prompt: Prompt,
+        at: At = None,
+        in_: In = None,
+        cron: CronLine = None,
+        timezone: ScheduleZone = None,
+        may_schedule: MaySchedule = False,
+        connection: Connection = AS_CONFIGURED,
+    ) -> int:
+        """Have an agent told something at a moment, once, or again and again."""
+        given = present(
+            schedule_type="one-shot" if cron is None else "recurring",
+            user_id=user,
+            agent_id=agent,
+            name=name,
+            prompt=prompt,
+            run_at=at,
+            delay_seconds=None if in_ is None else _seconds("--in", in_),
+            cron_expression=cron,
+            timezone=timezone,
+            may_schedule=may_schedule,
+        )
+        return self.ask(connection, "create_schedule", given)
+
+    delete = DerivedCommand("delete_schedule", "sched-a7b3c")
+
+
+def _seconds(option: str, span: str) -> int:
+    return max(1, span_ms(option, span) // 1_000)

@@ -1,0 +1,105 @@
+"""What people see of each operation's answer: a table, a card, a report, or one sentence."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from rich.console import RenderableType
+
+from cadenza.surfaces.cli.output import cards, columns, daily_tables, overview_tables, reports
+from cadenza.surfaces.cli.output.formatting import listing, many, text
+
+View = Callable[[Any], Iterable[RenderableType]]
+NO_ANALYSES = "No planner has said anything yet."
+NO_COSTS = "No planner has spent anything."
+
+
+def view_of(operation: str, words: Mapping[str, Any], answer: Any) -> Iterable[RenderableType]:
+    """An operation's answer; where it is empty, a sentence with the words that it was asked with."""
+    view = VIEWS[operation]
+    return [text(view.format(**words))] if isinstance(view, str) else view(answer)
+
+
+def _part(name: str, view: View) -> View:
+    """The view of a list within the answer."""
+    return lambda answer: view({"items": answer[name], "next_cursor": None})
+
+
+def _steered(verb: str) -> View:
+    return lambda answer: [text(f"{verb} {many(answer['endpoints'], 'endpoint')}.")]
+
+
+VIEWS: dict[str, View | str] = {
+    "list_jobs": listing(columns.JOBS, "There are no jobs; cadenza jobs create makes one."),
+    "get_job": cards.job_card,
+    "create_job": cards.job_card,
+    "update_job": cards.job_card,
+    "pause_job": cards.job_card,
+    "resume_job": cards.job_card,
+    "delete_job": "Deleted the job {job} with its endpoints.",
+    "list_endpoints": listing(columns.ENDPOINTS, "There are no such endpoints."),
+    "get_endpoint": cards.endpoint_card,
+    "create_endpoint": cards.endpoint_card,
+    "update_endpoint": cards.endpoint_card,
+    "reset_failures": cards.endpoint_card,
+    "delete_endpoint": "Deleted the endpoint {endpoint}.",
+    "list_rows": listing(overview_tables.BOARD, "There are no endpoints."),
+    "get_timeline": overview_tables.timeline,
+    "test_endpoint": reports.trial_card,
+    "preview_steering": overview_tables.preview,
+    "propose_interval": cards.plan,
+    "propose_next_time": cards.plan,
+    "pause_until": cards.plan,
+    "run_now": cards.plan,
+    "clear_hints": cards.plan,
+    "explain_endpoint": cards.plan,
+    "pause_endpoints": _steered("Paused"),
+    "resume_endpoints": _steered("Resumed"),
+    "list_hints": listing(columns.HINTS, "Nobody has given a hint yet."),
+    "list_runs": listing(columns.RUNS, "There are no such runs."),
+    "get_run": reports.run_card,
+    "get_health": reports.health,
+    "list_rules": listing(columns.RULES, "There are no rules."),
+    "get_rule": cards.rule_card,
+    "create_rule": cards.rule_card,
+    "update_rule": cards.rule_card,
+    "test_rule": cards.rule_trial,
+    "delete_rule": "Deleted the rule {rule}.",
+    "list_analyses": listing(columns.ANALYSES, NO_ANALYSES),
+    "list_sittings": listing(columns.ALL_ANALYSES, NO_ANALYSES),
+    "get_planner_cost": _part("days", listing(columns.COSTS, NO_COSTS)),
+    "get_spending": _part("endpoints", listing(columns.SPENDING, NO_COSTS)),
+    "list_learning": listing(columns.LEARNED, "Nothing was learned yet."),
+    "list_schedules": listing(columns.SCHEDULES, "There are no schedules."),
+    "create_schedule": cards.new_schedule,
+    "delete_schedule": "Deleted the schedule {schedule}.",
+    "list_users": listing(columns.USERS, "There are no users; cadenza users put makes one."),
+    "get_user": cards.user_card,
+    "put_user": cards.user_card,
+    "create_user_token": cards.new_token,
+    "delete_user": "Deleted the user {user} with everything that was theirs.",
+    "list_agents": listing(columns.AGENTS, "There are no agents; cadenza agents put makes one."),
+    "get_agent": cards.agent_card,
+    "put_agent": cards.agent_card,
+    "send_message": cards.reply,
+    "delete_agent": "Deleted the agent {agent} with its schedules and conversations.",
+    "list_daily_users": listing(daily_tables.USERS, "There are no daily users; cadenza daily put makes one."),
+    "get_daily_user": daily_tables.user_with_days,
+    "put_daily_user": daily_tables.user,
+    "put_daily_users": daily_tables.imported,
+    "delete_daily_user": "The user {user} is served daily no more.",
+    "get_day": daily_tables.day,
+    "get_windows": daily_tables.windows,
+    "get_history": daily_tables.history,
+    "list_misses": listing(daily_tables.VERDICTS, "Nobody was missed."),
+    "list_keys": listing(columns.KEYS, "There are no keys."),
+    "create_key": cards.new_key,
+    "delete_key": "Deleted the key {key_id}.",
+    "list_secrets": listing(columns.SECRETS, "There are no secrets."),
+    "put_secret": "Keeps the secret {secret_name}; targets refer to it as ${{secret:{secret_name}}}.",
+    "delete_secret": "Deleted the secret {name}.",
+    "set_limits": reports.limits,
+    "get_usage": reports.usage,
+    "get_overview": overview_tables.overview,
+    "list_alerts": overview_tables.alerts,
+    "get_slo": overview_tables.slo,
+}

@@ -1,0 +1,68 @@
+"""Arguments and options that several commands take, and which of them stands for which field."""
+
+from inspect import Parameter as Unset
+from typing import Annotated, Any, NamedTuple
+
+from cyclopts import Parameter
+
+from cadenza.surfaces.cli.lookup import ENDPOINT, JOB, RULE, Resource
+
+AJob = Annotated[str, Parameter(help="The job's id, or its name if no other has it.")]
+AnEndpoint = Annotated[str, Parameter(help="The endpoint's id, or its name if no other has it.")]
+ARule = Annotated[str, Parameter(help="The rule's id, or its name if no other has it.")]
+ARun = Annotated[str, Parameter(help="The run's id.")]
+AUser = Annotated[str, Parameter(help="The user's id.")]
+AnAgent = Annotated[str, Parameter(help="The agent's id.")]
+ASchedule = Annotated[str, Parameter(help="The schedule's id, such as sched-a7b3c.")]
+AKey = Annotated[str, Parameter(help="The key's id, which is no secret.")]
+ASecret = Annotated[str, Parameter(help="The secret's name; ${secret:NAME} refers to it.")]
+Reason = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why, in words.")]
+Labels = Annotated[
+    tuple[str, ...],
+    Parameter(name="--label", help="NAME=VALUE; several times for several labels."),
+]
+OfJob = Annotated[str | None, Parameter(name="--job", help="Those of this job, by id or name.")]
+Name = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="What people call it.")]
+NewName = Annotated[str, Parameter(allow_leading_hyphen=True, help="What people call it.")]
+Description = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="What it is for, in words.")]
+Id = Annotated[str | None, Parameter(name="--id", help="An id of your choice; one is given if left out.")]
+File = Annotated[
+    str | None,
+    Parameter(help="A JSON file with everything, as the API takes it; - is standard input; options win."),
+]
+WithDays = Annotated[bool, Parameter(help="Forget the verdicts of past days, too.")]
+
+
+class FieldParameter(NamedTuple):
+    """How the command line takes one field of an operation."""
+
+    name: str
+    type: Any
+    default: Any = Unset.empty
+    resource: Resource | None = None
+    """What the word may name instead of giving its id."""
+
+
+ARGUMENTS = {
+    "job_id": FieldParameter("job", AJob, resource=JOB),
+    "endpoint_id": FieldParameter("endpoint", AnEndpoint, resource=ENDPOINT),
+    "rule_id": FieldParameter("rule", ARule, resource=RULE),
+    "run_id": FieldParameter("run", ARun),
+    "user_id": FieldParameter("user", AUser),
+    "agent_id": FieldParameter("agent", AnAgent),
+    "schedule_id": FieldParameter("schedule", ASchedule),
+    "key_id": FieldParameter("key_id", AKey),
+    "secret_name": FieldParameter("name", ASecret),
+}
+"""Fields in an operation's path."""
+OPTIONS = {
+    "job_id": FieldParameter("job", OfJob, None, JOB),
+    "label": FieldParameter("label", Labels, ()),
+    "with_days": FieldParameter("with_days", WithDays, default=False),
+}
+"""Other fields, for commands that offer them."""
+
+
+def present(**values: Any) -> dict[str, Any]:
+    """The values that were given; what is None was left out."""
+    return {name: value for name, value in values.items() if value is not None}
