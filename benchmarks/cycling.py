@@ -15,7 +15,7 @@ from benchmarks.workers import CLOCK, LOG
 
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.engine.worker.loop import Loop
+from cadenza.engine.worker.loop import WorkerLoop
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.process import run_event_loop, tune_garbage_collection
 from cadenza.roots.wiring.stores import open_store
@@ -55,7 +55,7 @@ async def work(url: str, batch: int) -> None:
             await _run(loop, counter)
 
 
-async def _run(loop: Loop, counter: Counter) -> None:
+async def _run(loop: WorkerLoop, counter: Counter) -> None:
     counter.answer(loop.stop)
     await loop.run()
 

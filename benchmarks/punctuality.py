@@ -63,7 +63,7 @@ class Stopwatch:
 @asynccontextmanager
 async def working(store: Store, stopwatch: Stopwatch) -> AsyncIterator[None]:
     """A worker that runs meanwhile, set up as the product sets it up."""
-    loop = a_worker(store, stopwatch, within_ms=500)
+    loop = a_worker(store, stopwatch, claim_ahead_ms=500)
     running = asyncio.create_task(loop.run())
     try:
         yield

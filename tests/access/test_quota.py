@@ -15,7 +15,6 @@ from cadenza.domain.access.tenant import Limits, Standing, Tenant, next_month
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.engine.worker.execute import Executor
-from cadenza.engine.worker.scheduler import Scheduler
 from cadenza.ports.access import QuotaRequest, Spending
 from cadenza.testing import FakeClock, FakeIds
 from cadenza.testing.clock import NEW_YEAR
@@ -273,9 +272,9 @@ async def test_an_endpoint_beyond_its_limit_is_skipped_until_next_month() -> Non
     executor = Executor(
         dispatcher=corridor.dispatcher, quota=CountedQuota(store, corridor.clock), clock=corridor.clock
     )
-    scheduler = Scheduler(executor=executor, telemetry=corridor.telemetry, **corridor._around())
+    worker = corridor.loop(executor=executor)
     for _ in range(4):
-        await scheduler.tick()
+        await worker.run_once()
         await corridor.clock.sleep(MINUTE)
     assert [run.status for run in await corridor.runs()] == ["success", "success", RunStatus.SKIPPED]
     assert (await corridor.endpoint()).next_run_at == NEW_YEAR.replace(month=2)

@@ -25,7 +25,8 @@ from cadenza.engine.agents.prompt_dispatcher import PromptDispatcher
 from cadenza.engine.agents.turn_lock import TurnLock, TurnSettings
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
-from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
+from cadenza.engine.worker.loop import WorkerLoop
+from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.operations.agents.agent_tools import AgentTools
 from cadenza.operations.application import Application
 from cadenza.operations.context import Dependencies
@@ -82,14 +83,14 @@ class Parlour:
         self.executor = Executor(
             dispatcher=DispatcherByTarget(prompts=prompts), quota=NoQuota(), clock=self.clock
         )
-        self.scheduler = Scheduler(
+        self.worker = WorkerLoop(
             store=self.store,
             executor=self.executor,
+            sweeper=Sweeper(store=self.store, clock=self.clock, cron=cron, log=log),
             clock=self.clock,
             cron=cron,
             telemetry=NoTelemetry(),
             log=log,
-            settings=SchedulerSettings(),
         )
 
     async def open(self, zone: str | None = ZONE, model: str | None = None) -> "Parlour":
@@ -125,7 +126,7 @@ class Parlour:
     async def fires(self, in_ms: float = 20 * MINUTE) -> list[Settled]:
         """Let time pass, and the worker look."""
         await self.clock.advance(in_ms)
-        return await self.scheduler.tick()
+        return await self.worker.run_once()
 
     async def owed(self, user: str = ADA) -> Sequence[Delivery]:
         return await self.store.owed(UserKey(TENANT, user), after=0, limit=100, now=self.clock.now())

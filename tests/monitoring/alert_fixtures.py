@@ -11,8 +11,9 @@ from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.engine.monitoring.alert_delivery import Alarm
 from cadenza.engine.worker.execute import Executor
-from cadenza.engine.worker.scheduler import Scheduler
-from cadenza.engine.worker.settler import EndpointAlerts
+from cadenza.engine.worker.loop import WorkerLoop
+from cadenza.engine.worker.settle import EndpointAlerts
+from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.testing import FakeClock, FakeDispatcher, FakeIds, FakeLog, FakeQuota, FakeTelemetry
 
 FAILURES = 3
@@ -63,11 +64,13 @@ class House:
         )
         self.dispatcher = FakeDispatcher()
         executor = Executor(dispatcher=self.dispatcher, quota=FakeQuota(), clock=self.clock)
-        self.worker = Scheduler(
+        cron = CronsimCron()
+        self.worker = WorkerLoop(
             store=self.store,
             executor=executor,
+            sweeper=Sweeper(store=self.store, clock=self.clock, cron=cron, log=self.log),
             clock=self.clock,
-            cron=CronsimCron(),
+            cron=cron,
             telemetry=self.alarm,
             log=self.log,
             alerts=EndpointAlerts(clock=self.clock, failures=FAILURES, owed=sends),
@@ -82,7 +85,7 @@ class House:
         coming = iter(outcomes)
         self.dispatcher.on("traffic", lambda _: next(coming))
         for _ in outcomes:
-            await self.worker.tick()
+            await self.worker.run_once()
             await self.clock.advance(60_000)
 
     @property

@@ -58,7 +58,7 @@ async def test_it_is_sent_at_once_and_not_only_when_somebody_looks_again(store: 
     async with house.running():
         await house.fares(FAILURE, FAILURE)
         house.dispatcher.fails("traffic")
-        await house.worker.tick()
+        await house.worker.run_once()
         await house.clock.advance(0)
         assert len(house.texts) == 1
 
@@ -100,7 +100,7 @@ async def test_a_failure_that_was_reset_in_mid_run_has_no_recovery_to_tell(store
     async with house.running():
         await house.fares(*[FAILURE] * 3)
         house.dispatcher.on("traffic", reset)
-        await house.worker.tick()
+        await house.worker.run_once()
         await house.clock.advance(60_000)
         assert house.texts == [FAILED]
 

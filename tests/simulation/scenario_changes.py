@@ -15,7 +15,7 @@ from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.run import Completion
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.worker import settler
+from cadenza.engine.worker import settle as worker_settle
 from cadenza.sim import product_run as corrected
 from cadenza.sim.catalogue import play_corrected
 from cadenza.sim.checks import Check, Judges, examine
@@ -57,7 +57,7 @@ def forget_verdicts(patch: pytest.MonkeyPatch) -> None:
         settled = settling.settle(endpoint, completion, **circumstances)
         return settled._replace(run=settled.run._replace(verdict=False))
 
-    patch.setattr(settler, "settle", undecided)
+    patch.setattr(worker_settle, "settle", undecided)
 
 
 def claim_too_late(patch: pytest.MonkeyPatch) -> None:

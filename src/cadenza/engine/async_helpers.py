@@ -7,6 +7,8 @@ from typing import Any
 from cadenza.domain.errors import Unavailable
 from cadenza.ports.telemetry import Logger
 
+RECOVERY_MS = 1_000
+"""How long to wait after something was unavailable."""
 Work = Coroutine[Any, Any, object]
 Patience = Callable[[], Work]
 """How long to wait for what was cancelled and does not end; without any, for ever."""

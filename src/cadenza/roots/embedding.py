@@ -23,7 +23,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.scheduling.steer import created, redefined
 from cadenza.engine.steering import Steering
-from cadenza.engine.worker.loop import Loop
+from cadenza.engine.worker.loop import WorkerLoop
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
 from cadenza.roots.settings import read_settings
@@ -49,7 +49,7 @@ class _Live(NamedTuple):
     stack: AsyncExitStack
     store: Store
     steering: Steering
-    loop: Loop
+    loop: WorkerLoop
 
 
 class Cadenza:

@@ -17,7 +17,7 @@ from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import iso
 from cadenza.engine.steering import Steering, Tools, call_tool
 from cadenza.engine.worker.execute import Executor
-from cadenza.engine.worker.scheduler import Scheduler
+from cadenza.engine.worker.loop import WorkerLoop
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.catalog import Page
 from cadenza.ports.clock import Clock, Cron
@@ -134,8 +134,8 @@ class EngineStage(Generic[Sample]):
             for endpoint in scenario.endpoints
         }
         executor = Executor(dispatcher=WorldDispatcher(self), quota=NoQuota(), clock=self.clock)
-        self._scheduler = Scheduler(executor=executor, telemetry=NoTelemetry(), **ports)
         self._sweeper = Sweeper(**ports)
+        self._worker = WorkerLoop(executor=executor, sweeper=self._sweeper, telemetry=NoTelemetry(), **ports)
         self._due: dict[DueSlot, None] = {}
 
     def answered(self, _: Sample) -> Json:
@@ -170,7 +170,7 @@ class EngineStage(Generic[Sample]):
 
     async def _tick(self) -> int:
         await self._note_due()
-        settled = await self._scheduler.tick()
+        settled = await self._worker.run_once()
         await self._sweeper.sweep()
         for endpoint, run, *_ in settled:
             if run.started_at is not None:

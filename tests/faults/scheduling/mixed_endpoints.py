@@ -17,7 +17,7 @@ from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.engine.worker.execute import Executor
-from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
+from cadenza.engine.worker.loop import WorkerLoop, WorkerSettings
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.testing import FakeClock, FakeIds, FakeLog, FakeQuota, an_endpoint
 
@@ -64,22 +64,26 @@ class Household:
             ),
         )
 
-    def scheduler(self, life: Life | None = None, *, within_ms: int = 0) -> Scheduler:
-        """A scheduler that dies with its life, or a healthy one."""
+    def worker(self, life: Life | None = None, *, claim_ahead_ms: int = 0) -> WorkerLoop:
+        """A worker that dies with its life, or a healthy one."""
 
         def port(real: Any) -> Any:
             return real if life is None else Mortal(real, life)
 
         executor = Executor(dispatcher=port(self), quota=port(self.quota), clock=self.clock)
-        return Scheduler(
+        return WorkerLoop(
             store=port(self.store),
             executor=executor,
+            sweeper=self.sweeper(),
             clock=self.clock,
             cron=self.cron,
             telemetry=NoTelemetry(),
             log=self.log,
-            settings=SchedulerSettings(lease_ms=LEASE_MS, within_ms=within_ms, concurrency=3),
+            settings=WorkerSettings(lease_ms=LEASE_MS, claim_ahead_ms=claim_ahead_ms, concurrency=3),
         )
+
+    def sweeper(self) -> Sweeper:
+        return Sweeper(store=self.store, clock=self.clock, cron=self.cron, log=self.log)
 
     async def execute(self, claim: Claim) -> Outcome:
         """The world: mostly well, sometimes not, and sometimes it steers."""
@@ -99,12 +103,11 @@ class Household:
         await self._go_on(span_ms)
 
     async def _go_on(self, span_ms: int) -> None:
-        scheduler = self.scheduler()
-        sweeper = Sweeper(store=self.store, clock=self.clock, cron=self.cron, log=self.log)
+        worker, sweeper = self.worker(), self.sweeper()
         until = self.clock.now() + milliseconds(span_ms)
         while self.clock.now() < until:
             await sweeper.sweep()
-            while await scheduler.tick():
+            while await worker.run_once():
                 pass
             await self.clock.sleep(1_000)
 

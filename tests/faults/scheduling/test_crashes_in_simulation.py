@@ -16,44 +16,44 @@ SEEDS = range(100) if os.environ.get("CADENZA_SOAK") else range(8)
 TICKS = 4
 
 
-async def work(household: Household, life: Life, within_ms: int) -> bool:
+async def work(household: Household, life: Life, claim_ahead_ms: int) -> bool:
     """A few ticks of one scheduler; False if it did not survive them."""
-    scheduler = household.scheduler(life, within_ms=within_ms)
+    worker = household.worker(life, claim_ahead_ms=claim_ahead_ms)
     for _ in range(TICKS):
-        if not await live(life, scheduler.tick()):
+        if not await live(life, worker.run_once()):
             return False
         await household.clock.sleep(5_000)
     return True
 
 
-async def crash(seed: int, at: int, within_ms: int = 0) -> tuple[Household, bool]:
+async def crash(seed: int, at: int, claim_ahead_ms: int = 0) -> tuple[Household, bool]:
     """A household whose first scheduler was dropped at the given await, after others have taken over."""
     household = Household(seed)
     await household.move_in()
-    survived = await work(household, Life(at), within_ms)
+    survived = await work(household, Life(at), claim_ahead_ms)
     await household.recover(span_ms=LEASE_MS + 50_000)
     return household, survived
 
 
-async def every_crash(seed: int, within_ms: int) -> list[str]:
+async def every_crash(seed: int, claim_ahead_ms: int) -> list[str]:
     """The complaints after each possible crash, until one comes too late to matter."""
     found: list[str] = []
     at = 0
     survived = False
     while not survived:
         at += 1
-        household, survived = await crash(seed, at, within_ms)
+        household, survived = await crash(seed, at, claim_ahead_ms)
         found += [f"dropped at await {at}: {complaint}" for complaint in await household.complaints()]
     assert at > 20, "there was hardly an await to be dropped at"
     return found
 
 
-@pytest.mark.parametrize("within_ms", [0, 4_000])
+@pytest.mark.parametrize("claim_ahead_ms", [0, 4_000])
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_a_scheduler_dropped_at_any_await_loses_no_slot_and_doubles_none(
-    seed: int, within_ms: int
+    seed: int, claim_ahead_ms: int
 ) -> None:
-    assert await every_crash(seed, within_ms) == []
+    assert await every_crash(seed, claim_ahead_ms) == []
 
 
 async def test_what_was_dispatched_and_lost_is_marked() -> None:

@@ -7,7 +7,6 @@ from typing import Any, Self
 from tests.scheduling.worker.worker_fixtures import Corridor
 
 from cadenza.adapters.clock import SystemClock
-from cadenza.engine.worker.loop import Loop, LoopSettings
 from cadenza.testing import FakeClock
 
 LONGEST_WAIT = 60
@@ -19,15 +18,7 @@ class Worker:
 
     def __init__(self, corridor: Corridor, **settings: Any) -> None:
         self._clock = corridor.clock
-        self.loop = Loop(
-            scheduler=corridor.scheduler,
-            executor=corridor.executor,
-            sweeper=corridor.sweeper,
-            store=Corridor._any(corridor.store),
-            clock=corridor.clock,
-            log=corridor.log,
-            settings=LoopSettings(**settings),
-        )
+        self.loop = corridor.loop(**settings)
 
     async def __aenter__(self) -> Self:
         self.task = asyncio.create_task(self.loop.run())

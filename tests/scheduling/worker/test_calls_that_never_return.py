@@ -57,7 +57,7 @@ async def swept(corridor: Corridor) -> list[RunStatus | None]:
 
 @pytest.mark.parametrize("call", CALLS)
 async def test_a_loop_stops_though_a_call_never_returns(call: str) -> None:
-    corridor = by_hand(lease_ms=LEASE, within_ms=1_000)
+    corridor = by_hand(lease_ms=LEASE, claim_ahead_ms=1_000)
     await a_load(corridor)
     port(corridor, call).before[call] = never
     async with Worker(corridor, grace_ms=GRACE) as worker:
@@ -71,7 +71,7 @@ async def test_a_loop_stops_though_a_call_never_returns(call: str) -> None:
 
 @pytest.mark.parametrize("call", ["claim_due", "start", "check"])
 async def test_it_waits_for_the_call_as_long_as_for_a_run_and_says_so(call: str) -> None:
-    corridor = by_hand(lease_ms=LEASE, within_ms=1_000)
+    corridor = by_hand(lease_ms=LEASE, claim_ahead_ms=1_000)
     await a_load(corridor)
     port(corridor, call).before[call] = never
     async with Worker(corridor, grace_ms=GRACE) as worker:
@@ -87,7 +87,7 @@ async def test_it_waits_for_the_call_as_long_as_for_a_run_and_says_so(call: str)
 
 @pytest.mark.parametrize("call", CALLS)
 async def test_a_call_that_takes_long_to_end_is_left_behind(call: str) -> None:
-    corridor, enough = by_hand(lease_ms=LEASE, within_ms=1_000), asyncio.Event()
+    corridor, enough = by_hand(lease_ms=LEASE, claim_ahead_ms=1_000), asyncio.Event()
     await a_load(corridor)
     port(corridor, call).before[call] = stubborn(enough, gives_in=True)
     async with Worker(corridor, grace_ms=GRACE) as worker:
@@ -102,7 +102,7 @@ async def test_a_call_that_takes_long_to_end_is_left_behind(call: str) -> None:
 
 @pytest.mark.parametrize("call", ["claim_due", "start", "check"])
 async def test_a_call_that_goes_through_after_all_starts_nothing_any_more(call: str) -> None:
-    corridor, enough = by_hand(lease_ms=LEASE, within_ms=1_000), asyncio.Event()
+    corridor, enough = by_hand(lease_ms=LEASE, claim_ahead_ms=1_000), asyncio.Event()
     await a_load(corridor)
     port(corridor, call).before[call] = stubborn(enough, gives_in=False)
     async with Worker(corridor, grace_ms=GRACE) as worker:
@@ -133,7 +133,7 @@ async def test_a_run_has_neither_less_nor_more_grace_because_a_call_hangs(takes_
 
 
 async def test_what_waited_for_a_look_that_never_returned_is_given_back() -> None:
-    corridor = by_hand(lease_ms=LEASE, within_ms=1_000)
+    corridor = by_hand(lease_ms=LEASE, claim_ahead_ms=1_000)
     endpoint = await corridor.add(in_ms=100)
     corridor.store.before["start"] = never
     async with Worker(corridor, grace_ms=GRACE) as worker:

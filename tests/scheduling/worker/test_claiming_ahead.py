@@ -55,19 +55,19 @@ async def spread(corridor: Corridor) -> dict[str, list[float]]:
 
 
 async def test_everything_is_dispatched_at_its_moment() -> None:
-    moments = await spread(by_hand(within_ms=AHEAD))
+    moments = await spread(by_hand(claim_ahead_ms=AHEAD))
     assert moments == {"now": [0], "soon": [1], "later": [4_000], "at the edge": [AHEAD], "beyond": []}
 
 
 async def test_nothing_is_dispatched_before_its_moment_on_a_clock_that_sleep_moves() -> None:
-    moments = await spread(Corridor(within_ms=AHEAD))
+    moments = await spread(Corridor(claim_ahead_ms=AHEAD))
     early = [name for name, seen in moments.items() for moment in seen if moment < SPANS[name]]
     assert (early, moments["beyond"]) == ([], [])
     assert all(len(moments[name]) == 1 for name in SPANS if name != "beyond")
 
 
 async def test_a_run_that_waited_says_when_it_started_and_that_it_was_not_late() -> None:
-    corridor = Corridor(within_ms=AHEAD)
+    corridor = Corridor(claim_ahead_ms=AHEAD)
     endpoint = await corridor.add(in_ms=2_500)
     await corridor.tick()
     run = await corridor.only_run()
@@ -75,7 +75,7 @@ async def test_a_run_that_waited_says_when_it_started_and_that_it_was_not_late()
 
 
 async def test_however_many_wait_they_are_looked_at_in_one_batch_and_settled_in_one_commit() -> None:
-    corridor = Corridor(within_ms=AHEAD)
+    corridor = Corridor(claim_ahead_ms=AHEAD)
     for number in range(20):
         await corridor.add(f"endpoint-{number}", in_ms=1_000)
     await corridor.tick()
@@ -85,7 +85,7 @@ async def test_however_many_wait_they_are_looked_at_in_one_batch_and_settled_in_
 
 @pytest.mark.parametrize("gate", GATES)
 async def test_what_is_no_longer_due_is_cancelled_with_the_reason(gate: str) -> None:
-    corridor = by_hand(within_ms=AHEAD)
+    corridor = by_hand(claim_ahead_ms=AHEAD)
     await corridor.add(in_ms=1_000)
     change, reason = GATES[gate]
     async with a_tick_in_the_background(corridor):
@@ -98,7 +98,7 @@ async def test_what_is_no_longer_due_is_cancelled_with_the_reason(gate: str) -> 
 
 @pytest.mark.parametrize("gate", GATES)
 async def test_a_loop_cancels_what_is_no_longer_due(gate: str) -> None:
-    corridor = by_hand(within_ms=AHEAD)
+    corridor = by_hand(claim_ahead_ms=AHEAD)
     await corridor.add(in_ms=1_000)
     change, reason = GATES[gate]
     async with Worker(corridor):
@@ -110,7 +110,7 @@ async def test_a_loop_cancels_what_is_no_longer_due(gate: str) -> None:
 
 
 async def test_what_waits_is_cancelled_when_its_job_is_switched_off() -> None:
-    corridor = by_hand(within_ms=AHEAD)
+    corridor = by_hand(claim_ahead_ms=AHEAD)
     await corridor.store.port.add_job(Job(id="default", name="default"))
     await corridor.add(in_ms=1_000)
     async with Worker(corridor):
@@ -120,7 +120,7 @@ async def test_what_waits_is_cancelled_when_its_job_is_switched_off() -> None:
 
 
 async def test_a_pause_reaches_what_waits_at_once_and_the_run_is_told_when_it_is_over() -> None:
-    corridor = by_hand(within_ms=AHEAD)
+    corridor = by_hand(claim_ahead_ms=AHEAD)
     await corridor.add(in_ms=1_000)
     moments = corridor.moments()
     async with Worker(corridor):
@@ -132,7 +132,7 @@ async def test_a_pause_reaches_what_waits_at_once_and_the_run_is_told_when_it_is
 
 
 async def test_a_loop_starts_what_was_moved_earlier_at_its_new_moment() -> None:
-    corridor = by_hand(within_ms=AHEAD)
+    corridor = by_hand(claim_ahead_ms=AHEAD)
     await corridor.add(in_ms=9_000)
     moments = corridor.moments()
     async with Worker(corridor):
@@ -145,7 +145,7 @@ async def test_a_loop_starts_what_was_moved_earlier_at_its_new_moment() -> None:
 
 
 async def test_a_tick_runs_what_was_moved_earlier_for_its_new_slot() -> None:
-    corridor = by_hand(within_ms=AHEAD)
+    corridor = by_hand(claim_ahead_ms=AHEAD)
     await corridor.add(in_ms=9_000)
     async with a_tick_in_the_background(corridor):
         await corridor.tool("propose_next_time", nextRunInMs=1_500)
@@ -154,7 +154,7 @@ async def test_a_tick_runs_what_was_moved_earlier_for_its_new_slot() -> None:
 
 
 async def test_what_was_moved_later_runs_at_its_new_moment() -> None:
-    corridor = by_hand(within_ms=AHEAD)
+    corridor = by_hand(claim_ahead_ms=AHEAD)
     await corridor.add(in_ms=1_000)
     moments = corridor.moments()
     async with Worker(corridor):
@@ -164,7 +164,7 @@ async def test_what_was_moved_later_runs_at_its_new_moment() -> None:
 
 
 async def test_what_lost_its_lease_while_it_waited_is_not_started() -> None:
-    corridor = by_hand(within_ms=AHEAD, lease_ms=1_000)
+    corridor = by_hand(claim_ahead_ms=AHEAD, lease_ms=1_000)
     await corridor.add(in_ms=5_000)
     async with a_tick_in_the_background(corridor) as clock:
         await clock.advance(1_000)
@@ -174,7 +174,7 @@ async def test_what_lost_its_lease_while_it_waited_is_not_started() -> None:
 
 
 async def test_a_claim_across_the_end_of_a_pause_is_not_cancelled_by_an_earlier_look() -> None:
-    corridor = by_hand(within_ms=10_000)
+    corridor = by_hand(claim_ahead_ms=10_000)
     await corridor.add(in_ms=5_000, paused_until=corridor.at(5_000))
     async with Worker(corridor):
         await corridor.add("other", in_ms=MINUTE)
@@ -183,7 +183,7 @@ async def test_a_claim_across_the_end_of_a_pause_is_not_cancelled_by_an_earlier_
 
 
 async def test_a_long_run_does_not_delay_what_the_same_tick_claimed_ahead() -> None:
-    corridor = by_hand(within_ms=10_000)
+    corridor = by_hand(claim_ahead_ms=10_000)
     await corridor.add("long")
     await corridor.add("soon", in_ms=1_000)
     corridor.takes(9_000, "long")
@@ -195,7 +195,7 @@ async def test_a_long_run_does_not_delay_what_the_same_tick_claimed_ahead() -> N
 
 
 async def test_when_the_bell_is_lost_what_was_claimed_ahead_and_moved_earlier_is_found_all_the_same() -> None:
-    corridor = by_hand(within_ms=30_000)
+    corridor = by_hand(claim_ahead_ms=30_000)
     corridor.store.port.listen = lambda: SilentBell(asyncio.Event().wait)
     await corridor.add(in_ms=20_000)
     async with Worker(corridor, poll_ms=1_000):
@@ -205,7 +205,7 @@ async def test_when_the_bell_is_lost_what_was_claimed_ahead_and_moved_earlier_is
 
 
 async def test_a_bell_heard_during_an_outage_is_not_forgotten() -> None:
-    corridor = by_hand(within_ms=30_000)
+    corridor = by_hand(claim_ahead_ms=30_000)
     await corridor.add(in_ms=20_000)
 
     async def fail() -> Any:

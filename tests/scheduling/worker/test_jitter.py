@@ -59,9 +59,9 @@ async def test_without_jitter_everything_starts_at_its_moment() -> None:
     assert {moments[0] for moments in seen.values()} == {0}
 
 
-@pytest.mark.parametrize("within_ms", [0, 500, MINUTE])
-async def test_claiming_ahead_changes_no_delay(within_ms: int) -> None:
-    late = await starts(by_hand(within_ms=within_ms), in_ms=2_000, **BY_CRON)
+@pytest.mark.parametrize("claim_ahead_ms", [0, 500, MINUTE])
+async def test_claiming_ahead_changes_no_delay(claim_ahead_ms: int) -> None:
+    late = await starts(by_hand(claim_ahead_ms=claim_ahead_ms), in_ms=2_000, **BY_CRON)
     assert late == [2_000 + moment for moment in await starts(by_hand(), **BY_CRON)]
 
 

@@ -146,7 +146,7 @@ async def test_abandoned_runs_are_one_warning_and_a_detail_each() -> None:
     corridor = Corridor(lease_ms=1_000)
     for name in ("a", "b"):
         await corridor.add(name)
-    claims = await corridor.scheduler.claim(2)
+    claims = await corridor.claim(2)
     corridor.clock.jump(1_000)
     await corridor.sweeper.sweep()
     summary, *details = corridor.log.lines
@@ -159,7 +159,7 @@ async def test_abandoned_runs_are_one_warning_and_a_detail_each() -> None:
 async def test_an_endpoint_that_is_given_up_is_a_warning_with_the_reason() -> None:
     corridor = Corridor(lease_ms=1_000)
     await corridor.add(abandoned_count=2)
-    await corridor.scheduler.claim(1)
+    await corridor.claim(1)
     corridor.clock.jump(1_000)
     await corridor.sweeper.sweep()
     assert corridor.log.lines[-1].event == "an endpoint is paused"

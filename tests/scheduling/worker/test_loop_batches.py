@@ -33,7 +33,7 @@ async def test_many_that_end_together_are_settled_in_few_commits() -> None:
 async def test_what_ends_within_the_linger_is_settled_together() -> None:
     corridor = by_hand(concurrency=MANY, claim_limit=MANY)
     await a_crowd(corridor, MANY, takes_ms=4)
-    async with Worker(corridor, linger_ms=5):
+    async with Worker(corridor, settle_linger_ms=5):
         await corridor.clock.advance(10)
         assert len(corridor.told) == MANY
         assert corridor.store.calls["finalize"] <= 3
@@ -42,7 +42,7 @@ async def test_what_ends_within_the_linger_is_settled_together() -> None:
 async def test_a_batch_is_no_larger_than_allowed() -> None:
     corridor = by_hand(concurrency=MANY, claim_limit=MANY)
     await a_crowd(corridor, MANY)
-    async with Worker(corridor, batch=50):
+    async with Worker(corridor, settle_batch=50):
         await corridor.clock.advance(10)
         assert len(corridor.told) == MANY
         assert corridor.store.calls["finalize"] >= MANY / 50
@@ -51,7 +51,7 @@ async def test_a_batch_is_no_larger_than_allowed() -> None:
 async def test_a_run_that_ends_alone_is_settled_at_once() -> None:
     corridor = by_hand()
     await corridor.add()
-    async with Worker(corridor, linger_ms=MINUTE):
+    async with Worker(corridor, settle_linger_ms=MINUTE):
         await corridor.clock.advance(0)
         run = await corridor.only_run()
         assert (run.status, corridor.clock.now()) == ("success", run.finished_at)
@@ -62,7 +62,7 @@ async def test_a_run_that_ends_beside_a_long_one_waits_only_for_the_linger() -> 
     await corridor.add("long")
     await corridor.add("short")
     corridor.takes(MINUTE, "long")
-    async with Worker(corridor, linger_ms=5):
+    async with Worker(corridor, settle_linger_ms=5):
         assert (await corridor.only_run("short")).status is None
         await corridor.clock.advance(5)
         assert (await corridor.only_run("short")).status == "success"
@@ -80,7 +80,7 @@ async def test_a_loop_claims_no_more_than_it_has_room_for() -> None:
 
 
 async def test_what_waits_for_its_moment_takes_up_room() -> None:
-    corridor = by_hand(concurrency=7, within_ms=MINUTE)
+    corridor = by_hand(concurrency=7, claim_ahead_ms=MINUTE)
     for number in range(20):
         await corridor.add(f"endpoint-{number}", in_ms=30_000)
     async with Worker(corridor):
@@ -88,10 +88,10 @@ async def test_what_waits_for_its_moment_takes_up_room() -> None:
         assert len(held) == 7
 
 
-@pytest.mark.parametrize("within_ms", [0, 3_000])
-async def test_of_two_workers_one_runs_each_slot(within_ms: int) -> None:
-    first = by_hand(concurrency=5, within_ms=within_ms)
-    second = Corridor(clock=first.clock, store=first.store.port, concurrency=5, within_ms=within_ms)
+@pytest.mark.parametrize("claim_ahead_ms", [0, 3_000])
+async def test_of_two_workers_one_runs_each_slot(claim_ahead_ms: int) -> None:
+    first = by_hand(concurrency=5, claim_ahead_ms=claim_ahead_ms)
+    second = Corridor(clock=first.clock, store=first.store.port, concurrency=5, claim_ahead_ms=claim_ahead_ms)
     for number in range(30):
         name = f"endpoint-{number}"
         await first.add(name, baseline=Every(10_000))

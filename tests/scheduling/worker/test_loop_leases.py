@@ -32,7 +32,7 @@ async def lose(corridor: Corridor) -> None:
     ahead = Corridor(store=corridor.store.port, lease_ms=MINUTE)
     ahead.clock.jump(LEASE + 30_000)
     assert len(await ahead.sweeper.sweep()) == 1
-    assert len(await ahead.scheduler.claim(1)) == 1
+    assert len(await ahead.claim(1)) == 1
 
 
 async def test_another_worker_finds_nothing_to_sweep_while_a_long_run_goes_on() -> None:
@@ -66,7 +66,7 @@ async def test_nothing_is_renewed_when_nothing_is_held() -> None:
 
 
 async def test_leases_are_renewed_while_claims_wait_for_their_moment() -> None:
-    corridor = by_hand(lease_ms=LEASE, within_ms=30_000)
+    corridor = by_hand(lease_ms=LEASE, claim_ahead_ms=30_000)
     await corridor.add(in_ms=20_000)
     moments = corridor.moments()
     async with Worker(corridor):
@@ -125,7 +125,7 @@ async def test_a_loop_sweeps_what_a_dead_worker_left_and_runs_it() -> None:
     corridor = by_hand(lease_ms=LEASE)
     dead = Corridor(clock=corridor.clock, store=corridor.store.port, lease_ms=LEASE)
     await corridor.add()
-    await dead.scheduler.claim(1)
+    await dead.claim(1)
     moments = corridor.moments()
     async with Worker(corridor):
         await corridor.clock.advance(2 * LEASE)
@@ -139,7 +139,7 @@ async def test_a_loop_sweeps_at_once_when_it_starts() -> None:
     corridor = by_hand(lease_ms=MINUTE)
     dead = Corridor(clock=corridor.clock, store=corridor.store.port, lease_ms=1_000)
     await corridor.add()
-    await dead.scheduler.claim(1)
+    await dead.claim(1)
     corridor.clock.jump(1_000)
     async with Worker(corridor):
         assert [run.status for run in await corridor.runs()] == ["abandoned", "success"]
@@ -150,7 +150,7 @@ async def test_an_endpoint_whose_workers_keep_dying_is_paused_after_three_times(
     corridor = Corridor(lease_ms=LEASE)
     await corridor.add()
     for _ in range(times):
-        await corridor.scheduler.claim(1)
+        await corridor.claim(1)
         corridor.clock.jump(LEASE)
         await corridor.sweeper.sweep()
     paused = (await corridor.endpoint()).pause_reason

@@ -58,7 +58,7 @@ async def test_an_outage_makes_no_busy_loop(call: str) -> None:
 
 
 async def test_what_waits_for_its_moment_outlasts_an_outage() -> None:
-    corridor = by_hand(lease_ms=LEASE, within_ms=10_000)
+    corridor = by_hand(lease_ms=LEASE, claim_ahead_ms=10_000)
     await corridor.add(in_ms=5_000)
     corridor.store.breaks("start", away())
     async with Worker(corridor):
@@ -116,7 +116,7 @@ async def test_an_answer_lost_after_the_commit_changes_nothing_twice() -> None:
 
 @pytest.mark.parametrize("call", [*CALLS, "start", "check"])
 async def test_any_other_exception_ends_the_loop_with_it(call: str) -> None:
-    corridor = by_hand(lease_ms=3_000, within_ms=1_000)
+    corridor = by_hand(lease_ms=3_000, claim_ahead_ms=1_000)
     await corridor.add("now")
     await corridor.add("soon", in_ms=500)
     (corridor.asked if call == "check" else corridor.store).breaks(call, ZeroDivisionError("a bug"))

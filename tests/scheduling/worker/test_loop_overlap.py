@@ -39,7 +39,7 @@ class Crowded:
 
 
 async def test_what_waits_starts_at_its_moment_though_a_claim_takes_long() -> None:
-    corridor = by_hand(within_ms=AHEAD)
+    corridor = by_hand(claim_ahead_ms=AHEAD)
     await corridor.add(in_ms=5_000)
     moments = corridor.moments()
     async with Worker(corridor):
@@ -49,7 +49,7 @@ async def test_what_waits_starts_at_its_moment_though_a_claim_takes_long() -> No
 
 
 async def test_what_is_due_is_claimed_though_a_look_takes_long() -> None:
-    corridor = by_hand(within_ms=AHEAD)
+    corridor = by_hand(claim_ahead_ms=AHEAD)
     await corridor.add("waits", in_ms=1_000)
     corridor.store.before["start"] = slowly(corridor, 5_000)
     moments = corridor.moments("due")
@@ -60,20 +60,20 @@ async def test_what_is_due_is_claimed_though_a_look_takes_long() -> None:
         assert moments == [2_000]
 
 
-@pytest.mark.parametrize("settlings", [1, 2, 3])
-async def test_when_commits_take_long_so_many_are_under_way_and_no_more(settlings: int) -> None:
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+async def test_when_commits_take_long_so_many_are_under_way_and_no_more(at_once: int) -> None:
     corridor = by_hand()
     for number in range(12):
         await corridor.add(f"endpoint-{number}")
     crowd = Crowded(slowly(corridor, 4_000))
     corridor.store.before["finalize"] = crowd
-    async with Worker(corridor, batch=2, settlings=settlings):
-        for inside in range(1, settlings + 1):
+    async with Worker(corridor, settle_batch=2, settle_at_once=at_once):
+        for inside in range(1, at_once + 1):
             await corridor.clock.advance(500)
             assert (crowd.inside, crowd.most) == (inside, inside)
             await corridor.clock.advance(500)
         await corridor.clock.advance(30_000)
-        assert crowd.most == settlings
+        assert crowd.most == at_once
         assert len(corridor.told) == 12
     assert [run.status for n in range(12) for run in await corridor.runs(f"endpoint-{n}")] == ["success"] * 12
 
@@ -84,7 +84,7 @@ async def test_one_batch_is_settled_after_the_other() -> None:
         await corridor.add(f"endpoint-{number}")
     crowd = Crowded(slowly(corridor, 900))
     corridor.store.before["finalize"] = crowd
-    async with Worker(corridor, batch=2, settlings=2):
+    async with Worker(corridor, settle_batch=2, settle_at_once=2):
         await corridor.clock.advance(3_000)
         assert (crowd.most, len(corridor.told)) == (1, 6)
 
@@ -94,7 +94,7 @@ async def test_a_commit_that_takes_long_does_not_keep_later_runs_from_being_sett
     await corridor.add("first")
     await corridor.add("second", in_ms=1_000)
     corridor.store.before["finalize"] = once(slowly(corridor, 30_000))
-    async with Worker(corridor, linger_ms=5):
+    async with Worker(corridor, settle_linger_ms=5):
         await corridor.clock.advance(1_005)
         assert (await corridor.only_run("second")).status is RunStatus.SUCCESS
         assert (await corridor.only_run("first")).status is None
@@ -107,7 +107,7 @@ async def test_a_commit_that_hangs_holds_up_one_batch_and_not_each_that_follows(
     for number in range(10):
         await corridor.add(f"endpoint-{number}", in_ms=100 * number)
     corridor.store.before["finalize"] = once(slowly(corridor, 30_000))
-    async with Worker(corridor, batch=2, settlings=2, linger_ms=5):
+    async with Worker(corridor, settle_batch=2, settle_at_once=2, settle_linger_ms=5):
         await corridor.clock.advance(1_100)
         assert len(corridor.told) == 9
         await corridor.clock.advance(30_000)
@@ -120,13 +120,13 @@ async def test_while_a_commit_is_under_way_what_ends_is_gathered() -> None:
     for number in range(5):
         await corridor.add(f"later-{number}", in_ms=100 + number)
     corridor.store.before["finalize"] = slowly(corridor, 900)
-    async with Worker(corridor, linger_ms=5):
+    async with Worker(corridor, settle_linger_ms=5):
         await corridor.clock.advance(1_800)
         assert (corridor.store.calls["finalize"], len(corridor.told)) == (2, 6)
 
 
 async def test_what_is_claimed_ahead_is_gathered_and_never_late() -> None:
-    corridor = by_hand(within_ms=500, concurrency=1_000)
+    corridor = by_hand(claim_ahead_ms=500, concurrency=1_000)
     moments = {}
     for number in range(100):
         name = f"endpoint-{number:03}"
@@ -143,7 +143,7 @@ async def test_what_is_claimed_ahead_is_gathered_and_never_late() -> None:
 
 
 async def test_what_comes_due_sooner_than_claims_are_gathered_is_claimed_at_its_moment() -> None:
-    corridor = by_hand(within_ms=AHEAD)
+    corridor = by_hand(claim_ahead_ms=AHEAD)
     await corridor.add(in_ms=AHEAD, baseline=Every(7))
     moments = corridor.moments()
     async with Worker(corridor):
@@ -161,7 +161,7 @@ async def test_after_a_full_claim_nobody_asks_what_is_due_next() -> None:
 
 
 async def test_what_was_moved_during_the_claim_that_took_it_is_looked_at_again() -> None:
-    corridor = by_hand(within_ms=AHEAD)
+    corridor = by_hand(claim_ahead_ms=AHEAD)
     await corridor.add("other", in_ms=9_000)
     moments = corridor.moments()
 
@@ -177,7 +177,7 @@ async def test_what_was_moved_during_the_claim_that_took_it_is_looked_at_again()
 
 
 async def test_what_is_lost_during_a_look_is_not_started_by_it() -> None:
-    corridor = by_hand(within_ms=AHEAD, lease_ms=6_000)
+    corridor = by_hand(claim_ahead_ms=AHEAD, lease_ms=6_000)
     await corridor.add(in_ms=4_800)
     corridor.store.before["renew"] = slowly(corridor, MINUTE)
     corridor.store.after["start"] = slowly(corridor, 500)
@@ -201,7 +201,7 @@ async def test_what_is_held_back_by_jitter_starts_once_though_the_store_is_told_
 
 
 async def test_a_loop_that_hangs_in_a_look_does_not_call_itself_alive() -> None:
-    corridor = by_hand(within_ms=AHEAD)
+    corridor = by_hand(claim_ahead_ms=AHEAD)
     await corridor.add(in_ms=1_000)
     corridor.store.before["start"] = asyncio.Event().wait
     async with Worker(corridor, grace_ms=0) as worker:

@@ -76,7 +76,7 @@ async def test_a_loop_that_stops_claims_no_more() -> None:
 
 
 async def test_what_was_claimed_and_not_started_is_given_back() -> None:
-    corridor = by_hand(within_ms=30_000)
+    corridor = by_hand(claim_ahead_ms=30_000)
     endpoint = await corridor.add(in_ms=20_000)
     async with Worker(corridor) as worker:
         worker.loop.stop()
@@ -88,7 +88,7 @@ async def test_what_was_claimed_and_not_started_is_given_back() -> None:
 
 
 async def test_what_was_given_back_is_run_by_another_worker_at_its_moment() -> None:
-    corridor = by_hand(within_ms=30_000)
+    corridor = by_hand(claim_ahead_ms=30_000)
     await corridor.add(in_ms=20_000)
     async with Worker(corridor):
         pass
@@ -139,9 +139,9 @@ async def test_a_grace_of_nothing_cuts_short_at_once() -> None:
     assert others() == set()
 
 
-@pytest.mark.parametrize("within_ms", [0, MINUTE])
-async def test_a_saturated_loop_stops_and_leaves_nothing_leased(within_ms: int) -> None:
-    corridor = by_hand(concurrency=3, within_ms=within_ms)
+@pytest.mark.parametrize("claim_ahead_ms", [0, MINUTE])
+async def test_a_saturated_loop_stops_and_leaves_nothing_leased(claim_ahead_ms: int) -> None:
+    corridor = by_hand(concurrency=3, claim_ahead_ms=claim_ahead_ms)
     for number in range(9):
         await corridor.add(f"endpoint-{number}", in_ms=number * 100)
         corridor.takes(5_000, f"endpoint-{number}")
@@ -207,13 +207,13 @@ async def test_in_real_time_a_stop_waits_for_a_short_run_and_not_for_a_long_one(
 
 
 async def test_all_that_is_given_back_is_settled_before_the_loop_returns() -> None:
-    corridor = by_hand(within_ms=30_000)
+    corridor = by_hand(claim_ahead_ms=30_000)
     endpoints = [await corridor.add(f"endpoint-{number}", in_ms=20_000) for number in range(3)]
 
     async def slowly() -> Any:
         await corridor.clock.sleep(2_000)
 
     corridor.store.before["finalize"] = slowly
-    async with Worker(corridor, batch=1):
+    async with Worker(corridor, settle_batch=1):
         pass
     assert await corridor.store.port.find("default") == endpoints

@@ -192,7 +192,7 @@ async def test_what_somebody_else_is_just_claiming_makes_no_busy_loop() -> None:
         return NEW_YEAR
 
     corridor.store.port.next_due = long_ago
-    async with Worker(corridor, linger_ms=5):
+    async with Worker(corridor, settle_linger_ms=5):
         await corridor.clock.advance(1_000)
         assert 190 <= corridor.store.calls["claim_due"] <= 210
 
@@ -208,7 +208,7 @@ async def test_when_more_is_due_than_one_claim_takes_the_next_follows_at_once() 
 
 
 async def test_a_loop_that_claims_ahead_sleeps_until_it_may() -> None:
-    corridor = by_hand(within_ms=10_000)
+    corridor = by_hand(claim_ahead_ms=10_000)
     await corridor.add(in_ms=30_000)
     async with Worker(corridor, poll_ms=LONG):
         await corridor.clock.advance(35_000)
@@ -216,7 +216,7 @@ async def test_a_loop_that_claims_ahead_sleeps_until_it_may() -> None:
 
 
 async def test_a_bell_that_rings_while_claims_are_looked_at_is_heard() -> None:
-    corridor = by_hand(within_ms=MINUTE)
+    corridor = by_hand(claim_ahead_ms=MINUTE)
     await corridor.add(in_ms=30_000)
 
     async def nudge() -> Any:

@@ -140,7 +140,7 @@ async def test_a_claim_that_was_lost_while_the_quota_was_asked_is_not_dispatched
     async with Worker(corridor):
         ahead.clock.jump(MINUTE)
         await ahead.sweeper.sweep()
-        assert len(await ahead.scheduler.claim(1)) == 1
+        assert len(await ahead.claim(1)) == 1
         await corridor.clock.advance(2_500)
         assert "leases were lost; their runs are stopped" in corridor.log.events("warning")
         assert corridor.dispatcher.executed == []

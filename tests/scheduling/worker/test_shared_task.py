@@ -112,8 +112,8 @@ async def test_a_lease_that_is_lost_before_its_turn_is_not_run() -> None:
     async def behave(claim: Claim) -> Outcome:
         ran.append(claim.endpoint.name)
         if claim.endpoint.name == NAMES[0]:
-            worker.loop._flight.forget(
-                [held.run_id for held in worker.loop._flight.held if held.endpoint.name == NAMES[2]]
+            worker.loop._held.remove(
+                [held.run_id for held in worker.loop._held.claims if held.endpoint.name == NAMES[2]]
             )
         return SUCCESS
 

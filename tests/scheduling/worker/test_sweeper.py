@@ -23,7 +23,7 @@ class NoZone(CronsimCron):
 
 async def abandoned(corridor: Corridor, count: int = 1) -> None:
     """Claims whose worker does not come back."""
-    await corridor.scheduler.claim(count)
+    await corridor.claim(count)
     corridor.clock.jump(LEASE)
 
 
@@ -48,7 +48,7 @@ async def test_a_lease_is_swept_at_its_end_and_not_before() -> None:
 
 
 async def test_what_was_claimed_ahead_and_not_started_has_not_run() -> None:
-    corridor = Corridor(lease_ms=LEASE, within_ms=MINUTE)
+    corridor = Corridor(lease_ms=LEASE, claim_ahead_ms=MINUTE)
     await corridor.add(in_ms=MINUTE)
     await abandoned(corridor)
     await corridor.sweeper.sweep()

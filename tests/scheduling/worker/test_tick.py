@@ -63,7 +63,7 @@ async def test_a_tick_runs_as_many_at_a_time_as_allowed(concurrency: int) -> Non
     for number in range(20):
         await corridor.add(f"endpoint-{number}")
         corridor.dispatcher.on(f"endpoint-{number}", crowd)
-    assert len(await corridor.tick()) == 20
+    assert len(await corridor.drain()) == 20
     assert crowd.most == concurrency
 
 
@@ -192,19 +192,19 @@ async def test_a_loop_emits_an_event_for_each_run() -> None:
 
 
 async def test_a_tick_runs_no_more_at_a_time_than_allowed_also_of_what_it_claimed_ahead() -> None:
-    corridor = by_hand(concurrency=2, within_ms=10_000)
+    corridor = by_hand(concurrency=2, claim_ahead_ms=10_000)
     crowd = Crowd(lambda: corridor.clock.sleep(1_000))
     for number in range(6):
         await corridor.add(f"endpoint-{number}", in_ms=100 * (number // 2))
         corridor.dispatcher.on(f"endpoint-{number}", crowd)
-    tick = asyncio.create_task(corridor.tick())
+    drained = asyncio.create_task(corridor.drain())
     await corridor.clock.advance(20_000)
-    await tick
+    assert len(await drained) == 6
     assert crowd.most == 2
 
 
 async def test_a_long_run_that_was_claimed_ahead_does_not_delay_the_next() -> None:
-    corridor = by_hand(within_ms=10_000)
+    corridor = by_hand(claim_ahead_ms=10_000)
     await corridor.add("long", in_ms=1_000)
     await corridor.add("soon", in_ms=2_000)
     corridor.takes(8_000, "long")
@@ -216,7 +216,7 @@ async def test_a_long_run_that_was_claimed_ahead_does_not_delay_the_next() -> No
 
 
 async def test_a_tick_that_fails_leaves_no_task_behind() -> None:
-    corridor = by_hand(within_ms=10_000)
+    corridor = by_hand(claim_ahead_ms=10_000)
     await corridor.add("now")
     await corridor.add("soon", in_ms=1_000)
 

@@ -43,7 +43,7 @@ async def test_a_stubborn_run_that_ends_after_all_is_settled_once() -> None:
     corridor, enough = by_hand(), asyncio.Event()
     await corridor.add()
     corridor.dispatcher.on("endpoint", stubborn(enough))
-    async with Worker(corridor, grace_ms=10_000, linger_ms=5) as worker:
+    async with Worker(corridor, grace_ms=10_000, settle_linger_ms=5) as worker:
         worker.loop.stop()
         await corridor.clock.advance(20_002)
         enough.set()

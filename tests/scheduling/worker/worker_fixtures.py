@@ -13,8 +13,9 @@ from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.scheduling.steer import Amended
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
+from cadenza.engine.worker.claim import Claimer
 from cadenza.engine.worker.execute import Executor
-from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
+from cadenza.engine.worker.loop import WorkerLoop, WorkerSettings
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.testing import FakeClock, FakeDispatcher, FakeIds, FakeLog, FakeQuota, FakeTelemetry, an_endpoint
 from cadenza.testing.clock import NEW_YEAR
@@ -42,8 +43,8 @@ class Corridor:
         around = self._around()
         self.sweeper, self.steering = Sweeper(**around), Steering(**around)
         self.executor = Executor(dispatcher=self.dispatcher, quota=self._any(self.asked), clock=self.clock)
-        run: dict[str, Any] = {"executor": self.executor, "telemetry": self.telemetry}
-        self.scheduler = Scheduler(settings=SchedulerSettings(**settings), **run, **around)
+        self._settings = settings
+        self.worker = self.loop()
 
     @property
     def told(self) -> list[Event]:
@@ -59,8 +60,37 @@ class Corridor:
         await self.store.port.add(endpoint)
         return endpoint
 
+    def loop(self, *, executor: Executor | None = None, **settings: Any) -> WorkerLoop:
+        """A worker's loop on this store, with the settings of the fixture and these."""
+        return WorkerLoop(
+            executor=executor or self.executor,
+            sweeper=self.sweeper,
+            telemetry=self.telemetry,
+            settings=WorkerSettings(**(self._settings | settings)),
+            **self._around(),
+        )
+
     async def tick(self) -> list[Settled]:
-        return await self.scheduler.tick()
+        """Run what is due, once; what was settled."""
+        return await self.worker.run_once()
+
+    async def drain(self) -> list[Settled]:
+        """Run until nothing is due; what was settled."""
+        settled: list[Settled] = []
+        while batch := await self.tick():
+            settled += batch
+        return settled
+
+    async def claim(self, limit: int) -> list[Claim]:
+        """Claim what is due, and leave it at that, as a worker that dies."""
+        settings = WorkerSettings(**self._settings)
+        claimer = Claimer(
+            store=self._any(self.store),
+            clock=self.clock,
+            ahead_ms=settings.claim_ahead_ms,
+            lease_ms=settings.lease_ms,
+        )
+        return await claimer.claim(limit)
 
     async def endpoint(self, name: str = "endpoint") -> Endpoint:
         """The endpoint as it is stored now."""

@@ -10,11 +10,10 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import Service, cut_off, succeeded
 from cadenza.domain.daily.user import DailyUser, DayStatus, Ruling
 from cadenza.domain.daily.window import has_opened, is_over
-from cadenza.engine.async_helpers import survived
+from cadenza.engine.async_helpers import RECOVERY_MS, survived
 from cadenza.engine.daily.clock import DailyClock
 from cadenza.engine.daily.events import DailyEvents
 from cadenza.engine.daily.queue import DailyQueue
-from cadenza.engine.worker.settle import RECOVERY_MS
 from cadenza.ports.clock import Clock
 from cadenza.ports.daily import DailyStore, Owed
 from cadenza.ports.telemetry import Logger

@@ -9,14 +9,13 @@ from cadenza.domain.planning.health import COUNTED
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.async_helpers import first_of, survived
+from cadenza.engine.async_helpers import RECOVERY_MS, first_of, survived
 from cadenza.engine.planning.analysis import Seat
 from cadenza.engine.planning.consult import Means
 from cadenza.engine.planning.feed import PAGE, Feed
 from cadenza.engine.planning.planner_pool import DEFAULTS, Panel, PanelSettings
 from cadenza.engine.planning.queue import Look
 from cadenza.engine.planning.record import Recorder
-from cadenza.engine.worker.settle import RECOVERY_MS
 from cadenza.ports.store import Bell
 
 FED = "planner.feed.stop"

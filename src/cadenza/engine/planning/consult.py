@@ -10,12 +10,11 @@ from typing import NamedTuple
 from cadenza.domain.planning.analysis import Analysis, Trigger
 from cadenza.domain.planning.run_changes import Shown, concerns_siblings, whole_response
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.engine.async_helpers import survived
+from cadenza.engine.async_helpers import RECOVERY_MS, survived
 from cadenza.engine.planning.analysis import Sat, Seat, analyze, said
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
 from cadenza.engine.planning.queue import Look
 from cadenza.engine.steering import Steering
-from cadenza.engine.worker.settle import RECOVERY_MS
 from cadenza.ports.access import Quota, QuotaRequest, Spending
 from cadenza.ports.clock import Clock
 from cadenza.ports.ids import Ids

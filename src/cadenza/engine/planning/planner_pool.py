@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.engine.async_helpers import RECOVERY_MS
 from cadenza.engine.planning.analysis import Seat
 from cadenza.engine.planning.briefing import Briefer
 from cadenza.engine.planning.consult import Means, Thinking
 from cadenza.engine.planning.queue import Look, WaitingRoom
 from cadenza.engine.planning.record import Recorder
-from cadenza.engine.worker.settle import RECOVERY_MS
 from cadenza.ports.planning import Briefing, NextAnalysis
 
 

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from cadenza.domain.planning.analysis import Analysis
-from cadenza.engine.async_helpers import survived
-from cadenza.engine.worker.settle import RECOVERY_MS
+from cadenza.engine.async_helpers import RECOVERY_MS, survived
 from cadenza.ports.clock import Clock
 from cadenza.ports.planning import AnalysisStore, NextAnalysis
 from cadenza.ports.telemetry import Logger

@@ -1,4 +1,4 @@
-"""What the endpoint scheduler tells: events for everybody, warnings for operators, details for who debugs."""
+"""The events and log lines of a worker."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from cadenza.ports.telemetry import (
 )
 
 SCHEDULER = "endpoints"
-"""By this, listeners tell these events from those of the daily runner."""
+"""The name of the scheduler in events; the daily runner has another."""
 RESULTS: Mapping[RunStatus | None, str] = {
     RunStatus.SUCCESS: "ok",
     RunStatus.FAILURE: "error",
@@ -31,60 +31,59 @@ RESULTS: Mapping[RunStatus | None, str] = {
 }
 
 
-class Round(NamedTuple):
-    """What one round of a worker's loop came to."""
+class ClaimPass(NamedTuple):
+    """One pass of a worker's loop: a claim, and what the worker holds after it."""
 
     duration_ms: float
     claimed: int
     held: int
-    """Claims in hand."""
     running: int
-    """Those of them that are with a dispatcher."""
-    most: int
-    """How many it may hold."""
+    """Held claims that are with a dispatcher."""
+    concurrency: int
+    """How many claims it may hold."""
 
 
-class Telling:
-    """Tells of rounds, one event each, and of runs when they are settled."""
+class WorkerEvents:
+    """Emits an event for each pass of the loop, and for each run when it is settled."""
 
     def __init__(self, telemetry: Telemetry, log: Logger) -> None:
         self._telemetry = telemetry
         self._log = log
 
-    def ticked(self, duration_ms: float, claimed: int) -> None:
-        """A tick is over."""
+    def tick(self, duration_ms: float, claimed: int) -> None:
+        """A pass is over."""
         self._emit(TICK, {"duration_ms": duration_ms}, {"claimed": claimed})
 
-    def went_round(self, done: Round) -> None:
-        """A worker's loop went round."""
-        self.ticked(done.duration_ms, done.claimed)
+    def claim_pass(self, done: ClaimPass) -> None:
+        """A pass of the running loop is over."""
+        self.tick(done.duration_ms, done.claimed)
         self._emit(DEPTH, {"depth": max(0, done.held - done.running)}, {})
-        self._emit(IN_FLIGHT, {"in_flight": done.held}, {"max_concurrency": done.most})
+        self._emit(IN_FLIGHT, {"in_flight": done.held}, {"max_concurrency": done.concurrency})
 
     def settled(self, settled: Settled, failures_before: int) -> None:
-        """A run is over."""
+        """A run is settled."""
         endpoint, run, *_ = settled
         result = RESULTS.get(run.status)
         if result is None:
             self._emit(SKIPPED, {}, {"status": str(run.status)})
         else:
-            told: dict[str, str] = {"result": result, "source": run.source, "scheduler": SCHEDULER}
+            metadata: dict[str, str] = {"result": result, "source": run.source, "scheduler": SCHEDULER}
             if result != "ok":
-                told["error_class"] = error_class(endpoint, run)
-            self._telemetry.emit(JOB, {"duration_ms": run.duration_ms, "late_ms": run.late_ms}, told)
+                metadata["error_class"] = error_class(endpoint, run)
+            self._telemetry.emit(JOB, {"duration_ms": run.duration_ms, "late_ms": run.late_ms}, metadata)
         if endpoint.failure_count != failures_before:
-            self.fared(endpoint, run, failures_before)
+            self.failures_changed(endpoint, run, failures_before)
         if self._log.verbose:
             self._detail(endpoint, run)
 
-    def fared(self, endpoint: Endpoint, run: Run, failures_before: int) -> None:
-        """An endpoint failed once more, or is well again."""
+    def failures_changed(self, endpoint: Endpoint, run: Run, failures_before: int) -> None:
+        """An endpoint failed once more, or has recovered."""
         if not endpoint.failure_count:
             self._log.info("an endpoint is well again", endpoint_id=endpoint.id, failures=failures_before)
         elif not failures_before:
             facts = {"endpoint_id": endpoint.id, "run_id": run.id, "error": run.error}
             self._log.warning("an endpoint has begun to fail", **facts)
-        self._telemetry.emit(*how_it_fared(endpoint, run, failures_before))
+        self._telemetry.emit(*failure_event(endpoint, run, failures_before))
 
     def _emit(self, event: str, measurements: Mapping[str, float], metadata: Metadata) -> None:
         self._telemetry.emit(event, measurements, {**metadata, "scheduler": SCHEDULER})
@@ -97,7 +96,7 @@ class Telling:
         )
 
 
-class Fared(NamedTuple):
+class EndpointEvent(NamedTuple):
     """An event about an endpoint."""
 
     event: str
@@ -105,8 +104,8 @@ class Fared(NamedTuple):
     metadata: Metadata
 
 
-def how_it_fared(endpoint: Endpoint, run: Run, failures_before: int) -> Fared:
-    """That an endpoint failed once more, or is well again."""
+def failure_event(endpoint: Endpoint, run: Run, failures_before: int) -> EndpointEvent:
+    """The event that an endpoint failed once more, or has recovered."""
     about: dict[str, str | None] = {
         "tenant_id": endpoint.tenant_id,
         "job_id": endpoint.job_id,
@@ -115,13 +114,13 @@ def how_it_fared(endpoint: Endpoint, run: Run, failures_before: int) -> Fared:
         "scheduler": SCHEDULER,
     }
     if not endpoint.failure_count:
-        return Fared(ENDPOINT_RECOVERED, {"failures": failures_before}, about)
+        return EndpointEvent(ENDPOINT_RECOVERED, {"failures": failures_before}, about)
     error = run.error or run.reason or str(run.status)
-    return Fared(ENDPOINT_FAILED, {"failures": endpoint.failure_count}, {**about, "error": error})
+    return EndpointEvent(ENDPOINT_FAILED, {"failures": endpoint.failure_count}, {**about, "error": error})
 
 
 def error_class(endpoint: Endpoint, run: Run) -> str:
-    """In which of four ways it failed: the request, the model, what came back, or something else."""
+    """The kind of a failure: the request (req), the response (parse), the model (llm), or unknown."""
     match endpoint.target:
         case HttpTarget():
             seen = run.response if isinstance(run.response, dict) else {}

@@ -1,4 +1,4 @@
-"""Running one claimed endpoint, so that whatever it does costs the others nothing."""
+"""Executes one claim: quota, dispatch and deadline; a failure of it is an outcome, and affects no other."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from cadenza.ports.dispatcher import Dispatcher
 
 
 class Deadline:
-    """The end of one run's patience."""
+    """The moment at which one run is cut off."""
 
     __slots__ = ("expired", "moment", "task")
 
@@ -29,7 +29,7 @@ class Deadlines:
 
     `asyncio.timeout` sets a timer of its own for each run, which costs more than
     all the rest of running a short one, and nearly none of them is ever needed. The
-    one timer here stays set when what it was for is done, and then rings for nothing.
+    one timer here stays set when its run has ended, and then finds nothing to cancel.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Deadlines:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def set(self, timeout_ms: int, task: "asyncio.Task[object] | None" = None) -> Deadline:
-        """Cancel the task that runs now, unless it is done in time; who knows it spares the search for it."""
+        """Cancel the current task, which a caller may name to save looking it up, unless it ends in time."""
         task = task or asyncio.current_task()
         assert task is not None, "only a task can be timed"
         loop = task.get_loop()
@@ -49,16 +49,16 @@ class Deadlines:
         return deadline
 
     def clear(self, deadline: Deadline) -> None:
-        """It was in time, or its time is over."""
+        """The run has ended, in time or not."""
         self._open.discard(deadline)
 
     def _arm(self, loop: asyncio.AbstractEventLoop, moment: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._loop = loop
-        self._timer = loop.call_at(moment, self._ring, loop)
+        self._timer = loop.call_at(moment, self._expire, loop)
 
-    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
         now = loop.time()
         for deadline in [one for one in self._open if one.moment <= now]:
@@ -70,8 +70,8 @@ class Deadlines:
 
 
 SUCCESS = RunStatus.SUCCESS  # Python 3.11 is slow to find members.
-SEEN = frozenset({RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT})
-"""What a dispatcher may report; the other statuses are the scheduler's own words."""
+REPORTABLE = frozenset({RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT})
+"""Statuses that a dispatcher may report; the others are set by the worker."""
 
 
 class Executor:
@@ -84,20 +84,20 @@ class Executor:
         self._deadlines = Deadlines()
 
     async def admit(self, claims: Sequence[Claim]) -> list[QuotaAnswer]:
-        """What the quota says to each of these claims, asked in one batch; what misfired costs nothing."""
+        """The quota's answer for each claim, asked in one batch; a misfired claim costs nothing."""
         now = self._clock.now()
-        free = [misfired(claim, now) for claim in claims]
-        if claims and not any(free):
+        is_free = [misfired(claim, now) for claim in claims]
+        if claims and not any(is_free):
             return await self._quota.check([_request(claim.endpoint.tenant_id) for claim in claims])
-        paying = [claim for claim, costs_nothing in zip(claims, free, strict=True) if not costs_nothing]
+        paying = [claim for claim, costs_nothing in zip(claims, is_free, strict=True) if not costs_nothing]
         requests = [_request(claim.endpoint.tenant_id) for claim in paying]
         answers = iter(await self._quota.check(requests) if requests else [])
-        return [QuotaAnswer() if costs_nothing else next(answers) for costs_nothing in free]
+        return [QuotaAnswer() if costs_nothing else next(answers) for costs_nothing in is_free]
 
     async def execute(
         self, claim: Claim, answer: QuotaAnswer, *, task: "asyncio.Task[None] | None" = None
     ) -> Completion:
-        """Run the claim in the task that runs now, which a caller may name, or say why not."""
+        """Run the claim in the current task, which a caller may name; or skip it, with the reason."""
         now = self._clock.now()
         if answer.opens_at is not None and answer.opens_at > now:
             outcome = Outcome(RunStatus.SKIPPED, reason="the quota is used up", opens_at=answer.opens_at)
@@ -142,8 +142,8 @@ def _checked(outcome: object) -> Outcome:
             RunStatus.FAILURE, error=f"the dispatcher answered {type(outcome).__name__}, not an outcome"
         )
     if outcome.opens_at is not None and outcome.status is RunStatus.SKIPPED:
-        return outcome  # It has a quota of its own, and waits for it.
-    if outcome.status is not SUCCESS and outcome.status not in SEEN:
+        return outcome  # The dispatcher has a quota of its own.
+    if outcome.status is not SUCCESS and outcome.status not in REPORTABLE:
         return Outcome(RunStatus.FAILURE, error=f"the dispatcher answered the status {outcome.status!r}")
     if type(outcome.status) is not RunStatus:
         outcome = outcome._replace(status=RunStatus(outcome.status))

@@ -1,54 +1,57 @@
-"""Keeps the leases of what is running."""
+"""Renews the leases of held claims, and stops runs whose lease runs out."""
 
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import first_of, survived
-from cadenza.engine.worker.held_claims import Flight
-from cadenza.engine.worker.scheduler import Scheduler
+from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.ports.clock import Clock
+from cadenza.ports.store import EndpointStore
 from cadenza.ports.telemetry import Logger
 
-LOOKS = 6
-"""How often it looks in the length of a lease; it renews at every second look."""
+CHECKS_PER_LEASE = 6
+"""How often leases are checked in the length of one; at every second check they are renewed."""
 
 
-class LeaseKeeper:
+class LeaseRenewer:
     """Renews leases three times in their length, and stops what it could not renew in time."""
 
-    def __init__(self, *, flight: Flight, scheduler: Scheduler, clock: Clock, log: Logger) -> None:
-        self._flight = flight
-        self._scheduler = scheduler
+    def __init__(
+        self, *, held: HeldClaims, store: EndpointStore, clock: Clock, log: Logger, lease_ms: int
+    ) -> None:
+        self._held = held
+        self._store = store
         self._clock = clock
         self._log = log
-        self._look_ms = scheduler.settings.lease_ms / LOOKS
+        self._lease = milliseconds(lease_ms)
+        self._check_ms = lease_ms / CHECKS_PER_LEASE
 
     async def run(self) -> None:
-        """Keep leases until cancelled; a renewal that does not return is no reason to look away."""
-        await first_of(self._keep_looking(), self._keep_renewing())
+        """Renew until cancelled; leases are checked also while a renewal does not return."""
+        await first_of(self._check_repeatedly(), self._renew_repeatedly())
 
-    async def _keep_looking(self) -> None:
+    async def _check_repeatedly(self) -> None:
         while True:
-            await self._clock.sleep(self._look_ms)
-            self._stop_what_runs_out()
+            await self._clock.sleep(self._check_ms)
+            self._stop_expiring()
 
-    async def _keep_renewing(self) -> None:
+    async def _renew_repeatedly(self) -> None:
         while True:
-            await self._clock.sleep(2 * self._look_ms)
+            await self._clock.sleep(2 * self._check_ms)
             await survived(self._renew(), self._log)
 
     async def _renew(self) -> None:
-        claims = self._flight.held
+        claims = self._held.claims
         if not claims:
             return
-        until = self._clock.now() + milliseconds(self._scheduler.settings.lease_ms)
-        kept = await self._scheduler.renew(claims, until)
-        self._flight.renewed(kept, until)
-        lost = self._flight.drop([claim for claim in claims if claim.run_id not in kept])
+        until = self._clock.now() + self._lease
+        renewed = await self._store.renew(claims, until)
+        self._held.set_lease(renewed, until)
+        lost = self._held.remove_lost([claim for claim in claims if claim.run_id not in renewed])
         if lost:
             self._log.warning("leases were lost; their runs are stopped", run_ids=lost)
 
-    def _stop_what_runs_out(self) -> None:
-        """Before another worker may take over, this one must be done with it."""
-        limit = self._clock.now() + milliseconds(1) * self._look_ms
-        lost = self._flight.drop([claim for claim in self._flight.held if claim.lease_until <= limit])
+    def _stop_expiring(self) -> None:
+        """Before another worker may take over a claim, this one must have stopped its run."""
+        limit = self._clock.now() + milliseconds(1) * self._check_ms
+        lost = self._held.remove_lost([claim for claim in self._held.claims if claim.lease_until <= limit])
         if lost:
             self._log.warning("leases could not be renewed; their runs are stopped", run_ids=lost)

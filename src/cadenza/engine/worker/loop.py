@@ -1,4 +1,4 @@
-"""Run until stopped: sleep until the next due moment, wake early, end cleanly."""
+"""A worker's loop: claim what is due, start it at its moment, execute it, settle it; until it is stopped."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,210 +8,247 @@ from datetime import datetime
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.async_helpers import all_of, first_of, survived
-from cadenza.engine.worker.claim_timer import Pace
-from cadenza.engine.worker.events import Round
+from cadenza.engine.async_helpers import RECOVERY_MS, all_of, first_of, survived
+from cadenza.engine.worker.claim import Claimer, ClaimTimer
+from cadenza.engine.worker.events import ClaimPass, WorkerEvents
 from cadenza.engine.worker.execute import Executor
-from cadenza.engine.worker.held_claims import Flight
-from cadenza.engine.worker.leases import LeaseKeeper
-from cadenza.engine.worker.scheduler import Scheduler
-from cadenza.engine.worker.settle import RECOVERY_MS, Settling
-from cadenza.engine.worker.start import Starting
+from cadenza.engine.worker.held_claims import HeldClaims
+from cadenza.engine.worker.leases import LeaseRenewer
+from cadenza.engine.worker.settle import AlertRule, Settler, SettleRule
+from cadenza.engine.worker.start import Starter
 from cadenza.engine.worker.sweeper import Sweeper
-from cadenza.ports.clock import Clock
+from cadenza.ports.clock import Clock, Cron
 from cadenza.ports.store import Bell, EndpointStore
-from cadenza.ports.telemetry import Logger
+from cadenza.ports.telemetry import Logger, Telemetry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoopSettings:
-    """How a loop paces itself."""
+class WorkerSettings:
+    """How much a worker takes on, how long it waits, and for how long its leases protect."""
 
-    batch: int = 500
+    claim_limit: int = 50
+    """How many endpoints one claim takes at most."""
+    concurrency: int = 50
+    """How many claims it holds at most."""
+    claim_ahead_ms: int = 0
+    """How long before its moment an endpoint may be claimed."""
+    lease_ms: int = 60_000
+    settle_batch: int = 500
     """How many completions are settled together at most."""
-    settlings: int = 2
+    settle_at_once: int = 2
     """How many such batches are settled at the same time at most, when one takes long."""
-    linger_ms: float = 5
+    settle_linger_ms: float = 5
     """How long completions are gathered."""
     poll_ms: int = 1_000
-    """How long it sleeps at most, for the case that the bell was lost."""
+    """How long it sleeps at most, in case a wake-up was lost."""
     jitter_ms: int = 0
     """How far endpoints that would start together are spread."""
     grace_ms: int = 10_000
     """How long runs may go on after the loop was asked to stop."""
 
 
-LAST_WORDS_MS = 1_000
-"""How long a call that was cut off may take to end."""
+DEFAULTS = WorkerSettings()
+CANCEL_TIMEOUT_MS = 1_000
+"""How long a call that was cancelled may take to end."""
 
 
-class Loop:
-    """A worker's loop: while one batch runs, the next is claimed and the last is settled."""
+class WorkerLoop:
+    """While one batch runs, the next is claimed and the last is settled."""
 
     def __init__(
         self,
         *,
-        scheduler: Scheduler,
+        store: EndpointStore,
         executor: Executor,
         sweeper: Sweeper,
-        store: EndpointStore,
         clock: Clock,
+        cron: Cron,
+        telemetry: Telemetry,
         log: Logger,
-        settings: LoopSettings,
+        settings: WorkerSettings = DEFAULTS,
+        alerts: AlertRule | None = None,
     ) -> None:
-        self._scheduler = scheduler
-        self._sweeper = sweeper
         self._store = store
+        self._sweeper = sweeper
         self._clock = clock
         self._log = log
         self._settings = settings
-        self._flight = Flight(executor=executor, clock=clock, on_room=self._look_up)
-        self._starting = Starting(
-            flight=self._flight,
-            scheduler=scheduler,
-            clock=clock,
-            poll_ms=settings.poll_ms,
-            jitter_ms=settings.jitter_ms,
+        self._events = WorkerEvents(telemetry, log)
+        self._held = held = HeldClaims(executor=executor, clock=clock, on_capacity=self._check_timer)
+        ahead_ms, linger_ms = settings.claim_ahead_ms, settings.settle_linger_ms
+        self._claimer = Claimer(store=store, clock=clock, ahead_ms=ahead_ms, lease_ms=settings.lease_ms)
+        self._timer = ClaimTimer(clock, ahead_ms=ahead_ms, linger_ms=linger_ms)
+        self._starter = Starter(
+            held=held, store=store, clock=clock, poll_ms=settings.poll_ms, jitter_ms=settings.jitter_ms
         )
-        within_ms = scheduler.settings.within_ms
-        self._pace = Pace(clock, within_ms=within_ms, linger_ms=settings.linger_ms)
+        self._settler = Settler(
+            held=held,
+            store=store,
+            rule=SettleRule(clock=clock, cron=cron, log=log, alerts=alerts),
+            events=self._events,
+            clock=clock,
+            log=log,
+            on_settled=self._on_settled,
+            batch=settings.settle_batch,
+            linger_ms=linger_ms,
+            at_once=settings.settle_at_once,
+        )
+        self._leases = LeaseRenewer(held=held, store=store, clock=clock, log=log, lease_ms=settings.lease_ms)
         self._wake = asyncio.Event()
-        self._news = asyncio.Event()
+        self._timer_changed = asyncio.Event()
         self._stopped = asyncio.Event()
         self._stopped_at: datetime | None = None
         self._alive_at = clock.now()
 
     @property
     def alive_at(self) -> datetime:
-        """When it last went round; an hour ago means that it hangs."""
-        return min(self._alive_at, self._starting.alive_at)
+        """When it last claimed and looked at what waits; an hour ago means that it hangs."""
+        return min(self._alive_at, self._starter.alive_at)
 
     @property
     def in_flight(self) -> int:
         """How many claims it holds."""
-        return len(self._flight)
+        return len(self._held)
 
     def stop(self) -> None:
         """Ask it to claim no more, let runs finish, settle them and return; safe to call twice."""
         self._stopped_at = self._stopped_at or self._clock.now()
         self._stopped.set()
         self._wake.set()
-        self._starting.wake()
+        self._starter.wake()
 
     async def run(self) -> None:
         """Run until stopped; a bug in any part ends it with that bug's exception."""
-        settling = Settling(
-            flight=self._flight,
-            scheduler=self._scheduler,
-            clock=self._clock,
-            log=self._log,
-            on_settled=self._settled,
-            batch=self._settings.batch,
-            linger_ms=self._settings.linger_ms,
-            at_once=self._settings.settlings,
-        )
-        leases = LeaseKeeper(flight=self._flight, scheduler=self._scheduler, clock=self._clock, log=self._log)
-        sweeping = self._sweeper.run(self._scheduler.settings.lease_ms / 3)
-        hearing = self._hear(self._store.listen())
-        parts = (self._serve(), settling.run(), leases.run(), sweeping, hearing)
+        sweeping = self._sweeper.run(self._settings.lease_ms / 3)
+        listening = self._listen(self._store.listen())
+        parts = (self._claim_and_start(), self._settler.run(), self._leases.run(), sweeping, listening)
         try:
-            await first_of(*parts, patience=self._last_words)
+            await first_of(*parts, patience=self._cancel_timeout)
         finally:
-            self._flight.forget([claim.run_id for claim in self._flight.held])
-            await self._flight.land(0)
+            await self._abandon_held()
 
-    async def _serve(self) -> None:
-        """Claim and start until stopped; then give back what waits, and let the rest finish and be settled.
+    async def run_once(self) -> list[Settled]:
+        """Run what is due, once: claim, start each claim at its moment, execute, settle in one commit.
+
+        The same steps as `run`, one after the other, for a clock that jumps: it returns
+        when everything it claimed is settled, without polling, wake-ups or renewed leases.
+        """
+        began = self._clock.now()
+        try:
+            claims = await self._claimer.claim(self._claim_limit)
+            await self._starter.take(claims)
+            while (moment := self._held.next_start()) is not None:
+                await self._held.all_begun()  # What was launched begins before time moves on.
+                await self._clock.sleep(max(0.0, self._ms_until(moment)))
+                await self._starter.start_due()
+            await self._held.all_ended()
+            settled = await self._settler.settle(self._held.take_completions(self._held.completed))
+        finally:
+            await self._abandon_held()
+        self._events.tick((self._clock.now() - began) / milliseconds(1), len(claims))
+        return settled
+
+    async def _claim_and_start(self) -> None:
+        """Claim and start until stopped; then release what waits, and let the rest finish and be settled.
 
         A call that has not returned when the grace is over is cut off, and what it
         holds is left to the sweeper.
         """
-        rounds = (self._go_on(self._round), self._go_on(self._starting.round))
-        if not await all_of(*rounds, until=self._grace(), patience=self._last_words):
+        passes = (self._repeat(self._claim_pass), self._repeat(self._starter.start_pass))
+        if not await all_of(*passes, until=self._grace(), patience=self._cancel_timeout):
             self._log.warning("a call did not return in time; what it holds is left to the sweeper")
-        self._flight.give_back(self._flight.waiting, "its worker stopped")
-        await self._flight.land(self._grace_left_ms)
-        await first_of(self._flight.empty.wait(), self._clock.sleep(self._settings.grace_ms))
+        self._held.release(self._held.waiting, "its worker stopped")
+        await self._held.stop(self._grace_left_ms)
+        await first_of(self._held.empty.wait(), self._clock.sleep(self._settings.grace_ms))
 
-    async def _go_on(self, go_round: Callable[[], Awaitable[None]]) -> None:
+    async def _repeat(self, one_pass: Callable[[], Awaitable[None]]) -> None:
         while not self._stopped.is_set():
-            if not await survived(go_round(), self._log):
+            if not await survived(one_pass(), self._log):
                 await first_of(self._clock.sleep(RECOVERY_MS), self._stopped.wait())
 
-    async def _round(self) -> None:
-        """Claim what is due, take it on, and rest until there may be more and room for it."""
+    async def _claim_pass(self) -> None:
+        """Claim what is due, take it on, and sleep until there may be more and capacity for it."""
         self._alive_at = self._clock.now()
         self._wake.clear()
-        began, claimed = self._time(), 0
-        if limit := min(self._room, self._scheduler.settings.claim_limit):
+        began, claimed = self._real_time(), 0
+        if limit := self._claim_limit:
             claimed = await self._claim(limit)
-        self._tell((self._time() - began) * 1_000, claimed)
+        self._emit_pass((self._real_time() - began) * 1_000, claimed)
         if not self._can_claim:
-            await self._rest()
+            await self._sleep()
 
     async def _claim(self, limit: int) -> int:
-        self._pace.claiming()
-        claims = await self._scheduler.claim(limit)
+        self._timer.reset()
+        claims = await self._claimer.claim(limit)
         if self._stopped.is_set():
-            self._starting.hold(claims)
+            self._starter.hold(claims)
             return len(claims)
-        await self._starting.take(claims)
-        if self._wake.is_set():  # Who rang during the claim may have moved what it took.
-            self._starting.ring()
+        await self._starter.take(claims)
+        if self._wake.is_set():  # A change during the claim may have moved what it took.
+            self._starter.wake_all()
         if len(claims) == limit:
-            self._pace.learn(claims[-1].due_at)
+            self._timer.note(claims[-1].due_at)
         else:
-            self._pace.left_by_a_claim(await self._store.next_due())
+            self._timer.note_after_claim(await self._store.next_due())
         return len(claims)
 
-    def _tell(self, took_ms: float, claimed: int) -> None:
-        flight, most = self._flight, self._scheduler.settings.concurrency
-        self._scheduler.telling.went_round(Round(took_ms, claimed, len(flight), flight.running, most))
+    def _emit_pass(self, took_ms: float, claimed: int) -> None:
+        held, concurrency = self._held, self._settings.concurrency
+        self._events.claim_pass(ClaimPass(took_ms, claimed, len(held), held.running, concurrency))
 
-    async def _rest(self) -> None:
-        """Sleep until there is something to claim, the bell, or the poll, whichever comes first."""
+    async def _sleep(self) -> None:
+        """Sleep until there is something to claim, a wake-up, or the poll, whichever comes first."""
         poll = self._clock.sleep(self._settings.poll_ms)
         await first_of(poll, self._wake.wait(), self._something_to_claim())
 
     async def _something_to_claim(self) -> None:
         while not self._can_claim:
-            self._news.clear()
-            moment = self._pace.next_claim if self._room else None
-            sleeping = [] if moment is None else [self._clock.sleep(self._until(moment))]
-            await first_of(self._news.wait(), *sleeping)
+            self._timer_changed.clear()
+            moment = self._timer.next_claim if self._capacity else None
+            sleeping = [] if moment is None else [self._clock.sleep(self._ms_until(moment))]
+            await first_of(self._timer_changed.wait(), *sleeping)
 
     @staticmethod
-    def _time() -> float:
-        """How long a round takes is told in real seconds, also where a clock runs faster."""
+    def _real_time() -> float:
+        """How long a pass takes is measured in real seconds, also where a clock runs faster."""
         return asyncio.get_running_loop().time()
 
-    def _until(self, moment: datetime) -> float:
+    def _ms_until(self, moment: datetime) -> float:
         return (moment - self._clock.now()) / milliseconds(1)
 
     @property
     def _can_claim(self) -> bool:
-        return self._room > 0 and self._pace.has_come
+        return self._capacity > 0 and self._timer.is_due
 
     @property
-    def _room(self) -> int:
-        return max(0, self._scheduler.settings.concurrency - len(self._flight))
+    def _capacity(self) -> int:
+        return max(0, self._settings.concurrency - len(self._held))
 
-    def _settled(self, settled: Sequence[Settled]) -> None:
-        if not self._pace.has_come:
+    @property
+    def _claim_limit(self) -> int:
+        return min(self._capacity, self._settings.claim_limit)
+
+    def _on_settled(self, settled: Sequence[Settled]) -> None:
+        if not self._timer.is_due:
             moments = (claimable_at(endpoint) for endpoint, *_ in settled)
-            self._pace.learn(min((moment for moment in moments if moment is not None), default=None))
-        self._look_up()
+            self._timer.note(min((moment for moment in moments if moment is not None), default=None))
+        self._check_timer()
 
-    def _look_up(self) -> None:
-        """There is room, or something comes due sooner."""
-        self._news.set()
+    def _check_timer(self) -> None:
+        """There is capacity, or something comes due sooner."""
+        self._timer_changed.set()
 
-    async def _hear(self, bell: Bell) -> None:
+    async def _listen(self, bell: Bell) -> None:
         while True:
             if not await survived(bell.heard(), self._log):
                 await self._clock.sleep(RECOVERY_MS)
             self._wake.set()
-            self._starting.ring()
+            self._starter.wake_all()
+
+    async def _abandon_held(self) -> None:
+        """Stop what still runs, and leave its leases to the sweeper."""
+        self._held.remove([claim.run_id for claim in self._held.claims])
+        await self._held.stop(0)
 
     async def _grace(self) -> None:
         await self._stopped.wait()
@@ -223,5 +260,5 @@ class Loop:
         past_ms = (self._clock.now() - stopped_at) / milliseconds(1)
         return max(0.0, self._settings.grace_ms - max(0.0, past_ms))
 
-    async def _last_words(self) -> None:
-        await self._clock.sleep(LAST_WORDS_MS)
+    async def _cancel_timeout(self) -> None:
+        await self._clock.sleep(CANCEL_TIMEOUT_MS)

@@ -1,23 +1,73 @@
-"""Settles what has ended, in batches."""
+"""Settles completed runs in batches, and makes the alert of a settled run."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 
+from cadenza.domain.monitoring.alert import Raised, of_failures, of_recovery
+from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Completion
-from cadenza.domain.scheduling.settle import Settled
-from cadenza.engine.async_helpers import first_of, survived
-from cadenza.engine.worker.held_claims import Flight
-from cadenza.engine.worker.scheduler import Scheduler
-from cadenza.ports.clock import Clock
-from cadenza.ports.telemetry import Logger
+from cadenza.domain.scheduling.settle import Settled, settle, unplannable
+from cadenza.domain.validation import LONGEST_TEXT
+from cadenza.engine.async_helpers import RECOVERY_MS, first_of, survived
+from cadenza.engine.worker.events import WorkerEvents, failure_event
+from cadenza.engine.worker.held_claims import HeldClaims
+from cadenza.ports.clock import Clock, Cron
+from cadenza.ports.store import EndpointStore
+from cadenza.ports.telemetry import ENDPOINT_FAILED, Logger
 
-RECOVERY_MS = 1_000
-PATIENCE_MS = 1_000
-"""How long one batch waits for the one before it."""
+NEXT_BATCH_MS = 1_000
+"""How long a batch waits for the one before it."""
 OnSettled = Callable[[Sequence[Settled]], None]
+AlertRule = Callable[[Settled, int], Raised | None]
+"""The alert of a settled run, given how often its endpoint had failed before."""
 
 
-class Settling:
+class EndpointAlerts:
+    """Alerts of the N-th failure in a row, and of the recovery from it."""
+
+    def __init__(self, *, clock: Clock, failures: int, owed: bool) -> None:
+        self._clock = clock
+        self._failures = failures
+        self._owed = owed
+
+    def __call__(self, settled: Settled, failures_before: int) -> Raised | None:
+        """The alert of a run, if it is one that operators are alerted of."""
+        event, measurements, metadata = failure_event(settled.endpoint, settled.run, failures_before)
+        make = of_failures if event == ENDPOINT_FAILED else of_recovery
+        alert = make({**measurements, **metadata}, self._clock.now(), most=self._failures)
+        return None if alert is None else Raised(alert, self._owed)
+
+
+class SettleRule:
+    """Settles an endpoint at the present moment, and never fails.
+
+    An endpoint that no next run can be planned for is paused, so that the rest of
+    its batch is settled.
+    """
+
+    def __init__(self, *, clock: Clock, cron: Cron, log: Logger, alerts: AlertRule | None = None) -> None:
+        self._clock = clock
+        self._cron = cron
+        self._log = log
+        self._alerts = alerts
+
+    def __call__(self, endpoint: Endpoint, completion: Completion) -> Settled:
+        """The endpoint after its run, with the alert of it."""
+        settled, before = self._settled(endpoint, completion), endpoint.failure_count
+        if self._alerts is None or settled.endpoint.failure_count == before:
+            return settled
+        return settled._replace(raised=self._alerts(settled, before))
+
+    def _settled(self, endpoint: Endpoint, completion: Completion) -> Settled:
+        try:
+            return settle(endpoint, completion, now=self._clock.now(), cron=self._cron)
+        except Exception as problem:  # noqa: BLE001 - one that cannot be planned must not block its batch
+            facts = {"endpoint_id": endpoint.id, "run_id": completion.claim.run_id, "problem": repr(problem)}
+            self._log.warning("an endpoint cannot be planned and is paused", **facts)
+            return unplannable(endpoint, completion, f"it cannot be planned: {problem}"[:LONGEST_TEXT])
+
+
+class Settler:
     """Gathers completions for a moment and settles them in one commit, one batch after the other.
 
     Two at once would take from other workers what they win. Only when one takes long, the next begins
@@ -27,8 +77,10 @@ class Settling:
     def __init__(
         self,
         *,
-        flight: Flight,
-        scheduler: Scheduler,
+        held: HeldClaims,
+        store: EndpointStore,
+        rule: SettleRule,
+        events: WorkerEvents,
         clock: Clock,
         log: Logger,
         on_settled: OnSettled,
@@ -36,8 +88,10 @@ class Settling:
         linger_ms: float,
         at_once: int,
     ) -> None:
-        self._flight = flight
-        self._scheduler = scheduler
+        self._held = held
+        self._store = store
+        self._rule = rule
+        self._events = events
         self._clock = clock
         self._log = log
         self._on_settled = on_settled
@@ -46,36 +100,53 @@ class Settling:
         self._at_once = at_once
         self._gathering = asyncio.Lock()
         self._busy = 0
-        self._before = asyncio.Event()
-        """Set when the batch that began last is settled; nobody waits for those before it."""
+        self._last_settled = asyncio.Event()
+        """Set when the batch that began last is settled; those before it are not waited for."""
 
-        self._before.set()
+        self._last_settled.set()
 
     async def run(self) -> None:
         """Settle until cancelled."""
-        await first_of(*(self._settle_on() for _ in range(self._at_once)))
+        await first_of(*(self._settle_batches() for _ in range(self._at_once)))
 
-    async def _settle_on(self) -> None:
+    async def settle(self, completions: Sequence[Completion]) -> list[Settled]:
+        """Settle current rows in one commit; a run that lost its lease is logged and left alone."""
+        settled = await self._finalize(completions) if completions else []
+        self._held.remove([completion.claim.run_id for completion in completions])
+        self._on_settled(settled)
+        return settled
+
+    async def _finalize(self, completions: Sequence[Completion]) -> list[Settled]:
+        answers = await self._store.finalize(completions, self._rule)
+        settled = []
+        for completion, answer in zip(completions, answers, strict=True):
+            if answer is None:
+                self._log.warning("a lease was lost before its run was settled", **_facts(completion))
+                continue
+            settled.append(answer)
+            self._events.settled(answer, completion.claim.endpoint.failure_count)
+        return settled
+
+    async def _settle_batches(self) -> None:
         while True:
             async with self._gathering:
-                if not self._before.is_set():
-                    await first_of(self._before.wait(), self._clock.sleep(PATIENCE_MS))
-                batch = await self._gathered()
-                settled = self._before = asyncio.Event()
+                if not self._last_settled.is_set():
+                    await first_of(self._last_settled.wait(), self._clock.sleep(NEXT_BATCH_MS))
+                batch = await self._gather()
+                settled = self._last_settled = asyncio.Event()
                 self._busy += 1
-            while not await survived(self._settle(batch), self._log):
+            while not await survived(self.settle(batch), self._log):
                 await self._clock.sleep(RECOVERY_MS)
             self._busy -= 1
             settled.set()
 
-    async def _gathered(self) -> list[Completion]:
-        """What has ended; a run that ends alone, when nothing else goes on, is not kept waiting."""
-        await self._flight.ended.wait()
-        if (self._flight.running or self._busy) and self._flight.landed < self._batch:
+    async def _gather(self) -> list[Completion]:
+        """The next batch; a run that ends alone, when nothing else goes on, is not kept waiting."""
+        await self._held.has_completions.wait()
+        if (self._held.running or self._busy) and self._held.completed < self._batch:
             await self._clock.sleep(self._linger_ms)
-        return self._flight.completions(self._batch)
+        return self._held.take_completions(self._batch)
 
-    async def _settle(self, batch: Sequence[Completion]) -> None:
-        settled = await self._scheduler.finalize(batch)
-        self._flight.forget([completion.claim.run_id for completion in batch])
-        self._on_settled(settled)
+
+def _facts(completion: Completion) -> dict[str, object]:
+    return {"endpoint_id": completion.claim.endpoint.id, "run_id": completion.claim.run_id}

@@ -1,153 +1,177 @@
-"""Starts claims at their moments, after a second look."""
+"""Starts claims at their moments, after a second look at their endpoints."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from zlib import crc32
 
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.baseline import Cron, Every
+from cadenza.domain.scheduling.due import Cancel, Recheck, Start, Wait, recheck
+from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.run import Claim
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import first_of
-from cadenza.engine.worker.held_claims import Flight
-from cadenza.engine.worker.scheduler import Scheduler, Started
+from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.ports.clock import Clock
+from cadenza.ports.store import EndpointStore
 
 DOWNTIME_MS = 5_000
-"""Later than this, an endpoint waited for a worker; nothing on a working system does."""
-SHARE = 10
+"""A claim that is later than this came after a time without workers."""
+JITTER_PARTS = 10
 """An interval endpoint is delayed by at most this part of its interval."""
 
 
-def offset_ms(claim: Claim, most_ms: int) -> int:
-    """How long a claim waits beyond its moment.
+def jitter_of(claim: Claim, most_ms: int) -> int:
+    """The jitter of a claim: how long it waits beyond its moment.
 
     Cron lines are always spread; intervals once, on their first run and after
-    downtime, because from then on they run from their own start. What somebody
-    asked for at a moment is not.
+    downtime, because from then on they run from their own start. Hints and
+    one-shots, which name a moment, are not.
     """
     baseline = claim.endpoint.baseline
     if most_ms <= 0 or claim.attempt > 1:
         return 0
     if isinstance(baseline, Cron) and claim.source is Source.BASELINE_CRON:
-        return _stable(claim, most_ms)
-    if isinstance(baseline, Every) and _starts_afresh(claim):
-        return _stable(claim, min(most_ms, baseline.interval_ms // SHARE))
+        return _stable_delay(claim, most_ms)
+    if isinstance(baseline, Every) and _first_of_interval(claim):
+        return _stable_delay(claim, min(most_ms, baseline.interval_ms // JITTER_PARTS))
     return 0
 
 
-def _starts_afresh(claim: Claim) -> bool:
+def _first_of_interval(claim: Claim) -> bool:
     if claim.source is not Source.BASELINE_INTERVAL:
         return False
     return claim.endpoint.last_run_at is None or claim.claimed_at - claim.due_at > milliseconds(DOWNTIME_MS)
 
 
-def _stable(claim: Claim, most_ms: int) -> int:
+def _stable_delay(claim: Claim, most_ms: int) -> int:
     return crc32("/".join(claim.key).encode()) % (most_ms + 1)
 
 
-class Starting:
-    """Launches what is due; what is not waits for its moment, and is then looked at in batches."""
+class Starter:
+    """Launches what is due; the rest waits for its moment, and is then looked at in batches."""
 
     def __init__(
-        self, *, flight: Flight, scheduler: Scheduler, clock: Clock, poll_ms: float, jitter_ms: int
+        self, *, held: HeldClaims, store: EndpointStore, clock: Clock, poll_ms: float, jitter_ms: int
     ) -> None:
-        self._flight = flight
-        self._scheduler = scheduler
+        self._held = held
+        self._store = store
         self._clock = clock
         self._poll_ms = poll_ms
         self._jitter_ms = jitter_ms
         self._wake = asyncio.Event()
-        self._rang = False
-        self._looked_at = clock.now()
+        self._check_all = False
+        self._checked_all_at = clock.now()
         self._sleeps_until: datetime | None = None
         self.alive_at = clock.now()
-        """When it last went round."""
+        """When it last looked."""
 
     def wake(self) -> None:
-        """Go round now."""
+        """Look now."""
         self._wake.set()
 
-    def ring(self) -> None:
-        """Look at all that wait, now: any of them may have been moved."""
-        self._rang = True
+    def wake_all(self) -> None:
+        """Look at all waiting claims now: any of them may have been moved."""
+        self._check_all = True
         self._wake.set()
 
-    async def round(self) -> None:
-        """Look at waiting claims whose moment has come, and rest until the next."""
+    async def start_pass(self) -> None:
+        """Start waiting claims whose moment has come, and sleep until the next."""
         self.alive_at = self._clock.now()
         self._wake.clear()
-        await self._look()
-        await self._rest()
+        await self.start_due()
+        await self._sleep()
 
     async def take(self, claims: Sequence[Claim]) -> None:
         """Launch what is due, and hold the rest until its moment, jitter included."""
-        now, ready, held_back = self._clock.now(), list[Claim](), list[Claim]()
+        now, ready, delayed = self._clock.now(), list[Claim](), list[Claim]()
         for claim in claims:
             if claim.started_at is None:
                 self.hold([claim])
             elif self._starts_at(claim) > now:
-                held_back.append(claim)
+                delayed.append(claim)
             else:
                 ready.append(claim)
-        await self._flight.launch(ready)
-        await self._hold_back(held_back)
+        await self._held.launch(ready)
+        await self._delay(delayed)
 
     def hold(self, claims: Iterable[Claim]) -> None:
-        """Keep claims until their moments."""
+        """Hold claims until their moments."""
         for claim in claims:
             moment = self._starts_at(claim)
-            self._flight.hold(claim, moment)
+            self._held.add_waiting(claim, moment)
             if self._sleeps_until is None or moment < self._sleeps_until:
                 self._wake.set()
 
-    async def _hold_back(self, claims: Sequence[Claim]) -> None:
-        """What was claimed as started and is held by its jitter has not started after all; tell the store."""
+    async def start_due(self) -> None:
+        """Look again at waiting claims: at those that are due, and now and then at all of them.
+
+        All are looked at after a wake-up and, because one may be lost, at every poll.
+        """
+        now = self._clock.now()
+        check_all = self._check_all or now - self._checked_all_at >= milliseconds(1) * self._poll_ms
+        waiting = self._held.waiting if check_all else self._held.waiting_until(now)
+        if not waiting:
+            return
+        if check_all:
+            self._check_all, self._checked_all_at = False, now
+        try:
+            answers = await self._recheck(waiting, self._held.start_moments, now)
+        except Unavailable:
+            self._check_all = True
+            raise
+        await self._apply(waiting, answers, now)
+
+    async def _delay(self, claims: Sequence[Claim]) -> None:
+        """What was claimed as started and waits for its jitter has not started; write that down."""
         if not claims:
             return
         waiting = [claim._replace(started_at=None) for claim in claims]
-        self._flight.take(waiting)
-        held_until = {claim.run_id: self._starts_at(claim) for claim in waiting}
-        await self._follow(waiting, await self._scheduler.start(waiting, held_until))
-
-    async def _look(self) -> None:
-        """Look again at waiting claims: at those that are due, and now and then at all of them.
-
-        All are looked at when the bell has rung and, because it may be lost, at
-        every poll.
-        """
+        self._held.add(waiting)
+        starts_at = {claim.run_id: self._starts_at(claim) for claim in waiting}
         now = self._clock.now()
-        look_at_all = self._rang or now - self._looked_at >= milliseconds(1) * self._poll_ms
-        waiting = self._flight.waiting if look_at_all else self._flight.ready(now)
-        if not waiting:
-            return
-        if look_at_all:
-            self._rang, self._looked_at = False, now
-        try:
-            started = await self._scheduler.start(waiting, self._flight.held_until)
-        except Unavailable:
-            self._rang = True
-            raise
-        await self._follow(waiting, started)
+        await self._apply(waiting, await self._recheck(waiting, starts_at, now), now)
 
-    async def _follow(self, waiting: Sequence[Claim], started: Started) -> None:
-        ready, still_waiting, cancelled = started
-        answered = {claim.run_id for claim in (*ready, *still_waiting, *(ended.claim for ended in cancelled))}
-        self._flight.drop([claim for claim in waiting if claim.run_id not in answered])
-        self._flight.end(cancelled)
-        self.hold(self._flight.still(still_waiting))
-        await self._flight.launch(self._flight.still(ready))
+    async def _recheck(
+        self, waiting: Sequence[Claim], starts_at: Mapping[str, datetime], now: datetime
+    ) -> list[Recheck]:
+        """Look again at claims whose moment may have come; those that start later go on waiting.
+
+        What was moved since starts at its new moment. What has lost its lease has no answer.
+        """
+
+        def decide(endpoint: Endpoint, claim: Claim) -> Recheck:
+            answer = recheck(endpoint, claim, now)
+            moved = (answer.claim.due_at, answer.claim.source) != (claim.due_at, claim.source)
+            if isinstance(answer, Start) and not moved and starts_at.get(claim.run_id, now) > now:
+                return Wait(claim)
+            return answer
+
+        return [answer for answer in await self._store.start(waiting, decide) if answer is not None]
+
+    async def _apply(self, waiting: Sequence[Claim], answers: Sequence[Recheck], now: datetime) -> None:
+        answered = {answer.claim.run_id for answer in answers}
+        self._held.remove_lost([claim for claim in waiting if claim.run_id not in answered])
+        self._held.complete([_cancelled(answer, now) for answer in answers if isinstance(answer, Cancel)])
+        still_waiting = [answer.claim for answer in answers if isinstance(answer, Wait)]
+        ready = [answer.claim for answer in answers if isinstance(answer, Start)]
+        self.hold(self._held.still_held(still_waiting))
+        await self._held.launch(self._held.still_held(ready))
 
     def _starts_at(self, claim: Claim) -> datetime:
-        offset = offset_ms(claim, self._jitter_ms) if self._jitter_ms else 0
-        return max(claim.due_at, claim.claimed_at) + milliseconds(offset) if offset else claim.due_at
+        jitter = jitter_of(claim, self._jitter_ms) if self._jitter_ms else 0
+        return max(claim.due_at, claim.claimed_at) + milliseconds(jitter) if jitter else claim.due_at
 
-    async def _rest(self) -> None:
-        """Sleep until the next moment, the bell, or the poll, whichever comes first."""
-        self._sleeps_until, span_ms = self._flight.next_moment(), self._poll_ms
+    async def _sleep(self) -> None:
+        """Sleep until the next moment, a wake-up, or the poll, whichever comes first."""
+        self._sleeps_until, span_ms = self._held.next_start(), self._poll_ms
         if self._sleeps_until is not None:
             span_ms = min(span_ms, (self._sleeps_until - self._clock.now()) / milliseconds(1))
         if span_ms > 0:
             await first_of(self._clock.sleep(span_ms), self._wake.wait())
+
+
+def _cancelled(answer: Cancel, now: datetime) -> Completion:
+    return Completion(answer.claim, Outcome(RunStatus.CANCELLED, reason=answer.reason), now)

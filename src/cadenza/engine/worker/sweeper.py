@@ -1,4 +1,4 @@
-"""Ends what nobody will end: leases that ran out, one-shots that nobody served."""
+"""Abandons runs whose lease ran out, and clears one-shot hints that were never served."""
 
 from functools import partial
 
@@ -8,19 +8,19 @@ from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.validation import iso
 from cadenza.engine.async_helpers import survived
-from cadenza.engine.worker.events import Telling
-from cadenza.engine.worker.settler import RaiseFor, Settler
+from cadenza.engine.worker.events import WorkerEvents
+from cadenza.engine.worker.settle import AlertRule, SettleRule
 from cadenza.ports.clock import Clock, Cron
 from cadenza.ports.store import EndpointStore, Sweeping
 from cadenza.ports.telemetry import Logger
 
 BATCH = 500
-NAMED = 10
+LOGGED_RUN_IDS = 10
 """How many runs a log line names."""
 
 
 class Sweeper:
-    """Frees endpoints whose worker did not come back."""
+    """Releases endpoints whose worker stopped renewing their lease."""
 
     def __init__(
         self,
@@ -29,14 +29,14 @@ class Sweeper:
         clock: Clock,
         cron: Cron,
         log: Logger,
-        telling: Telling | None = None,
-        alerts: RaiseFor | None = None,
+        events: WorkerEvents | None = None,
+        alerts: AlertRule | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
-        self._settler = Settler(clock=clock, cron=cron, log=log, alerts=alerts)
+        self._rule = SettleRule(clock=clock, cron=cron, log=log, alerts=alerts)
         self._log = log
-        self._telling = telling
+        self._events = events
 
     async def run(self, every_ms: float) -> None:
         """Sweep at once, and then every so often, until cancelled."""
@@ -49,23 +49,23 @@ class Sweeper:
         now = self._clock.now()
 
         def abandon(endpoint: Endpoint, run: Run) -> Settled:
-            return self._settler(endpoint, abandonment(endpoint, run, now))
+            return self._rule(endpoint, abandonment(endpoint, run, now))
 
         sweeping = Sweeping(abandon, partial(tidy, now=now))
         abandoned: list[Settled] = []
         while batch := await self._store.sweep(now=now, limit=BATCH, sweeping=sweeping):
             abandoned += batch
-        self._tell(abandoned)
+        self._report(abandoned)
         return abandoned
 
-    def _tell(self, abandoned: list[Settled]) -> None:
-        """One line for all of them, however many a dead worker held; and one for each that is given up."""
+    def _report(self, abandoned: list[Settled]) -> None:
+        """Log one line for all of them, and one for each endpoint that is paused for it."""
         if abandoned:
-            some = [settled.run.id for settled in abandoned[:NAMED]]
+            some = [settled.run.id for settled in abandoned[:LOGGED_RUN_IDS]]
             self._log.warning("runs were abandoned by their worker", runs=len(abandoned), run_ids=some)
         for endpoint, run, *_ in abandoned:
-            if self._telling is not None and endpoint.failure_count:
-                self._telling.fared(endpoint, run, endpoint.failure_count - 1)
+            if self._events is not None and endpoint.failure_count:
+                self._events.failures_changed(endpoint, run, endpoint.failure_count - 1)
             if self._log.verbose:
                 facts = {"endpoint_id": endpoint.id, "run_id": run.id, "slot": iso(run.slot)}
                 self._log.debug("a run was abandoned", **facts)

@@ -18,7 +18,7 @@ from cadenza.engine.monitoring import slo_watcher
 from cadenza.engine.monitoring.alert_delivery import Alarm
 from cadenza.engine.monitoring.slo_watcher import SloWatcher
 from cadenza.engine.supervision import Part
-from cadenza.engine.worker.settler import EndpointAlerts
+from cadenza.engine.worker.settle import EndpointAlerts
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings

@@ -14,10 +14,10 @@ from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.null import NoTelemetry
 from cadenza.engine.async_helpers import Work
 from cadenza.engine.retention import Upkeep
+from cadenza.engine.worker.events import WorkerEvents
 from cadenza.engine.worker.execute import Executor
-from cadenza.engine.worker.loop import Loop, LoopSettings
-from cadenza.engine.worker.scheduler import Scheduler, SchedulerSettings
-from cadenza.engine.worker.settler import EndpointAlerts
+from cadenza.engine.worker.loop import WorkerLoop, WorkerSettings
+from cadenza.engine.worker.settle import EndpointAlerts
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
@@ -45,7 +45,7 @@ class ProcessContext:
 class RestartableWorker:
     """A worker that can be restarted: the claims of a loop that crashed are left to the sweeper."""
 
-    def __init__(self, new_loop: Callable[[], Loop]) -> None:
+    def __init__(self, new_loop: Callable[[], WorkerLoop]) -> None:
         self._new_loop = new_loop
         self._loop = new_loop()
 
@@ -70,14 +70,16 @@ class RestartableWorker:
 
 
 @asynccontextmanager
-async def open_loop(settings: Settings, context: ProcessContext) -> AsyncIterator[Loop]:
+async def open_loop(settings: Settings, context: ProcessContext) -> AsyncIterator[WorkerLoop]:
     """A loop that is ready to run."""
     async with open_loop_factory(settings, context) as new_loop:
         yield new_loop()
 
 
 @asynccontextmanager
-async def open_loop_factory(settings: Settings, context: ProcessContext) -> AsyncIterator[Callable[[], Loop]]:
+async def open_loop_factory(
+    settings: Settings, context: ProcessContext
+) -> AsyncIterator[Callable[[], WorkerLoop]]:
     """A function that makes loops, each ready to run; only one of them runs at a time."""
     async with AsyncExitStack() as stack:
         stored = await stack.enter_async_context(open_secrets(settings))
@@ -101,40 +103,33 @@ def _prompt_dispatcher(settings: Settings, context: ProcessContext, stored: Secr
     return prompt_dispatcher(conversations(settings, given), given)
 
 
-def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -> Loop:
+def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -> WorkerLoop:
     cron = CronsimCron()
-    scheduler = Scheduler(
+    return WorkerLoop(
         store=context.store,
-        executor=executor,
-        clock=context.clock,
-        cron=cron,
-        telemetry=context.telemetry,
-        log=context.log,
-        settings=SchedulerSettings(
-            claim_limit=settings.claim_limit,
-            concurrency=settings.worker_concurrency,
-            within_ms=settings.claim_ahead_ms,
-            lease_ms=settings.lease_ms,
-        ),
-        alerts=context.alerts,
-    )
-    return Loop(
-        scheduler=scheduler,
         executor=executor,
         sweeper=Sweeper(
             store=context.store,
             clock=context.clock,
             cron=cron,
             log=context.log,
-            telling=scheduler.telling,
+            events=WorkerEvents(context.telemetry, context.log),
             alerts=context.alerts,
         ),
-        store=context.store,
         clock=context.clock,
+        cron=cron,
+        telemetry=context.telemetry,
         log=context.log,
-        settings=LoopSettings(
-            jitter_ms=settings.jitter_ms, grace_ms=settings.grace_ms, poll_ms=settings.poll_ms
+        settings=WorkerSettings(
+            claim_limit=settings.claim_limit,
+            concurrency=settings.worker_concurrency,
+            claim_ahead_ms=settings.claim_ahead_ms,
+            lease_ms=settings.lease_ms,
+            jitter_ms=settings.jitter_ms,
+            grace_ms=settings.grace_ms,
+            poll_ms=settings.poll_ms,
         ),
+        alerts=context.alerts,
     )
 
 

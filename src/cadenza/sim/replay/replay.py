@@ -20,7 +20,8 @@ from cadenza.domain.validation import milliseconds
 from cadenza.engine.planning.consult import Means
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
-from cadenza.engine.worker.scheduler import Scheduler
+from cadenza.engine.worker.loop import WorkerLoop
+from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.store import Store
 from cadenza.sim.analyst_steps import Seating, StepwiseAnalyst
 from cadenza.sim.product_run import Ports
@@ -144,7 +145,9 @@ class ReplayStage:
         self._cron = CronsimCron()
         ports = Ports(store=self._store, clock=self._clock, cron=self._cron, log=NoLog())
         executor = Executor(dispatcher=self, quota=NoQuota(), clock=self._clock)
-        self._scheduler = Scheduler(executor=executor, telemetry=NoTelemetry(), **ports)
+        self._worker = WorkerLoop(
+            executor=executor, sweeper=Sweeper(**ports), telemetry=NoTelemetry(), **ports
+        )
         self._steering = Steering(**ports)
         self._analyst: StepwiseAnalyst | None = None
         self._left = MOST_LOOKS
@@ -182,7 +185,7 @@ class ReplayStage:
         assert self._analyst is not None, "the stage is not open"
         give_up = _given_up(self._clock.now(), until)
         while True:
-            while await self._scheduler.tick():
+            while await self._worker.run_once():
                 await self._analyst.think()
             await self._analyst.think()
             moment = await self._next_moment()

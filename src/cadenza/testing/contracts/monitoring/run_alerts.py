@@ -8,7 +8,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.domain.scheduling.steer import Amended
-from cadenza.engine.worker.settler import EndpointAlerts, Settler
+from cadenza.engine.worker.settle import EndpointAlerts, SettleRule
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import LEASE_MS, MINUTE, Bench, Contract
@@ -31,7 +31,7 @@ class Watched:
         """Settle claims with one and the same outcome."""
         now = self._bench.clock.now()
         ended = [Completion(claim, outcome, now) for claim in claims]
-        return await self._bench.store.finalize(ended, Settler(**self._around))
+        return await self._bench.store.finalize(ended, SettleRule(**self._around))
 
     async def sweep(self) -> None:
         """End what nobody will end."""
