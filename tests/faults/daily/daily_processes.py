@@ -16,9 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from cadenza.adapters.stores.postgres.daily import PostgresDaily
 from cadenza.adapters.stores.postgres.daily_lanes import PostgresLanes
-from cadenza.adapters.stores.sqlite.daily import SqliteDaily
+from cadenza.adapters.stores.sql.daily import SqlDaily
 from cadenza.domain.daily.user import DONE, ErrorClass, JobResult
 from cadenza.engine.daily.queue import DailyQueue
 from cadenza.ports.daily import Owed
@@ -181,9 +180,8 @@ def live(life: Life) -> None:
     )
     notes = Notes(life)
     reached = Reached(life.death, notes)
-    for store in (SqliteDaily, PostgresDaily):
-        reached.watch(store, "owed_days", "owed_days")
-        reached.watch(store, "settle_days", "settle_days")
+    reached.watch(SqlDaily, "owed_days", "owed_days")
+    reached.watch(SqlDaily, "settle_days", "settle_days")
     quickly = {"again_s": 0.2}
     (PostgresLanes.__init__.__kwdefaults__ or {}).update(quickly)
     reached.watch(PostgresLanes, "_take", "take", counts=bool)

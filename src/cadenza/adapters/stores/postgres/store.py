@@ -13,8 +13,6 @@ from cadenza.adapters.stores.postgres.analyses import PostgresAnalyses
 from cadenza.adapters.stores.postgres.catalog import PostgresCatalog
 from cadenza.adapters.stores.postgres.claim import Turns, Wanted
 from cadenza.adapters.stores.postgres.conversations import PostgresConversations
-from cadenza.adapters.stores.postgres.daily import PostgresDaily
-from cadenza.adapters.stores.postgres.daily_statistics import PostgresDailyFigures
 from cadenza.adapters.stores.postgres.listen_notify import Listener
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.rules import PostgresRules
@@ -25,6 +23,8 @@ from cadenza.adapters.stores.postgres.sweep import sweep
 from cadenza.adapters.stores.postgres.turns import speaking
 from cadenza.adapters.stores.postgres.users_agents import PostgresPeople
 from cadenza.adapters.stores.sql.access import SqlKeys, SqlSessions
+from cadenza.adapters.stores.sql.daily import SqlDaily
+from cadenza.adapters.stores.sql.daily_statistics import SqlDailyStatistics
 from cadenza.adapters.stores.sql.idempotency import SqlReplies
 from cadenza.adapters.stores.sql.partitions import ensure_partitions
 from cadenza.adapters.stores.sql.retention import retain
@@ -51,8 +51,8 @@ class PostgresStore(
     PostgresConversations,
     SqlKeys,
     PostgresFigures,
-    PostgresDaily,
-    PostgresDailyFigures,
+    SqlDaily,
+    SqlDailyStatistics,
     SqlSessions,
     SqlTenants,
     SqlReplies,

@@ -16,9 +16,8 @@ ON CONFLICT (tenant_id, key) DO UPDATE SET fingerprint = excluded.fingerprint,
 BEGIN = f"{PUT} WHERE r.status IS NULL AND r.began_at < $7 RETURNING key"
 DROP = "DELETE FROM replies WHERE tenant_id = $1 AND key = $2"
 DELETE_OLD = """
-DELETE FROM replies WHERE (tenant_id, key) IN (
-    SELECT tenant_id, key FROM replies WHERE began_at < $1 ORDER BY began_at LIMIT $2
-) RETURNING key
+DELETE FROM replies WHERE ctid = ANY (ARRAY (SELECT ctid FROM replies
+    WHERE began_at < $1 ORDER BY began_at LIMIT $2)) RETURNING key
 """
 DRAW = """
 INSERT INTO rates AS r ("window", subject, drawn) VALUES ($1, $2, $3)

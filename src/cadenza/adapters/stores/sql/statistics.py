@@ -1,10 +1,7 @@
 """Figures as rows, and back."""
 
-from datetime import datetime
-
 from cadenza.adapters.stores.sql.definition import read_definition
 from cadenza.adapters.stores.sql.rows import Read, Row
-from cadenza.domain.monitoring.statistics import Waiting
 from cadenza.domain.planning.analysis import Tokens
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.ports.monitoring import Ahead, Sat
@@ -44,10 +41,3 @@ def sat_together(key: str, *, newest: str, most: str) -> str:
         " AS newest GROUP BY 1, 2"
         f" ORDER BY sum(input_tokens) + sum(output_tokens) DESC, count(*) DESC, 1, 2 LIMIT {most}"
     )
-
-
-def as_waiting(rows: list[tuple[datetime | None, int, datetime | None]]) -> Waiting:
-    """Who waits, from counts by cutoff, each with the first one that was not read to its end."""
-    end = rows[0][2] if rows else None
-    known = {at: count for at, count, _ in rows if at is not None and (end is None or at < end)}
-    return Waiting({at: count for at, count in known.items() if count}, end)

@@ -9,6 +9,8 @@ from functools import partial
 from cadenza.adapters.stores.common import spoken_to
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell
 from cadenza.adapters.stores.sql.access import SqlKeys, SqlSessions
+from cadenza.adapters.stores.sql.daily import SqlDaily
+from cadenza.adapters.stores.sql.daily_statistics import SqlDailyStatistics
 from cadenza.adapters.stores.sql.idempotency import SqlReplies
 from cadenza.adapters.stores.sql.retention import retain
 from cadenza.adapters.stores.sql.rows import VERSION, from_micros, read_endpoint, to_micros
@@ -21,8 +23,6 @@ from cadenza.adapters.stores.sqlite.analyses import SqliteAnalyses
 from cadenza.adapters.stores.sqlite.catalog import SqliteCatalog
 from cadenza.adapters.stores.sqlite.claim import Known, due_rows, lease_rows
 from cadenza.adapters.stores.sqlite.conversations import SqliteConversations
-from cadenza.adapters.stores.sqlite.daily import SqliteDaily
-from cadenza.adapters.stores.sqlite.daily_statistics import SqliteDailyFigures
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
 from cadenza.adapters.stores.sqlite.rules import SqliteRules
@@ -56,8 +56,8 @@ class SqliteStore(
     SqliteConversations,
     SqlKeys,
     SqliteFigures,
-    SqliteDaily,
-    SqliteDailyFigures,
+    SqlDaily,
+    SqlDailyStatistics,
     SqlSessions,
     SqlTenants,
     SqlReplies,

@@ -1,0 +1,237 @@
+"""Users with a daily window, the verdicts of their days, and the gaps between them."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from functools import partial
+from typing import Any
+
+from cadenza.adapters.stores.common import missing
+from cadenza.adapters.stores.sql.daily_rows import (
+    CHANGED,
+    GAP,
+    USER,
+    VERDICT,
+    given,
+    read_gap,
+    read_user,
+    read_verdict,
+    write_gap,
+    write_user,
+    write_verdict,
+)
+from cadenza.adapters.stores.sql.database import BATCH, Connection, Database, delete_in_batches
+from cadenza.adapters.stores.sql.rows import Read
+from cadenza.domain.agents.users import UserKey
+from cadenza.domain.daily.user import DailyUser, Enrollment, Gap, Ruling, Verdict
+from cadenza.ports.catalog import FIRST_PAGE, Page
+from cadenza.ports.daily import Enroll, Owed, Rule
+
+# Always in the same order, so that two transactions do not wait for each other.
+GET_USERS = f"""
+SELECT {", ".join(f"u.{column}" for column in USER)} FROM {given("tenant_id", "user_id")}
+CROSS JOIN daily_users u WHERE u.tenant_id = g.tenant_id AND u.user_id = g.user_id
+ORDER BY u.tenant_id, u.user_id FOR UPDATE OF u
+"""
+LAST_DATES = f"""
+SELECT g.tenant_id, g.user_id, (
+    SELECT max(v.service_date) FROM daily_verdicts v
+    WHERE v.tenant_id = g.tenant_id AND v.user_id = g.user_id
+) FROM {given("tenant_id", "user_id")}
+"""
+ADD_USERS = f"""
+INSERT INTO daily_users ({", ".join(USER)}) SELECT {", ".join(USER)} FROM {given(*USER)}
+WHERE true ORDER BY tenant_id, user_id ON CONFLICT DO NOTHING RETURNING tenant_id, user_id
+"""
+CHANGE_USERS = f"""
+UPDATE daily_users AS u SET {", ".join(f"{column} = g.{column}" for column in CHANGED)}
+FROM {given(*USER[:2], *CHANGED)} WHERE u.tenant_id = g.tenant_id AND u.user_id = g.user_id
+"""
+GET_USER = f"SELECT {', '.join(USER)} FROM daily_users WHERE tenant_id = $1 AND user_id = $2"
+LIST_USERS = f"""
+SELECT {", ".join(USER)} FROM daily_users WHERE tenant_id = $1 AND user_id > $2 ORDER BY user_id LIMIT $3
+"""
+REMOVE_USER = "DELETE FROM daily_users WHERE tenant_id = $1 AND user_id = $2 RETURNING user_id"
+REMOVE_VERDICTS = "DELETE FROM daily_verdicts WHERE tenant_id = $1 AND user_id = $2"
+REMOVE_GAPS = "DELETE FROM daily_gaps WHERE tenant_id = $1 AND user_id = $2"
+OWED = """
+SELECT next_cutoff, tenant_id, user_id FROM daily_users WHERE shard = $1 AND next_cutoff <= $2
+ORDER BY next_cutoff, tenant_id, user_id LIMIT $3
+"""
+OWED_AFTER = """
+SELECT next_cutoff, tenant_id, user_id FROM daily_users
+WHERE shard = $1 AND next_cutoff <= $2 AND (next_cutoff, tenant_id, user_id) > ($4, $5, $6)
+ORDER BY next_cutoff, tenant_id, user_id LIMIT $3
+"""
+# `WHERE true`: without it SQLite reads ON CONFLICT as the condition of a join.
+ADD_VERDICTS = f"""
+INSERT INTO daily_verdicts ({", ".join(VERDICT)}) SELECT {", ".join(VERDICT)} FROM {given(*VERDICT)}
+WHERE true ON CONFLICT DO NOTHING RETURNING tenant_id, user_id, service_date
+"""
+ADD_GAPS = f"""
+INSERT INTO daily_gaps ({", ".join(GAP)}) SELECT {", ".join(GAP)} FROM {given(*GAP)}
+WHERE true ON CONFLICT DO NOTHING RETURNING tenant_id, user_id, from_date
+"""
+RESET_CONTEXTS = f"""
+UPDATE users AS u SET context_reset_at = g.decided_at FROM {given("tenant_id", "user_id", "decided_at")}
+WHERE u.tenant_id = g.tenant_id AND u.id = g.user_id
+    AND (u.context_reset_at IS NULL OR u.context_reset_at < g.decided_at)
+"""
+VERDICTS_OF = f"""
+SELECT {", ".join(VERDICT)} FROM daily_verdicts
+WHERE tenant_id = $1 AND user_id = $2 AND service_date < $3 ORDER BY service_date DESC LIMIT $4
+"""
+AFTER_ALL_DATES = "A"
+"""Sorts behind every date."""
+VERDICTS_ON = f"""
+SELECT {", ".join(VERDICT)} FROM daily_verdicts
+WHERE tenant_id = $1 AND service_date = $2 AND user_id > $3 ORDER BY user_id LIMIT $4
+"""
+GAPS_OF = f"""
+SELECT {", ".join(GAP)} FROM daily_gaps WHERE tenant_id = $1 AND user_id = $2 ORDER BY from_date DESC
+"""
+NEXT_TENANT = "SELECT min(tenant_id) FROM daily_verdicts WHERE tenant_id > $1"
+DELETE_OLD_VERDICTS = """
+DELETE FROM daily_verdicts WHERE ctid = ANY (ARRAY (SELECT ctid FROM daily_verdicts
+    WHERE tenant_id = $1 AND service_date < $2 ORDER BY service_date LIMIT $3)) RETURNING user_id
+"""
+DELETE_OLD_GAPS = """
+DELETE FROM daily_gaps WHERE ctid = ANY (ARRAY (SELECT ctid FROM daily_gaps
+    WHERE to_date < $1 LIMIT $2)) RETURNING user_id
+"""
+
+
+class SqlDaily:
+    """Durable records of users, and the verdicts of their days, in tables of either database."""
+
+    _database: Database
+
+    async def enroll(self, wanted: Sequence[Enrollment], decide: Enroll) -> list[DailyUser]:
+        read = self._database.read_moment
+        return await self._database.write(partial(_enroll, wanted=wanted, decide=decide, read=read))
+
+    async def daily_user(self, key: UserKey) -> DailyUser:
+        for row in await self._database.read(GET_USER, *key):
+            return read_user(row, self._database.read_moment)
+        raise missing("daily user", key.id)
+
+    async def daily_users(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[DailyUser]:
+        rows = await self._database.read(LIST_USERS, tenant_id, page.after or "", page.limit)
+        return [read_user(row, self._database.read_moment) for row in rows]
+
+    async def remove_daily_user(self, key: UserKey, *, with_days: bool = False) -> None:
+        async def work(connection: Connection) -> None:
+            if not await connection.fetch(REMOVE_USER, *key):
+                raise missing("daily user", key.id)
+            if with_days:
+                await connection.execute(REMOVE_VERDICTS, *key)
+                await connection.execute(REMOVE_GAPS, *key)
+
+        await self._database.write(work)
+
+    async def owed_days(
+        self, shard: int, *, until: datetime, limit: int, after: Owed | None = None
+    ) -> list[Owed]:
+        if after is None:
+            rows = await self._database.read(OWED, shard, until, limit)
+        else:
+            rows = await self._database.read(OWED_AFTER, shard, until, limit, *after)
+        # Many users share a cutoff, and a moment takes long to read.
+        cutoffs = {cutoff: self._database.read_moment(cutoff) for cutoff in {row[0] for row in rows}}
+        return [Owed(cutoffs[cutoff], tenant_id, user_id) for cutoff, tenant_id, user_id in rows]
+
+    async def settle_days(self, keys: Sequence[UserKey], rule: Rule) -> list[Ruling | None]:
+        read = self._database.read_moment
+        return await self._database.write(partial(_settle, keys=keys, rule=rule, read=read))
+
+    async def verdicts_of(self, key: UserKey, page: Page = FIRST_PAGE) -> list[Verdict]:
+        rows = await self._database.read(VERDICTS_OF, *key, page.after or AFTER_ALL_DATES, page.limit)
+        return [read_verdict(row, self._database.read_moment) for row in rows]
+
+    async def verdicts_on(self, tenant_id: str, day: date, page: Page = FIRST_PAGE) -> list[Verdict]:
+        values = (tenant_id, day.isoformat(), page.after or "", page.limit)
+        rows = await self._database.read(VERDICTS_ON, *values)
+        return [read_verdict(row, self._database.read_moment) for row in rows]
+
+    async def gaps_of(self, key: UserKey) -> list[Gap]:
+        rows = await self._database.read(GAPS_OF, *key)
+        return [read_gap(row, self._database.read_moment) for row in rows]
+
+    async def forget_days(self, before: date) -> int:
+        database, old = self._database, before.isoformat()
+        deleted = await delete_in_batches(database, DELETE_OLD_GAPS, old, BATCH)
+        tenant_id = ""
+        while (tenant_id := (await database.read(NEXT_TENANT, tenant_id))[0][0]) is not None:
+            deleted += await delete_in_batches(database, DELETE_OLD_VERDICTS, tenant_id, old, BATCH)
+        return deleted
+
+
+async def _enroll(
+    connection: Connection, wanted: Sequence[Enrollment], decide: Enroll, read: Read
+) -> list[DailyUser]:
+    """Users whom another transaction adds meanwhile are found when this is done once more."""
+    stored = await _locked_users(connection, [one.key for one in wanted], read)
+    lasts = await _last_dates(connection, [one.key for one in wanted if one.key not in stored])
+    users = [decide(one, stored.get(one.key), lasts.get(one.key)) for one in wanted]
+    await _change(connection, [user for user in users if user.key in stored])
+    new = [write_user(user) for user in users if user.key not in stored]
+    added = await _added(connection, ADD_USERS, new)
+    return users if len(added) == len(new) else await _enroll(connection, wanted, decide, read)
+
+
+async def _settle(
+    connection: Connection, keys: Sequence[UserKey], rule: Rule, read: Read
+) -> list[Ruling | None]:
+    users = await _locked_users(connection, keys, read)
+    rulings = [rule(users[key]) if key in users else None for key in keys]
+    ruled = [ruling for ruling in rulings if ruling is not None]
+    await _change(connection, [ruling.user for ruling in ruled])
+    decided = [write_verdict(verdict) for ruling in ruled for verdict in ruling.verdicts]
+    verdicts = await _added(connection, ADD_VERDICTS, decided)
+    gaps = await _added(connection, ADD_GAPS, [write_gap(one.gap) for one in ruled if one.gap])
+    written = [None if ruling is None else _only_new(ruling, verdicts, gaps) for ruling in rulings]
+    await _reset_contexts(connection, [ruling for ruling in written if ruling is not None])
+    return written
+
+
+def _only_new(ruling: Ruling, verdicts: set[tuple[Any, ...]], gaps: set[tuple[Any, ...]]) -> Ruling:
+    """The ruling without the verdicts and gaps that were there before."""
+    user, decided, gap = ruling
+    new = tuple(one for one in decided if (*user.key, one.service_date.isoformat()) in verdicts)
+    if gap is not None and (*user.key, gap.from_date.isoformat()) not in gaps:
+        gap = None
+    return Ruling(user, new, gap)
+
+
+async def _reset_contexts(connection: Connection, written: Sequence[Ruling]) -> None:
+    fresh = [(*one.user.key, one.fresh_from) for one in written if one.fresh_from is not None]
+    if fresh:
+        await connection.execute(RESET_CONTEXTS, *_columns(sorted(fresh)))
+
+
+async def _locked_users(
+    connection: Connection, keys: Sequence[UserKey], read: Read
+) -> dict[UserKey, DailyUser]:
+    rows = await connection.fetch(GET_USERS, *_columns(keys)) if keys else []
+    users = [read_user(row, read) for row in rows]
+    return {user.key: user for user in users}
+
+
+async def _last_dates(connection: Connection, keys: Sequence[UserKey]) -> dict[UserKey, date]:
+    rows = await connection.fetch(LAST_DATES, *_columns(keys)) if keys else []
+    return {UserKey(row[0], row[1]): date.fromisoformat(row[2]) for row in rows if row[2] is not None}
+
+
+async def _change(connection: Connection, users: Sequence[DailyUser]) -> None:
+    if users:
+        await connection.execute(CHANGE_USERS, *_columns([write_user(user)[:7] for user in users]))
+
+
+async def _added(
+    connection: Connection, statement: str, rows: Sequence[tuple[Any, ...]]
+) -> set[tuple[Any, ...]]:
+    """Add the rows that are not there yet; the keys of those that were added."""
+    return {tuple(row) for row in await connection.fetch(statement, *_columns(rows))} if rows else set()
+
+
+def _columns(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    return list(zip(*rows, strict=True))

@@ -1,0 +1,76 @@
+"""Counts of daily verdicts, and of users whose day is still to come."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+
+from cadenza.adapters.stores.sql.daily_rows import VERDICT, read_verdict
+from cadenza.adapters.stores.sql.database import Database
+from cadenza.adapters.stores.sql.rows import Read, Row
+from cadenza.domain.daily.rules import SHARDS
+from cadenza.domain.daily.user import DayCounts, Verdict
+from cadenza.domain.monitoring.statistics import FIRST_MISS, DayTotal, Missed, Tally, Waiting
+
+TALLIES = """
+SELECT due, success, cutoff_reached, late FROM daily_tallies
+WHERE tenant_id = $1 AND service_date = $2 ORDER BY due
+"""
+TOTALS = """
+SELECT service_date, sum(success), sum(cutoff_reached), sum(late) FROM daily_tallies
+WHERE tenant_id = $1 AND service_date BETWEEN $2 AND $3 GROUP BY service_date ORDER BY service_date DESC
+"""
+_LAST_READ = """
+SELECT * FROM (
+    SELECT next_cutoff FROM daily_users
+    WHERE shard = {shard} AND next_cutoff >= $2 AND next_cutoff < $3
+    ORDER BY next_cutoff LIMIT 1 OFFSET $4::int - 1
+) AS of_{shard}
+"""
+# Of each shard so many users are read. The first cutoff at which a shard ran into that limit ends the
+# answer: from there on, the counts would be too low.
+WAITING = f"""
+WITH ends AS MATERIALIZED (
+    SELECT min(next_cutoff) AS first
+    FROM ({" UNION ALL ".join(_LAST_READ.format(shard=shard) for shard in range(SHARDS))}) AS last_read
+)
+SELECT NULL::timestamptz, 0, first FROM ends UNION ALL
+SELECT next_cutoff, count(*) FILTER (WHERE tenant_id = $1), NULL FROM daily_users
+WHERE shard IN ({", ".join(map(str, range(SHARDS)))}) AND next_cutoff >= $2
+    AND next_cutoff < coalesce((SELECT first FROM ends), $3)
+GROUP BY next_cutoff
+"""
+MISSES = f"""
+SELECT {", ".join(VERDICT)} FROM daily_verdicts
+WHERE tenant_id = $1 AND service_date = $2 AND status = 'cutoff_reached' AND (due, user_id) > ($3, $4)
+ORDER BY due, user_id LIMIT $5
+"""
+
+
+class SqlDailyStatistics:
+    """Counts that triggers keep, and reads by index."""
+
+    _database: Database
+
+    async def tallies(self, tenant_id: str, day: date) -> list[Tally]:
+        rows = await self._database.read(TALLIES, tenant_id, day.isoformat())
+        return [Tally(due, DayCounts(*counts)) for due, *counts in rows]
+
+    async def day_totals(self, tenant_id: str, *, since: date, until: date) -> list[DayTotal]:
+        rows = await self._database.read(TOTALS, tenant_id, since.isoformat(), until.isoformat())
+        return [DayTotal(date.fromisoformat(day), DayCounts(*counts)) for day, *counts in rows]
+
+    async def waiting(self, tenant_id: str, *, since: datetime, until: datetime, each: int) -> Waiting:
+        rows = await self._database.read(WAITING, tenant_id, since, until, each)
+        return _read_waiting(rows, self._database.read_moment)
+
+    async def misses(
+        self, tenant_id: str, day: date, *, limit: int, after: Missed = FIRST_MISS
+    ) -> list[Verdict]:
+        rows = await self._database.read(MISSES, tenant_id, day.isoformat(), *after, limit)
+        return [read_verdict(row, self._database.read_moment) for row in rows]
+
+
+def _read_waiting(rows: Sequence[Row], read: Read) -> Waiting:
+    """Counts by cutoff, and the cutoff at which they end; the one row without a cutoff holds it."""
+    counts = {read(cutoff): count for cutoff, count, _ in rows if cutoff is not None and count}
+    ends = [read(end) for _, _, end in rows if end is not None]
+    return Waiting(counts, ends[0] if ends else None)
