@@ -1,0 +1,72 @@
+"""The statements that both databases share go by an index on each of them."""
+
+import sqlite3
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from tests.postgres import database_url, newest_databases
+
+from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.stores.sql import access, daily, daily_statistics, idempotency, slo_alerts, tenants
+from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.dialect import for_sqlite
+
+__all__ = ["database_url", "newest_databases"]
+
+MODULES = (access, daily, daily_statistics, idempotency, slo_alerts, tenants)
+VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
+LARGE = (
+    "alerts", "daily_tallies", "daily_users", "daily_verdicts", "endpoint_states", "keys", "rates", "replies",
+    "secrets", "sessions", "tenants", "usage", "users",
+)  # fmt: skip
+
+
+def statements(module: ModuleType) -> dict[str, str]:
+    """All statements of a module by their names."""
+    texts = {name: text for name, text in vars(module).items() if name.isupper() and isinstance(text, str)}
+    return {name: text for name, text in texts.items() if text.strip().startswith(VERBS) and name[0] != "_"}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.split(".")[-1])
+async def test_sqlite_reads_no_large_table_whole(tmp_path: Path, module: ModuleType) -> None:
+    await migrate(f"sqlite:///{tmp_path / 'cadenza.db'}")
+    file = SqliteFile(tmp_path / "cadenza.db")
+    for name, statement in statements(module).items():
+        steps = await file.read(partial(_steps, statement=statement))
+        read_whole = [step for step in steps for table in LARGE if step == f"SCAN {table}"]
+        assert not read_whole, (name, steps)
+    await file.close()
+
+
+def _steps(connection: sqlite3.Connection, statement: str) -> list[str]:
+    text, _, _, parameters = for_sqlite(statement)
+    return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", [None] * parameters)]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.split(".")[-1])
+async def test_postgres_reads_no_large_table_whole(database_url: str, module: ModuleType) -> None:
+    pool = PostgresPool(database_url)
+
+    async def work(connection: Connection) -> None:
+        for name, statement in statements(module).items():
+            plan = await _plan(connection, statement)
+            for table in LARGE:
+                assert f"Seq Scan on {table} " not in plan, f"{name}:\n{plan}"
+            assert "Hash Join" not in plan, f"{name}:\n{plan}"
+
+    await pool.write(work)
+    await pool.close()
+
+
+async def _plan(connection: Connection, statement: str) -> str:
+    await connection.execute(f"PREPARE planned AS {statement}")
+    count = await connection.fetchval(
+        "SELECT cardinality(parameter_types) FROM pg_prepared_statements WHERE name = 'planned'"
+    )
+    values = f"({', '.join(['NULL'] * count)})" if count else ""
+    lines = await connection.fetch(f"EXPLAIN EXECUTE planned {values}")
+    await connection.execute("DEALLOCATE planned")
+    return "\n".join(line[0] for line in lines)
