@@ -30,9 +30,9 @@ from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.adapters.stores.sqlite.store import SqliteStore
-from cadenza.domain.daily.user import DONE, DailyUser, JobResult
+from cadenza.domain.daily.user import DONE, DailyRunResult, DailyUser
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
-from cadenza.ports.daily import DailyStore, JobRunner
+from cadenza.ports.daily import DailyStore, DailyTargetRunner
 from cadenza.ports.telemetry import FINALIZE, TICK, Measurements, Metadata, Telemetry
 
 BUDGET_MS = 300
@@ -58,7 +58,7 @@ class Place(NamedTuple):
 class Endless:
     """Jobs that do not end."""
 
-    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:  # noqa: ARG002
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:  # noqa: ARG002
         """Wait."""
         await asyncio.Event().wait()
         return DONE
@@ -67,7 +67,7 @@ class Endless:
 class Brief:
     """Jobs that go well, and soon."""
 
-    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:  # noqa: ARG002
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:  # noqa: ARG002
         """Wait a little."""
         await asyncio.sleep(JOB_S)
         return DONE
@@ -115,11 +115,13 @@ async def add(place: Place, first: int, count: int, cutoffs: tuple[datetime, dat
     return first + count
 
 
-def runner(store: DailyStore, jobs: JobRunner, telemetry: Telemetry, **settings: int) -> DailyRunner:
+def runner(
+    store: DailyStore, target_runner: DailyTargetRunner, telemetry: Telemetry, **settings: int
+) -> DailyRunner:
     """A daily runner by the clock on the wall."""
     return DailyRunner(
         store=store,
-        jobs=jobs,
+        target_runner=target_runner,
         clock=SystemClock(),
         stopwatch=SystemStopwatch(),
         telemetry=telemetry,
@@ -165,12 +167,12 @@ async def ticking(place: Place, laps: int) -> dict[str, float]:
     }
 
 
-async def writing(place: Place, wanted: int, jobs: JobRunner) -> dict[str, float]:
+async def writing(place: Place, wanted: int, target_runner: DailyTargetRunner) -> dict[str, float]:
     """Verdicts by the thousands, while ticks come every second."""
     ear = Ear(wanted)
-    daily = runner(place.store, jobs, ear, max_concurrency=100)
+    daily = runner(place.store, target_runner, ear, max_concurrency=100)
     began = perf_counter()
-    parts = [asyncio.create_task(part()) for part in (daily.plan, daily.execute, daily.finalize)]
+    parts = [asyncio.create_task(part()) for part in (daily.run_ticks, daily.execute, daily.finalize)]
     await ear.done.wait()
     took = perf_counter() - began
     await asyncio.sleep(1.5)

@@ -11,8 +11,8 @@ from benchmarks.listing import BEGIN, NOW, TENANT
 from cadenza.adapters.planners.learning.cache import NOTES_OF, Memory
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.agents.users import Agent, User
-from cadenza.domain.daily.rules import enroll, succeeded
-from cadenza.domain.daily.user import DailyUser, Ruling, enrollment
+from cadenza.domain.daily.rules import enroll, finalize_success
+from cadenza.domain.daily.user import DailyUser, Finalization, enrollment
 from cadenza.domain.daily.window import DAY, due_at_minute
 from cadenza.domain.monitoring.alert import of_failures
 from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
@@ -116,9 +116,9 @@ async def days(store: Store, users: int, tally: Tally) -> None:
     for begin in range(0, users, AT_ONCE):
         some = wanted[begin : begin + AT_ONCE]
         await store.enroll(some, partial(enroll, now=before))
-        await store.settle_days([one.key for one in some[::2]], _served)
+        await store.finalize_days([one.key for one in some[::2]], _served)
     await tally(TALLIES)
 
 
-def _served(user: DailyUser) -> Ruling | None:
-    return succeeded(user, user.next_date, user.next_cutoff - timedelta(minutes=30))
+def _served(user: DailyUser) -> Finalization | None:
+    return finalize_success(user, user.next_date, user.next_cutoff - timedelta(minutes=30))

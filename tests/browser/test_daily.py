@@ -17,7 +17,7 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
-from cadenza.domain.daily.rules import Service, cut_off, enroll, succeeded
+from cadenza.domain.daily.rules import ServicePeriod, enroll, finalize_cutoffs, finalize_success
 from cadenza.domain.daily.user import Cause, enrollment
 from cadenza.domain.daily.window import DAY
 from cadenza.domain.monitoring.alert import of_failures
@@ -92,12 +92,12 @@ async def a_past(path: Path, days: Days) -> None:
     await store.enroll(wanted, partial(enroll, now=before))
     for day in (yesterday - DAY, yesterday):
         noon = datetime.combine(day, time(12), UTC)
-        well = partial(succeeded, day=day, returned_at=noon - timedelta(minutes=5))
-        await store.settle_days([one.key for one in wanted[:3]], well)
-        service = Service(noon + timedelta(hours=1), Cause.DOWN)
-        await store.settle_days(
+        well = partial(finalize_success, day=day, returned_at=noon - timedelta(minutes=5))
+        await store.finalize_days([one.key for one in wanted[:3]], well)
+        service = ServicePeriod(noon + timedelta(hours=1), Cause.DOWN)
+        await store.finalize_days(
             [one.key for one in wanted[3:]],
-            partial(cut_off, now=noon + timedelta(hours=1), service=service),
+            partial(finalize_cutoffs, now=noon + timedelta(hours=1), service=service),
         )
     for one in wanted:
         await store.remove_daily_user(one.key)

@@ -1,23 +1,23 @@
-"""Worlds that are left tidy."""
+"""Makes daily fixtures, and stops what runs in them after the test."""
 
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.daily.daily_fixtures import AWorld, World
+from tests.daily.daily_fixtures import DailyFixture, MakeDaily
 from tests.operation_fixtures import front
 
 __all__ = ["front"]
 
 
 @pytest.fixture
-async def a_world() -> AsyncIterator[AWorld]:
+async def make_daily() -> AsyncIterator[MakeDaily]:
     """Makes worlds, and ends what runs in them."""
-    worlds: list[World] = []
+    made: list[DailyFixture] = []
 
-    def make(*given: object, **settings: object) -> World:
-        worlds.append(World(*given, **settings))  # type: ignore[arg-type]
-        return worlds[-1]
+    def make(*given: object, **settings: object) -> DailyFixture:
+        made.append(DailyFixture(*given, **settings))  # type: ignore[arg-type]
+        return made[-1]
 
     yield make
-    for world in worlds:
-        await world.crash()
+    for daily in made:
+        await daily.crash()

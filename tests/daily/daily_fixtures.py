@@ -10,16 +10,24 @@ from typing import Any, TypeVar
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import enroll
-from cadenza.domain.daily.user import DONE, DailyUser, ErrorClass, JobResult, Ruling, Verdict, enrollment
+from cadenza.domain.daily.user import (
+    DONE,
+    DailyRunResult,
+    DailyUser,
+    ErrorClass,
+    Finalization,
+    Verdict,
+    enrollment,
+)
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.ports.catalog import Page
-from cadenza.ports.daily import DailyStore, Owed, Rule
+from cadenza.ports.daily import DailyStore, Finalize, PendingDay
 from cadenza.testing import FakeIds, FakeLog, FakeTelemetry
 
 Answer = TypeVar("Answer")
-AWorld = Callable[..., "World"]
-FAILED = JobResult("no luck", ErrorClass.REQ)
+MakeDaily = Callable[..., "DailyFixture"]
+FAILED = DailyRunResult("no luck", ErrorClass.REQ)
 SPINS = 300
 """More turns of the loop than anything takes that does not wait for a job."""
 ALL = Page(1_000)
@@ -54,17 +62,17 @@ class Clocks:
 
 
 @dataclass(eq=False)
-class Job:
+class FakeRun:
     """A job that runs until a test ends it, whoever cancels it."""
 
     user_id: str
     service_date: date
     began_at: datetime
-    end: "asyncio.Future[JobResult]"
+    end: "asyncio.Future[DailyRunResult]"
     killed: bool = False
     cancelled: int = 0
 
-    async def until_ended(self) -> JobResult:
+    async def until_ended(self) -> DailyRunResult:
         while True:
             try:
                 return await asyncio.shield(self.end)
@@ -75,62 +83,62 @@ class Job:
 
 
 @dataclass
-class Jobs:
+class FakeTargetRunner:
     """Remembers every job that was started."""
 
     clocks: Clocks
-    answer: Callable[[str, date], JobResult | None] = lambda *_: None
+    answer: Callable[[str, date], DailyRunResult | None] = lambda *_: None
     """What a job comes to at once; None for one that a test will end."""
-    started: list[Job] = field(default_factory=list)
-    running: list[Job] = field(default_factory=list)
+    started: list[FakeRun] = field(default_factory=list)
+    running: list[FakeRun] = field(default_factory=list)
     most_at_once: int = 0
 
-    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:
-        job = Job(user_id, service_date, self.clocks.now(), asyncio.get_running_loop().create_future())
-        self.started.append(job)
-        self.running.append(job)
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:
+        run = FakeRun(user_id, service_date, self.clocks.now(), asyncio.get_running_loop().create_future())
+        self.started.append(run)
+        self.running.append(run)
         self.most_at_once = max(self.most_at_once, len(self.running))
         try:
             answer = self.answer(user_id, service_date)
-            return await job.until_ended() if answer is None else answer
+            return await run.until_ended() if answer is None else answer
         finally:
-            self.running.remove(job)
+            self.running.remove(run)
 
 
-class AwayStore(MemoryStore):
+class UnavailableStore(MemoryStore):
     """A store that can be out of reach."""
 
     away = False
 
-    async def owed_days(self, shard: int, **asked: Any) -> list[Owed]:
+    async def pending_days(self, shard: int, **asked: Any) -> list[PendingDay]:
         self._answer()
-        return await super().owed_days(shard, **asked)
+        return await super().pending_days(shard, **asked)
 
-    async def settle_days(self, keys: Sequence[UserKey], rule: Rule) -> list[Ruling | None]:
+    async def finalize_days(self, keys: Sequence[UserKey], rule: Finalize) -> list[Finalization | None]:
         self._answer()
-        return await super().settle_days(keys, rule)
+        return await super().finalize_days(keys, rule)
 
     def _answer(self) -> None:
         if self.away:
             raise Unavailable("the store is away")
 
 
-class World:
+class DailyFixture:
     """A store, clocks, and one daily runner at a time."""
 
     def __init__(self, start: datetime, *, store: DailyStore | None = None, **settings: int) -> None:
         self.clocks = Clocks(start)
-        self.store = store or AwayStore(FakeIds())
+        self.store = store or UnavailableStore(FakeIds())
         self.settings = DailySettings(**settings)
         self.telemetry, self.log = FakeTelemetry(), FakeLog()
-        self.jobs = Jobs(self.clocks)
+        self.runs = FakeTargetRunner(self.clocks)
         self.start()
 
     def start(self) -> None:
         """A new process."""
         self.runner = DailyRunner(
             store=self.store,
-            jobs=self.jobs,
+            target_runner=self.runs,
             clock=self.clocks,
             stopwatch=self.clocks,
             telemetry=self.telemetry,
@@ -143,12 +151,12 @@ class World:
         self.runner.finalizer._successes.clear()
         self.runner.executor._most = 0
         tasks = self.runner.executor.running
-        for job in self.jobs.running:
-            job.killed = True
+        for run in self.runs.running:
+            run.killed = True
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self.jobs.running.clear()
+        self.runs.running.clear()
 
     async def enroll(self, user_id: str, due: time) -> DailyUser:
         wanted = enrollment("default", user_id, due)
@@ -168,12 +176,12 @@ class World:
 
     async def settle(self) -> None:
         """What the finalizer does between ticks, and the executor after it."""
-        while await self.runner.finalizer.settle():
+        while await self.runner.finalizer.write_batch():
             pass
         await self.pump()
 
-    async def finish(self, job: Job, result: JobResult = DONE) -> None:
-        job.end.set_result(result)
+    async def finish(self, run: FakeRun, result: DailyRunResult = DONE) -> None:
+        run.end.set_result(result)
         await self.spin()
 
     async def spin(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.daily.daily_fixtures import FAILED, AwayStore, Job, World, finished
+from tests.daily.daily_fixtures import FAILED, DailyFixture, FakeRun, UnavailableStore, finished
 from tests.daily.reference_model import DAY, HOUR, Attempt, Expected, Model, Timetable
 
 from cadenza.domain.agents.users import UserKey
@@ -41,7 +41,7 @@ class DailyMachine(RuleBasedStateMachine):
         super().__init__()
         self.loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self.loop)
-        self.world = World(
+        self.daily = DailyFixture(
             datetime(2026, 3, 9, tzinfo=UTC),
             max_concurrency=SLOTS,
             page=2,
@@ -54,13 +54,13 @@ class DailyMachine(RuleBasedStateMachine):
 
     @initialize(start=STARTS, near=st.lists(NEAR, min_size=1, max_size=4))
     def begin(self, start: datetime, near: list[int]) -> None:
-        self.world.clocks.go_to(start)
+        self.daily.clocks.go_to(start)
         for name, minutes in zip(NAMES, near, strict=False):
             self.enroll(name, self.due_in(minutes))
         self.a_tick()
 
     def teardown(self) -> None:
-        self.loop.run_until_complete(self.world.crash())
+        self.loop.run_until_complete(self.daily.crash())
         self.loop.run_until_complete(self._ended())
         asyncio.set_event_loop(None)
         self.loop.close()
@@ -74,17 +74,17 @@ class DailyMachine(RuleBasedStateMachine):
 
     @property
     def now(self) -> datetime:
-        return self.world.clocks.wall
+        return self.daily.clocks.wall
 
     @property
     def clocks(self) -> tuple[datetime, float]:
-        return self.world.clocks.wall, self.world.clocks.steady_ms
+        return self.daily.clocks.wall, self.daily.clocks.steady_ms
 
     def due_in(self, minutes: int) -> time:
         return (self.now + timedelta(minutes=minutes)).time().replace(second=0, microsecond=0)
 
     def enroll(self, name: str, due: time) -> None:
-        finished(self.loop, self.world.enroll(name, due))
+        finished(self.loop, self.daily.enroll(name, due))
         if name in self.model.users:
             self.model.users[name].change(due, self.now)
         else:
@@ -100,14 +100,14 @@ class DailyMachine(RuleBasedStateMachine):
             return
         moment = self._edge(name, edge) + timedelta(seconds=off)
         if moment > self.now:
-            self.world.clocks.go_to(moment)
+            self.daily.clocks.go_to(moment)
         self.ticks_follow(ticks)
 
     @rule(name=st.sampled_from(NAMES), edge=EDGES, off=OFF)
     def time_goes_to_an_edge_and_nothing_is_written(self, name: str, edge: str, off: int) -> None:
         """A job may return then, before the next tick."""
         self.time_goes_to_an_edge(name, edge, off, 0)
-        if self.world.jobs.running:
+        if self.daily.runs.running:
             self._return(off, ok=off > 0)
         self.a_tick_alone()
 
@@ -115,21 +115,21 @@ class DailyMachine(RuleBasedStateMachine):
         cutoff = self.model.users[name].cutoff(self.model.next_day(name))
         if edge == "retry":
             tried = self.model.process.enqueued_ms.values()
-            waits = [600_000 + ms - self.world.clocks.steady_ms for ms in tried]
+            waits = [600_000 + ms - self.daily.clocks.steady_ms for ms in tried]
             return self.now + timedelta(milliseconds=min((one for one in waits if one > 0), default=0))
         midnight = datetime.combine(self.now.date() + DAY, time(), UTC)
         return {"opens": cutoff - HOUR, "cutoff": cutoff, "midnight": midnight}[edge]
 
     @rule(span=SPANS, ticks=COUNTS)
     def time_passes(self, span: int, ticks: int) -> None:
-        self.world.clocks.advance(timedelta(seconds=span))
+        self.daily.clocks.advance(timedelta(seconds=span))
         self.ticks_follow(ticks)
 
     def ticks_follow(self, count: int) -> None:
         """One now, the others a minute apart."""
         for number in range(count):
             if number:
-                self.world.clocks.advance(timedelta(minutes=1))
+                self.daily.clocks.advance(timedelta(minutes=1))
             self.a_tick()
 
     def a_tick(self) -> None:
@@ -141,105 +141,105 @@ class DailyMachine(RuleBasedStateMachine):
     def a_tick_alone(self) -> None:
         before = self._durable()
         with suppress(Unavailable):
-            finished(self.loop, self.world.runner.tick())
-        finished(self.loop, self.world.pump())
+            finished(self.loop, self.daily.runner.tick())
+        finished(self.loop, self.daily.pump())
         self._expect(self.model.tick(*self.clocks, away=self._store.away))
         assert self._durable() == before, "I5: something durable was written without a finalization"
 
     @rule()
     def all_is_written(self) -> None:
         with suppress(Unavailable):
-            finished(self.loop, self.world.settle())
-        finished(self.loop, self.world.pump())
+            finished(self.loop, self.daily.settle())
+        finished(self.loop, self.daily.pump())
         if not self._store.away:
             self.model.settle(*self.clocks)
         self._expect(self.model.start(*self.clocks))
 
-    @precondition(lambda self: self.world.jobs.running)
+    @precondition(lambda self: self.daily.runs.running)
     @rule(which=COUNTS, ok=st.booleans(), ticks=st.sampled_from([0, 2, 3]))
     def a_job_returns(self, which: int, ticks: int, *, ok: bool) -> None:
         self._return(which, ok=ok)
         self.ticks_follow(ticks)
 
     def _return(self, which: int, *, ok: bool) -> Attempt:
-        job = self._running(which)
-        attempt = next(one for one in self.model.process.running if one.user_id == job.user_id)
+        run = self._running(which)
+        attempt = next(one for one in self.model.process.running if one.user_id == run.user_id)
         self.model.returned(attempt, self.now, ok=ok)
-        finished(self.loop, self.world.finish(job, DONE if ok else FAILED))
+        finished(self.loop, self.daily.finish(run, DONE if ok else FAILED))
         self._expect(self.model.start(*self.clocks))
         return attempt
 
-    @precondition(lambda self: self.world.jobs.running)
+    @precondition(lambda self: self.daily.runs.running)
     @rule(which=COUNTS, ok=st.booleans(), off=OFF, step=st.sampled_from([0, 0, 0, -240, 240]))
     def a_job_returns_and_its_retry_comes_before_that_is_written(
         self, which: int, off: int, step: int, *, ok: bool
     ) -> None:
         attempt = self._return(which, ok=ok)
-        self.world.clocks.step(timedelta(seconds=step))
+        self.daily.clocks.step(timedelta(seconds=step))
         tried_ms = self.model.process.enqueued_ms[attempt.user_id, attempt.day]
-        wait_ms = tried_ms + 600_000 + off * 1_000 - self.world.clocks.steady_ms
+        wait_ms = tried_ms + 600_000 + off * 1_000 - self.daily.clocks.steady_ms
         if wait_ms > 0:
-            self.world.clocks.advance(timedelta(milliseconds=wait_ms))
+            self.daily.clocks.advance(timedelta(milliseconds=wait_ms))
         self.a_tick_alone()
 
-    @precondition(lambda self: self.world.jobs.running)
+    @precondition(lambda self: self.daily.runs.running)
     @rule(which=COUNTS, step=STEPS)
     def a_job_returns_and_the_clock_is_stepped_before_that_is_written(self, which: int, step: int) -> None:
         self._return(which, ok=True)
-        self.world.clocks.step(timedelta(seconds=step))
+        self.daily.clocks.step(timedelta(seconds=step))
         self.all_is_written()
 
-    @precondition(lambda self: self.world.jobs.running)
+    @precondition(lambda self: self.daily.runs.running)
     @rule(which=COUNTS)
     def a_job_outlives_its_timeout(self, which: int) -> None:
         """It is told to stop, and does not."""
-        job, executor = self._running(which), self.world.runner.executor
+        run, executor = self._running(which), self.daily.runner.executor
         users = {id(task): owed.user_id for task, owed in executor.running.items()}
         for deadline in executor._deadlines._open:
-            if users[id(deadline.task)] == job.user_id and not deadline.expired:
+            if users[id(deadline.task)] == run.user_id and not deadline.expired:
                 deadline.expired = True
                 deadline.task.cancel()
-        finished(self.loop, self.world.pump())
+        finished(self.loop, self.daily.pump())
         self._expect(self.model.start(*self.clocks))
 
     @rule(absence=ABSENCES, ticks=COUNTS)
     def the_process_dies_and_another_comes(self, absence: int, ticks: int) -> None:
-        self.loop.run_until_complete(self.world.crash())
+        self.loop.run_until_complete(self.daily.crash())
         self.model.crash()
         if self.now < LONG_ENOUGH:
-            self.world.clocks.advance(timedelta(seconds=absence))
-        self.world.start()
+            self.daily.clocks.advance(timedelta(seconds=absence))
+        self.daily.start()
         self.ticks_follow(ticks)
 
     @rule(step=STEPS, ticks=COUNTS)
     def the_clock_is_stepped(self, step: int, ticks: int) -> None:
-        self.world.clocks.step(timedelta(seconds=step))
+        self.daily.clocks.step(timedelta(seconds=step))
         self.ticks_follow(ticks)
 
     @rule(which=COUNTS, ticks=COUNTS)
     def the_store_is_away_for_a_while(self, which: int, ticks: int) -> None:
         self._store.away = True
-        if self.world.jobs.running:
+        if self.daily.runs.running:
             self._return(which, ok=True)
         self.all_is_written()
         self.ticks_follow(ticks)
         self._store.away = False
 
-    def _running(self, which: int) -> Job:
-        jobs = sorted(self.world.jobs.running, key=lambda job: job.user_id)
-        return jobs[which % len(jobs)]
+    def _running(self, which: int) -> FakeRun:
+        runs = sorted(self.daily.runs.running, key=lambda run: run.user_id)
+        return runs[which % len(runs)]
 
     def _expect(self, started: list[Attempt]) -> None:
-        new = self.world.jobs.started[self.seen_starts :]
+        new = self.daily.runs.started[self.seen_starts :]
         self.seen_starts += len(new)
         self._each_is_allowed(new)
-        assert [(job.user_id, job.service_date) for job in new] == [(one.user_id, one.day) for one in started]
+        assert [(run.user_id, run.service_date) for run in new] == [(one.user_id, one.day) for one in started]
 
-    def _each_is_allowed(self, new: list[Job]) -> None:
-        for job in new:
-            cutoff = self.model.users[job.user_id].cutoff(job.service_date)
-            assert cutoff - HOUR <= job.began_at < cutoff, "an attempt outside its window"
-            verdict = self._verdicts().get((job.user_id, job.service_date))
+    def _each_is_allowed(self, new: list[FakeRun]) -> None:
+        for run in new:
+            cutoff = self.model.users[run.user_id].cutoff(run.service_date)
+            assert cutoff - HOUR <= run.began_at < cutoff, "an attempt outside its window"
+            verdict = self._verdicts().get((run.user_id, run.service_date))
             assert verdict is None, "I1: an attempt at a day that has its verdict"
 
     @invariant()
@@ -255,7 +255,7 @@ class DailyMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_verdict_is_told_once(self) -> None:
-        told = sum(event.name == "sched.finalize" for event in self.world.telemetry.events)
+        told = sum(event.name == "sched.finalize" for event in self.daily.telemetry.events)
         assert told == len(self._verdicts())
 
     def _nobody_is_skipped(self) -> None:
@@ -270,17 +270,17 @@ class DailyMachine(RuleBasedStateMachine):
 
     @invariant()
     def i3_slots_are_never_exceeded(self) -> None:
-        assert self.world.jobs.most_at_once <= SLOTS
-        running = [job.user_id for job in self.world.jobs.running]
+        assert self.daily.runs.most_at_once <= SLOTS
+        running = [run.user_id for run in self.daily.runs.running]
         assert len(running) == len(set(running)), "a user is served twice at once"
 
     def _offset(self) -> float:
-        return self.now.timestamp() - self.world.clocks.steady_ms / 1_000
+        return self.now.timestamp() - self.daily.clocks.steady_ms / 1_000
 
     @property
-    def _store(self) -> AwayStore:
-        assert isinstance(self.world.store, AwayStore)
-        return self.world.store
+    def _store(self) -> UnavailableStore:
+        assert isinstance(self.daily.store, UnavailableStore)
+        return self.daily.store
 
     def _verdicts(self) -> dict[tuple[str, date], Verdict]:
         kept = self._store._daily_verdicts

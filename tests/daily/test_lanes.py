@@ -8,8 +8,8 @@ import pytest
 from tests.daily.daily_fixtures import until
 from tests.postgres import Databases, databases, newest_databases
 
-from cadenza.adapters.daily import single_process as chairs
-from cadenza.adapters.daily.single_process import ChairLanes, FileChair
+from cadenza.adapters.daily import single_process
+from cadenza.adapters.daily.single_process import FileLeaderLock, SingleProcessLanes
 from cadenza.adapters.stores.postgres.daily_lanes import SEEN, THE_LANES, PostgresLanes
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.ports.daily import Lanes
@@ -132,10 +132,12 @@ async def test_who_counts_in_another_way_waits(floor: Floor) -> None:
 async def test_beside_a_file_one_serves_all_and_the_other_waits(
     tmp_path: Path, floor: Floor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chairs, "AGAIN_S", 0.02)
+    monkeypatch.setattr(single_process, "RETRY_S", 0.02)
 
     def beside() -> Lanes:
-        return ChairLanes(FileChair(tmp_path / "a.db", floor.log, name="daily"), max_concurrency=MOST)
+        return SingleProcessLanes(
+            FileLeaderLock(tmp_path / "a.db", floor.log, name="daily"), max_concurrency=MOST
+        )
 
     first, second = floor.hold(beside()), floor.hold(beside())
     await until(lambda: first.held == ALL)

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.daily.daily_fixtures import FAILED, Job, World
+from tests.daily.daily_fixtures import FAILED, DailyFixture, FakeRun
 from tests.daily.reference_implementation import Kv, Literal
 
 from cadenza.domain.daily.user import DONE
@@ -64,38 +64,38 @@ async def played(
     users: dict[str, tuple[time, list[tuple[int, bool]]]], fates: Fates, start: datetime, days: int
 ) -> tuple[list[tuple[str, str, datetime]], dict[tuple[str, str], str]]:
     """The same on the product."""
-    world = World(start, max_concurrency=100)
+    daily = DailyFixture(start, max_concurrency=100)
     for user_id, (due, _) in users.items():
-        await world.enroll(user_id, due)
-    ends: dict[Job, tuple[datetime, bool]] = {}
+        await daily.enroll(user_id, due)
+    ends: dict[FakeRun, tuple[datetime, bool]] = {}
     for minute in range(days * 1_440):
         at = start + timedelta(minutes=minute)
-        await returned(world, ends, at)
-        world.clocks.go_to(at)
-        await world.tick()
-        for job in world.jobs.running:
-            if job not in ends:
-                same = [one for one in world.jobs.started if key(one) == key(job)]
-                takes, ok = fates(*key(job), same.index(job), at)
-                ends[job] = (at + takes, ok)
-    attempts = sorted((*key(job), job.began_at) for job in world.jobs.started)
+        await returned(daily, ends, at)
+        daily.clocks.go_to(at)
+        await daily.tick()
+        for run in daily.runs.running:
+            if run not in ends:
+                same = [one for one in daily.runs.started if key(one) == key(run)]
+                takes, ok = fates(*key(run), same.index(run), at)
+                ends[run] = (at + takes, ok)
+    attempts = sorted((*key(run), run.began_at) for run in daily.runs.started)
     verdicts = {
         (user_id, one.service_date.isoformat()): one.status.value
         for user_id in users
-        for one in await world.verdicts(user_id)
+        for one in await daily.verdicts(user_id)
     }
-    await world.crash()
+    await daily.crash()
     return attempts, verdicts
 
 
-async def returned(world: World, ends: dict[Job, tuple[datetime, bool]], until: datetime) -> None:
+async def returned(daily: DailyFixture, ends: dict[FakeRun, tuple[datetime, bool]], until: datetime) -> None:
     """Let jobs return at their moments."""
-    due = sorted((ends[job][0], key(job), job) for job in world.jobs.running if ends[job][0] <= until)
-    for at, _, job in due:
-        world.clocks.go_to(max(at, world.clocks.wall))
-        await world.finish(job, DONE if ends[job][1] else FAILED)
-        await world.settle()
+    due = sorted((ends[run][0], key(run), run) for run in daily.runs.running if ends[run][0] <= until)
+    for at, _, run in due:
+        daily.clocks.go_to(max(at, daily.clocks.wall))
+        await daily.finish(run, DONE if ends[run][1] else FAILED)
+        await daily.settle()
 
 
-def key(job: Job) -> tuple[str, str]:
-    return job.user_id, job.service_date.isoformat()
+def key(run: FakeRun) -> tuple[str, str]:
+    return run.user_id, run.service_date.isoformat()

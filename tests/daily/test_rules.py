@@ -11,15 +11,15 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.clock_trust import ClockTrust
 from cadenza.domain.daily.rules import (
     SHARDS,
-    Service,
-    cut_off,
+    ServicePeriod,
     enroll,
-    enrolled,
-    lanes,
+    finalize_cutoffs,
+    finalize_success,
+    lane_count,
+    new_daily_user,
     shard_of,
     shards_of_lane,
-    share,
-    succeeded,
+    slots_of_lanes,
 )
 from cadenza.domain.daily.user import Cause, DailyUser, enrollment
 from cadenza.domain.daily.window import cutoff, opens, service_date
@@ -42,7 +42,7 @@ def test_a_day_begins_when_its_window_opens_and_ends_when_the_next_one_does(due:
 
 
 def a_daily_user(due: time, now: datetime = START) -> DailyUser:
-    return enrolled(enrollment("north", "ann", due), now)
+    return new_daily_user(enrollment("north", "ann", due), now)
 
 
 @given(
@@ -56,10 +56,10 @@ def test_every_day_has_one_cutoff_whatever_is_changed_and_when(
     given_out: dict[date, time] = {}
     for wanted, minutes, then in changes:
         now += timedelta(minutes=minutes)
-        ruling = cut_off(user, now, Service(now)) if then == "settle" else None
-        if ruling is not None:
-            given_out |= {one.service_date: one.due for one in ruling.verdicts}
-            user = ruling.user
+        finalization = finalize_cutoffs(user, now, ServicePeriod(now)) if then == "settle" else None
+        if finalization is not None:
+            given_out |= {one.service_date: one.due for one in finalization.verdicts}
+            user = finalization.user
         user = enroll(enrollment("north", "ann", wanted), user, None, now)
         table.change(wanted, now)
         assert user.wanted_due == wanted
@@ -73,29 +73,29 @@ def test_each_owed_day_is_in_a_verdict_or_in_the_gap_and_never_in_both(
     due: time, days: int, minutes: int
 ) -> None:
     user, now = a_daily_user(due), START + timedelta(days=days, minutes=minutes)
-    ruling = cut_off(user, now, Service(now, Cause.CLOCK))
+    finalization = finalize_cutoffs(user, now, ServicePeriod(now, Cause.CLOCK))
     owed = [START.date() + timedelta(days=n) for n in range(-1, 32)]
     owed = [day for day in owed if START < cutoff(due, day) <= now]
-    assert (ruling is None) == (not owed)
-    if ruling is None:
+    assert (finalization is None) == (not owed)
+    if finalization is None:
         return
-    told = [one.service_date for one in ruling.verdicts]
+    told = [one.service_date for one in finalization.verdicts]
     assert told == owed[-7:]
-    assert ruling.user.next_date == owed[-1] + timedelta(days=1)
-    assert {one.cause for one in ruling.verdicts if one.late} <= {Cause.CLOCK}
-    assert (ruling.gap is None) == (len(owed) <= 7)
-    if ruling.gap is not None:
-        assert (ruling.gap.from_date, ruling.gap.to_date) == (owed[0], owed[-8])
+    assert finalization.user.next_date == owed[-1] + timedelta(days=1)
+    assert {one.cause for one in finalization.verdicts if one.late} <= {Cause.CLOCK}
+    assert (finalization.gap is None) == (len(owed) <= 7)
+    if finalization.gap is not None:
+        assert (finalization.gap.from_date, finalization.gap.to_date) == (owed[0], owed[-8])
 
 
 @pytest.mark.parametrize("off_s", [-1, 0, 1])
 def test_a_success_counts_by_when_it_arrives(off_s: int) -> None:
     user = a_daily_user(time(10))
-    ruling = succeeded(user, START.date(), user.next_cutoff + timedelta(seconds=off_s))
-    assert ruling is not None
-    assert ruling.user.status == ("success" if off_s < 0 else "cutoff_reached")
-    assert (ruling.fresh_from is None) == (off_s < 0)
-    assert succeeded(ruling.user, START.date(), START) is None
+    finalization = finalize_success(user, START.date(), user.next_cutoff + timedelta(seconds=off_s))
+    assert finalization is not None
+    assert finalization.user.status == ("success" if off_s < 0 else "cutoff_reached")
+    assert (finalization.fresh_from is None) == (off_s < 0)
+    assert finalize_success(finalization.user, START.date(), START) is None
 
 
 @pytest.mark.parametrize("due", [time(10, 0, 1), time(10, tzinfo=UTC).replace(microsecond=1)], ids=str)
@@ -126,14 +126,14 @@ def test_trust_is_lost_in_one_step_and_won_back_in_three_ticks(steps_s: list[int
         wall += timedelta(seconds=60 + step)
         trust = trust.observed(wall, number * 60_000)
     assert trust.trusted is trusted
-    assert trust.vouches_for(wall, len(steps_s) * 60_000) is trusted
+    assert trust.trusts(wall, len(steps_s) * 60_000) is trusted
 
 
 @given(st.integers(1, 500))
 def test_all_lanes_together_have_every_shard_and_every_slot_once(max_concurrency: int) -> None:
-    of = lanes(max_concurrency)
-    assert sum(share([lane], max_concurrency) for lane in range(of)) == max_concurrency
-    assert all(share([lane], max_concurrency) >= 1 for lane in range(of))
+    of = lane_count(max_concurrency)
+    assert sum(slots_of_lanes([lane], max_concurrency) for lane in range(of)) == max_concurrency
+    assert all(slots_of_lanes([lane], max_concurrency) >= 1 for lane in range(of))
     shards = [shard for lane in range(of) for shard in shards_of_lane(lane, of)]
     assert sorted(shards) == list(range(SHARDS))
 

@@ -7,7 +7,7 @@ import pytest
 from tests.operation_fixtures import Front
 
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.rules import Service, cut_off, succeeded
+from cadenza.domain.daily.rules import ServicePeriod, finalize_cutoffs, finalize_success
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.alert import of_failures
 from cadenza.testing.clock import NEW_YEAR
@@ -22,10 +22,12 @@ async def a_day(front: Front) -> None:
         await front.ask("put_daily_user", user_id=user, due_time=due)
     six = NEW_YEAR + timedelta(hours=6)
     keys = [UserKey("default", user) for user in ("ann", "bob", "cid")]
-    await front.store.settle_days(
-        keys[:1], partial(succeeded, day=TODAY, returned_at=six - timedelta(minutes=20))
+    await front.store.finalize_days(
+        keys[:1], partial(finalize_success, day=TODAY, returned_at=six - timedelta(minutes=20))
     )
-    await front.store.settle_days(keys[1:], partial(cut_off, now=six, service=Service(NEW_YEAR)))
+    await front.store.finalize_days(
+        keys[1:], partial(finalize_cutoffs, now=six, service=ServicePeriod(NEW_YEAR))
+    )
     front.clock.jump(6 * HOUR)
 
 

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from tests.integration.http.loopback_server import a_server, says
 
 from cadenza.adapters.clock import FastClock, SystemClock
-from cadenza.adapters.daily.single_process import FileChair
+from cadenza.adapters.daily.single_process import FileLeaderLock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
@@ -232,7 +232,8 @@ async def test_beside_a_file_one_process_plans_at_a_time(
         return working
 
     tasks = [
-        asyncio.create_task(FileChair(tmp_path / "cadenza.db", log).hold(work(number))) for number in (0, 1)
+        asyncio.create_task(FileLeaderLock(tmp_path / "cadenza.db", log).hold(work(number)))
+        for number in (0, 1)
     ]
 
     async def one_works() -> bool:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, time, timedelta
 
-from tests.daily.daily_fixtures import FAILED, World
+from tests.daily.daily_fixtures import FAILED, DailyFixture
 from tests.monitoring.alert_fixtures import House as AlertHouse
 from tests.monitoring.alert_fixtures import Sender
 from tests.monitoring.test_slo import PROMISES
@@ -63,20 +63,20 @@ async def _planners() -> list[Event]:
 
 async def _daily() -> list[Event]:
     """Jobs that succeed, fail and never end, and a day that passes while no process runs."""
-    world = World(MORNING)
+    daily = DailyFixture(MORNING)
     for user in ("ann", "bob", "cyd"):
-        await world.enroll(user, time(10))
-    await world.tick()
-    await world.finish(world.jobs.running[0])
-    await world.finish(world.jobs.running[0], FAILED)
-    world.clocks.advance(timedelta(hours=1))
-    await world.tick()
-    await world.crash()
-    world.clocks.advance(timedelta(days=2))
-    world.start()
-    await world.tick()
-    await world.crash()
-    return world.telemetry.events
+        await daily.enroll(user, time(10))
+    await daily.tick()
+    await daily.finish(daily.runs.running[0])
+    await daily.finish(daily.runs.running[0], FAILED)
+    daily.clocks.advance(timedelta(hours=1))
+    await daily.tick()
+    await daily.crash()
+    daily.clocks.advance(timedelta(days=2))
+    daily.start()
+    await daily.tick()
+    await daily.crash()
+    return daily.telemetry.events
 
 
 async def _crashes() -> list[Event]:

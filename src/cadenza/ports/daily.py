@@ -1,17 +1,17 @@
-"""Users with a daily job, and the verdicts of their days, as a store keeps them."""
+"""What the daily runner needs: stored users and verdicts, lanes, and the target it runs for each user."""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.user import DailyUser, Enrollment, Gap, JobResult, Ruling, Verdict
+from cadenza.domain.daily.user import DailyGap, DailyRunResult, DailyUser, Enrollment, Finalization, Verdict
 from cadenza.domain.monitoring.statistics import FIRST_MISS, DayTotal, Missed, Tally, Waiting
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 
-class Owed(NamedTuple):
-    """A day that a user has no verdict for; the soonest cutoff sorts first."""
+class PendingDay(NamedTuple):
+    """The next day of a user that has no verdict yet; the soonest cutoff sorts first."""
 
     cutoff: datetime
     tenant_id: str
@@ -19,26 +19,26 @@ class Owed(NamedTuple):
 
     @property
     def key(self) -> UserKey:
-        """Whose day it is."""
+        """The user."""
         return UserKey(self.tenant_id, self.user_id)
 
     @property
     def service_date(self) -> date:
-        """Which day it is."""
+        """The day."""
         return self.cutoff.date()
 
 
 Enroll = Callable[[Enrollment, DailyUser | None, date | None], DailyUser]
-"""The record of a user, from the one there is and the newest day that has a verdict, if any."""
-Rule = Callable[[DailyUser], Ruling | None]
-"""What becomes of a user as it stands; None if nothing."""
+"""Decides the new record of a user, given the present one and the newest day that has a verdict, if any."""
+Finalize = Callable[[DailyUser], Finalization | None]
+"""Decides the verdicts of a user's pending days; None if there are none yet."""
 
 
 class DailyStore(Protocol):
-    """Durable records of users, and the verdicts of their days."""
+    """Durable records of daily users, and the verdicts of their days."""
 
     async def enroll(self, wanted: Sequence[Enrollment], decide: Enroll) -> list[DailyUser]:
-        """Keep what is decided about these users, each named once, in one commit; new ones and known ones.
+        """Store what is decided about these users, new or enrolled before, each given once, in one commit.
 
         Changes to one user happen one after the other; a decision that raises changes nothing.
         """
@@ -55,26 +55,26 @@ class DailyStore(Protocol):
     async def remove_daily_user(self, key: UserKey, *, with_days: bool = False) -> None:
         """Serve a user no more; NotFound if there is none.
 
-        The days' verdicts stay, so that whoever comes back has no second success on one
-        day; with `with_days` they are forgotten, too.
+        The verdicts stay, so that a user who is enrolled again gets no second verdict for a
+        day; with `with_days` they are deleted, too.
         """
         ...
 
-    async def owed_days(
-        self, shard: int, *, until: datetime, limit: int, after: Owed | None = None
-    ) -> list[Owed]:
-        """Next days of a shard's users that are cut off at or before a moment, soonest first.
+    async def pending_days(
+        self, shard: int, *, until: datetime, limit: int, after: PendingDay | None = None
+    ) -> list[PendingDay]:
+        """The pending days of a shard's users with a cutoff at or before a moment, soonest first.
 
-        No user is looked at whose next cutoff is later.
+        No user whose next cutoff is later is read.
         """
         ...
 
-    async def settle_days(self, keys: Sequence[UserKey], rule: Rule) -> list[Ruling | None]:
-        """Write what is ruled about fresh records, each named once, in one commit.
+    async def finalize_days(self, keys: Sequence[UserKey], rule: Finalize) -> list[Finalization | None]:
+        """Decide on the present records of these users, each given once, and write it in one commit.
 
-        A verdict or gap that there is already stays as it is, and is left out of the
-        answer. The answers come in the order of the keys; None stands for a user who is
-        gone, or about whom nothing is ruled.
+        A verdict or gap that exists already stays as it is, and is left out of the
+        result. Results come in the order of the keys; None for a user who was removed, or
+        for whom nothing was decided.
         """
         ...
 
@@ -86,12 +86,12 @@ class DailyStore(Protocol):
         """A day's verdicts, in the order of the users' ids."""
         ...
 
-    async def gaps_of(self, key: UserKey) -> list[Gap]:
-        """Days of a user that have no verdicts of their own, newest first."""
+    async def gaps_of(self, key: UserKey) -> list[DailyGap]:
+        """A user's gaps: days without verdicts of their own, newest first."""
         ...
 
     async def forget_days(self, before: date) -> int:
-        """Forget verdicts and gaps of days before this one; how many there were."""
+        """Delete verdicts and gaps of days before this one; returns how many."""
         ...
 
 
@@ -124,34 +124,37 @@ class LaneServer(Protocol):
     """Serves the users of lanes."""
 
     def serve(self, held: Collection[int], leaving: Collection[int] = ()) -> None:
-        """Serve these lanes alone; what runs for those that are being left may end, all else is cut off."""
+        """Serve these lanes alone; runs of lanes that are `leaving` may end, all others are cancelled."""
         ...
 
     def done_with(self, leaving: Collection[int]) -> Collection[int]:
-        """Those of these lanes that can be given away: nothing of theirs is left to do."""
+        """Those of these lanes that can be released: they have no runs, and no verdicts to write."""
         ...
 
 
 class Lanes(Protocol):
-    """Of all processes on one database, one serves each lane at a time; with its process, it is free."""
+    """The lanes of daily users: of all processes on one database, one holds each lane at a time.
+
+    A process that ends releases its lanes.
+    """
 
     async def hold(self, server: LaneServer) -> None:
-        """Hold a fair share of the lanes until cancelled, and say whenever it changes.
+        """Hold a fair share of the lanes until cancelled, and tell the server of every change.
 
-        A lane above the share is given away when its server is done with it; one that
-        is lost is served no more as soon as that is known.
+        A lane above the share is released when its server is done with it; a lost lane is
+        no longer served as soon as the loss is known.
         """
         ...
 
 
-class JobRunner(Protocol):
-    """Carries out daily jobs."""
+class DailyTargetRunner(Protocol):
+    """Runs the daily target."""
 
-    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:
-        """Do a user's job once, and come back when it has really ended.
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:
+        """Run the target once for a user and day, and return when it has really ended.
 
-        There are no retries within: whoever calls tries again. What goes wrong is a
-        result; an exception is one of class `unknown`. A job that is cancelled ends as
-        soon as it can, and no sooner does this return.
+        It does not retry; the caller does. A failure is a result, and an exception counts
+        as one of class `unknown`. A cancelled run ends as soon as it can, and this returns
+        no sooner.
         """
         ...

@@ -1,4 +1,4 @@
-"""The one chair from which planners act."""
+"""A lock that lets one of several processes do some work, such as planning."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
@@ -6,9 +6,9 @@ from typing import Any, Protocol
 Work = Callable[[], Coroutine[Any, Any, None]]
 
 
-class Chair(Protocol):
-    """Of all processes on one database, one sits in it at a time; it is free when its process is gone."""
+class LeaderLock(Protocol):
+    """Held by one process at a time, of all on one database; it is released when its process ends."""
 
     async def hold(self, work: Work) -> None:
-        """Wait until it is free, and do work while sitting there; who loses it stops, and waits again."""
+        """Wait for the lock, and do the work while holding it; if it is lost, stop and wait again."""
         ...

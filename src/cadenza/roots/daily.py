@@ -10,11 +10,11 @@ from cadenza.engine.daily.events import SCHEDULER
 from cadenza.engine.daily.tick import STALLED_TICKS
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Stopwatch
-from cadenza.ports.daily import JobRunner
+from cadenza.ports.daily import DailyTargetRunner
 from cadenza.ports.telemetry import TICK, Measurements, Metadata
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.daily_service import SYSTEM_CLOCKS, Clocks, daily_parts
-from cadenza.roots.wiring.daily_target import daily_target, open_jobs
+from cadenza.roots.wiring.daily_target import daily_target, open_target_runner
 from cadenza.roots.wiring.health import HealthServer, serve_health
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.process import open_log, run_event_loop, stop_on_signals, tune_garbage_collection
@@ -51,7 +51,9 @@ def launch() -> int:
     return 0
 
 
-async def serve(settings: Settings, *, clocks: Clocks = SYSTEM_CLOCKS, jobs: JobRunner | None = None) -> None:
+async def serve(
+    settings: Settings, *, clocks: Clocks = SYSTEM_CLOCKS, target_runner: DailyTargetRunner | None = None
+) -> None:
     """Run the daily runner alone until a signal comes; jobs are those of the settings, or given."""
     log = open_log(settings)
     async with AsyncExitStack() as stack:
@@ -65,11 +67,11 @@ async def serve(settings: Settings, *, clocks: Clocks = SYSTEM_CLOCKS, jobs: Job
             telemetry=monitoring.events,
         )
         supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=monitoring.events)
-        if jobs is None:
+        if target_runner is None:
             target = daily_target(settings)
             assert target is not None, "launch has checked it"
-            jobs = await open_jobs(stack, settings, context, target)
-        parts = daily_parts(settings, context, jobs, clocks)
+            target_runner = await open_target_runner(stack, settings, context, target)
+        parts = daily_parts(settings, context, target_runner, clocks)
         ticks = TickMonitor(clocks.stopwatch, tick_ms=settings.tick_ms)
         monitoring.events.attach("tick-monitor", ticks, {TICK})
         health = HealthServer(alive=lambda: ticks.alive, store=store, registry=monitoring.registry)

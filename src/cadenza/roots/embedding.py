@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self, TypeVar, Unpack
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.daily.callable_job import CallableJobs
+from cadenza.adapters.daily.callable_target import CallableTargetRunner
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.telemetry.log import StructuredLog
@@ -67,7 +67,7 @@ class Cadenza:
         self._cron = CronsimCron()
         self._log = StructuredLog()
         self._declared: dict[str, tuple[Endpoint, bool]] = {}
-        self._daily: CallableJobs | None = None
+        self._daily: CallableTargetRunner | None = None
         self._callables = CallableDispatcher(context=self._context)
         self._live: _Live | None = None
         self._running: asyncio.Task[None] | None = None
@@ -98,7 +98,7 @@ class Cadenza:
         """Do this for each enrolled user once a day: a function of the user's id and the service date."""
         if self._daily is not None:
             raise Conflict("There is a daily function already; one does the work of all users.")
-        self._daily = CallableJobs(function)
+        self._daily = CallableTargetRunner(function)
         return function
 
     async def enroll(self, user_id: str, due: time) -> None:

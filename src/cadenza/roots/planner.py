@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cadenza.adapters.access.quota import CountedQuota
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.daily.single_process import FileChair
+from cadenza.adapters.daily.single_process import FileLeaderLock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.planners.change_detection import shown
 from cadenza.adapters.planners.http_hints import HttpHints
@@ -22,7 +22,7 @@ from cadenza.engine.planning.consult import Means
 from cadenza.engine.steering import Steering
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock
-from cadenza.ports.leader import Chair
+from cadenza.ports.leader import LeaderLock
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Bell, Store
 from cadenza.ports.telemetry import Logger, Telemetry
@@ -140,10 +140,10 @@ async def plan(settings: Settings) -> None:
         log.info("cadenza has stopped; what was being thought about is thought about again")
 
 
-def _leader_lock(settings: Settings, log: Logger) -> Chair:
+def _leader_lock(settings: Settings, log: Logger) -> LeaderLock:
     if settings.database_url.startswith(SQLITE):
-        return FileChair(Path(settings.database_url.removeprefix(SQLITE)), log)
+        return FileLeaderLock(Path(settings.database_url.removeprefix(SQLITE)), log)
     pool = open_pool(settings, size=1)
-    from cadenza.adapters.stores.postgres.leader_lock import PostgresChair
+    from cadenza.adapters.stores.postgres.leader_lock import PostgresLeaderLock
 
-    return PostgresChair(pool, log)
+    return PostgresLeaderLock(pool, log)

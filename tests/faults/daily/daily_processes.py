@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from cadenza.adapters.stores.postgres.daily_lanes import PostgresLanes
 from cadenza.adapters.stores.sql.daily import SqlDaily
-from cadenza.domain.daily.user import DONE, ErrorClass, JobResult
+from cadenza.domain.daily.user import DONE, DailyRunResult, ErrorClass
 from cadenza.engine.daily.queue import DailyQueue
-from cadenza.ports.daily import Owed
+from cadenza.ports.daily import PendingDay
 from cadenza.roots.daily import serve
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.daily_service import Clocks
@@ -30,7 +30,7 @@ STORES = ("cadenza.adapters.stores.postgres.store", "cadenza.adapters.stores.sql
 PROCESSES.set_forkserver_preload(["tests.faults.daily.daily_processes", *STORES])
 Process = multiprocessing.context.ForkServerProcess
 PATIENCE_S = 120
-NO_LUCK = JobResult("no luck", ErrorClass.REQ)
+NO_LUCK = DailyRunResult("no luck", ErrorClass.REQ)
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Death(NamedTuple):
     """Where a process dies: just before or after so many calls."""
 
     at: str
-    """`job`, `owed_days` or `settle_days`; `take` lanes, if any was free, or `give` them away."""
+    """`job`, `pending_days` or `finalize_days`; `take` lanes, if any was free, or `give` them away."""
     call: int
     after: bool = False
 
@@ -116,7 +116,7 @@ class Notes:
         os.write(self._out, f"{json.dumps(note)}\n".encode())
 
 
-class NotedJobs:
+class RecordingTargetRunner:
     """Users whose ids begin with `never` have no luck, those with `flaky` half of the time."""
 
     def __init__(self, life: Life, notes: Notes, reached: "Reached") -> None:
@@ -125,7 +125,7 @@ class NotedJobs:
         self._reached = reached
         self._chance = Random(os.getpid())
 
-    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:
         assert tenant_id == "default"
         self._notes.write("begin", user_id, service_date)
         await self._reached("job")
@@ -180,20 +180,26 @@ def live(life: Life) -> None:
     )
     notes = Notes(life)
     reached = Reached(life.death, notes)
-    reached.watch(SqlDaily, "owed_days", "owed_days")
-    reached.watch(SqlDaily, "settle_days", "settle_days")
+    reached.watch(SqlDaily, "pending_days", "pending_days")
+    reached.watch(SqlDaily, "finalize_days", "finalize_days")
     quickly = {"again_s": 0.2}
     (PostgresLanes.__init__.__kwdefaults__ or {}).update(quickly)
     reached.watch(PostgresLanes, "_take", "take", counts=bool)
     reached.watch(PostgresLanes, "_give", "give")
     _note_what_is_taken(notes)
-    asyncio.run(serve(settings, clocks=Clocks(life.clock, life.clock), jobs=NotedJobs(life, notes, reached)))
+    asyncio.run(
+        serve(
+            settings,
+            clocks=Clocks(life.clock, life.clock),
+            target_runner=RecordingTargetRunner(life, notes, reached),
+        )
+    )
 
 
 def _note_what_is_taken(notes: Notes) -> None:
     take = DailyQueue.take
 
-    def noted(queue: DailyQueue, now: datetime) -> Owed | None:
+    def noted(queue: DailyQueue, now: datetime) -> PendingDay | None:
         owed = take(queue, now)
         if owed is not None:
             notes.write("taken", owed.user_id, owed.service_date, now)

@@ -59,11 +59,11 @@ def users() -> list[Given]:
 
 def deaths(chance: Random) -> list[Death]:
     """One of each kind, and as many more as are wanted."""
-    named = [Death("job", 5), Death("settle_days", 2), Death("settle_days", 2, after=True)]
-    ticks = [Death("owed_days", 40, after=True)]
+    named = [Death("job", 5), Death("finalize_days", 2), Death("finalize_days", 2, after=True)]
+    ticks = [Death("pending_days", 40, after=True)]
     more = [
         Death(at, chance.randint(1, most), chance.random() < 0.5 and at != "job")
-        for at, most in chance.choices([("job", 20), ("settle_days", 6), ("owed_days", 200)], k=LIVES)
+        for at, most in chance.choices([("job", 20), ("finalize_days", 6), ("pending_days", 200)], k=LIVES)
     ]
     return [*named, *ticks, *more][:LIVES]
 

@@ -17,9 +17,8 @@ from tests.integration.postgres.postgres_fixtures import a_store, fill, many
 from tests.integration.test_planner_command import following
 
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.stores.postgres import feed
-from cadenza.adapters.stores.postgres import leader_lock as chairs
-from cadenza.adapters.stores.postgres.leader_lock import THE_CHAIR, PostgresChair
+from cadenza.adapters.stores.postgres import feed, leader_lock
+from cadenza.adapters.stores.postgres.leader_lock import LEADER_LOCK_KEY, PostgresLeaderLock
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.partitions import ensure_partitions
@@ -149,17 +148,19 @@ AND ((classid::bigint << 32) | objid::bigint) = $1
 async def test_one_process_plans_at_a_time_and_another_goes_on_when_it_loses_its_session(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chairs, "AGAIN_S", 0.02)
-    monkeypatch.setattr(chairs, "CHECKED_EVERY_S", 0.02)
+    monkeypatch.setattr(leader_lock, "AGAIN_S", 0.02)
+    monkeypatch.setattr(leader_lock, "CHECKED_EVERY_S", 0.02)
     rota, log = Rota(), FakeLog()
-    holding = [PostgresChair(PostgresPool(database_url), log).hold(rota.work(number)) for number in range(3)]
+    holding = [
+        PostgresLeaderLock(PostgresPool(database_url), log).hold(rota.work(number)) for number in range(3)
+    ]
     tasks = [asyncio.create_task(one) for one in holding]
     async with a_store(database_url) as store:
         for times in range(1, 5):
             await until(lambda times=times: rota.begun == times and len(rota.at_work) == 1)  # type: ignore[misc]
             await asyncio.sleep(0.1)
             assert (rota.begun, len(rota.at_work)) == (times, 1)
-            assert len(await store._pool.ask(LET_GO, THE_CHAIR)) == 1
+            assert len(await store._pool.ask(LET_GO, LEADER_LOCK_KEY)) == 1
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -176,8 +177,8 @@ async def test_a_bug_in_the_work_is_told_and_frees_the_chair(database_url: str) 
 
     pool = PostgresPool(database_url, size=1)
     with pytest.raises(ZeroDivisionError):
-        await PostgresChair(pool, FakeLog()).hold(buggy)
-    await asyncio.wait_for(PostgresChair(pool, FakeLog()).hold(fine), 60)
+        await PostgresLeaderLock(pool, FakeLog()).hold(buggy)
+    await asyncio.wait_for(PostgresLeaderLock(pool, FakeLog()).hold(fine), 60)
 
 
 async def until(holds: Callable[[], bool], seconds: float = 60) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.surfaces.api_in_process import House
 
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.rules import Service, cut_off, succeeded
+from cadenza.domain.daily.rules import ServicePeriod, finalize_cutoffs, finalize_success
 
 USERS = "/v1/daily/users"
 TODAY = datetime(2025, 1, 1, tzinfo=UTC)
@@ -63,11 +63,15 @@ async def served(house: House) -> date:
         await put(house, name, "07:30")
     keys = [UserKey("north", name) for name in ("a", "b", "c")]
     day, cutoff = TODAY.date(), TODAY + timedelta(hours=7, minutes=30)
-    rule = partial(succeeded, day=day, returned_at=cutoff - timedelta(minutes=1))
-    await house.store.settle_days(keys[:1], rule)
-    await house.store.settle_days(keys[1:2], partial(cut_off, now=cutoff, service=Service(TODAY)))
+    rule = partial(finalize_success, day=day, returned_at=cutoff - timedelta(minutes=1))
+    await house.store.finalize_days(keys[:1], rule)
+    await house.store.finalize_days(
+        keys[1:2], partial(finalize_cutoffs, now=cutoff, service=ServicePeriod(TODAY))
+    )
     later = cutoff + timedelta(hours=1)
-    await house.store.settle_days(keys[2:], partial(cut_off, now=later, service=Service(later)))
+    await house.store.finalize_days(
+        keys[2:], partial(finalize_cutoffs, now=later, service=ServicePeriod(later))
+    )
     return day
 
 
@@ -101,6 +105,8 @@ async def test_verdicts_outlive_their_user_unless_they_are_to_be_forgotten(house
 async def test_gaps_are_told(house: House) -> None:
     await put(house, "ada", "07:30")
     now = TODAY + timedelta(days=20)
-    await house.store.settle_days([UserKey("north", "ada")], partial(cut_off, now=now, service=Service(now)))
+    await house.store.finalize_days(
+        [UserKey("north", "ada")], partial(finalize_cutoffs, now=now, service=ServicePeriod(now))
+    )
     days = (await house.ask(f"GET {USERS}/ada/days")).json()
     assert (len(days["items"]), [gap["from_date"] for gap in days["gaps"]]) == (7, ["2025-01-01"])

@@ -1,1 +1,1 @@
-"""What the daily runner executes for each user, and the lock of its single process."""
+"""Runners of daily targets, and the lock with which one process serves all daily users."""

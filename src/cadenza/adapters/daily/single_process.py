@@ -1,42 +1,42 @@
-"""Lanes where one process serves all daily users: whoever sits in the chair."""
+"""A leader lock on a file, and lanes that the process with such a lock serves alone."""
 
 import asyncio
 import fcntl
 from contextlib import suppress
 from pathlib import Path
 
-from cadenza.domain.daily.rules import lanes
+from cadenza.domain.daily.rules import lane_count
 from cadenza.domain.errors import Unavailable
 from cadenza.ports.daily import LaneServer
-from cadenza.ports.leader import Chair, Work
+from cadenza.ports.leader import LeaderLock, Work
 from cadenza.ports.telemetry import Logger
 
 
-class ChairLanes:
-    """All lanes, or none."""
+class SingleProcessLanes:
+    """Serves all lanes while it holds a leader lock, and none otherwise."""
 
-    def __init__(self, chair: Chair, *, max_concurrency: int) -> None:
-        self._chair = chair
-        self._of = lanes(max_concurrency)
+    def __init__(self, leader_lock: LeaderLock, *, max_concurrency: int) -> None:
+        self._leader_lock = leader_lock
+        self._lane_count = lane_count(max_concurrency)
 
     async def hold(self, server: LaneServer) -> None:
-        """Serve all when the chair is free."""
+        """Serve all lanes from when the lock is acquired."""
 
         async def serve() -> None:
-            server.serve(range(self._of))
+            server.serve(range(self._lane_count))
             await asyncio.Event().wait()
 
         try:
-            await self._chair.hold(serve)
+            await self._leader_lock.hold(serve)
         finally:
             server.serve(())
 
 
-AGAIN_S = 1.0
+RETRY_S = 1.0
 
 
-class FileChair:
-    """Whoever holds the lock on a file beside the database."""
+class FileLeaderLock:
+    """A lock on a file beside the database; it is released when its process ends."""
 
     def __init__(
         self, database: Path, log: Logger, *, name: str = "planner", does: str = "another process plans"
@@ -46,7 +46,7 @@ class FileChair:
         self._does = does
 
     async def hold(self, work: Work) -> None:
-        """Do work when nobody else does."""
+        """Wait for the lock, and do the work while holding it."""
         try:
             file = self._path.open("ab")
         except OSError as problem:
@@ -57,7 +57,7 @@ class FileChair:
                 if not waiting:
                     self._log.info(f"{self._does}; this one waits for its turn")
                 waiting = True
-                await asyncio.sleep(AGAIN_S)
+                await asyncio.sleep(RETRY_S)
             await work()
 
 

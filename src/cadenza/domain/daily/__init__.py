@@ -1,1 +1,1 @@
-"""Users with a daily window: where each one stands, and the rules of the day's verdict."""
+"""Users with a daily window, and the rules of each day's verdict."""

@@ -1,4 +1,4 @@
-"""The rules of daily windows: who is enrolled for which day, and what becomes of the day."""
+"""The rules of daily windows: enrollment, changes of the due time, verdicts, shards and lanes."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -9,30 +9,30 @@ from zlib import crc32
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.user import (
     Cause,
+    DailyGap,
     DailyUser,
     DayStatus,
     DueChange,
     Enrollment,
-    Gap,
-    Ruling,
+    Finalization,
     Verdict,
     due_among,
 )
 from cadenza.domain.daily.window import DAY, cutoff, has_opened, is_over, service_date
 
-MOST_OWED = 7
-"""So many days are given verdicts of their own after a time without service."""
+MOST_LATE_VERDICTS = 7
+"""The most days that get their own verdict after a time without service; earlier ones are a gap."""
 
 
-class Service(NamedTuple):
-    """Since when users have been served without a break, and what was the matter before."""
+class ServicePeriod(NamedTuple):
+    """Since when users have been served without interruption, and the cause of the one before."""
 
     since: datetime
     cause: Cause = Cause.DOWN
 
 
-def enrolled(wanted: Enrollment, now: datetime, last_date: date | None = None) -> DailyUser:
-    """A new user: the first day is the first whose cutoff is ahead, and that has no verdict from earlier."""
+def new_daily_user(wanted: Enrollment, now: datetime, last_date: date | None = None) -> DailyUser:
+    """A new user, from the first day whose cutoff is ahead and that has no verdict yet."""
     day = service_date(wanted.due, now)
     if is_over(cutoff(wanted.due, day), now):
         day += DAY
@@ -48,10 +48,10 @@ def enrolled(wanted: Enrollment, now: datetime, last_date: date | None = None) -
     )
 
 
-def rescheduled(user: DailyUser, due: time, now: datetime) -> DailyUser:
-    """A user whose due time changes: from the first day whose window is ahead, and whose new cutoff is.
+def change_due_time(user: DailyUser, due: time, now: datetime) -> DailyUser:
+    """The user with another due time, from the first day whose window and new cutoff are both ahead.
 
-    So a window that has opened stays as it is, and no day gets a second cutoff.
+    A window that has opened stays as it is, and no day gets a second cutoff.
     """
     day = max(user.next_date, now.date() - DAY)
     while has_opened(user.cutoff_on(day), now) or is_over(cutoff(due, day), now):
@@ -65,63 +65,63 @@ def rescheduled(user: DailyUser, due: time, now: datetime) -> DailyUser:
 
 
 def enroll(wanted: Enrollment, user: DailyUser | None, last_date: date | None, now: datetime) -> DailyUser:
-    """A user as somebody wants it: new, or with another due time."""
+    """The user's record after an enrollment: new, or with another due time."""
     if user is None:
-        return enrolled(wanted, now, last_date)
-    return user if user.wanted_due == wanted.due else rescheduled(user, wanted.due, now)
+        return new_daily_user(wanted, now, last_date)
+    return user if user.wanted_due == wanted.due else change_due_time(user, wanted.due, now)
 
 
-def succeeded(user: DailyUser, day: date, returned_at: datetime) -> Ruling | None:
-    """What a success comes to.
+def finalize_success(user: DailyUser, day: date, returned_at: datetime) -> Finalization | None:
+    """The verdict of a successful run.
 
-    1. If its day has a verdict, nothing: it is late.
-    2. If it arrived before the cutoff, the day is a success.
-    3. Otherwise the day has been cut off, and that is written down now.
+    1. If its day has a verdict already, there is none: the success is late.
+    2. If it returned before the cutoff, the day is a success.
+    3. Otherwise the cutoff was reached.
     """
     if user.next_date != day:
         return None
     if not is_over(user.next_cutoff, returned_at):
-        return _ruled(user, DayStatus.SUCCESS, returned_at)
-    return _ruled(user, DayStatus.CUTOFF_REACHED, returned_at)
+        return _one_day(user, DayStatus.SUCCESS, returned_at)
+    return _one_day(user, DayStatus.CUTOFF_REACHED, returned_at)
 
 
-def cut_off(user: DailyUser, now: datetime, service: Service) -> Ruling | None:
-    """The verdicts of all days whose cutoffs have passed; None if there is no such day.
+def finalize_cutoffs(user: DailyUser, now: datetime, service: ServicePeriod) -> Finalization | None:
+    """The verdicts of all days whose cutoff has passed; None if there is no such day.
 
-    1. Each gets its own, late if nobody was there at the cutoff.
-    2. Days before the last seven get one gap together instead.
+    1. Each of the last seven days gets its own, late if the user was not served at its cutoff.
+    2. All earlier days together become one gap.
     """
     if not is_over(user.next_cutoff, now):
         return None
     last = now.date() if is_over(user.cutoff_on(now.date()), now) else now.date() - DAY
-    first = max(user.next_date, last - (MOST_OWED - 1) * DAY)
+    first = max(user.next_date, last - (MOST_LATE_VERDICTS - 1) * DAY)
     days = [first + count * DAY for count in range((last - first).days + 1)]
     gap = None if first == user.next_date else _gap(user, first - DAY, now, service)
-    return Ruling(
-        _moved_on(user, last, DayStatus.CUTOFF_REACHED),
-        tuple(_missed(user, day, now, service) for day in days),
+    return Finalization(
+        _advance(user, last, DayStatus.CUTOFF_REACHED),
+        tuple(_cutoff_verdict(user, day, now, service) for day in days),
         gap,
     )
 
 
-def _ruled(user: DailyUser, status: DayStatus, at: datetime) -> Ruling:
-    after = _moved_on(user, user.next_date, status)
+def _one_day(user: DailyUser, status: DayStatus, at: datetime) -> Finalization:
+    after = _advance(user, user.next_date, status)
     if status is DayStatus.SUCCESS:
         after = replace(after, last_run_at=at)
-    return Ruling(after, (Verdict(*user.key, user.next_date, status, user.due, at),))
+    return Finalization(after, (Verdict(*user.key, user.next_date, status, user.due, at),))
 
 
-def _missed(user: DailyUser, day: date, now: datetime, service: Service) -> Verdict:
+def _cutoff_verdict(user: DailyUser, day: date, now: datetime, service: ServicePeriod) -> Verdict:
     due, late = user.due_on(day), user.cutoff_on(day) < service.since
     cause = service.cause if late else None
     return Verdict(*user.key, day, DayStatus.CUTOFF_REACHED, due, now, late, cause)
 
 
-def _gap(user: DailyUser, to_date: date, now: datetime, service: Service) -> Gap:
-    return Gap(*user.key, user.next_date, to_date, now, service.cause)
+def _gap(user: DailyUser, to_date: date, now: datetime, service: ServicePeriod) -> DailyGap:
+    return DailyGap(*user.key, user.next_date, to_date, now, service.cause)
 
 
-def _moved_on(user: DailyUser, last: date, status: DayStatus) -> DailyUser:
+def _advance(user: DailyUser, last: date, status: DayStatus) -> DailyUser:
     day = last + DAY
     return replace(
         user,
@@ -133,30 +133,30 @@ def _moved_on(user: DailyUser, last: date, status: DayStatus) -> DailyUser:
 
 
 SHARDS = 32
-"""Users are spread over so many shards for good: the number stands in every database."""
+"""The number of shards that users are spread over. It cannot change: every database relies on it."""
 
 
 def shard_of(key: UserKey) -> int:
-    """The shard of a user, the same in every process."""
+    """The user's shard, the same in every process."""
     return crc32("\0".join(key).encode()) % SHARDS
 
 
-def lanes(max_concurrency: int) -> int:
-    """Into how many lanes the shards are bundled: each is served by one process, and can run a job."""
+def lane_count(max_concurrency: int) -> int:
+    """The number of lanes: groups of shards, each served by one process, with at least one slot each."""
     return min(SHARDS, max_concurrency)
 
 
 def shards_of_lane(lane: int, of: int) -> frozenset[int]:
-    """The shards of one of so many lanes."""
+    """The shards of a lane, when there are `of` lanes."""
     return frozenset(range(lane, SHARDS, of))
 
 
 def lane_of(shard: int, of: int) -> int:
-    """Which of so many lanes a shard belongs to."""
+    """The lane of a shard, when there are `of` lanes."""
     return shard % of
 
 
-def share(held: Iterable[int], max_concurrency: int) -> int:
-    """How many jobs may run at once for these lanes; all lanes together have just `max_concurrency`."""
-    of = lanes(max_concurrency)
+def slots_of_lanes(held: Iterable[int], max_concurrency: int) -> int:
+    """How many runs these lanes may have at once; all lanes together have `max_concurrency`."""
+    of = lane_count(max_concurrency)
     return sum(max_concurrency // of + (lane < max_concurrency % of) for lane in held)

@@ -1,4 +1,4 @@
-"""Users with a daily job: where each one stands, and the verdicts of their days."""
+"""Users with a daily window, the verdicts of their days, and the results of their runs."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -25,12 +25,12 @@ class DayStatus(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why nobody was there when a window was cut off."""
+    """Why a user was not served at a cutoff."""
 
     DOWN = "down"
     """No process served this user."""
     STALLED = "stalled"
-    """The process that did was asleep or overwhelmed."""
+    """The process that served this user was suspended or overloaded."""
     CLOCK = "clock"
     """The clock could not be trusted."""
     STORE = "store"
@@ -38,7 +38,7 @@ class Cause(StrEnum):
 
 
 class ErrorClass(StrEnum):
-    """What kind of thing went wrong in a job."""
+    """The kind of error of a failed run."""
 
     REQ = "req"
     LLM = "llm"
@@ -47,14 +47,14 @@ class ErrorClass(StrEnum):
 
 
 class DueChange(NamedTuple):
-    """Another due time, and the first day that it holds for."""
+    """Another due time, and the first day it applies to."""
 
     from_date: date
     due: time
 
 
 class Enrollment(NamedTuple):
-    """A user who shall be served daily, and until when."""
+    """A user to be served daily, and the time by which."""
 
     key: UserKey
     due: time
@@ -62,23 +62,23 @@ class Enrollment(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailyUser:
-    """A user's durable record. All days before `next_date` have their verdicts; nothing else is kept of them.
+    """A user's durable record. All days before `next_date` have their verdicts.
 
-    The next cutoff says both which day is next and when it is due, so they cannot disagree.
+    `next_cutoff` holds both the next day and its due time, so that they cannot disagree.
     """
 
     tenant_id: str = "default"
     user_id: str
     next_cutoff: datetime
     changes: tuple[DueChange, ...] = ()
-    """Due times that later days have, in the order of these days."""
+    """Due times of later days, in the order of the days."""
     added_at: datetime | None = None
     last_date: date | None = None
     """The newest day that has a verdict."""
     status: DayStatus | None = None
     """That verdict."""
     last_run_at: datetime | None = None
-    """When a job last succeeded in time."""
+    """When a run last succeeded in time."""
 
     def __post_init__(self) -> None:
         in_utc(self, "next_cutoff", "added_at", "last_run_at")
@@ -108,12 +108,12 @@ class DailyUser:
         return due_among(self.changes, day, self.due)
 
     def cutoff_on(self, day: date) -> datetime:
-        """When such a day is cut off."""
+        """The cutoff of such a day."""
         return cutoff(self.due_on(day), day)
 
 
 class Verdict(NamedTuple):
-    """What became of a user's day; written once, and never changed."""
+    """The verdict of a user's day; written once, and never changed."""
 
     tenant_id: str
     user_id: str
@@ -122,9 +122,9 @@ class Verdict(NamedTuple):
     due: time
     decided_at: datetime
     late: bool = False
-    """Whether nobody was there at the cutoff."""
+    """Whether the user was not served at the cutoff."""
     cause: Cause | None = None
-    """If so, why."""
+    """The cause, if it is late."""
 
     @property
     def due_bucket(self) -> int:
@@ -133,12 +133,12 @@ class Verdict(NamedTuple):
 
 
 class DayCounts(NamedTuple):
-    """How many verdicts of a day are which."""
+    """A day's verdicts, counted by status."""
 
     success: int = 0
     cutoff_reached: int = 0
     late: int = 0
-    """So many of the latter because nobody was there at the cutoff."""
+    """How many of `cutoff_reached` were late: the users were not served at the cutoff."""
 
     @classmethod
     def of(cls, rows: Iterable[tuple[str, bool, int]]) -> "DayCounts":
@@ -151,8 +151,8 @@ class DayCounts(NamedTuple):
         return cls(counts[DayStatus.SUCCESS], counts[DayStatus.CUTOFF_REACHED], late)
 
 
-class Gap(NamedTuple):
-    """Days that passed so long ago that they get no verdicts of their own, first and last included."""
+class DailyGap(NamedTuple):
+    """Days without service that are too old to get verdicts of their own, first and last included."""
 
     tenant_id: str
     user_id: str
@@ -162,37 +162,37 @@ class Gap(NamedTuple):
     cause: Cause
 
 
-class Ruling(NamedTuple):
-    """A decision about a user: the record afterwards, and all that is written with it."""
+class Finalization(NamedTuple):
+    """The user's record after one or more days got their verdicts, and all that is written with it."""
 
     user: DailyUser
     verdicts: tuple[Verdict, ...]
-    gap: Gap | None = None
+    gap: DailyGap | None = None
 
     @property
     def fresh_from(self) -> datetime | None:
-        """From when on the user's conversations start afresh: a cutoff ends what was said before."""
+        """When the context of the user's conversations is reset, as a cutoff does; None if there was none."""
         cut = [one.decided_at for one in self.verdicts if one.status is DayStatus.CUTOFF_REACHED]
         return max(cut, default=None)
 
 
-class JobResult(NamedTuple):
-    """How a job ended; a failure is a value, not an exception."""
+class DailyRunResult(NamedTuple):
+    """The result of a run; a failure is a value, not an exception."""
 
     error: str | None = None
     error_class: ErrorClass | None = None
 
     @property
     def ok(self) -> bool:
-        """Did it go well?"""
+        """Whether the run succeeded."""
         return self.error_class is None
 
 
-DONE = JobResult()
+DONE = DailyRunResult()
 
 
-class JobFailed(Exception):
-    """What a job raises that knows what kind of thing went wrong."""
+class DailyRunFailed(Exception):
+    """Raised by a daily function to fail with an error class of its choice."""
 
     def __init__(self, message: str, error_class: ErrorClass) -> None:
         super().__init__(message)
@@ -200,7 +200,7 @@ class JobFailed(Exception):
 
 
 def due_among(changes: Sequence[DueChange], day: date, due: time) -> time:
-    """The due time of a day, when these changes follow upon a due time."""
+    """The due time of a day, given the current due time and later changes."""
     for change in changes:
         if change.from_date > day:
             break
@@ -209,7 +209,7 @@ def due_among(changes: Sequence[DueChange], day: date, due: time) -> time:
 
 
 def enrollment(tenant_id: str, user_id: str, due: time) -> Enrollment:
-    """A user to be served daily; refused unless the due time is a whole minute of a UTC day."""
+    """A checked enrollment; InvalidRequest unless the due time is a whole minute of a UTC day."""
     if not a_text("user_id", user_id, longest=LONGEST_USER_ID).strip():
         raise InvalidRequest("user_id must say who.", "user_id")
     if due.second or due.microsecond or due.tzinfo not in (None, UTC):

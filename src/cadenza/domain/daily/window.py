@@ -1,4 +1,4 @@
-"""A user's daily hour: when it opens, when it is cut off, and which day it is for."""
+"""A user's daily window: when it opens, its cutoff, and its service date."""
 
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -13,22 +13,22 @@ def cutoff(due: time, service_date: date) -> datetime:
 
 
 def opens(due: time, service_date: date) -> datetime:
-    """The first moment of the window; for a due time in the first hour it lies on the day before."""
+    """The start of the window; for a due time in the first hour of a day it is on the day before."""
     return cutoff(due, service_date) - WINDOW
 
 
 def service_date(due: time, now: datetime) -> date:
-    """The day that a moment belongs to: it begins with its window, and lasts until the next one opens."""
+    """The service date of a moment: a day lasts from when its window opens until the next one opens."""
     return (now.astimezone(UTC) + WINDOW - _since_midnight(due)).date()
 
 
 def has_opened(cutoff: datetime, now: datetime) -> bool:
-    """Has the window that ends then begun?"""
+    """Whether the window with this cutoff has opened."""
     return cutoff - WINDOW <= now
 
 
 def is_over(cutoff: datetime, now: datetime) -> bool:
-    """Is the window that ends then over? Its last moment does not belong to it."""
+    """Whether the window with this cutoff is over; the cutoff itself is no part of it."""
     return cutoff <= now
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from cadenza.domain.agents.conversation import Turn
-from cadenza.domain.agents.firing import given_up
+from cadenza.domain.agents.schedule_firing import given_up
 from cadenza.domain.monitoring.alert import Raised
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from cadenza.domain.agents.conversation import ConversationKey
-from cadenza.domain.agents.firing import conversation_of, said_by, target_of
+from cadenza.domain.agents.schedule_firing import conversation_of, said_by, target_of
 from cadenza.domain.agents.schedule_request import spent_today, tomorrow
 from cadenza.domain.errors import CadenzaError
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus

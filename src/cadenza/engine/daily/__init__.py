@@ -1,1 +1,1 @@
-"""The daily runner: tick, queue, executor and finalizer."""
+"""The daily runner, which gives each user one verdict a day: tick, queue, executor and finalizer."""

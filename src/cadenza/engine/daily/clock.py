@@ -1,4 +1,4 @@
-"""Both clocks together: what time it is, and whether that can be believed."""
+"""The daily runner's clock: wall time, steady time, and whether the wall time can be trusted."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -7,32 +7,32 @@ from cadenza.domain.daily.clock_trust import ClockTrust
 from cadenza.ports.clock import Clock, Stopwatch
 
 
-class Reading(NamedTuple):
-    """What both clocks say."""
+class ClockReading(NamedTuple):
+    """Wall time and steady time at one moment."""
 
     now: datetime
     steady_ms: float
 
 
 class DailyClock:
-    """Looked at by every tick; between ticks others ask it whether anything can be decided."""
+    """Every tick updates the trust in the wall clock; the executor and the finalizer check it in between."""
 
     def __init__(self, clock: Clock, stopwatch: Stopwatch) -> None:
         self._clock = clock
         self._stopwatch = stopwatch
         self._trust = ClockTrust()
 
-    def read(self) -> Reading:
-        """Both clocks at once."""
-        return Reading(self._clock.now(), self._stopwatch.elapsed_ms())
+    def read(self) -> ClockReading:
+        """The present time on both clocks."""
+        return ClockReading(self._clock.now(), self._stopwatch.elapsed_ms())
 
-    def observe(self) -> Reading:
-        """The same at a tick, which is when trust is lost and won back."""
+    def observe(self) -> ClockReading:
+        """The same at a tick, where the trust in the wall clock is updated."""
         reading = self.read()
         self._trust = self._trust.observed(*reading)
         return reading
 
     @property
     def trusted(self) -> bool:
-        """May attempts be started and verdicts be given now?"""
-        return self._trust.vouches_for(*self.read())
+        """Whether runs may be started and verdicts be written now."""
+        return self._trust.trusts(*self.read())

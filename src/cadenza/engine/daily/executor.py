@@ -1,151 +1,151 @@
-"""Runs the jobs of users: so many at a time, and none for ever."""
+"""Runs the daily target for queued users, with a limit on concurrent runs and a timeout for each."""
 
 import asyncio
 from collections.abc import Collection
 from datetime import datetime
 
 from cadenza.domain.daily.rules import shard_of
-from cadenza.domain.daily.user import ErrorClass, JobResult
+from cadenza.domain.daily.user import DailyRunResult, ErrorClass
 from cadenza.domain.validation import LONGEST_TEXT
 from cadenza.engine.daily.clock import DailyClock
-from cadenza.engine.daily.events import DailyEvents, Ended
+from cadenza.engine.daily.events import DailyEvents, DailyRunEnd
 from cadenza.engine.daily.finalizer import DailyFinalizer
 from cadenza.engine.daily.queue import DailyQueue
 from cadenza.engine.worker.execute import Deadline, Deadlines
-from cadenza.ports.daily import JobRunner, Owed
+from cadenza.ports.daily import DailyTargetRunner, PendingDay
 
 
 class DailyExecutor:
-    """Drains the queue. A job keeps its slot until it has really ended, however late that is."""
+    """Drains the queue. A run keeps its slot until it has really ended, however late that is."""
 
     def __init__(
         self,
         *,
         queue: DailyQueue,
         finalizer: DailyFinalizer,
-        jobs: JobRunner,
-        watch: DailyClock,
+        target_runner: DailyTargetRunner,
+        daily_clock: DailyClock,
         events: DailyEvents,
         max_concurrency: int,
         job_timeout_ms: int,
     ) -> None:
         self._queue = queue
         self._finalizer = finalizer
-        self._jobs = jobs
-        self._watch = watch
+        self._target_runner = target_runner
+        self._daily_clock = daily_clock
         self._events = events
         self._most = max_concurrency
         self._timeout_ms = job_timeout_ms
-        self._running: dict[asyncio.Task[None], Owed] = {}
+        self._running: dict[asyncio.Task[None], PendingDay] = {}
         self._deadlines = Deadlines()
 
     @property
     def in_flight(self) -> int:
-        """How many jobs run."""
+        """The number of running tasks."""
         return len(self._running)
 
     @property
-    def running(self) -> dict[asyncio.Task[None], Owed]:
-        """The jobs that run, and for which days."""
+    def running(self) -> dict[asyncio.Task[None], PendingDay]:
+        """The running tasks, and their days."""
         return dict(self._running)
 
     def limit(self, most: int) -> None:
-        """Let so many run at a time from now on; those that run go on."""
+        """Set the limit on concurrent runs; those that are running continue."""
         self._most = most
         self.start_ready()
 
     async def run(self) -> None:
-        """Start what is enqueued until cancelled; what runs then goes on."""
+        """Start queued days until cancelled; runs that are under way then continue."""
         while True:
             await self._queue.filled.wait()
             self._queue.filled.clear()
             self.start_ready()
 
     def start_ready(self) -> None:
-        """Start as many as there are slots; none while the clock cannot be trusted."""
-        while len(self._running) < self._most and self._watch.trusted:
-            owed = self._queue.take(self._watch.read().now)
-            if owed is None:
+        """Start as many runs as there are free slots; none while the clock is not trusted."""
+        while len(self._running) < self._most and self._daily_clock.trusted:
+            day = self._queue.take(self._daily_clock.read().now)
+            if day is None:
                 return
-            task = asyncio.create_task(self._attempt(owed))
-            self._running[task] = owed
-            task.add_done_callback(self._ended)
-            self.tell()
+            task = asyncio.create_task(self._run(day))
+            self._running[task] = day
+            task.add_done_callback(self._free_slot)
+            self.emit_in_flight()
 
-    def keep(self, shards: Collection[int], ending: Collection[int] = ()) -> None:
-        """Go on for the users of these shards alone; what runs for those that are ending may end."""
-        self._queue.keep(shards)
-        for task, owed in self._running.items():
-            if (shard := shard_of(owed.key)) not in shards and shard not in ending:
+    def keep_shards(self, shards: Collection[int], ending: Collection[int] = ()) -> None:
+        """Serve these shards alone: cancel runs of all others but `ending`, whose runs may finish."""
+        self._queue.keep_shards(shards)
+        for task, day in self._running.items():
+            if (shard := shard_of(day.key)) not in shards and shard not in ending:
                 task.cancel()
 
-    async def ended(self, grace_ms: float) -> None:
-        """Start nothing more, and come back when all jobs have ended or the grace is over."""
+    async def wait_until_ended(self, grace_ms: float) -> None:
+        """Start nothing more, and wait until all runs have ended or the grace period is over."""
         self._most = 0
         if self._running:
             await asyncio.wait(list(self._running), timeout=grace_ms / 1_000)
 
     async def close(self, grace_ms: float) -> None:
-        """Cut off all jobs, and come back when they have ended or the grace is over."""
+        """Cancel all runs, and wait until they have ended or the grace period is over."""
         for task in self._running:
             task.cancel()
-        await self.ended(grace_ms)
+        await self.wait_until_ended(grace_ms)
 
-    async def _attempt(self, owed: Owed) -> None:
-        began_ms = self._watch.read().steady_ms
+    async def _run(self, day: PendingDay) -> None:
+        began_ms = self._daily_clock.read().steady_ms
         deadline = self._deadlines.set(self._timeout_ms)
         try:
-            ended = await self._result(owed, deadline)
+            ended = await self._result(day, deadline)
         finally:
             self._deadlines.clear(deadline)
-        returned = self._watch.read()
-        self._take_in(owed, ended._replace(duration_ms=returned.steady_ms - began_ms), returned.now)
+        returned = self._daily_clock.read()
+        self._record_end(day, ended._replace(duration_ms=returned.steady_ms - began_ms), returned.now)
 
-    def _take_in(self, owed: Owed, ended: Ended, returned_at: datetime) -> None:
+    def _record_end(self, day: PendingDay, ended: DailyRunEnd, returned_at: datetime) -> None:
         if ended.result == "ok":
-            self._finalizer.succeeded(owed, returned_at)
+            self._finalizer.add_success(day, returned_at)
         else:
-            self._queue.release(owed.key)
-        self._events.job_stopped(owed, ended)
+            self._queue.release(day.key)
+        self._events.job_stopped(day, ended)
 
-    async def _result(self, owed: Owed, deadline: Deadline) -> Ended:
-        """How the job ended; one that succeeds after its timeout all the same has succeeded."""
+    async def _result(self, day: PendingDay, deadline: Deadline) -> DailyRunEnd:
+        """How the run ended; one that succeeds although its timeout has passed has succeeded."""
         try:
-            result = await self._jobs.run(owed.user_id, owed.service_date, tenant_id=owed.tenant_id)
+            result = await self._target_runner.run(day.user_id, day.service_date, tenant_id=day.tenant_id)
         except asyncio.CancelledError:
             if deadline.expired and not deadline.task.uncancel():
                 return self._timed_out()
             if deadline.task.cancelling():
                 raise
-            return Ended("error", ErrorClass.UNKNOWN, "the job cancelled itself")
-        except Exception as problem:  # noqa: BLE001 - whatever a job does costs nobody else anything
-            return Ended("error", ErrorClass.UNKNOWN, _described(problem))
+            return DailyRunEnd("error", ErrorClass.UNKNOWN, "the job cancelled itself")
+        except Exception as problem:  # noqa: BLE001 - what a target raises is the failure of this run alone
+            return DailyRunEnd("error", ErrorClass.UNKNOWN, _described(problem))
         if deadline.expired and not result.ok:
             return self._timed_out()
-        return _ended(result)
+        return _end_of(result)
 
-    def _timed_out(self) -> Ended:
-        return Ended("timeout", ErrorClass.UNKNOWN, f"not done within {self._timeout_ms} ms")
+    def _timed_out(self) -> DailyRunEnd:
+        return DailyRunEnd("timeout", ErrorClass.UNKNOWN, f"not done within {self._timeout_ms} ms")
 
-    def _ended(self, task: "asyncio.Task[None]") -> None:
-        owed = self._running.pop(task)
-        self.tell()
+    def _free_slot(self, task: "asyncio.Task[None]") -> None:
+        day = self._running.pop(task)
+        self.emit_in_flight()
         if task.cancelled() or task.exception() is not None:
-            self._queue.release(owed.key)
+            self._queue.release(day.key)
         self.start_ready()
 
-    def tell(self) -> None:
-        """Say how many jobs run."""
+    def emit_in_flight(self) -> None:
+        """Emit the number of runs under way."""
         self._events.in_flight(len(self._running), self._most)
 
 
-def _ended(result: JobResult) -> Ended:
-    return Ended("ok") if result.ok else Ended("error", result.error_class, result.error)
+def _end_of(result: DailyRunResult) -> DailyRunEnd:
+    return DailyRunEnd("ok") if result.ok else DailyRunEnd("error", result.error_class, result.error)
 
 
 def _described(problem: Exception) -> str:
     kind = type(problem).__name__
     try:
         return f"{kind}: {problem}"[:LONGEST_TEXT]
-    except Exception:  # noqa: BLE001 - it cannot even say what went wrong
+    except Exception:  # noqa: BLE001 - its own __str__ may raise
         return kind

@@ -1,4 +1,4 @@
-"""Days that wait to be attempted: each user once, soonest cutoff first, and not too often."""
+"""The queue of days to run: each user once, soonest cutoff first, with a delay between retries."""
 
 import asyncio
 from collections import deque
@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import SHARDS, shard_of
 from cadenza.domain.daily.window import RETRY_DELAY, has_opened, is_over
-from cadenza.ports.daily import Owed
+from cadenza.ports.daily import PendingDay
 
 RETRY_DELAY_MS = RETRY_DELAY.total_seconds() * 1_000
 
 
-class Offered(StrEnum):
-    """What became of a day that was offered."""
+class OfferResult(StrEnum):
+    """What the queue does with a day that it is offered."""
 
     ENQUEUED = "enqueued"
     HELD = "queued or running"
@@ -25,95 +25,95 @@ class Offered(StrEnum):
     ELSEWHERE = "no more served here"
 
 
-class _Tried(NamedTuple):
-    """A day of a user that was enqueued, and from when on it may be again."""
+class _LastRun(NamedTuple):
+    """The day of a user's last run, and when it may be enqueued again."""
 
     cutoff: datetime
-    again_ms: float
+    retry_at_ms: float
 
 
 class DailyQueue:
-    """Nothing of it is durable: after a crash all users are eligible again, as the windows have it.
+    """Kept in memory only: after a crash, every user in an open window is eligible again.
 
-    A user is held from the enqueuing until the job has ended and, if it went well,
-    until that is written down.
+    A user is held from the moment they are enqueued until their run has ended and, if it
+    succeeded, until its verdict is written.
     """
 
     def __init__(self) -> None:
-        self._waiting: list[Owed] = []
+        self._waiting: list[PendingDay] = []
         self._held: set[UserKey] = set()
-        self._tried: dict[UserKey, _Tried] = {}
-        self._by_age: deque[tuple[UserKey, _Tried]] = deque()
+        self._last_runs: dict[UserKey, _LastRun] = {}
+        self._by_age: deque[tuple[UserKey, _LastRun]] = deque()  # Oldest first, so that old ones are removed.
         self._shards = frozenset(range(SHARDS))
         self.filled = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def not_held(self, owed: Sequence[Owed]) -> list[Owed]:
-        """Those days whose users are neither queued nor running; quickly, as in a full window most are."""
+    def not_held(self, days: Sequence[PendingDay]) -> list[PendingDay]:
+        """The days whose users are neither queued nor running; fast, as in a full window most are."""
         held = self._held
-        return [one for one in owed if one[1:] not in held]
+        return [day for day in days if day[1:] not in held]
 
-    def judge(self, owed: Owed, steady_ms: float) -> Offered:
-        """What would become of a day: its user may be held, or was tried for it too short a time ago."""
-        key: Any = owed[1:]  # As good as a UserKey here, and made in a third of the time.
+    def offer_result(self, day: PendingDay, steady_ms: float) -> OfferResult:
+        """What an offer of this day would return, without its shard looked at."""
+        key: Any = day[1:]  # Equal to the UserKey, and built in a third of the time.
         if key in self._held:
-            return Offered.HELD
-        tried = self._tried.get(key)
-        if tried is not None and steady_ms < tried.again_ms and tried.cutoff == owed.cutoff:
-            return Offered.THROTTLED
-        return Offered.ENQUEUED
+            return OfferResult.HELD
+        last = self._last_runs.get(key)
+        if last is not None and steady_ms < last.retry_at_ms and last.cutoff == day.cutoff:
+            return OfferResult.THROTTLED
+        return OfferResult.ENQUEUED
 
-    def offer(self, owed: Owed, steady_ms: float) -> Offered:
-        """Enqueue a day, if it is wanted, and its shard is still served here."""
-        judged = self.judge(owed, steady_ms)
-        if judged is not Offered.ENQUEUED:
-            return judged
-        key = owed.key
+    def offer(self, day: PendingDay, steady_ms: float) -> OfferResult:
+        """Enqueue a day, unless its user is held or throttled, or its shard is not served here."""
+        result = self.offer_result(day, steady_ms)
+        if result is not OfferResult.ENQUEUED:
+            return result
+        key = day.key
         if shard_of(key) not in self._shards:
-            return Offered.ELSEWHERE
+            return OfferResult.ELSEWHERE
         self._held.add(key)
-        self._throttle(key, _Tried(owed.cutoff, steady_ms + RETRY_DELAY_MS), steady_ms)
-        heappush(self._waiting, owed)
+        self._throttle(key, _LastRun(day.cutoff, steady_ms + RETRY_DELAY_MS), steady_ms)
+        heappush(self._waiting, day)
         self.filled.set()
-        return judged
+        return result
 
-    def take(self, now: datetime) -> Owed | None:
-        """The next day to attempt; those that are not in their window any more are let go."""
+    def take(self, now: datetime) -> PendingDay | None:
+        """The next day to run; days that are no longer in their window are removed."""
         while self._waiting:
-            owed = heappop(self._waiting)
-            if has_opened(owed.cutoff, now) and not is_over(owed.cutoff, now):
-                return owed
-            self._let_go(owed)
+            day = heappop(self._waiting)
+            if has_opened(day.cutoff, now) and not is_over(day.cutoff, now):
+                return day
+            self._remove(day)
         return None
 
     def release(self, key: UserKey) -> None:
         """The user is neither queued nor running any more."""
         self._held.discard(key)
 
-    def keep(self, shards: Collection[int]) -> None:
-        """Hold users of these shards alone from now on; who waits in another is let go."""
+    def keep_shards(self, shards: Collection[int]) -> None:
+        """Queue users of these shards alone from now on, and remove the users of others."""
         before, self._shards = self._shards, frozenset(shards)
         if before <= self._shards:
             return
         waiting, self._waiting = self._waiting, []
-        for owed in waiting:
-            if shard_of(owed.key) in self._shards:
-                self._waiting.append(owed)
+        for day in waiting:
+            if shard_of(day.key) in self._shards:
+                self._waiting.append(day)
             else:
-                self._let_go(owed)
+                self._remove(day)
         heapify(self._waiting)
 
-    def _let_go(self, owed: Owed) -> None:
-        """Nothing was tried for it, so nothing has to be waited for when it comes again."""
-        self._tried.pop(owed.key, None)
-        self.release(owed.key)
+    def _remove(self, day: PendingDay) -> None:
+        """Remove a day that was not run, so that no retry delay holds it back."""
+        self._last_runs.pop(day.key, None)
+        self.release(day.key)
 
-    def _throttle(self, key: UserKey, tried: _Tried, steady_ms: float) -> None:
-        self._tried[key] = tried
-        self._by_age.append((key, tried))
-        while self._by_age[0][1].again_ms <= steady_ms:
-            old, over = self._by_age.popleft()
-            if self._tried.get(old) is over:
-                del self._tried[old]
+    def _throttle(self, key: UserKey, last: _LastRun, steady_ms: float) -> None:
+        self._last_runs[key] = last
+        self._by_age.append((key, last))
+        while self._by_age[0][1].retry_at_ms <= steady_ms:
+            old_key, old = self._by_age.popleft()
+            if self._last_runs.get(old_key) is old:
+                del self._last_runs[old_key]

@@ -1,35 +1,35 @@
-"""The daily runner: a tick, a queue, an executor and a finalizer, each of which runs on its own."""
+"""The daily runner: ticker, queue, executor and finalizer wired together, for the lanes it serves."""
 
 import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cadenza.domain.daily.rules import lane_of, lanes, shard_of, shards_of_lane, share
+from cadenza.domain.daily.rules import lane_count, lane_of, shard_of, shards_of_lane, slots_of_lanes
 from cadenza.domain.validation import a_count, a_span, milliseconds
 from cadenza.engine.async_helpers import first_of, survived
 from cadenza.engine.daily.clock import DailyClock
-from cadenza.engine.daily.events import DailyEvents, Ticked
+from cadenza.engine.daily.events import DailyEvents, TickCounts
 from cadenza.engine.daily.executor import DailyExecutor
 from cadenza.engine.daily.finalizer import DailyFinalizer
 from cadenza.engine.daily.queue import DailyQueue
-from cadenza.engine.daily.tick import DailyPlanner
+from cadenza.engine.daily.tick import DailyTicker
 from cadenza.ports.clock import Clock, Stopwatch
-from cadenza.ports.daily import DailyStore, JobRunner
+from cadenza.ports.daily import DailyStore, DailyTargetRunner
 from cadenza.ports.telemetry import Logger, Telemetry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailySettings:
-    """How the daily runner paces itself; all processes on one database have the same `max_concurrency`."""
+    """Intervals and limits; all processes on one database must have the same `max_concurrency`."""
 
     tick_ms: int = 60_000
     max_concurrency: int = 20
     job_timeout_ms: int = 300_000
     batch: int = 500
-    """How many verdicts are written in one commit at most."""
+    """The most users whose verdicts are written in one commit."""
     page: int = 2_000
-    """How many users are read at once at most."""
+    """The most users read with one query."""
 
     def __post_init__(self) -> None:
         for name in ("tick_ms", "job_timeout_ms"):
@@ -40,21 +40,21 @@ class DailySettings:
 
 DEFAULTS = DailySettings()
 GRACE_MS = 10_000
-"""How long jobs that were cut off may take to end."""
+"""How long cancelled runs may take to end."""
 
 
 class DailyRunner:
     """Gives every user of its lanes one verdict a day.
 
-    `plan`, `execute` and `finalize` run until cancelled. Each may be started again
-    when it crashed: what they share, the queue and what is to be written, stays.
+    `run_ticks`, `execute` and `finalize` run until cancelled. Each can be restarted after
+    a crash: the queue and the verdicts to be written, which they share, stay.
     """
 
     def __init__(
         self,
         *,
         store: DailyStore,
-        jobs: JobRunner,
+        target_runner: DailyTargetRunner,
         clock: Clock,
         stopwatch: Stopwatch,
         telemetry: Telemetry,
@@ -64,108 +64,111 @@ class DailyRunner:
         self._clock = clock
         self._log = log
         self._settings = settings
-        events, watch = DailyEvents(telemetry, log), DailyClock(clock, stopwatch)
+        events, daily_clock = DailyEvents(telemetry, log), DailyClock(clock, stopwatch)
         self.queue = DailyQueue()
         self.finalizer = DailyFinalizer(
-            store=store, queue=self.queue, watch=watch, events=events, batch=settings.batch
+            store=store, queue=self.queue, daily_clock=daily_clock, events=events, batch=settings.batch
         )
         self.executor = DailyExecutor(
             queue=self.queue,
             finalizer=self.finalizer,
-            jobs=jobs,
-            watch=watch,
+            target_runner=target_runner,
+            daily_clock=daily_clock,
             events=events,
             max_concurrency=settings.max_concurrency,
             job_timeout_ms=settings.job_timeout_ms,
         )
-        self.planner = DailyPlanner(
+        self.ticker = DailyTicker(
             store=store,
             queue=self.queue,
             finalizer=self.finalizer,
-            watch=watch,
+            daily_clock=daily_clock,
             events=events,
             tick_ms=settings.tick_ms,
             page=settings.page,
         )
-        self._of = lanes(settings.max_concurrency)
+        self._lane_count = lane_count(settings.max_concurrency)
         self._held: frozenset[int] = frozenset()
         self._gained = asyncio.Event()
-        self._ends = False
-        self.serve(range(self._of))
+        self._draining = False
+        self.serve(range(self._lane_count))
 
     def serve(self, held: Collection[int], leaving: Collection[int] = ()) -> None:
-        """Serve the users of these lanes alone, with the share of slots that belongs to them.
+        """Serve the users of these lanes alone, with the slots that belong to these lanes.
 
-        Who waits in a lane that is lost is let go; who runs there is cut off, unless
-        the lane is only being left: its cutoffs are seen until it is given away.
+        Users queued in any other lane are removed, and their runs are cancelled. Lanes
+        that are `leaving` start nothing more: their runs may finish, and their cutoffs are
+        finalized until the lanes are released.
         """
-        if self._ends:
+        if self._draining:
             return
         if not self._held.issuperset(held):
             self._gained.set()
         self._held = frozenset(held)
         shards, left = self._shards(held), self._shards(leaving)
-        self.planner.serve(shards | left)
-        self.executor.keep(shards, left)
-        self.executor.limit(share(held, self._settings.max_concurrency))
+        self.ticker.serve(shards | left)
+        self.executor.keep_shards(shards, left)
+        self.executor.limit(slots_of_lanes(held, self._settings.max_concurrency))
 
     def done_with(self, leaving: Collection[int]) -> list[int]:
-        """Those lanes of which nothing runs or is to be written, and whose slots nobody here takes up."""
-        users = {owed.key for owed in self.executor.running.values()} | self.finalizer.users
-        busy = {lane_of(shard_of(key), self._of) for key in users}
+        """The lanes that can be released: no runs, no verdicts to write, and their slots not in use."""
+        users = {day.key for day in self.executor.running.values()} | self.finalizer.users
+        busy = {lane_of(shard_of(key), self._lane_count) for key in users}
         done: list[int] = []
         for lane in sorted(leaving):
             left = {*self._held, *leaving} - {lane, *done}
-            if lane not in busy and self.executor.in_flight <= share(left, self._settings.max_concurrency):
+            if lane not in busy and self.executor.in_flight <= slots_of_lanes(
+                left, self._settings.max_concurrency
+            ):
                 done.append(lane)
         return done
 
-    async def plan(self) -> None:
-        """Tick at every whole `tick_ms` of the clock, so that cutoffs are seen when they come.
+    async def run_ticks(self) -> None:
+        """Tick at every multiple of `tick_ms` on the clock, so that cutoffs are seen on time.
 
-        Who is newly served does not wait for that.
+        New lanes are served at once, without waiting for the next tick.
         """
         while True:
             self._gained.clear()
             await survived(self.tick(), self._log)
-            await self._rest()
+            await self._until_next_tick()
 
     async def execute(self) -> None:
-        """Run what is enqueued."""
+        """Run queued days."""
         await self.executor.run()
 
     async def finalize(self) -> None:
         """Write verdicts."""
         await self.finalizer.run(self._clock, self._log)
 
-    async def tick(self) -> Ticked:
-        """Plan once."""
-        self.executor.tell()
-        return await self.planner.tick()
+    async def tick(self) -> TickCounts:
+        """Run one tick."""
+        self.executor.emit_in_flight()
+        return await self.ticker.tick()
 
-    async def wind_down(self, grace_ms: float) -> None:
-        """Start nothing more; let what runs end within a grace, and close."""
-        self._ends = True
-        self.planner.serve(())
-        await self.executor.ended(grace_ms)
+    async def drain(self, grace_ms: float) -> None:
+        """Start nothing more, let runs end within the grace period, and close."""
+        self._draining = True
+        self.ticker.serve(())
+        await self.executor.wait_until_ended(grace_ms)
         await survived(self.close(), self._log)
 
     async def close(self) -> None:
-        """Cut off running jobs, and write what has been decided."""
+        """Cancel runs, and write the verdicts that are decided."""
         await self.executor.close(GRACE_MS)
-        while await self.finalizer.settle():
+        while await self.finalizer.write_batch():
             pass
 
-    async def _rest(self) -> None:
+    async def _until_next_tick(self) -> None:
         tick = milliseconds(self._settings.tick_ms)
         now = self._clock.now()
-        until = now + tick - _past(now.timestamp() * 1_000, self._settings.tick_ms)
+        until = now + tick - _since_tick(now.timestamp() * 1_000, self._settings.tick_ms)
         while timedelta() < (left := until - self._clock.now()) <= tick and not self._gained.is_set():
             await first_of(self._clock.sleep(max(1.0, left / milliseconds(1))), self._gained.wait())
 
     def _shards(self, held: Collection[int]) -> frozenset[int]:
-        return frozenset[int]().union(*(shards_of_lane(lane, self._of) for lane in held))
+        return frozenset[int]().union(*(shards_of_lane(lane, self._lane_count) for lane in held))
 
 
-def _past(now_ms: float, tick_ms: int) -> timedelta:
+def _since_tick(now_ms: float, tick_ms: int) -> timedelta:
     return timedelta(milliseconds=now_ms % tick_ms)

@@ -1,4 +1,4 @@
-"""The tick: who is in the window is enqueued, whose window is over is finalized; no job is waited for."""
+"""The tick: enqueues users whose window is open, and hands users past their cutoff to the finalizer."""
 
 import asyncio
 from bisect import bisect_right
@@ -6,25 +6,25 @@ from collections.abc import AsyncIterator, Collection
 from datetime import datetime
 from operator import attrgetter
 
-from cadenza.domain.daily.rules import Service
+from cadenza.domain.daily.rules import ServicePeriod
 from cadenza.domain.daily.user import Cause
 from cadenza.domain.daily.window import WINDOW
 from cadenza.domain.errors import Unavailable
-from cadenza.engine.daily.clock import DailyClock, Reading
-from cadenza.engine.daily.events import DailyEvents, Ticked
+from cadenza.engine.daily.clock import ClockReading, DailyClock
+from cadenza.engine.daily.events import DailyEvents, TickCounts
 from cadenza.engine.daily.finalizer import DailyFinalizer
-from cadenza.engine.daily.queue import DailyQueue, Offered
-from cadenza.ports.daily import DailyStore, Owed
+from cadenza.engine.daily.queue import DailyQueue, OfferResult
+from cadenza.ports.daily import DailyStore, PendingDay
 
 CUTOFF = attrgetter("cutoff")
-OFFERED_AT_ONCE = 1_000
-"""After so many the loop gets a turn, so that a large window holds nobody up."""
+OFFERS_PER_YIELD = 1_000
+"""After so many offers the event loop runs other tasks, so that a large window delays none of them."""
 STALLED_TICKS = 3
-"""A pause of so many ticks between two is a break in the service."""
+"""More than so many tick intervals between two ticks interrupt the service."""
 
 
-class DailyPlanner:
-    """Reads by index those who are in the window or past the cutoff without a verdict, and nobody else."""
+class DailyTicker:
+    """Reads by index the users whose window is open or who are past a cutoff without a verdict."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class DailyPlanner:
         store: DailyStore,
         queue: DailyQueue,
         finalizer: DailyFinalizer,
-        watch: DailyClock,
+        daily_clock: DailyClock,
         events: DailyEvents,
         tick_ms: int,
         page: int,
@@ -40,97 +40,97 @@ class DailyPlanner:
         self._store = store
         self._queue = queue
         self._finalizer = finalizer
-        self._watch = watch
+        self._daily_clock = daily_clock
         self._events = events
         self._stalled_ms = STALLED_TICKS * tick_ms
         self._page = page
         self._shards: list[int] = []
-        self._services: dict[int, Service] = {}
-        self._broken: Cause | None = Cause.DOWN
+        self._periods: dict[int, ServicePeriod] = {}
+        self._interrupted_by: Cause | None = Cause.DOWN
         self._trusted = True
-        self._served_ms: float | None = None
+        self._last_tick_ms: float | None = None
 
     def serve(self, shards: Collection[int]) -> None:
         """Serve these shards from the next tick on, and no others."""
         self._shards = sorted(shards)
 
-    async def tick(self) -> Ticked:
-        """Plan once.
+    async def tick(self) -> TickCounts:
+        """Run one tick.
 
-        1. Take one `now`; while the clock cannot be trusted, do nothing.
-        2. Hand to the finalizer whose cutoff has passed; it takes in finished jobs first.
-        3. Enqueue who is in the window, the soonest cutoff first.
+        1. Take one `now`; while the clock is not trusted, do nothing.
+        2. Hand users past their cutoff to the finalizer, which writes finished runs first.
+        3. Enqueue users in their window, soonest cutoff first.
         """
-        reading = self._watch.observe()
-        ticked = Ticked()
-        if self._believes():
+        reading = self._daily_clock.observe()
+        counts = TickCounts()
+        if self._clock_is_trusted():
             try:
-                ticked = await self._planned(reading)
+                counts = await self._scan(reading)
             except Unavailable:
-                self._break(Cause.STORE)
+                self._interrupt(Cause.STORE)
                 raise
         self._events.depth(len(self._queue), reading.now.date())
-        self._events.ticked(ticked, self._watch.read().steady_ms - reading.steady_ms)
-        return ticked
+        self._events.ticked(counts, self._daily_clock.read().steady_ms - reading.steady_ms)
+        return counts
 
-    def _believes(self) -> bool:
-        """Can the clock be trusted? The first answer after a change is told."""
-        trusted, self._trusted = self._trusted, self._watch.trusted
+    def _clock_is_trusted(self) -> bool:
+        """Whether the clock can be trusted; a change is logged once."""
+        before, self._trusted = self._trusted, self._daily_clock.trusted
         if not self._trusted:
-            self._break(Cause.CLOCK)
-        if trusted is not self._trusted:
+            self._interrupt(Cause.CLOCK)
+        if before is not self._trusted:
             self._events.clock_trusted(trusted=self._trusted)
         return self._trusted
 
-    async def _planned(self, reading: Reading) -> Ticked:
+    async def _scan(self, reading: ClockReading) -> TickCounts:
         now, scanned, cut_off = reading.now, 0, 0
-        wanted: list[Owed] = []
-        for shard, service in self._in_service(reading).items():
-            async for page in self._owed(shard, now):
+        wanted: list[PendingDay] = []
+        for shard, service in self._service_periods(reading).items():
+            async for page in self._pages(shard, now):
                 past = bisect_right(page, now, key=CUTOFF)
-                self._finalizer.cut_off([owed.key for owed in page[:past]], now, service)
+                self._finalizer.add_cutoffs([day.key for day in page[:past]], now, service)
                 wanted += self._wanted(page[past:], reading.steady_ms)
                 scanned, cut_off = scanned + len(page), cut_off + past
         enqueued = await self._enqueue(sorted(wanted), reading.steady_ms)
-        self._served_ms, self._broken = reading.steady_ms, None
-        return Ticked(scanned, scanned - cut_off, enqueued, cut_off)
+        self._last_tick_ms, self._interrupted_by = reading.steady_ms, None
+        return TickCounts(scanned, scanned - cut_off, enqueued, cut_off)
 
-    def _wanted(self, in_window: list[Owed], steady_ms: float) -> list[Owed]:
-        """Those who are neither held nor tried a moment ago: in a window that is full, few."""
-        judge = self._queue.judge
+    def _wanted(self, in_window: list[PendingDay], steady_ms: float) -> list[PendingDay]:
+        """The days to enqueue: their users are neither queued nor running, and their retry delay is over."""
+        result_of = self._queue.offer_result
         if self._events.verbose:
-            for owed in in_window:
-                self._events.judged(owed, judge(owed, steady_ms))
+            for day in in_window:
+                self._events.offered(day, result_of(day, steady_ms))
         free = self._queue.not_held(in_window)
-        return [owed for owed in free if judge(owed, steady_ms) is Offered.ENQUEUED]
+        return [day for day in free if result_of(day, steady_ms) is OfferResult.ENQUEUED]
 
-    def _in_service(self, reading: Reading) -> dict[int, Service]:
-        """Since when each shard has been served; after a break, since now."""
-        if self._served_ms is not None and reading.steady_ms - self._served_ms > self._stalled_ms:
-            self._break(Cause.STALLED)
-        known = self._services if self._broken is None else {}
-        fresh = Service(reading.now, self._broken or Cause.DOWN)
-        self._services = {shard: known.get(shard, fresh) for shard in self._shards}
-        return self._services
+    def _service_periods(self, reading: ClockReading) -> dict[int, ServicePeriod]:
+        """The service period of each shard; after an interruption it starts now."""
+        if self._last_tick_ms is not None and reading.steady_ms - self._last_tick_ms > self._stalled_ms:
+            self._interrupt(Cause.STALLED)
+        current = self._periods if self._interrupted_by is None else {}
+        new = ServicePeriod(reading.now, self._interrupted_by or Cause.DOWN)
+        self._periods = {shard: current.get(shard, new) for shard in self._shards}
+        return self._periods
 
-    def _break(self, cause: Cause) -> None:
-        """The service is broken until a tick comes to its end; what came first is the cause."""
-        self._broken = self._broken or cause
+    def _interrupt(self, cause: Cause) -> None:
+        """The service is interrupted until a tick completes; the first cause counts."""
+        self._interrupted_by = self._interrupted_by or cause
 
-    async def _owed(self, shard: int, now: datetime) -> AsyncIterator[list[Owed]]:
-        after: Owed | None = None
+    async def _pages(self, shard: int, now: datetime) -> AsyncIterator[list[PendingDay]]:
+        after: PendingDay | None = None
         until = now + WINDOW
-        while page := await self._store.owed_days(shard, until=until, limit=self._page, after=after):
+        while page := await self._store.pending_days(shard, until=until, limit=self._page, after=after):
             yield page
             if len(page) < self._page:
                 return
             after = page[-1]
 
-    async def _enqueue(self, wanted: list[Owed], steady_ms: float) -> int:
-        """How many it was: a shard may have been lost since, or is being left."""
+    async def _enqueue(self, wanted: list[PendingDay], steady_ms: float) -> int:
+        """How many were enqueued; a shard may have been lost since they were read."""
         enqueued = 0
-        for place, owed in enumerate(wanted, 1):
-            enqueued += self._queue.offer(owed, steady_ms) is Offered.ENQUEUED
-            if place % OFFERED_AT_ONCE == 0:
+        for count, day in enumerate(wanted, 1):
+            enqueued += self._queue.offer(day, steady_ms) is OfferResult.ENQUEUED
+            if count % OFFERS_PER_YIELD == 0:
                 await asyncio.sleep(0)
         return enqueued

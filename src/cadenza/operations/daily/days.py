@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from cadenza.domain.access.key import Scope
-from cadenza.domain.daily.user import Cause, DayCounts, DayStatus, Gap, Verdict
+from cadenza.domain.daily.user import Cause, DailyGap, DayCounts, DayStatus, Verdict
 from cadenza.operations.context import RequestContext
 from cadenza.operations.daily.users import OneDailyUser, key_of, spelled
 from cadenza.operations.operation import View, operation
@@ -105,7 +105,7 @@ class GapView(View):
     cause: Cause
 
     @classmethod
-    def of(cls, gap: Gap) -> Self:
+    def of(cls, gap: DailyGap) -> Self:
         """The view of a gap."""
         return cls(from_date=gap.from_date, to_date=gap.to_date, noticed_at=gap.noticed_at, cause=gap.cause)
 

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cadenza.adapters.clock import ClockStopwatch, SystemClock, SystemStopwatch
-from cadenza.adapters.daily.single_process import ChairLanes, FileChair
+from cadenza.adapters.daily.single_process import FileLeaderLock, SingleProcessLanes
 from cadenza.domain.daily.rules import SHARDS
-from cadenza.domain.daily.user import ErrorClass, JobResult
+from cadenza.domain.daily.user import DailyRunResult, ErrorClass
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock, Stopwatch
-from cadenza.ports.daily import JobRunner, Lanes
+from cadenza.ports.daily import DailyTargetRunner, Lanes
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.daily_target import daily_target, open_jobs
+from cadenza.roots.wiring.daily_target import daily_target, open_target_runner
 from cadenza.roots.wiring.stores import SQLITE, open_pool
 from cadenza.roots.wiring.worker import ProcessContext
 
@@ -46,12 +46,12 @@ class MissingTarget:
         self._log = log
         self._told = False
 
-    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:  # noqa: ARG002 - nothing is done for anybody
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:  # noqa: ARG002 - nothing is done for anybody
         """Fail."""
         if not self._told:
             self._told = True
             self._log.warning("daily users are due, and CADENZA_DAILY_TARGET does not say what is done")
-        return JobResult("no daily target is set", ErrorClass.UNKNOWN)
+        return DailyRunResult("no daily target is set", ErrorClass.UNKNOWN)
 
 
 class DailyService:
@@ -67,7 +67,7 @@ class DailyService:
     def parts(self) -> list[Part]:
         """Each restarts alone; the lanes are given up last, when what was decided is written."""
         return [
-            Part("daily-tick", self._runner.plan),
+            Part("daily-tick", self._runner.run_ticks),
             Part("daily-executor", self._runner.execute),
             Part("daily-finalizer", self._runner.finalize),
             Part("daily-lanes", self._hold, self._asked.set),
@@ -80,7 +80,7 @@ class DailyService:
             await asyncio.wait({holding, asked}, return_when=asyncio.FIRST_COMPLETED)
             if holding.done():
                 holding.result()
-            await self._runner.wind_down(self._grace_ms)
+            await self._runner.drain(self._grace_ms)
         finally:
             for task in (holding, asked):
                 task.cancel()
@@ -97,12 +97,15 @@ def daily_settings(settings: Settings) -> DailySettings:
 
 
 def daily_parts(
-    settings: Settings, context: ProcessContext, jobs: JobRunner, clocks: Clocks = SYSTEM_CLOCKS
+    settings: Settings,
+    context: ProcessContext,
+    target_runner: DailyTargetRunner,
+    clocks: Clocks = SYSTEM_CLOCKS,
 ) -> list[Part]:
     """The parts of a daily runner."""
     runner = DailyRunner(
         store=context.store,
-        jobs=jobs,
+        target_runner=target_runner,
         clock=clocks.clock,
         stopwatch=clocks.stopwatch,
         telemetry=context.telemetry,
@@ -113,10 +116,12 @@ def daily_parts(
 
 
 @asynccontextmanager
-async def running_daily(settings: Settings, context: ProcessContext, jobs: JobRunner) -> AsyncIterator[None]:
+async def running_daily(
+    settings: Settings, context: ProcessContext, target_runner: DailyTargetRunner
+) -> AsyncIterator[None]:
     """The daily runner inside a program, for as long as the context lasts."""
     supervisor = Supervisor(clock=SystemClock(), log=context.log, telemetry=context.telemetry)
-    parts = daily_parts(settings, context, jobs, clocks_for(context.clock))
+    parts = daily_parts(settings, context, target_runner, clocks_for(context.clock))
     running = asyncio.create_task(supervisor.run(*parts))
     try:
         yield
@@ -137,7 +142,9 @@ async def daily_parts_in_up(
         return []
     target = daily_target(settings)
     if target is not None:
-        return daily_parts(settings, context, await open_jobs(stack, settings, context, target), clocks)
+        return daily_parts(
+            settings, context, await open_target_runner(stack, settings, context, target), clocks
+        )
     if settings.database_url.startswith(SQLITE):
         return daily_parts(settings, context, MissingTarget(context.log), clocks)
     if await _has_users(context):
@@ -150,8 +157,8 @@ def open_lanes(settings: Settings, log: Logger) -> Lanes:
     most = settings.max_concurrency
     if settings.database_url.startswith(SQLITE):
         path = Path(settings.database_url.removeprefix(SQLITE))
-        chair = FileChair(path, log, name="daily", does="another process serves daily users")
-        return ChairLanes(chair, max_concurrency=most)
+        leader_lock = FileLeaderLock(path, log, name="daily", does="another process serves daily users")
+        return SingleProcessLanes(leader_lock, max_concurrency=most)
     pool = open_pool(settings, size=1)
     from cadenza.adapters.stores.postgres.daily_lanes import PostgresLanes
 
@@ -161,6 +168,6 @@ def open_lanes(settings: Settings, log: Logger) -> Lanes:
 async def _has_users(context: ProcessContext) -> bool:
     """Is there any user with a daily job?"""
     for shard in range(SHARDS):
-        if await context.store.owed_days(shard, until=FAR_FUTURE, limit=1):
+        if await context.store.pending_days(shard, until=FAR_FUTURE, limit=1):
             return True
     return False

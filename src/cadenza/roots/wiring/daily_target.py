@@ -10,16 +10,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from cadenza.adapters.daily.callable_job import CallableJobs
-from cadenza.adapters.daily.http_job import HttpJobs
+from cadenza.adapters.daily.callable_target import CallableTargetRunner
+from cadenza.adapters.daily.http_target import HttpTargetRunner
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget
 from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.errors import InvalidRequest
-from cadenza.engine.daily.prompt_job import PromptJobs
+from cadenza.engine.daily.prompt_target import PromptTargetRunner
 from cadenza.operations.fields import Id, Name, Text
 from cadenza.operations.scheduling.schemas import HttpShape, Shape
-from cadenza.ports.daily import JobRunner
+from cadenza.ports.daily import DailyTargetRunner
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversations
 from cadenza.roots.wiring.application import dependencies
@@ -68,14 +68,14 @@ def daily_target(settings: Settings) -> DailyTarget | None:
         raise _wrong(f"{field}: {first['msg']}. {HINT}") from None
 
 
-async def open_jobs(
+async def open_target_runner(
     stack: AsyncExitStack, settings: Settings, context: ProcessContext, target: DailyTarget
-) -> JobRunner:
+) -> DailyTargetRunner:
     """The runner of such jobs, closed with the stack."""
     stored = await stack.enter_async_context(open_secrets(settings))
     match target:
         case DailyCallable():
-            functions = CallableJobs(_function(target.function))
+            functions = CallableTargetRunner(_function(target.function))
             stack.callback(functions.close)
             return functions
         case DailyPrompt():
@@ -84,19 +84,21 @@ async def open_jobs(
                 store=context.store, clock=context.clock, log=context.log, dispatcher=trials, secrets=stored
             )
             agents = conversations(settings, given)
-            return PromptJobs(
+            return PromptTargetRunner(
                 conversations=agents, store=context.store, agent_id=target.agent_id, prompt=target.prompt
             )
         case DailyHttp():
             http = http_dispatcher(settings, stored, clock=context.clock)
-            jobs = _http(target, http, settings, context)
+            target_runner = _http(target, http, settings, context)
             await stack.enter_async_context(http)
-            return jobs
+            return target_runner
 
 
-def _http(target: DailyHttp, http: HttpDispatcher, settings: Settings, context: ProcessContext) -> HttpJobs:
+def _http(
+    target: DailyHttp, http: HttpDispatcher, settings: Settings, context: ProcessContext
+) -> HttpTargetRunner:
     try:
-        return HttpJobs(
+        return HttpTargetRunner(
             target.made(),
             dispatcher=http,
             clock=context.clock,

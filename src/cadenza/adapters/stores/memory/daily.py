@@ -10,9 +10,9 @@ from threading import RLock
 from cadenza.adapters.stores.common import missing
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import SHARDS, shard_of
-from cadenza.domain.daily.user import DailyUser, Enrollment, Gap, Ruling, Verdict
+from cadenza.domain.daily.user import DailyGap, DailyUser, Enrollment, Finalization, Verdict
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.daily import Enroll, Owed, Rule
+from cadenza.ports.daily import Enroll, Finalize, PendingDay
 
 
 class MemoryDaily:
@@ -24,9 +24,9 @@ class MemoryDaily:
     def __init__(self) -> None:
         super().__init__()
         self._daily: dict[UserKey, DailyUser] = {}
-        self._daily_owed: list[list[Owed]] = [[] for _ in range(SHARDS)]
+        self._daily_owed: list[list[PendingDay]] = [[] for _ in range(SHARDS)]
         self._daily_verdicts: dict[UserKey, dict[date, Verdict]] = defaultdict(dict)
-        self._daily_gaps: dict[UserKey, dict[date, Gap]] = defaultdict(dict)
+        self._daily_gaps: dict[UserKey, dict[date, DailyGap]] = defaultdict(dict)
 
     async def enroll(self, wanted: Sequence[Enrollment], decide: Enroll) -> list[DailyUser]:
         with self._lock:
@@ -56,20 +56,23 @@ class MemoryDaily:
             else:
                 self._unlist(self._daily.pop(key))
 
-    async def owed_days(
-        self, shard: int, *, until: datetime, limit: int, after: Owed | None = None
-    ) -> list[Owed]:
+    async def pending_days(
+        self, shard: int, *, until: datetime, limit: int, after: PendingDay | None = None
+    ) -> list[PendingDay]:
         with self._lock:
             waiting = self._daily_owed[shard]
             start = 0 if after is None else bisect_left(waiting, after)
             later = (one for one in waiting[start : start + limit + 1] if after is None or one > after)
             return [one for one in islice(later, limit) if one.cutoff <= until]
 
-    async def settle_days(self, keys: Sequence[UserKey], rule: Rule) -> list[Ruling | None]:
+    async def finalize_days(self, keys: Sequence[UserKey], rule: Finalize) -> list[Finalization | None]:
         with self._lock:
             users = [self._daily.get(key) for key in keys]
-            rulings = [None if user is None else rule(user) for user in users]
-            return [None if ruling is None else self._write_ruling(ruling) for ruling in rulings]
+            finalizations = [None if user is None else rule(user) for user in users]
+            return [
+                None if finalization is None else self._write_ruling(finalization)
+                for finalization in finalizations
+            ]
 
     async def verdicts_of(self, key: UserKey, page: Page = FIRST_PAGE) -> list[Verdict]:
         with self._lock:
@@ -84,7 +87,7 @@ class MemoryDaily:
             wanted = (key for key in keys if key.tenant_id == tenant_id and key.id > (page.after or ""))
             return [self._daily_verdicts[key][day] for key in islice(wanted, page.limit)]
 
-    async def gaps_of(self, key: UserKey) -> list[Gap]:
+    async def gaps_of(self, key: UserKey) -> list[DailyGap]:
         with self._lock:
             mine = list(self._daily_gaps.get(key, {}).values())
         return sorted(mine, key=lambda gap: gap.from_date, reverse=True)
@@ -100,15 +103,15 @@ class MemoryDaily:
                 del of_user[day]
             return len(old) + len(over)
 
-    def _write_ruling(self, ruling: Ruling) -> Ruling:
-        user, verdicts, gap = ruling
+    def _write_ruling(self, finalization: Finalization) -> Finalization:
+        user, verdicts, gap = finalization
         self._keep_user(user)
         days, gaps = self._daily_verdicts[user.key], self._daily_gaps[user.key]
         new = tuple(one for one in verdicts if one.service_date not in days)
         days |= {one.service_date: one for one in new}
         if gap is not None and gaps.setdefault(gap.from_date, gap) is not gap:
             gap = None
-        written = Ruling(user, new, gap)
+        written = Finalization(user, new, gap)
         if (fresh_from := written.fresh_from) is not None:
             self._reset_at[user.key] = max(fresh_from, self._reset_at.get(user.key, fresh_from))
         return written
@@ -125,11 +128,11 @@ class MemoryDaily:
         if before is not None:
             self._unlist(before)
         self._daily[user.key] = user
-        insort(self._daily_owed[shard_of(user.key)], Owed(user.next_cutoff, *user.key))
+        insort(self._daily_owed[shard_of(user.key)], PendingDay(user.next_cutoff, *user.key))
 
     def _unlist(self, user: DailyUser) -> None:
         waiting = self._daily_owed[shard_of(user.key)]
-        del waiting[bisect_left(waiting, Owed(user.next_cutoff, *user.key))]
+        del waiting[bisect_left(waiting, PendingDay(user.next_cutoff, *user.key))]
 
     def _last_daily_date(self, key: UserKey) -> date | None:
         return max(self._daily_verdicts.get(key, {}), default=None)

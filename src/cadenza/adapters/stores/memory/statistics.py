@@ -16,7 +16,7 @@ from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.ports.daily import Owed
+from cadenza.ports.daily import PendingDay
 from cadenza.ports.monitoring import Ahead, Mark, Sat, Together
 
 KEY_OF: Mapping[Together, Callable[[Analysis], str]] = {
@@ -116,7 +116,7 @@ class MemoryDailyFigures:
     """Counts what there is."""
 
     _lock: RLock
-    _daily_owed: list[list[Owed]]
+    _daily_owed: list[list[PendingDay]]
     _daily_verdicts: dict[UserKey, dict[date, Verdict]]
 
     async def tallies(self, tenant_id: str, day: date) -> list[Tally]:

@@ -10,7 +10,7 @@ import asyncpg
 
 from cadenza.adapters.stores.postgres.errors import translated
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.domain.daily.rules import lanes
+from cadenza.domain.daily.rules import lane_count
 from cadenza.domain.errors import Unavailable
 from cadenza.ports.daily import LaneServer
 from cadenza.ports.telemetry import Logger
@@ -65,7 +65,7 @@ class PostgresLanes:
         self._pool = pool
         self._log = log
         self._most = max_concurrency
-        self._of = lanes(max_concurrency)
+        self._of = lane_count(max_concurrency)
         self._again_s = again_s
         self._leaving: set[int] = set()
         self._told: int | None = None

@@ -11,15 +11,15 @@ from cadenza.domain.errors import Unavailable
 from cadenza.ports.leader import Work
 from cadenza.ports.telemetry import Logger
 
-THE_CHAIR = 7_236_836_944
+LEADER_LOCK_KEY = 7_236_836_944
 """The advisory lock of whoever plans; any number will do that nobody else takes."""
-TAKE = f"SELECT pg_try_advisory_lock({THE_CHAIR})"
+TAKE = f"SELECT pg_try_advisory_lock({LEADER_LOCK_KEY})"
 AGAIN_S = 1.0
 CHECKED_EVERY_S = 2.0
 ANSWERED_S = 5.0
 
 
-class PostgresChair:
+class PostgresLeaderLock:
     """Whoever holds the lock in a session of its own.
 
     When the session is lost, so is the lock, and another process goes on; this one stops

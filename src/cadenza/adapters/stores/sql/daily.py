@@ -22,9 +22,9 @@ from cadenza.adapters.stores.sql.daily_rows import (
 from cadenza.adapters.stores.sql.database import BATCH, Connection, Database, delete_in_batches
 from cadenza.adapters.stores.sql.rows import Read
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.user import DailyUser, Enrollment, Gap, Ruling, Verdict
+from cadenza.domain.daily.user import DailyGap, DailyUser, Enrollment, Finalization, Verdict
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.daily import Enroll, Owed, Rule
+from cadenza.ports.daily import Enroll, Finalize, PendingDay
 
 # Always in the same order, so that two transactions do not wait for each other.
 GET_USERS = f"""
@@ -128,18 +128,18 @@ class SqlDaily:
 
         await self._database.write(work)
 
-    async def owed_days(
-        self, shard: int, *, until: datetime, limit: int, after: Owed | None = None
-    ) -> list[Owed]:
+    async def pending_days(
+        self, shard: int, *, until: datetime, limit: int, after: PendingDay | None = None
+    ) -> list[PendingDay]:
         if after is None:
             rows = await self._database.read(OWED, shard, until, limit)
         else:
             rows = await self._database.read(OWED_AFTER, shard, until, limit, *after)
         # Many users share a cutoff, and a moment takes long to read.
         cutoffs = {cutoff: self._database.read_moment(cutoff) for cutoff in {row[0] for row in rows}}
-        return [Owed(cutoffs[cutoff], tenant_id, user_id) for cutoff, tenant_id, user_id in rows]
+        return [PendingDay(cutoffs[cutoff], tenant_id, user_id) for cutoff, tenant_id, user_id in rows]
 
-    async def settle_days(self, keys: Sequence[UserKey], rule: Rule) -> list[Ruling | None]:
+    async def finalize_days(self, keys: Sequence[UserKey], rule: Finalize) -> list[Finalization | None]:
         read = self._database.read_moment
         return await self._database.write(partial(_settle, keys=keys, rule=rule, read=read))
 
@@ -152,7 +152,7 @@ class SqlDaily:
         rows = await self._database.read(VERDICTS_ON, *values)
         return [read_verdict(row, self._database.read_moment) for row in rows]
 
-    async def gaps_of(self, key: UserKey) -> list[Gap]:
+    async def gaps_of(self, key: UserKey) -> list[DailyGap]:
         rows = await self._database.read(GAPS_OF, *key)
         return [read_gap(row, self._database.read_moment) for row in rows]
 
@@ -179,30 +179,35 @@ async def _enroll(
 
 
 async def _settle(
-    connection: Connection, keys: Sequence[UserKey], rule: Rule, read: Read
-) -> list[Ruling | None]:
+    connection: Connection, keys: Sequence[UserKey], rule: Finalize, read: Read
+) -> list[Finalization | None]:
     users = await _locked_users(connection, keys, read)
-    rulings = [rule(users[key]) if key in users else None for key in keys]
-    ruled = [ruling for ruling in rulings if ruling is not None]
-    await _change(connection, [ruling.user for ruling in ruled])
-    decided = [write_verdict(verdict) for ruling in ruled for verdict in ruling.verdicts]
+    finalizations = [rule(users[key]) if key in users else None for key in keys]
+    ruled = [finalization for finalization in finalizations if finalization is not None]
+    await _change(connection, [finalization.user for finalization in ruled])
+    decided = [write_verdict(verdict) for finalization in ruled for verdict in finalization.verdicts]
     verdicts = await _added(connection, ADD_VERDICTS, decided)
     gaps = await _added(connection, ADD_GAPS, [write_gap(one.gap) for one in ruled if one.gap])
-    written = [None if ruling is None else _only_new(ruling, verdicts, gaps) for ruling in rulings]
-    await _reset_contexts(connection, [ruling for ruling in written if ruling is not None])
+    written = [
+        None if finalization is None else _only_new(finalization, verdicts, gaps)
+        for finalization in finalizations
+    ]
+    await _reset_contexts(connection, [finalization for finalization in written if finalization is not None])
     return written
 
 
-def _only_new(ruling: Ruling, verdicts: set[tuple[Any, ...]], gaps: set[tuple[Any, ...]]) -> Ruling:
+def _only_new(
+    finalization: Finalization, verdicts: set[tuple[Any, ...]], gaps: set[tuple[Any, ...]]
+) -> Finalization:
     """The ruling without the verdicts and gaps that were there before."""
-    user, decided, gap = ruling
+    user, decided, gap = finalization
     new = tuple(one for one in decided if (*user.key, one.service_date.isoformat()) in verdicts)
     if gap is not None and (*user.key, gap.from_date.isoformat()) not in gaps:
         gap = None
-    return Ruling(user, new, gap)
+    return Finalization(user, new, gap)
 
 
-async def _reset_contexts(connection: Connection, written: Sequence[Ruling]) -> None:
+async def _reset_contexts(connection: Connection, written: Sequence[Finalization]) -> None:
     fresh = [(*one.user.key, one.fresh_from) for one in written if one.fresh_from is not None]
     if fresh:
         await connection.execute(RESET_CONTEXTS, *_columns(sorted(fresh)))

@@ -7,7 +7,7 @@ import orjson
 
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.domain.daily.rules import shard_of
-from cadenza.domain.daily.user import Cause, DailyUser, DayStatus, DueChange, Gap, Verdict
+from cadenza.domain.daily.user import Cause, DailyGap, DailyUser, DayStatus, DueChange, Verdict
 from cadenza.domain.daily.window import due_at_minute, minute_of_day
 
 USER = (
@@ -92,17 +92,17 @@ def read_verdict(row: Row, read: Read) -> Verdict:
     )
 
 
-def write_gap(gap: Gap) -> tuple[Any, ...]:
+def write_gap(gap: DailyGap) -> tuple[Any, ...]:
     """The columns `GAP`."""
     tenant_id, user_id, from_date, to_date, noticed_at, cause = gap
     return (tenant_id, user_id, from_date.isoformat(), to_date.isoformat(), noticed_at, cause)
 
 
-def read_gap(row: Row, read: Read) -> Gap:
+def read_gap(row: Row, read: Read) -> DailyGap:
     """The gap of a row selected as `GAP`."""
     tenant_id, user_id, from_date, to_date, noticed_at, cause = row
     span = (date.fromisoformat(from_date), date.fromisoformat(to_date))
-    return Gap(tenant_id, user_id, *span, read(noticed_at), Cause(cause))
+    return DailyGap(tenant_id, user_id, *span, read(noticed_at), Cause(cause))
 
 
 def _write_changes(changes: tuple[DueChange, ...]) -> str | None:

@@ -4,7 +4,7 @@ from datetime import date, time, timedelta
 from functools import partial
 
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.rules import SHARDS, succeeded
+from cadenza.domain.daily.rules import SHARDS, finalize_success
 from cadenza.domain.daily.user import DayCounts, enrollment
 from cadenza.domain.daily.window import DAY, cutoff
 from cadenza.domain.monitoring.statistics import DayTotal, Missed, Tally, Waiting
@@ -21,7 +21,7 @@ async def win(store: Store, *keys: UserKey, day: date = TODAY) -> None:
     for key in keys:
         due = (await store.daily_user(key)).due
         at = cutoff(due, day) - timedelta(minutes=30)
-        await store.settle_days([key], partial(succeeded, day=day, returned_at=at))
+        await store.finalize_days([key], partial(finalize_success, day=day, returned_at=at))
 
 
 class DailyFigureContract(Contract):

@@ -10,22 +10,30 @@ import pytest
 
 from cadenza.domain.agents.conversation import ConversationKey, Message, Role, Turn
 from cadenza.domain.agents.users import Agent, User, UserKey
-from cadenza.domain.daily.rules import SHARDS, Service, cut_off, enroll, enrolled, shard_of, succeeded
+from cadenza.domain.daily.rules import (
+    SHARDS,
+    ServicePeriod,
+    enroll,
+    finalize_cutoffs,
+    finalize_success,
+    new_daily_user,
+    shard_of,
+)
 from cadenza.domain.daily.user import (
     Cause,
+    DailyGap,
     DailyUser,
     DayStatus,
     DueChange,
     Enrollment,
-    Gap,
-    Ruling,
+    Finalization,
     Verdict,
     enrollment,
 )
 from cadenza.domain.daily.window import DAY, WINDOW
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.ports.catalog import Page
-from cadenza.ports.daily import DailyStore, Owed
+from cadenza.ports.daily import DailyStore, PendingDay
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import Contract
@@ -46,15 +54,15 @@ async def a_user(store: DailyStore, user_id: str = "ann", due: time = time(18), 
     return user.key
 
 
-async def owed_days(store: DailyStore, until: datetime = EVER) -> list[Owed]:
+async def pending_days(store: DailyStore, until: datetime = EVER) -> list[PendingDay]:
     """What is owed in all shards, soonest first."""
-    found = [await store.owed_days(shard, until=until, limit=1_000) for shard in range(SHARDS)]
+    found = [await store.pending_days(shard, until=until, limit=1_000) for shard in range(SHARDS)]
     return sorted(one for owed in found for one in owed)
 
 
-async def cut(store: DailyStore, *keys: UserKey, now: datetime) -> list[Ruling | None]:
+async def cut(store: DailyStore, *keys: UserKey, now: datetime) -> list[Finalization | None]:
     """Rule about what has been cut off by now."""
-    return await store.settle_days(keys, partial(cut_off, now=now, service=Service(now)))
+    return await store.finalize_days(keys, partial(finalize_cutoffs, now=now, service=ServicePeriod(now)))
 
 
 async def with_a_conversation(store: Store, user_id: str) -> ConversationKey:
@@ -86,12 +94,12 @@ def everything(user: DailyUser | None) -> DailyUser:
 
 
 class DailyContract(Contract):
-    """`enroll`, `owed_days`, `settle_days`, and what is listed and forgotten."""
+    """`enroll`, `pending_days`, `finalize_days`, and what is listed and forgotten."""
 
     async def test_a_daily_user_comes_back_as_it_was(self, store: DailyStore) -> None:
         for number, due in enumerate((time(), time(0, 59), time(23, 59))):
             wanted = enrollment("north", f"user-{number}", due)
-            (plain,) = await store.enroll([wanted], lambda one, *_: enrolled(one, NOON))
+            (plain,) = await store.enroll([wanted], lambda one, *_: new_daily_user(one, NOON))
             assert await store.daily_user(wanted.key) == plain
             (full,) = await store.enroll([wanted], lambda _, user, __: everything(user))
             assert await store.daily_user(wanted.key) == full == everything(plain)
@@ -103,7 +111,7 @@ class DailyContract(Contract):
 
         def decide(wanted: Enrollment, user: DailyUser | None, last: date | None) -> DailyUser:
             seen.append((wanted.key, user is not None, last))
-            return user or enrolled(wanted, NOON)
+            return user or new_daily_user(wanted, NOON)
 
         other = enrollment("north", "bob", time(9))
         await store.enroll([other, Enrollment(key, time(18))], decide)
@@ -113,7 +121,7 @@ class DailyContract(Contract):
         def refuse(wanted: Enrollment, *_: object) -> DailyUser:
             if wanted.key.id == "bob":
                 raise Conflict("not now")
-            return enrolled(wanted, NOON)
+            return new_daily_user(wanted, NOON)
 
         with pytest.raises(Conflict, match="not now"):
             await store.enroll([enrollment("north", name, time(9)) for name in ("ann", "bob")], refuse)
@@ -128,7 +136,7 @@ class DailyContract(Contract):
         await asyncio.gather(*(enrolled_at(peer, *batch) for peer, batch in zip(peers, batches, strict=True)))
         users = await store.daily_users("north")
         assert [user.user_id for user in users] == [one.key.id for one in wanted]
-        assert len(await owed_days(store)) == 50
+        assert len(await pending_days(store)) == 50
 
     async def test_daily_users_are_listed_by_id_and_tenant_page_by_page(self, store: DailyStore) -> None:
         for name in ("c", "A", "b"):
@@ -145,7 +153,7 @@ class DailyContract(Contract):
             with pytest.raises(NotFound, match="There is no daily user ann"):
                 await attempt
         await store.remove_daily_user(key)
-        assert await owed_days(store) == []
+        assert await pending_days(store) == []
         with pytest.raises(NotFound):
             await store.daily_user(key)
 
@@ -153,21 +161,23 @@ class DailyContract(Contract):
         for number, due in enumerate((time(20), time(18), time(18, 1), time(9))):
             await a_user(store, f"user-{number}", due)
         until = NEW_YEAR + timedelta(hours=18, minutes=1)
-        names = [one.user_id for one in await owed_days(store, until)]
+        names = [one.user_id for one in await pending_days(store, until)]
         assert names == ["user-1", "user-2"]
-        assert [one.user_id for one in await owed_days(store)] == ["user-1", "user-2", "user-0", "user-3"]
-        first = (await owed_days(store))[0]
-        assert first == Owed(NEW_YEAR + timedelta(hours=18), "north", "user-1")
+        assert [one.user_id for one in await pending_days(store)] == ["user-1", "user-2", "user-0", "user-3"]
+        first = (await pending_days(store))[0]
+        assert first == PendingDay(NEW_YEAR + timedelta(hours=18), "north", "user-1")
         assert (first.service_date, first.key) == (TODAY, UserKey("north", "user-1"))
 
     async def test_owed_days_of_a_shard_come_page_by_page(self, store: DailyStore) -> None:
         wanted = [enrollment("north", f"user-{n:03}", time(18, n % 3)) for n in range(300)]
         users = await enrolled_at(store, *wanted)
         shard = shard_of(users[0].key)
-        whole = await store.owed_days(shard, until=EVER, limit=1_000)
+        whole = await store.pending_days(shard, until=EVER, limit=1_000)
         assert {one.key for one in whole} == {user.key for user in users if shard_of(user.key) == shard}
-        paged: list[Owed] = []
-        while page := await store.owed_days(shard, until=EVER, limit=2, after=paged[-1] if paged else None):
+        paged: list[PendingDay] = []
+        while page := await store.pending_days(
+            shard, until=EVER, limit=2, after=paged[-1] if paged else None
+        ):
             assert len(page) <= 2
             paged += page
         assert paged == whole == sorted(whole)
@@ -175,16 +185,16 @@ class DailyContract(Contract):
     async def test_a_ruling_writes_the_verdict_and_moves_the_user_on(self, store: DailyStore) -> None:
         key, other = await a_user(store), await a_user(store, "bob")
         at = NOON + timedelta(hours=5, seconds=1.5)
-        (ruling,) = await store.settle_days([key], lambda user: succeeded(user, TODAY, at))
+        (finalization,) = await store.finalize_days([key], lambda user: finalize_success(user, TODAY, at))
         verdict = Verdict(*key, TODAY, DayStatus.SUCCESS, time(18), at)
-        assert ruling is not None
-        assert ruling.verdicts == (verdict,)
+        assert finalization is not None
+        assert finalization.verdicts == (verdict,)
         user = await store.daily_user(key)
-        assert user == ruling.user
+        assert user == finalization.user
         assert (user.last_date, user.status, user.last_run_at) == (TODAY, DayStatus.SUCCESS, at)
         assert user.next_cutoff == NEW_YEAR + timedelta(days=1, hours=18)
         assert await store.verdicts_of(key) == await store.verdicts_on("north", TODAY) == [verdict]
-        assert [one.key for one in await owed_days(store, NEW_YEAR + timedelta(hours=18))] == [other]
+        assert [one.key for one in await pending_days(store, NEW_YEAR + timedelta(hours=18))] == [other]
 
     async def test_rulings_are_answered_in_order_and_none_about_who_is_gone(self, store: DailyStore) -> None:
         keys = [await a_user(store, name) for name in ("c", "a", "b")]
@@ -198,22 +208,23 @@ class DailyContract(Contract):
     async def test_a_rule_that_raises_writes_nothing(self, store: DailyStore) -> None:
         keys = [await a_user(store, name) for name in ("ann", "bob")]
 
-        def refuse(user: DailyUser) -> Ruling | None:
+        def refuse(user: DailyUser) -> Finalization | None:
             if user.user_id == "bob":
                 raise Conflict("not now")
-            return succeeded(user, TODAY, NOON)
+            return finalize_success(user, TODAY, NOON)
 
         with pytest.raises(Conflict, match="not now"):
-            await store.settle_days(keys, refuse)
+            await store.finalize_days(keys, refuse)
         assert await store.verdicts_on("north", TODAY) == []
-        assert len(await owed_days(store, NEW_YEAR + timedelta(hours=18))) == 2
+        assert len(await pending_days(store, NEW_YEAR + timedelta(hours=18))) == 2
 
     async def test_a_verdict_is_never_changed(self, store: DailyStore) -> None:
         key = await a_user(store)
-        (first,) = await store.settle_days([key], lambda user: succeeded(user, TODAY, NOON))
+        (first,) = await store.finalize_days([key], lambda user: finalize_success(user, TODAY, NOON))
         assert first is not None
-        (second,) = await store.settle_days(
-            [key], lambda user: Ruling(user, (first.verdicts[0]._replace(status=DayStatus.CUTOFF_REACHED),))
+        (second,) = await store.finalize_days(
+            [key],
+            lambda user: Finalization(user, (first.verdicts[0]._replace(status=DayStatus.CUTOFF_REACHED),)),
         )
         assert second is not None
         assert second.verdicts == ()
@@ -238,14 +249,16 @@ class DailyContract(Contract):
     async def test_days_owed_and_a_gap_are_written_together(self, store: DailyStore) -> None:
         key = await a_user(store)
         now = NOON + 20 * DAY
-        (ruling,) = await store.settle_days([key], partial(cut_off, now=now, service=Service(now)))
-        assert ruling is not None
+        (finalization,) = await store.finalize_days(
+            [key], partial(finalize_cutoffs, now=now, service=ServicePeriod(now))
+        )
+        assert finalization is not None
         late = await store.verdicts_of(key)
         assert [one.service_date for one in late] == [TODAY + n * DAY for n in range(19, 12, -1)]
         assert all(one.late and one.cause is Cause.DOWN for one in late)
-        assert tuple(reversed(late)) == ruling.verdicts
-        gap = Gap(*key, TODAY, TODAY + 12 * DAY, now, Cause.DOWN)
-        assert await store.gaps_of(key) == [gap] == [ruling.gap]
+        assert tuple(reversed(late)) == finalization.verdicts
+        gap = DailyGap(*key, TODAY, TODAY + 12 * DAY, now, Cause.DOWN)
+        assert await store.gaps_of(key) == [gap] == [finalization.gap]
         assert (await store.daily_user(key)).next_cutoff == NEW_YEAR + timedelta(days=20, hours=18)
 
     async def test_verdicts_are_listed_by_day_and_by_user_page_by_page(self, store: DailyStore) -> None:
@@ -263,7 +276,7 @@ class DailyContract(Contract):
 
     async def test_who_comes_back_is_known_by_the_last_verdict(self, store: DailyStore) -> None:
         key = await a_user(store)
-        await store.settle_days([key], lambda user: succeeded(user, TODAY, NOON))
+        await store.finalize_days([key], lambda user: finalize_success(user, TODAY, NOON))
         await store.remove_daily_user(key)
         again = await a_user(store)
         assert (await store.daily_user(again)).next_date == TODAY + DAY
@@ -285,7 +298,7 @@ class DailyContract(Contract):
     async def test_a_cutoff_lets_the_users_conversations_start_afresh(self, store: Store) -> None:
         keys = [await with_a_conversation(store, name) for name in ("ann", "bob")]
         cutoff = NEW_YEAR + timedelta(hours=18)
-        await store.settle_days([keys[1].user], lambda user: succeeded(user, TODAY, NOON))
+        await store.finalize_days([keys[1].user], lambda user: finalize_success(user, TODAY, NOON))
         assert [len(await store.context(key, 10)) for key in keys] == [1, 1]
         await cut(store, *(key.user for key in keys), now=cutoff)
         assert [len(await store.context(key, 10)) for key in keys] == [0, 1]
@@ -297,7 +310,7 @@ class DailyContract(Contract):
         await cut(store, *(key.user for key in keys), now=NOON + 20 * DAY)
         await store.remove_user(keys[0].user)
         assert [user.user_id for user in await store.daily_users("north")] == ["bob"]
-        assert len(await owed_days(store)) == 1
+        assert len(await pending_days(store)) == 1
         assert await store.verdicts_of(keys[0].user) == []
         assert await store.gaps_of(keys[0].user) == []
         assert len(await store.verdicts_of(keys[1].user)) == 7
@@ -306,5 +319,5 @@ class DailyContract(Contract):
         await a_user(store, due=time(0, 30))
         cutoff = NEW_YEAR + timedelta(days=1, minutes=30)
         second = timedelta(seconds=1)
-        assert await owed_days(store, cutoff - WINDOW - second + WINDOW) == []
-        assert [one.cutoff for one in await owed_days(store, cutoff)] == [cutoff]
+        assert await pending_days(store, cutoff - WINDOW - second + WINDOW) == []
+        assert [one.cutoff for one in await pending_days(store, cutoff)] == [cutoff]

@@ -1,4 +1,4 @@
-"""Daily jobs that are Python functions."""
+"""Daily runs of a Python function."""
 
 import asyncio
 import inspect
@@ -12,33 +12,33 @@ from functools import partial
 from typing import Any
 
 from cadenza.adapters.dispatch.callables import caught, described
-from cadenza.domain.daily.user import DONE, ErrorClass, JobFailed, JobResult
+from cadenza.domain.daily.user import DONE, DailyRunFailed, DailyRunResult, ErrorClass
 
 Function = Callable[[str, date], Any]
-"""Takes a user's id and a service date. What it raises is a failure; a JobResult says more than nothing."""
-Ended = tuple[object, Exception | None]
-"""What a function came to: its answer, or what it raised."""
+"""Takes a user id and a service date. Raising is a failure; it may return a DailyRunResult."""
+CallResult = tuple[object, Exception | None]
+"""What a function returned, or the exception it raised."""
 KINDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], ErrorClass], ...] = (
     ((json.JSONDecodeError, UnicodeError), ErrorClass.PARSE),
     ((OSError, TimeoutError), ErrorClass.REQ),
 )
 
 
-class CallableJobs:
+class CallableTargetRunner:
     """Calls an async function in the loop, and any other in a thread of its own.
 
-    A thread cannot be stopped: a job that is cancelled there goes on, and is waited
-    for, so that no slot is free before its job has ended.
+    A thread cannot be stopped: a cancelled run continues there and is awaited, so that
+    its slot is not free before it has ended.
     """
 
     def __init__(self, function: Function) -> None:
         self._function = function
-        self._open: set[asyncio.Future[Ended]] = set()
+        self._open: set[asyncio.Future[CallResult]] = set()
         self._awaits = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             getattr(function, "__call__", None)  # noqa: B004 - an object may have an async one
         )
 
-    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:  # noqa: ARG002 - Functions are the host's own; they know one tenant.
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:  # noqa: ARG002 - Functions are the host's own; they know one tenant.
         """Call it once."""
         call = partial(self._function, user_id, service_date)
         try:
@@ -46,13 +46,13 @@ class CallableJobs:
             if inspect.isawaitable(answer):  # A plain function around an async one answers with this, too.
                 answer = await answer
         except Exception as problem:  # noqa: BLE001 - whatever a function does is its own failure
-            return JobResult(described(problem), error_class_of(problem))
-        return answer if isinstance(answer, JobResult) else DONE
+            return DailyRunResult(described(problem), error_class_of(problem))
+        return answer if isinstance(answer, DailyRunResult) else DONE
 
     def close(self) -> None:
-        """Wait for no thread any more: one that does not end must not keep the program from ending."""
+        """Stop waiting for threads, as one that does not end must not keep the program running."""
         for ended in self._open:
-            _tell(ended, (None, RuntimeError("it had not ended when the program did")))
+            _set_result(ended, (None, RuntimeError("it had not ended when the program did")))
 
     async def _in_a_thread(self, call: Callable[[], object]) -> object:
         ended = _started(call)
@@ -64,31 +64,31 @@ class CallableJobs:
 
 
 def error_class_of(problem: BaseException) -> ErrorClass:
-    """What kind of thing went wrong, as far as an exception tells."""
-    if isinstance(problem, JobFailed):
+    """The error class of an exception."""
+    if isinstance(problem, DailyRunFailed):
         return problem.error_class
     return next((word for kinds, word in KINDS if isinstance(problem, kinds)), ErrorClass.UNKNOWN)
 
 
-def _started(call: Callable[[], object]) -> "asyncio.Future[Ended]":
+def _started(call: Callable[[], object]) -> "asyncio.Future[CallResult]":
     loop, context = asyncio.get_running_loop(), copy_context()
-    ended: asyncio.Future[Ended] = loop.create_future()
+    ended: asyncio.Future[CallResult] = loop.create_future()
 
     def body() -> None:
         answer = context.run(caught, call)
-        with suppress(RuntimeError):  # The loop may be closed by now, and nobody waits any more.
-            loop.call_soon_threadsafe(_tell, ended, answer)
+        with suppress(RuntimeError):  # The loop may be closed by now.
+            loop.call_soon_threadsafe(_set_result, ended, answer)
 
     threading.Thread(target=body, name="daily job", daemon=True).start()
     return ended
 
 
-def _tell(ended: "asyncio.Future[Ended]", answer: Ended) -> None:
+def _set_result(ended: "asyncio.Future[CallResult]", answer: CallResult) -> None:
     if not ended.done():
         ended.set_result(answer)
 
 
-async def _until_ended(ended: "asyncio.Future[Ended]") -> object:
+async def _until_ended(ended: "asyncio.Future[CallResult]") -> object:
     while not ended.done():
         with suppress(asyncio.CancelledError):
             await asyncio.shield(ended)

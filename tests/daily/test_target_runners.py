@@ -12,26 +12,28 @@ from tests.agents.scripted_agent import Scripted, failed, spoken
 from tests.integration.http.loopback_server import Reply, a_dispatcher, a_server, says
 
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.daily.callable_job import CallableJobs, Function
-from cadenza.adapters.daily.http_job import HttpJobs
+from cadenza.adapters.daily.callable_target import CallableTargetRunner, Function
+from cadenza.adapters.daily.http_target import HttpTargetRunner
 from cadenza.domain.agents.conversation import ConversationKey, OriginKind
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.user import DONE, ErrorClass, JobFailed, JobResult
+from cadenza.domain.daily.user import DONE, DailyRunFailed, DailyRunResult, ErrorClass
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.target import HttpTarget
-from cadenza.engine.daily.prompt_job import PromptJobs
+from cadenza.engine.daily.prompt_target import PromptTargetRunner
 from cadenza.testing import FakeIds
 
 DAY = date(2026, 3, 10)
 
 
-async def sent(reply: Reply, **fields: object) -> tuple[JobResult, list[tuple[str, object]]]:
+async def sent(reply: Reply, **fields: object) -> tuple[DailyRunResult, list[tuple[str, object]]]:
     """What an HTTP job comes to, and what reached its server: idempotency keys and bodies."""
     async with a_server(reply) as server, a_dispatcher() as dispatcher:
         target = HttpTarget(server.url("/daily"), "POST", **fields)  # type: ignore[arg-type]
-        jobs = HttpJobs(target, dispatcher=dispatcher, clock=SystemClock(), ids=FakeIds(), timeout_ms=2_000)
-        await jobs.run("ann", DAY, tenant_id="north")
-        result = await jobs.run("ann", DAY, tenant_id="north")
+        target_runner = HttpTargetRunner(
+            target, dispatcher=dispatcher, clock=SystemClock(), ids=FakeIds(), timeout_ms=2_000
+        )
+        await target_runner.run("ann", DAY, tenant_id="north")
+        result = await target_runner.run("ann", DAY, tenant_id="north")
         return result, [(one.headers["idempotency-key"], json.loads(one.body)) for one in server.requests]
 
 
@@ -61,7 +63,7 @@ async def test_an_http_job_says_what_kind_of_thing_went_wrong(
 async def test_an_http_job_that_cannot_name_its_user_is_refused() -> None:
     async with a_dispatcher() as dispatcher:
         with pytest.raises(InvalidRequest, match="must be a JSON object"):
-            HttpJobs(
+            HttpTargetRunner(
                 HttpTarget("https://example.com", "POST", body=[1]),
                 dispatcher=dispatcher,
                 clock=SystemClock(),
@@ -80,7 +82,7 @@ def raising(problem: Exception) -> Function:
 @pytest.mark.parametrize(
     ("problem", "error_class"),
     [
-        (JobFailed("the model is gone", ErrorClass.LLM), ErrorClass.LLM),
+        (DailyRunFailed("the model is gone", ErrorClass.LLM), ErrorClass.LLM),
         (json.JSONDecodeError("no", "", 0), ErrorClass.PARSE),
         (ConnectionResetError("gone"), ErrorClass.REQ),
         (ValueError("what"), ErrorClass.UNKNOWN),
@@ -88,7 +90,7 @@ def raising(problem: Exception) -> Function:
     ids=["llm", "parse", "req", "unknown"],
 )
 async def test_a_function_that_raises_has_failed(problem: Exception, error_class: ErrorClass) -> None:
-    result = await CallableJobs(raising(problem)).run("ann", DAY, tenant_id="default")
+    result = await CallableTargetRunner(raising(problem)).run("ann", DAY, tenant_id="default")
     assert result.error_class is error_class
     assert str(problem) in str(result.error)
 
@@ -100,19 +102,19 @@ async def test_functions_are_called_with_user_and_day_in_a_thread_or_in_the_loop
         called.append((user_id, day, threading.current_thread() is threading.main_thread()))
         return 7
 
-    async def in_the_loop(user_id: str, day: date) -> JobResult:
+    async def in_the_loop(user_id: str, day: date) -> DailyRunResult:
         called.append((user_id, day, threading.current_thread() is threading.main_thread()))
-        return JobResult("no", ErrorClass.LLM)
+        return DailyRunResult("no", ErrorClass.LLM)
 
-    assert await CallableJobs(in_a_thread).run("ann", DAY, tenant_id="default") == DONE
-    assert not (await CallableJobs(in_the_loop).run("bob", DAY, tenant_id="default")).ok
+    assert await CallableTargetRunner(in_a_thread).run("ann", DAY, tenant_id="default") == DONE
+    assert not (await CallableTargetRunner(in_the_loop).run("bob", DAY, tenant_id="default")).ok
     assert called == [("ann", DAY, False), ("bob", DAY, True)]
 
 
 async def test_a_function_in_a_thread_is_waited_for_also_when_it_is_cancelled() -> None:
     go_on = threading.Event()
     running = asyncio.create_task(
-        CallableJobs(lambda *_: go_on.wait(10)).run("ann", DAY, tenant_id="default")
+        CallableTargetRunner(lambda *_: go_on.wait(10)).run("ann", DAY, tenant_id="default")
     )
     await asyncio.sleep(0.01)
     running.cancel()
@@ -124,11 +126,11 @@ async def test_a_function_in_a_thread_is_waited_for_also_when_it_is_cancelled() 
 
 async def test_a_function_that_never_ends_is_waited_for_no_more_when_the_program_ends() -> None:
     go_on = threading.Event()
-    jobs = CallableJobs(lambda *_: go_on.wait(60))
-    running = asyncio.create_task(jobs.run("ann", DAY, tenant_id="default"))
+    target_runner = CallableTargetRunner(lambda *_: go_on.wait(60))
+    running = asyncio.create_task(target_runner.run("ann", DAY, tenant_id="default"))
     await asyncio.sleep(0)
     running.cancel()
-    jobs.close()
+    target_runner.close()
     assert "had not ended" in str((await running).error)
     go_on.set()
 
@@ -143,12 +145,12 @@ async def test_a_plain_function_around_an_async_one_is_awaited() -> None:
     def around(user_id: str, day: date) -> Any:
         return serve(user_id, day)
 
-    assert await CallableJobs(around).run("ann", DAY, tenant_id="default") == DONE
+    assert await CallableTargetRunner(around).run("ann", DAY, tenant_id="default") == DONE
     assert served == ["ann"]
 
 
-def prompting(parlour: Parlour) -> PromptJobs:
-    return PromptJobs(
+def prompting(parlour: Parlour) -> PromptTargetRunner:
+    return PromptTargetRunner(
         conversations=parlour.conversations, store=parlour.store, agent_id=HELPER, prompt="Good morning?"
     )
 
@@ -156,9 +158,9 @@ def prompting(parlour: Parlour) -> PromptJobs:
 async def test_the_answer_to_a_prompt_is_owed_to_the_user_once_a_day() -> None:
     runtime = Scripted(spoken("Rise and shine."), spoken("Again."), spoken("Tomorrow."))
     parlour = await Parlour(runtime).open()
-    jobs, day = prompting(parlour), MONDAY.date()
+    target_runner, day = prompting(parlour), MONDAY.date()
     for date_ in (day, day, day + timedelta(days=1)):
-        assert await jobs.run(ADA, date_, tenant_id=TENANT) == DONE
+        assert await target_runner.run(ADA, date_, tenant_id=TENANT) == DONE
     owed = await parlour.store.owed(UserKey(TENANT, ADA), after=0, limit=10, now=MONDAY)
     assert [one.message.text for one in owed] == ["Rise and shine.", "Tomorrow."]  # type: ignore[union-attr]
     said = await parlour.store.messages(ConversationKey(TENANT, ADA, HELPER))
@@ -169,7 +171,7 @@ async def test_the_answer_to_a_prompt_is_owed_to_the_user_once_a_day() -> None:
 async def test_a_model_that_fails_is_a_failure_of_its_own_class_and_nothing_is_owed() -> None:
     parlour = await Parlour(Scripted(failed("The provider answered 500."))).open()
     result = await prompting(parlour).run(ADA, MONDAY.date(), tenant_id=TENANT)
-    assert result == JobResult("The provider answered 500.", ErrorClass.LLM)
+    assert result == DailyRunResult("The provider answered 500.", ErrorClass.LLM)
     assert await parlour.store.owed(UserKey(TENANT, ADA), after=0, limit=10, now=MONDAY) == []
 
 

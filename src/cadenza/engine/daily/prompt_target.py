@@ -1,10 +1,10 @@
-"""Daily jobs that are prompts: an agent answers, and its answer is owed to the user."""
+"""Daily runs of a prompt: an agent answers it, and its answer is delivered to the user."""
 
 from dataclasses import replace
 from datetime import date
 
 from cadenza.domain.agents.conversation import ConversationKey, Origin, OriginKind, scheduled_text
-from cadenza.domain.daily.user import DONE, ErrorClass, JobResult
+from cadenza.domain.daily.user import DONE, DailyRunResult, ErrorClass
 from cadenza.domain.errors import CadenzaError
 from cadenza.engine.agents.conversation import Conversations, TurnInput
 from cadenza.ports.agents import ConversationStore
@@ -12,8 +12,8 @@ from cadenza.ports.agents import ConversationStore
 NAME = "daily"
 
 
-class PromptJobs:
-    """Lets one agent answer one prompt in each user's conversation, once a day."""
+class PromptTargetRunner:
+    """Has one agent answer one prompt in each user's conversation, once a day."""
 
     def __init__(
         self, *, conversations: Conversations, store: ConversationStore, agent_id: str, prompt: str
@@ -23,15 +23,15 @@ class PromptJobs:
         self._agent_id = agent_id
         self._prompt = prompt
 
-    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:
-        """Let the agent answer; the answer of a day is kept and owed once, however often it is tried."""
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:
+        """Have the agent answer; each day's answer is stored and delivered once, however many retries."""
         key = ConversationKey(tenant_id, user_id, self._agent_id)
         try:
-            return await self._answered(key, f"{NAME}:{service_date.isoformat()}")
+            return await self._run_turn(key, f"{NAME}:{service_date.isoformat()}")
         except CadenzaError as problem:
-            return JobResult(problem.message, ErrorClass.UNKNOWN)
+            return DailyRunResult(problem.message, ErrorClass.UNKNOWN)
 
-    async def _answered(self, key: ConversationKey, firing: str) -> JobResult:
+    async def _run_turn(self, key: ConversationKey, firing: str) -> DailyRunResult:
         turn_input = TurnInput(
             turn_id=f"{key.user_id}:{firing}",
             text=scheduled_text(NAME, self._prompt),
@@ -42,7 +42,7 @@ class PromptJobs:
         async with self._conversations.run_turn(key, turn_input) as (reply, turn):
             if reply.error is not None:
                 await self._store.commit_turn(turn)
-                return JobResult(reply.error, ErrorClass.LLM)
+                return DailyRunResult(reply.error, ErrorClass.LLM)
             if await self._store.commit_turn(replace(turn, firing=firing)) is None:
-                return JobResult("another turn has begun meanwhile", ErrorClass.UNKNOWN)
+                return DailyRunResult("another turn has begun meanwhile", ErrorClass.UNKNOWN)
         return DONE

@@ -1,10 +1,10 @@
-"""Daily jobs that are HTTP requests, sent by the same guarded dispatcher as all others."""
+"""Daily runs that send an HTTP request, by the same guarded dispatcher as endpoints."""
 
 from dataclasses import replace
 from datetime import date, time
 
 from cadenza.adapters.dispatch.http.failure import Failure
-from cadenza.domain.daily.user import DONE, ErrorClass, JobResult
+from cadenza.domain.daily.user import DONE, DailyRunResult, ErrorClass
 from cadenza.domain.daily.window import cutoff
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.endpoint import Endpoint
@@ -20,19 +20,16 @@ UNREADABLE = frozenset({Failure.CONTENT, Failure.PROTOCOL})
 
 
 class DailyClaim(Claim):
-    """The right to do a user's job once."""
+    """A claim for one run of a user's day."""
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt at one day."""
+        """The same for every run of one day."""
         return f"{self.endpoint.id}:{self.slot.date().isoformat()}"
 
 
-class HttpJobs:
-    """Sends one request for each attempt, with whose and which day it is in its JSON body.
-
-    Ids of users are names within their tenant, so that is told, too.
-    """
+class HttpTargetRunner:
+    """Sends one request for each run, with tenant, user and service date in its JSON body."""
 
     def __init__(
         self, target: HttpTarget, *, dispatcher: Dispatcher, clock: Clock, ids: Ids, timeout_ms: int
@@ -45,15 +42,15 @@ class HttpJobs:
         self._ids = ids
         self._policy = Policy(timeout_ms=timeout_ms)
 
-    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> JobResult:
-        """Send it once; every attempt at one day carries the same idempotency key."""
+    async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:
+        """Send the request once; every run of one day carries the same idempotency key."""
         outcome = await self._dispatcher.execute(self._claim(user_id, service_date, tenant_id=tenant_id))
         return DONE if outcome.status is RunStatus.SUCCESS else _failed(outcome)
 
     def _claim(self, user_id: str, service_date: date, *, tenant_id: str) -> Claim:
         given = self._target.body if isinstance(self._target.body, dict) else {}
-        told = {"tenant_id": tenant_id, "user_id": user_id, "service_date": service_date.isoformat()}
-        target = replace(self._target, body={**given, **told})
+        added = {"tenant_id": tenant_id, "user_id": user_id, "service_date": service_date.isoformat()}
+        target = replace(self._target, body={**given, **added})
         now, id_ = self._clock.now(), self._ids.new()
         return DailyClaim(
             run_id=id_,
@@ -71,7 +68,7 @@ class HttpJobs:
         )
 
 
-def _failed(outcome: Outcome) -> JobResult:
+def _failed(outcome: Outcome) -> DailyRunResult:
     response = outcome.response if isinstance(outcome.response, dict) else {}
     kind = ErrorClass.PARSE if response.get("failure") in UNREADABLE else ErrorClass.REQ
-    return JobResult(outcome.error or outcome.status.value, kind)
+    return DailyRunResult(outcome.error or outcome.status.value, kind)

@@ -21,11 +21,11 @@ from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import DONE, DayStatus, ErrorClass, enrollment
 from cadenza.domain.errors import Conflict, InvalidRequest
-from cadenza.ports.daily import JobRunner
+from cadenza.ports.daily import DailyTargetRunner
 from cadenza.roots.daily import TickMonitor, launch
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.daily_service import daily_parts_in_up
-from cadenza.roots.wiring.daily_target import DailyCallable, DailyHttp, daily_target, open_jobs
+from cadenza.roots.wiring.daily_target import DailyCallable, DailyHttp, daily_target, open_target_runner
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.wiring.worker import ProcessContext
 from cadenza.testing import FakeLog
@@ -53,11 +53,11 @@ class Place:
         written = target if isinstance(target, str) else json.dumps(target)
         return Settings(database_url=self.url, daily_target=written, **more)  # type: ignore[arg-type]
 
-    async def jobs(self, target: object, **more: object) -> JobRunner:
+    async def target_runner(self, target: object, **more: object) -> DailyTargetRunner:
         settings = self.settings(target, **more)
         found = daily_target(settings)
         assert found is not None
-        return await open_jobs(self._stack, settings, self.shop, found)
+        return await open_target_runner(self._stack, settings, self.shop, found)
 
 
 @pytest.fixture
@@ -97,16 +97,16 @@ def test_what_is_wrong_is_said_without_showing_it(wrong: str, why: str) -> None:
 
 async def test_a_request_is_sent_with_user_and_day(place: Place) -> None:
     async with a_server(says(b"{}")) as server:
-        jobs = await place.jobs(server.url("/daily"), allow_private_targets=True)
-        assert await jobs.run("ada", TODAY, tenant_id="default") == DONE
+        target_runner = await place.target_runner(server.url("/daily"), allow_private_targets=True)
+        assert await target_runner.run("ada", TODAY, tenant_id="default") == DONE
     (request,) = server.requests
     assert json.loads(request.body).items() >= {"user_id": "ada", "service_date": "2030-01-31"}.items()
     assert request.headers["idempotency-key"] == "ada:2030-01-31"
 
 
 async def test_a_private_address_is_refused_as_anywhere(place: Place) -> None:
-    jobs = await place.jobs("http://127.0.0.1:9/daily")
-    assert (await jobs.run("ada", TODAY, tenant_id="default")).error_class is ErrorClass.REQ
+    target_runner = await place.target_runner("http://127.0.0.1:9/daily")
+    assert (await target_runner.run("ada", TODAY, tenant_id="default")).error_class is ErrorClass.REQ
 
 
 async def test_a_function_of_the_working_directory_is_called(
@@ -115,12 +115,12 @@ async def test_a_function_of_the_working_directory_is_called(
     (tmp_path / "digests.py").write_text("seen = []\ndef digest(*given):\n    seen.append(given)\nx = 1\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    jobs = await place.jobs({"kind": "callable", "function": "digests:digest"})
-    assert await jobs.run("ada", TODAY, tenant_id="default") == DONE
+    target_runner = await place.target_runner({"kind": "callable", "function": "digests:digest"})
+    assert await target_runner.run("ada", TODAY, tenant_id="default") == DONE
     assert import_module("digests").seen == [("ada", TODAY)]
     for name in ("digests:none", "nowhere:digest", "digests", "digests:x", ":"):
         with pytest.raises(InvalidRequest, match="CADENZA_DAILY_TARGET is wrong"):
-            await place.jobs(DailyCallable(kind="callable", function=name).model_dump())
+            await place.target_runner(DailyCallable(kind="callable", function=name).model_dump())
 
 
 async def test_a_function_that_never_ends_does_not_outlive_the_program(
@@ -131,8 +131,10 @@ async def test_a_function_that_never_ends_does_not_outlive_the_program(
     monkeypatch.syspath_prepend(tmp_path)
     target = DailyCallable(kind="callable", function="endless:wait")
     async with AsyncExitStack() as stack:
-        jobs = await open_jobs(stack, place.settings(target.model_dump()), place.shop, target)
-        running = asyncio.create_task(jobs.run("ada", TODAY, tenant_id="default"))
+        target_runner = await open_target_runner(
+            stack, place.settings(target.model_dump()), place.shop, target
+        )
+        running = asyncio.create_task(target_runner.run("ada", TODAY, tenant_id="default"))
         await asyncio.sleep(0)
     assert (await running).error_class is ErrorClass.UNKNOWN
 
@@ -141,9 +143,11 @@ async def test_a_prompt_is_answered_and_the_answer_is_owed(place: Place) -> None
     store = place.shop.store
     await store.put_user(User(id="ada", timezone="UTC"))
     await store.put_agent(Agent(id="helper", name="Helper"))
-    jobs = await place.jobs({"kind": "prompt", "agent_id": "helper", "prompt": "list my reminders"})
+    target_runner = await place.target_runner(
+        {"kind": "prompt", "agent_id": "helper", "prompt": "list my reminders"}
+    )
     for _ in range(2):
-        assert await jobs.run("ada", TODAY, tenant_id="default") == DONE
+        assert await target_runner.run("ada", TODAY, tenant_id="default") == DONE
     owed = await store.owed(UserKey("default", "ada"), after=0, limit=10, now=datetime.now(UTC))
     assert len(owed) == 1
 
