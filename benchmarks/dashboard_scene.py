@@ -14,14 +14,14 @@ from cadenza.domain.agents.users import Agent, User
 from cadenza.domain.daily.rules import enroll, finalize_success
 from cadenza.domain.daily.user import DailyUser, Finalization, enrollment
 from cadenza.domain.daily.window import DAY, due_at_minute
-from cadenza.domain.monitoring.alert import of_failures
-from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
+from cadenza.domain.monitoring.alert import failure_alert
+from cadenza.domain.monitoring.slo import Judgement, Slo, SloMeasurement, SloState
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.planning.learning.gains import Tally as Won
 from cadenza.domain.planning.learning.state import Known
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.operations.application import Application
-from cadenza.ports.monitoring import SloStanding
+from cadenza.ports.monitoring import SloStatus
 from cadenza.ports.store import Store
 
 ADMIN = Caller(TENANT, frozenset(Scope), "benchmark")
@@ -95,14 +95,14 @@ async def alerts(store: Store) -> None:
     """Alerts of two tenants in turn, and service levels of two processes."""
     for n in range(ALERTS):
         about = {"tenant_id": (TENANT, "other")[n % 2], "endpoint_id": f"endpoint-{n}", "run_id": f"run-{n}"}
-        alert = of_failures(
+        alert = failure_alert(
             about | {"failures": 3, "error": "it broke"}, NOW - timedelta(minutes=ALERTS - n), most=3
         )
         assert alert is not None
         await store.raise_alert(alert)
     kept = [
-        SloStanding(
-            process, "endpoints", NOW, 15, SloState(measured=Measured(slo, Judgement.GOOD, 1.0, 2.0, 9))
+        SloStatus(
+            process, "endpoints", NOW, 15, SloState(measured=SloMeasurement(slo, Judgement.GOOD, 1.0, 2.0, 9))
         )
         for process, slo in product(("one", "two"), Slo)
     ]

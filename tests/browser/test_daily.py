@@ -20,9 +20,9 @@ from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.daily.rules import ServicePeriod, enroll, finalize_cutoffs, finalize_success
 from cadenza.domain.daily.user import Cause, enrollment
 from cadenza.domain.daily.window import DAY
-from cadenza.domain.monitoring.alert import of_failures
-from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
-from cadenza.ports.monitoring import SloStanding
+from cadenza.domain.monitoring.alert import failure_alert
+from cadenza.domain.monitoring.slo import Judgement, Slo, SloMeasurement, SloState
+from cadenza.ports.monitoring import SloStatus
 
 A_WHILE_MS = 20_000
 JOB = """
@@ -103,12 +103,12 @@ async def a_past(path: Path, days: Days) -> None:
         await store.remove_daily_user(one.key)
     for tenant_id in ("default", "south"):
         facts = {"tenant_id": tenant_id, "endpoint_id": tenant_id, "run_id": "r", "failures": 3}
-        alert = of_failures(facts | {"error": HOSTILE}, now, most=3)
+        alert = failure_alert(facts | {"error": HOSTILE}, now, most=3)
         assert alert is not None
         await store.raise_alert(alert)
-    missed = Measured(Slo.CUTOFF_MISS_RATE, Judgement.BAD, 0.4, 0.05, 100)
+    missed = SloMeasurement(Slo.CUTOFF_MISS_RATE, Judgement.BAD, 0.4, 0.05, 100)
     state = SloState(measured=missed, breached_since=now - timedelta(minutes=9))
-    await store.put_slos([SloStanding("a-process", "daily", now, 15, state)])
+    await store.put_slos([SloStatus("a-process", "daily", now, 15, state)])
     await store.close()
 
 

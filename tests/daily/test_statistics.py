@@ -9,7 +9,7 @@ from tests.operation_fixtures import Front
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import ServicePeriod, finalize_cutoffs, finalize_success
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.monitoring.alert import of_failures
+from cadenza.domain.monitoring.alert import failure_alert
 from cadenza.testing.clock import NEW_YEAR
 
 TODAY = NEW_YEAR.date()
@@ -67,7 +67,7 @@ async def test_misses_come_page_by_page(front: Front) -> None:
 async def test_a_tenant_sees_its_own_alerts_alone(front: Front) -> None:
     for tenant_id in ("default", "south"):
         facts = {"tenant_id": tenant_id, "endpoint_id": f"of-{tenant_id}", "run_id": "r", "failures": 3}
-        alert = of_failures(facts | {"error": "it broke"}, NEW_YEAR, most=3)
+        alert = failure_alert(facts | {"error": "it broke"}, NEW_YEAR, most=3)
         assert alert is not None
         await front.store.raise_alert(alert)
     (seen,) = (await front.ask("list_alerts"))["items"]
@@ -77,7 +77,7 @@ async def test_a_tenant_sees_its_own_alerts_alone(front: Front) -> None:
 async def test_a_tenant_sees_its_alerts_whoever_has_many(front: Front) -> None:
     for number, tenant_id in enumerate(["default", *["south"] * 600]):
         facts = {"tenant_id": tenant_id, "endpoint_id": f"of-{tenant_id}", "run_id": f"{number}"}
-        alert = of_failures({**facts, "failures": 3, "error": "it broke"}, front.clock.now(), most=3)
+        alert = failure_alert({**facts, "failures": 3, "error": "it broke"}, front.clock.now(), most=3)
         assert alert is not None
         await front.store.raise_alert(alert)
         front.clock.jump(1_000)

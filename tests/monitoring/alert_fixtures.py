@@ -9,7 +9,7 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.scheduling.run import Outcome, RunStatus
-from cadenza.engine.monitoring.alert_delivery import Alarm
+from cadenza.engine.monitoring.alert_delivery import AlertDelivery
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.loop import WorkerLoop
 from cadenza.engine.worker.settle import EndpointAlerts
@@ -54,7 +54,7 @@ class House:
     ) -> None:
         self.clock, self.log, self.telemetry = FakeClock(manual=True), FakeLog(), FakeTelemetry()
         self.store, self.sender = store or MemoryStore(FakeIds()), sender or Sender()
-        self.alarm = Alarm(
+        self.delivery = AlertDelivery(
             store=self.store,
             sender=self.sender if sends else None,
             clock=self.clock,
@@ -71,14 +71,14 @@ class House:
             sweeper=Sweeper(store=self.store, clock=self.clock, cron=cron, log=self.log),
             clock=self.clock,
             cron=cron,
-            telemetry=self.alarm,
+            telemetry=self.delivery,
             log=self.log,
             alerts=EndpointAlerts(clock=self.clock, failures=FAILURES, owed=sends),
         )
 
     def breaches(self, number: int = 0) -> None:
         """A promise is broken, one for each number."""
-        self.alarm.emit("slo.changed", {"breached": 1}, {**SLO, "process": f"{number}", "change": "begun"})
+        self.delivery.emit("slo.changed", {"breached": 1}, {**SLO, "process": f"{number}", "change": "begun"})
 
     async def fares(self, *outcomes: Outcome) -> None:
         """What is due comes to these, one after the other."""
@@ -94,7 +94,7 @@ class House:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.alarm.run())
+        task = asyncio.create_task(self.delivery.run())
         await self.clock.advance(0)
         yield
         task.cancel()

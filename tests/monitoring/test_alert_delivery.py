@@ -9,8 +9,8 @@ from cadenza.adapters.access.quota import CountedQuota
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.monitoring.alert import Alert, as_event, as_slack, of_quota, reached
-from cadenza.engine.monitoring.alert_delivery import MOST_ATTEMPTS, MOST_WAITING, pause_ms
+from cadenza.domain.monitoring.alert import Alert, as_event, as_slack, quota_alert, quota_level
+from cadenza.engine.monitoring.alert_delivery import MOST_ATTEMPTS, MOST_QUEUED, retry_delay_ms
 from cadenza.ports.access import QuotaRequest, Spending
 from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR
@@ -20,7 +20,7 @@ async def test_a_breach_and_its_end_are_told_once_each() -> None:
     house = House()
     async with house.running():
         for change in ("begun", "begun", "over", "over"):
-            house.alarm.emit("slo.changed", {"breached": 0}, {**SLO, "change": change})
+            house.delivery.emit("slo.changed", {"breached": 0}, {**SLO, "change": change})
         await house.clock.advance(0)
         assert house.texts == [
             "SLO tick_budget of the daily scheduler is breached: 412 against 300, over 15 minutes.",
@@ -66,18 +66,18 @@ async def test_what_does_not_arrive_is_tried_again_ever_later() -> None:
 async def test_what_never_arrives_is_given_up_in_the_end() -> None:
     house = House(sender=Sender(["answered 404"] * 99))
     house.breaches()
-    await house.alarm._write_down()
+    await house.delivery._store_queued()
     for _ in range(MOST_ATTEMPTS + 3):
-        await house.alarm._send_owed(house.sender)
+        await house.delivery._send_all(house.sender)
         house.clock.jump(3_600_000)
     assert len(house.sender.sent) == MOST_ATTEMPTS
     assert house.log.events("warning") == ["an alert could not be sent", "an alert is given up"]
 
 
 def test_the_pauses_grow_to_an_hour() -> None:
-    pauses = [pause_ms(attempt) for attempt in range(1, MOST_ATTEMPTS + 1)]
-    assert pauses[:4] == [5_000, 15_000, 45_000, 135_000]
-    assert pauses[-2:] == [3_600_000, None]
+    delays = [retry_delay_ms(attempt) for attempt in range(1, MOST_ATTEMPTS + 1)]
+    assert delays[:4] == [5_000, 15_000, 45_000, 135_000]
+    assert delays[-2:] == [3_600_000, None]
 
 
 async def test_a_store_that_is_away_keeps_alerts_waiting_and_no_more_than_fit() -> None:
@@ -92,14 +92,14 @@ async def test_a_store_that_is_away_keeps_alerts_waiting_and_no_more_than_fit() 
     store = Away(FakeIds())
     house = House(store)
     async with house.running():
-        for number in range(MOST_WAITING + 5):
+        for number in range(MOST_QUEUED + 5):
             house.breaches(number)
         await house.clock.advance(0)
         assert house.sender.sent == []
         store.here = True
         for _ in range(60):
             await house.clock.advance(1_000)
-        assert len(house.sender.alerts) == MOST_WAITING
+        assert len(house.sender.alerts) == MOST_QUEUED
     (lost,) = [line for line in house.log.lines if "lost" in line.event]
     assert lost.facts == {"alerts": 5}
 
@@ -109,13 +109,13 @@ async def test_a_store_that_is_away_keeps_alerts_waiting_and_no_more_than_fit() 
     [(0, 10, None), (79, 100, None), (80, 100, 80), (94, 100, 80), (95, 100, 95), (200, 100, 95), (4, 5, 80)],
 )
 def test_levels_of_a_quota(spent: int, limit: int, level: int | None) -> None:
-    assert reached(spent, limit) == level
+    assert quota_level(spent, limit) == level
 
 
 async def test_a_quota_is_told_at_80_and_at_95_percent_once_a_month() -> None:
     house = House()
     await house.store.put_tenant(Tenant(id="acme", name="acme", limits=Limits(planner_tokens_per_month=100)))
-    quota = CountedQuota(house.store, house.clock, house.alarm)
+    quota = CountedQuota(house.store, house.clock, house.delivery)
     async with house.running():
         for tokens in (79, 1, 5, 10, 3):
             await house.store.spend_tokens("acme", tokens, house.clock.now())
@@ -130,11 +130,11 @@ async def test_a_quota_is_told_at_80_and_at_95_percent_once_a_month() -> None:
 
 def test_a_tenant_without_a_limit_reaches_no_level() -> None:
     facts = {"tenant_id": "acme", "resource": "runs", "month": "2025-01", "spent": 9, "limit": 100}
-    assert of_quota(facts, NEW_YEAR) is None
+    assert quota_alert(facts, NEW_YEAR) is None
 
 
 def an_alert(at: datetime = NEW_YEAR) -> Alert:
-    alert = of_quota({"tenant_id": "<a&b>", "resource": "runs", "month": "m", "spent": 9, "limit": 10}, at)
+    alert = quota_alert({"tenant_id": "<a&b>", "resource": "runs", "month": "m", "spent": 9, "limit": 10}, at)
     assert alert is not None
     return alert
 

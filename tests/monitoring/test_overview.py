@@ -7,10 +7,10 @@ from tests.operation_fixtures import Front
 
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.errors import InvalidRequest, NotFound
-from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
+from cadenza.domain.monitoring.slo import Judgement, Slo, SloMeasurement, SloState
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.application import Application
-from cadenza.ports.monitoring import SloStanding
+from cadenza.ports.monitoring import SloStatus
 from cadenza.testing.clock import NEW_YEAR, FakeClock
 from cadenza.testing.contracts.harness import Bench
 
@@ -25,8 +25,8 @@ async def run(front: Front, status: RunStatus = RunStatus.SUCCESS) -> None:
 
 
 async def test_service_levels_are_fresh_by_the_clock_on_the_wall(front: Front) -> None:
-    kept = SloState(measured=Measured(Slo.DEAD_MAN, Judgement.GOOD, 1.0, 60_000, 1))
-    await front.store.put_slos([SloStanding("a-process", "daily", NEW_YEAR, 15, kept)])
+    kept = SloState(measured=SloMeasurement(Slo.DEAD_MAN, Judgement.GOOD, 1.0, 60_000, 1))
+    await front.store.put_slos([SloStatus("a-process", "daily", NEW_YEAR, 15, kept)])
     wall = FakeClock()
     front.application = Application(replace(front.application.dependencies, wall=wall))
     front.clock.jump(48 * 60 * MINUTE)

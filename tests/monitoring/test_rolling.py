@@ -7,7 +7,7 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.domain.monitoring.rolling import Rolling, percentile, rounded
+from cadenza.domain.monitoring.rolling import RollingStatistics, percentile, rounded
 from cadenza.testing.clock import NEW_YEAR
 
 MINUTES = 5
@@ -29,10 +29,10 @@ def test_the_window_holds_what_happened_in_its_minutes_and_nothing_else(
     jobs: list[tuple[int, float]],
 ) -> None:
     jobs.sort()
-    rolling, now = Rolling(MINUTES), max((second for second, _ in jobs), default=0)
+    rolling, now = RollingStatistics(MINUTES), max((second for second, _ in jobs), default=0)
     for second, duration in jobs:
-        rolling.job(at(second), duration)
-    found = sum((bucket.jobs for _, bucket in rolling.window(at(now))), Counter[float]())
+        rolling.run(at(second), duration)
+    found = sum((bucket.runs for _, bucket in rolling.window(at(now))), Counter[float]())
     assert found == Counter(rounded(duration) for second, duration in jobs if in_window(second, now))
 
 
@@ -42,7 +42,7 @@ def test_the_time_that_everything_was_in_use_is_what_a_stopwatch_would_say(
 ) -> None:
     changes.sort(key=lambda change: change[0])
     now = changes[-1][0] + later
-    rolling = Rolling(MINUTES)
+    rolling = RollingStatistics(MINUTES)
     for second, full in changes:
         rolling.in_flight(at(second), full=full)
     buckets = [bucket for _, bucket in rolling.window(at(now))]
@@ -73,7 +73,7 @@ def test_rounding_keeps_three_digits(duration: float) -> None:
 def test_there_are_never_more_buckets_than_minutes_also_when_the_clock_is_set_back(
     depths: list[tuple[int, int]],
 ) -> None:
-    rolling = Rolling(MINUTES)
+    rolling = RollingStatistics(MINUTES)
     for second, depth in depths:
         rolling.depth(at(second), depth)
         window = rolling.window(at(second))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.domain.monitoring.statistics import MOST_BEATS, SPANS_S, pulse
+from cadenza.domain.monitoring.statistics import MOST_BUCKETS, SPANS_S, run_histogram
 from cadenza.domain.planning.health import COUNTED, Ended
 from cadenza.domain.scheduling.run import RunStatus
 
@@ -29,34 +29,34 @@ def lately(draw: st.DrawFn) -> tuple[datetime, list[Ended]]:
 
 
 @given(lately())
-def test_every_run_is_in_the_one_beat_in_which_it_ended(case: tuple[datetime, list[Ended]]) -> None:
+def test_every_run_is_in_the_one_bucket_in_which_it_ended(case: tuple[datetime, list[Ended]]) -> None:
     since, ended = case
-    found = pulse(ended, since=since, now=NOW)
-    for beat in found.beats:
-        inside = [one for one in ended if beat.at <= one.finished_at < beat.at + found.span]
-        assert sum(beat.statuses.values()) == len(inside)
-        for status, count in beat.statuses.items():
+    found = run_histogram(ended, since=since, now=NOW)
+    for bucket in found.buckets:
+        inside = [one for one in ended if bucket.at <= one.finished_at < bucket.at + found.span]
+        assert sum(bucket.statuses.values()) == len(inside)
+        for status, count in bucket.statuses.items():
             assert count == sum(one.status is status for one in inside)
         late = sorted(one.late_ms for one in inside if one.status in COUNTED)
-        assert beat.late_p99_ms == (late[-1] if late else None), "of less than a hundred, the latest"
-    assert sum(sum(beat.statuses.values()) for beat in found.beats) == len(ended)
+        assert bucket.late_p99_ms == (late[-1] if late else None), "of less than a hundred, the latest"
+    assert sum(sum(bucket.statuses.values()) for bucket in found.buckets) == len(ended)
 
 
 @given(lately())
-def test_there_are_no_more_beats_than_a_chart_can_show(case: tuple[datetime, list[Ended]]) -> None:
+def test_there_are_no_more_buckets_than_a_chart_can_show(case: tuple[datetime, list[Ended]]) -> None:
     since, ended = case
-    found = pulse(ended, since=since, now=NOW)
-    assert 1 <= len(found.beats) <= MOST_BEATS + 1
+    found = run_histogram(ended, since=since, now=NOW)
+    assert 1 <= len(found.buckets) <= MOST_BUCKETS + 1
     assert found.span.total_seconds() in SPANS_S
-    assert found.beats[0].at <= since
-    assert found.beats[-1].at <= NOW < found.beats[-1].at + found.span
+    assert found.buckets[0].at <= since
+    assert found.buckets[-1].at <= NOW < found.buckets[-1].at + found.span
 
 
 def test_the_rate_and_the_percentiles_are_of_what_was_dispatched() -> None:
     ended = [Ended(NOW, RunStatus.SUCCESS, 1, late) for late in range(1, 100)]
     ended += [Ended(NOW, RunStatus.FAILURE, 1, 1_000), Ended(NOW, RunStatus.SKIPPED, 0, 50_000)]
-    found = pulse(ended, since=NOW - timedelta(minutes=1), now=NOW)
+    found = run_histogram(ended, since=NOW - timedelta(minutes=1), now=NOW)
     assert (found.runs, found.success_rate) == (100, 0.99)
     assert (found.late_p50_ms, found.late_p99_ms) == (50, 99)
-    nothing = pulse([], since=NOW - timedelta(minutes=1), now=NOW)
+    nothing = run_histogram([], since=NOW - timedelta(minutes=1), now=NOW)
     assert (nothing.runs, nothing.success_rate, nothing.late_p99_ms) == (0, None, None)

@@ -10,7 +10,7 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.monitoring.slo import Slo, SloSettings
 from cadenza.domain.validation import iso
 from cadenza.engine.monitoring.slo_watcher import SloWatcher
-from cadenza.ports.monitoring import SloStanding
+from cadenza.ports.monitoring import SloStatus
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.monitoring import by_a_fast_clock, slo_settings
 from cadenza.testing import FakeClock, FakeIds, FakeLog, FakeTelemetry
@@ -69,7 +69,7 @@ class House:
             self.watcher.evaluate()
         return [line for line in self.log.lines[before:] if line.event in (BREACHED, KEPT)]
 
-    def standing(self, slo: Slo) -> SloStanding:
+    def standing(self, slo: Slo) -> SloStatus:
         standings = [one for one in self.watcher.evaluate() if one.state.measured]
         (found,) = [one for one in standings if one.state.measured and one.state.measured.slo is slo]
         return found

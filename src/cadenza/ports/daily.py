@@ -6,7 +6,13 @@ from typing import NamedTuple, Protocol
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.user import DailyGap, DailyRunResult, DailyUser, Enrollment, Finalization, Verdict
-from cadenza.domain.monitoring.statistics import FIRST_MISS, DayTotal, Missed, Tally, Waiting
+from cadenza.domain.monitoring.statistics import (
+    BEFORE_FIRST_MISS,
+    DayTotal,
+    DueMinuteCounts,
+    MissCursor,
+    UndecidedUsers,
+)
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 
@@ -98,7 +104,7 @@ class DailyStore(Protocol):
 class DailyFigureStore(Protocol):
     """Counts that are kept as verdicts are written, and reads by index."""
 
-    async def tallies(self, tenant_id: str, day: date) -> list[Tally]:
+    async def tallies(self, tenant_id: str, day: date) -> list[DueMinuteCounts]:
         """How many verdicts of a day there are which, by due minute, earliest first."""
         ...
 
@@ -106,7 +112,7 @@ class DailyFigureStore(Protocol):
         """The same of whole days, first and last included, newest first; days without any are left out."""
         ...
 
-    async def waiting(self, tenant_id: str, *, since: datetime, until: datetime, each: int) -> Waiting:
+    async def waiting(self, tenant_id: str, *, since: datetime, until: datetime, each: int) -> UndecidedUsers:
         """How many users are cut off next within a span, by cutoff, without its end.
 
         Of each shard so many users are looked at, soonest first, and no more.
@@ -114,7 +120,7 @@ class DailyFigureStore(Protocol):
         ...
 
     async def misses(
-        self, tenant_id: str, day: date, *, limit: int, after: Missed = FIRST_MISS
+        self, tenant_id: str, day: date, *, limit: int, after: MissCursor = BEFORE_FIRST_MISS
     ) -> list[Verdict]:
         """Verdicts of a day that are no success, by due time and user."""
         ...

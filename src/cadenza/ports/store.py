@@ -13,7 +13,7 @@ from cadenza.ports.access import KeyStore, RateStore, ReplyStore, SessionStore, 
 from cadenza.ports.agents import ConversationStore, DeliveryStore, PeopleStore, ScheduleStore
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Catalog, Page
 from cadenza.ports.daily import DailyFigureStore, DailyStore
-from cadenza.ports.monitoring import FigureStore, WatchStore
+from cadenza.ports.monitoring import StatisticsStore, WatchStore
 from cadenza.ports.planning import AnalysisStore, RuleStore
 
 Settle = Callable[[Endpoint, Completion], Settled]
@@ -151,7 +151,7 @@ class Store(
     Catalog,
     KeyStore,
     SessionStore,
-    FigureStore,
+    StatisticsStore,
     TenantStore,
     ReplyStore,
     RateStore,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.scheduling.endpoint_strategies import NOTHING, stored
 from tests.scheduling.scheduling_fixtures import CRON, HOUR, MINUTE, NOW, an_endpoint, at, claimed, ended
 
-from cadenza.domain.monitoring.forecast import Foreseen, foreseen
+from cadenza.domain.monitoring.forecast import ForecastRun, forecast_runs
 from cadenza.domain.scheduling.baseline import Every, Once
 from cadenza.domain.scheduling.due import opens_at
 from cadenza.domain.scheduling.endpoint import Endpoint
@@ -19,12 +19,12 @@ from cadenza.domain.scheduling.run import RunStatus
 FEW = 6
 
 
-def lived(endpoint: Endpoint, now: datetime) -> list[Foreseen]:
+def lived(endpoint: Endpoint, now: datetime) -> list[ForecastRun]:
     """The same runs, claimed and settled one after the other."""
-    found: list[Foreseen] = []
+    found: list[ForecastRun] = []
     while len(found) < FEW and (moment := opens_at(endpoint)) is not None:
         start = max(moment, now)
-        found.append(Foreseen(start, endpoint.next_source))
+        found.append(ForecastRun(start, endpoint.next_source))
         held = claimed(endpoint, start)._replace(started_at=start)
         endpoint = ended(held, RunStatus.SUCCESS, now=start).endpoint
     return found
@@ -32,7 +32,7 @@ def lived(endpoint: Endpoint, now: datetime) -> list[Foreseen]:
 
 @given(endpoint=stored(lease=NOTHING, failure_count=st.just(0)))
 def test_what_is_foreseen_comes_to_pass(endpoint: Endpoint) -> None:
-    assert foreseen(endpoint, now=NOW, cron=CRON, most=FEW) == lived(endpoint, NOW)
+    assert forecast_runs(endpoint, now=NOW, cron=CRON, most=FEW) == lived(endpoint, NOW)
 
 
 def test_a_hint_sets_the_pace_until_it_expires_and_the_guard_bounds_it() -> None:
@@ -45,7 +45,7 @@ def test_a_hint_sets_the_pace_until_it_expires_and_the_guard_bounds_it() -> None
         next_run_at=at(20_000),
         next_source=Source.CLAMPED_MIN,
     )
-    assert foreseen(endpoint, now=NOW, cron=CRON, most=4) == [
+    assert forecast_runs(endpoint, now=NOW, cron=CRON, most=4) == [
         (at(20_000), Source.CLAMPED_MIN),
         (at(40_000), Source.CLAMPED_MIN),
         (at(100_000), Source.CLAMPED_MAX),
@@ -55,6 +55,6 @@ def test_a_hint_sets_the_pace_until_it_expires_and_the_guard_bounds_it() -> None
 
 def test_what_runs_once_is_foreseen_once_and_what_is_switched_off_never() -> None:
     once = an_endpoint(baseline=Once(at(MINUTE)), next_run_at=at(MINUTE), next_source=Source.BASELINE_ONCE)
-    assert foreseen(once, now=NOW, cron=CRON, most=9) == [(at(MINUTE), Source.BASELINE_ONCE)]
+    assert forecast_runs(once, now=NOW, cron=CRON, most=9) == [(at(MINUTE), Source.BASELINE_ONCE)]
     off = an_endpoint(enabled=False, next_run_at=at(MINUTE))
-    assert foreseen(off, now=NOW, cron=CRON, most=9) == []
+    assert forecast_runs(off, now=NOW, cron=CRON, most=9) == []

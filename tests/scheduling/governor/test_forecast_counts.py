@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.domain.monitoring.forecast import Course, Forecast, Forecaster
+from cadenza.domain.monitoring.forecast import DueForecast, DueForecaster, UpcomingRun
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.validation import milliseconds
@@ -16,11 +16,11 @@ SPAN, SPANS = timedelta(seconds=30), 20
 END = NOW + SPAN * SPANS
 
 
-def forecast(*courses: Course) -> Forecast:
-    return Forecaster(CronsimCron(), begin=NOW, span=SPAN, spans=SPANS).forecast(courses)
+def forecast(*courses: UpcomingRun) -> DueForecast:
+    return DueForecaster(CronsimCron(), begin=NOW, span=SPAN, spans=SPANS).forecast(courses)
 
 
-def by_hand(course: Course) -> list[int]:
+def by_hand(course: UpcomingRun) -> list[int]:
     """One step after the other."""
     due, at, hint = [0] * SPANS, max(course.at, NOW), course.interval_hint
     assert isinstance(course.baseline, Every)
@@ -34,16 +34,16 @@ def by_hand(course: Course) -> list[int]:
 moments = st.integers(-600_000, 900_000).map(lambda ms: NOW + milliseconds(ms))
 intervals = st.integers(1_000, 400_000)
 hints = st.none() | st.builds(IntervalHint, intervals, moments)
-courses = st.builds(Course, moments, st.builds(Every, intervals), hints)
+courses = st.builds(UpcomingRun, moments, st.builds(Every, intervals), hints)
 
 
 @given(courses)
-def test_intervals_go_on_as_if_counted_one_by_one(course: Course) -> None:
+def test_intervals_go_on_as_if_counted_one_by_one(course: UpcomingRun) -> None:
     assert forecast(course).due == by_hand(course)
 
 
 @given(st.lists(courses, max_size=5))
-def test_what_several_owe_is_the_sum_of_what_each_owes(several: list[Course]) -> None:
+def test_what_several_owe_is_the_sum_of_what_each_owes(several: list[UpcomingRun]) -> None:
     together = forecast(*several)
     alone = [forecast(one) for one in several]
     assert together.due == [sum(one.due[place] for one in alone) for place in range(SPANS)]
@@ -51,8 +51,8 @@ def test_what_several_owe_is_the_sum_of_what_each_owes(several: list[Course]) ->
 
 
 def test_a_cron_line_fires_when_it_fires_and_once_is_once() -> None:
-    line = Course(NOW + timedelta(minutes=1), Cron("*/2 * * * *"), None)
+    line = UpcomingRun(NOW + timedelta(minutes=1), Cron("*/2 * * * *"), None)
     assert [place for place, due in enumerate(forecast(line).due) if due] == [2, 4, 8, 12, 16]
-    once = Course(NOW + timedelta(seconds=31), Once(NOW), None)
+    once = UpcomingRun(NOW + timedelta(seconds=31), Once(NOW), None)
     assert forecast(once).due == [0, 1, *[0] * 18]
-    assert sum(forecast(Course(END, Once(END), None)).due) == 0
+    assert sum(forecast(UpcomingRun(END, Once(END), None)).due) == 0

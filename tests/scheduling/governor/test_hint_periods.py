@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.domain.monitoring.hint_periods import ENDED_BY, spells
+from cadenza.domain.monitoring.hint_periods import ENDED_BY, hint_periods
 from cadenza.domain.scheduling.steer import HintKind, HintRecord
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -29,7 +29,7 @@ def test_each_holds_until_it_expires_or_something_takes_its_place() -> None:
         a_record(HintKind.RESUME, 12),
         a_record(HintKind.CLEAR, 18),
     ]
-    found = [(one.record.kind, one.begin, one.end) for one in spells(reversed(history))]
+    found = [(one.record.kind, one.begin, one.end) for one in hint_periods(reversed(history))]
     assert found == [
         (HintKind.INTERVAL, at(0), at(10)),
         (HintKind.ONE_SHOT, at(5), at(18)),
@@ -43,7 +43,7 @@ def test_spells_of_one_kind_never_overlap_and_never_outlast_their_hint(
     drawn: list[tuple[HintKind, int]],
 ) -> None:
     history = [a_record(kind, n * 10, n * 10 + lasts) for n, (kind, lasts) in enumerate(drawn)]
-    found = spells(reversed(history))
+    found = hint_periods(reversed(history))
     for one in found:
         assert one.begin == one.record.written_at
         assert one.record.expires_at is not None

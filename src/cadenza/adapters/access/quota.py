@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from cadenza.domain.access.tenant import Standing, month_of, next_month
-from cadenza.domain.monitoring.alert import reached
+from cadenza.domain.monitoring.alert import quota_level
 from cadenza.ports.access import QuotaAnswer, QuotaRequest, Spending, TenantStore
 from cadenza.ports.clock import Clock
 from cadenza.ports.telemetry import QUOTA_SPENT, Telemetry
@@ -147,7 +147,7 @@ class CountedQuota:
         if self._telemetry is None:
             return
         for resource, spent, limit in standing.levels():
-            if reached(spent, limit) is not None:
+            if quota_level(spent, limit) is not None:
                 about = {"tenant_id": tenant_id, "resource": resource, "month": month}
                 self._telemetry.emit(QUOTA_SPENT, {"spent": spent, "limit": limit}, about)
 

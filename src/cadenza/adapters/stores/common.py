@@ -8,7 +8,7 @@ from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.errors import Conflict, NotAllowed, NotFound
 from cadenza.domain.labels import carries
-from cadenza.domain.monitoring.alert import Raised
+from cadenza.domain.monitoring.alert import RaisedAlert
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.run import Run
@@ -101,7 +101,7 @@ def turns_in(settled: Iterable[Settled | None]) -> list[Turn]:
     return [one.turn for one in settled if one is not None and one.turn is not None]
 
 
-def raised_in(settled: Iterable[Settled | None]) -> list[Raised]:
+def raised_in(settled: Iterable[Settled | None]) -> list[RaisedAlert]:
     """The alerts that runs gave cause for; nearly always there is none."""
     return [one.raised for one in settled if one is not None and one.raised is not None]
 

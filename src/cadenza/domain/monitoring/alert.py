@@ -1,4 +1,4 @@
-"""Alerts: what people are told, in words, and once each."""
+"""Alerts about objectives, endpoints and quotas: their texts, and keys that make each unique."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from cadenza.domain.validation import iso
 
 LEVELS = (80, 95)
-"""At these percents of a quota somebody is told."""
+"""The percentages of a quota at which an alert is raised."""
 
 
 class AlertKind(StrEnum):
@@ -21,7 +21,7 @@ class AlertKind(StrEnum):
 
 
 class AlertState(StrEnum):
-    """Has it begun, or is it over?"""
+    """Whether it has begun or is over."""
 
     BEGUN = "begun"
     OVER = "over"
@@ -29,7 +29,7 @@ class AlertState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """Something that people are told once; its key is what it is about, and which time that happened."""
+    """A message for operators, raised once for each key; the key names the subject and the occasion."""
 
     key: str
     kind: AlertKind
@@ -39,8 +39,8 @@ class Alert:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Raised(NamedTuple):
-    """An alert, and whether it is to be sent; else it is only shown."""
+class RaisedAlert(NamedTuple):
+    """An alert, and whether it is to be sent; otherwise it is only listed."""
 
     alert: Alert
     owed: bool
@@ -50,22 +50,22 @@ Facts = Mapping[str, Any]
 
 
 def about_endpoint(tenant_id: str, endpoint_id: str) -> str:
-    """What the keys of all alerts about an endpoint begin with."""
+    """The prefix of the keys of all alerts about an endpoint."""
     return f"{AlertKind.ENDPOINT}:{tenant_id}:{endpoint_id}:"
 
 
-def told_to(tenant_id: str) -> tuple[str, str, str]:
-    """What the keys begin with of all alerts that are a tenant's own, or nobody's; and maybe others'."""
+def alert_key_prefixes(tenant_id: str) -> tuple[str, str, str]:
+    """Key prefixes of a tenant's alerts and the system's; keys of other tenants may match, too."""
     return f"{AlertKind.SLO}:", f"{AlertKind.ENDPOINT}:{tenant_id}:", f"{AlertKind.QUOTA}:{tenant_id}:"
 
 
-def is_told_to(tenant_id: str, alert: Alert) -> bool:
-    """Is an alert this tenant's own, or nobody's?"""
+def concerns_tenant(tenant_id: str, alert: Alert) -> bool:
+    """Whether an alert is the tenant's own or the system's."""
     return bool(alert.facts.get("tenant_id", tenant_id) == tenant_id)
 
 
-def of_slo(facts: Facts, now: datetime) -> Alert:
-    """A promise that is broken, or kept again; its key is when the breach began."""
+def slo_alert(facts: Facts, now: datetime) -> Alert:
+    """An objective that is breached or met again; its key holds when the breach began."""
     state = AlertState(facts["change"])
     about = f"{facts['slo']} of the {facts['scheduler']} scheduler"
     measured = f"{_number(facts['value'])} against {_number(facts['threshold'])}"
@@ -80,8 +80,8 @@ def of_slo(facts: Facts, now: datetime) -> Alert:
     )
 
 
-def of_failures(facts: Facts, now: datetime, *, most: int) -> Alert | None:
-    """An endpoint whose failures in a row are just as many as people want to know of."""
+def failure_alert(facts: Facts, now: datetime, *, most: int) -> Alert | None:
+    """An endpoint that has failed exactly `most` times in a row; else None."""
     if facts["failures"] != most:
         return None
     return Alert(
@@ -94,8 +94,8 @@ def of_failures(facts: Facts, now: datetime, *, most: int) -> Alert | None:
     )
 
 
-def of_recovery(facts: Facts, now: datetime, *, most: int) -> Alert | None:
-    """An endpoint that is well again, if its failures were alerted."""
+def recovery_alert(facts: Facts, now: datetime, *, most: int) -> Alert | None:
+    """An endpoint that succeeds again, if its failures were alerted; else None."""
     if facts["failures"] < most:
         return None
     failures = int(facts["failures"])
@@ -109,9 +109,9 @@ def of_recovery(facts: Facts, now: datetime, *, most: int) -> Alert | None:
     )
 
 
-def of_quota(facts: Facts, now: datetime) -> Alert | None:
-    """The highest level of a month's quota that is reached; each is told once a month."""
-    percent = reached(int(facts["spent"]), int(facts["limit"]))
+def quota_alert(facts: Facts, now: datetime) -> Alert | None:
+    """The highest level of a month's quota that is reached; each is alerted once a month."""
+    percent = quota_level(int(facts["spent"]), int(facts["limit"]))
     if percent is None:
         return None
     about = f"{facts['tenant_id']}:{facts['resource']}:{facts['month']}:{percent}"
@@ -126,13 +126,13 @@ def of_quota(facts: Facts, now: datetime) -> Alert | None:
     )
 
 
-def reached(spent: int, limit: int) -> int | None:
-    """The highest level that spending has reached, in percent; None if it is below all of them."""
+def quota_level(spent: int, limit: int) -> int | None:
+    """The highest level that usage has reached, in percent; None if it is below all of them."""
     return max((level for level in LEVELS if spent * 100 >= level * limit), default=None)
 
 
 def as_event(alert: Alert) -> dict[str, Any]:
-    """The alert as other programs read it."""
+    """The alert as a JSON event."""
     return {
         "type": f"cadenza.{alert.kind}.{alert.state}",
         "timestamp": iso(alert.raised_at),
@@ -141,7 +141,7 @@ def as_event(alert: Alert) -> dict[str, Any]:
 
 
 def as_slack(alert: Alert) -> dict[str, Any]:
-    """The alert as a message that Slack and its kin show."""
+    """The alert as a message for Slack and compatible services."""
     sign = ":white_check_mark:" if alert.state is AlertState.OVER else ":rotating_light:"
     plain = alert.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return {"text": f"{sign} {plain}"}

@@ -1,4 +1,4 @@
-"""What will come due: each endpoint goes on as it goes now, unless somebody steers it."""
+"""Forecasts of the runs to come, if every endpoint goes on as it is scheduled now."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,33 +14,33 @@ from cadenza.domain.scheduling.steer import held_by_quota, without_stale_hints
 
 MS = timedelta(milliseconds=1)
 MOST_FIRES = 1_000
-"""So many cron fires are looked up for one forecast; what is left goes on as it last did."""
+"""Cron fires that are computed for one forecast; later ones are left out."""
 
 
-class Course(NamedTuple):
-    """When an endpoint comes due next, and what it goes by."""
+class UpcomingRun(NamedTuple):
+    """When an endpoint comes due next, and the schedule it follows then."""
 
     at: datetime
     baseline: Baseline
     interval_hint: IntervalHint | None
 
 
-class Forecast(NamedTuple):
+class DueForecast(NamedTuple):
     """How many runs come due in each span of equal length."""
 
     begin: datetime
     span: timedelta
     overdue: int
-    """What is due already, and waits."""
+    """Runs that are due already and wait."""
     due: list[int]
 
 
-class Forecaster:
-    """Counts what comes due, span by span; in whole milliseconds, as it counts for thousands.
+class DueForecaster:
+    """Counts the runs that come due in each span; in whole milliseconds, since it counts for thousands.
 
-    1. What is due before the beginning is overdue; it runs at once, and goes on from there.
-    2. An interval goes on: the hint's while it is fresh, then the baseline's.
-    3. A cron line fires when it fires. What runs once runs once.
+    1. A run that is due before the beginning is overdue; it runs at once, and the next follow from there.
+    2. An interval repeats: the hint's until it expires, then the baseline's.
+    3. A cron baseline fires by its expression; a one-time baseline runs once.
     """
 
     def __init__(self, cron: CronClock, *, begin: datetime, span: timedelta, spans: int) -> None:
@@ -51,25 +51,25 @@ class Forecaster:
         self._due = [0] * spans
         self._fires = MOST_FIRES
 
-    def forecast(self, courses: Sequence[Course]) -> Forecast:
+    def forecast(self, upcoming: Sequence[UpcomingRun]) -> DueForecast:
         """The forecast for these endpoints."""
         overdue = 0
-        for course in courses:
-            overdue += course.at < self._begin
-            self._follow(course)
-        return Forecast(self._begin, self._span * MS, overdue, self._due)
+        for run in upcoming:
+            overdue += run.at < self._begin
+            self._count_endpoint(run)
+        return DueForecast(self._begin, self._span * MS, overdue, self._due)
 
-    def _follow(self, course: Course) -> None:
-        hint, at = course.interval_hint, max(self._ms(course.at), 0)
+    def _count_endpoint(self, run: UpcomingRun) -> None:
+        hint, at = run.interval_hint, max(self._ms(run.at), 0)
         if hint is not None:
             at = self._repeat(at, hint.interval_ms, min(self._ms(hint.expires_at), self._end))
-        match course.baseline:
+        match run.baseline:
             case Every(interval_ms):
                 self._repeat(at, interval_ms, self._end)
-            case Cron() as line:
-                self._fire(at, line)
+            case Cron() as cron:
+                self._count_cron(at, cron)
             case _:
-                self._note(at)
+                self._count(at)
 
     def _repeat(self, at: int, step: int, end: int) -> int:
         """Count from a moment on in steps; the first moment that is not before the end."""
@@ -82,16 +82,16 @@ class Forecaster:
             at += step * steps
         return at
 
-    def _fire(self, at: int, line: Cron) -> None:
-        self._note(at)
+    def _count_cron(self, at: int, cron: Cron) -> None:
+        self._count(at)
         moment = self._begin + at * MS
         while at < self._end and self._fires > 0:
             self._fires -= 1
-            moment = self._cron.next(line.expression, moment, line.timezone)
+            moment = self._cron.next(cron.expression, moment, cron.timezone)
             at = self._ms(moment)
-            self._note(at)
+            self._count(at)
 
-    def _note(self, at: int) -> None:
+    def _count(self, at: int) -> None:
         if 0 <= at < self._end:
             self._due[at // self._span] += 1
 
@@ -99,26 +99,26 @@ class Forecaster:
         return (moment - self._begin) // MS
 
 
-class Foreseen(NamedTuple):
-    """A run to come, and what sets its moment."""
+class ForecastRun(NamedTuple):
+    """A run to come, and which rule sets its time."""
 
     at: datetime
     source: Source
 
 
-def foreseen(endpoint: Endpoint, *, now: datetime, cron: CronClock, most: int) -> list[Foreseen]:
-    """The next runs of an endpoint, at most so many.
+def forecast_runs(endpoint: Endpoint, *, now: datetime, cron: CronClock, most: int) -> list[ForecastRun]:
+    """The next runs of an endpoint, at most `most`.
 
-    1. The stored next run comes first, when every gate is open; what is overdue runs now.
-    2. Each run starts at its moment and takes no time; failures stay as many as they are.
-    3. The governor plans each following one, with the hints that are fresh then.
+    1. The stored next run comes first, once a pause or quota allows it; an overdue one runs now.
+    2. Each run starts on time and takes no time; the count of failures stays as it is.
+    3. The governor plans each following one, with the hints that are valid then.
     """
-    found: list[Foreseen] = []
-    standing = evolve(endpoint, lease=None)
-    while len(found) < most and (moment := opens_at(standing)) is not None:
+    found: list[ForecastRun] = []
+    state = evolve(endpoint, lease=None)
+    while len(found) < most and (moment := opens_at(state)) is not None:
         at = max(moment, now)
-        found.append(Foreseen(at, standing.next_source))
-        standing = _after(standing, at, cron)
+        found.append(ForecastRun(at, state.next_source))
+        state = _after(state, at, cron)
     return found
 
 

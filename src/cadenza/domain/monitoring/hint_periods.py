@@ -1,4 +1,4 @@
-"""For how long each hint and pause held: its history as spans."""
+"""When each hint and pause was in force, from the hint history."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -11,32 +11,32 @@ ENDED_BY: dict[HintKind, frozenset[HintKind]] = {
     HintKind.ONE_SHOT: frozenset({HintKind.ONE_SHOT, HintKind.CLEAR}),
     HintKind.PAUSE: frozenset({HintKind.PAUSE, HintKind.RESUME}),
 }
-"""What takes the place of what."""
+"""The records that end a hint or pause of each kind."""
 
 
-class Spell(NamedTuple):
-    """From when to when something held, and what it was."""
+class HintPeriod(NamedTuple):
+    """From when to when a hint or pause was in force."""
 
     begin: datetime
     end: datetime
     record: HintRecord
 
 
-def spells(newest_first: Iterable[HintRecord]) -> list[Spell]:
-    """The spans of a history, oldest first.
+def hint_periods(newest_first: Iterable[HintRecord]) -> list[HintPeriod]:
+    """The periods of a history, oldest first.
 
-    1. A hint or pause holds until it expires.
-    2. What takes its place ends it earlier.
-    3. Clearing and resuming end others, and are no spans themselves.
+    1. A hint or pause is in force until it expires.
+    2. A newer one of the same kind ends it earlier.
+    3. Clearing and resuming end others, and are no periods themselves.
     """
-    found: list[Spell] = []
+    found: list[HintPeriod] = []
     ended_at: dict[HintKind, datetime] = {}
     for record in newest_first:
         if record.kind in ENDED_BY:
             bounds = [one for one in (record.expires_at, ended_at.get(record.kind)) if one is not None]
             if bounds:
-                found.append(Spell(record.written_at, max(record.written_at, min(bounds)), record))
-        for kind, enders in ENDED_BY.items():
-            if record.kind in enders:
+                found.append(HintPeriod(record.written_at, max(record.written_at, min(bounds)), record))
+        for kind, ending in ENDED_BY.items():
+            if record.kind in ending:
                 ended_at[kind] = record.written_at
     return found[::-1]

@@ -1,4 +1,4 @@
-"""Rolling aggregates: what happened lately, in a bucket for each minute."""
+"""Rolling statistics of one scheduler, in a bucket for each minute."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,24 +8,24 @@ from typing import NamedTuple
 
 EPOCH, MINUTE = datetime(1970, 1, 1, tzinfo=UTC), timedelta(minutes=1)
 DIGITS, WHOLE = 3, 1_000
-"""So many digits of a duration are kept: a bucket holds a bounded number of different ones."""
+"""Durations are rounded to three digits, so that a bucket holds a bounded number of different ones."""
 
 
 @dataclass(slots=True)
 class Bucket:
-    """One minute."""
+    """The statistics of one minute."""
 
     ticks: Counter[float] = field(default_factory=Counter)
-    jobs: Counter[float] = field(default_factory=Counter)
+    runs: Counter[float] = field(default_factory=Counter)
     depth_sum: float = 0.0
     depth_count: int = 0
     full_s: float = 0.0
-    """How long everything was in use."""
+    """How long all concurrency was in use."""
     seen_s: float = 0.0
-    """How long it is known how much was in use."""
+    """For how long usage was measured."""
     successes: int = 0
     misses: Counter[int] = field(default_factory=Counter)
-    """Cutoffs that were reached, by the minute of the day at which they were due."""
+    """Missed days, by the minute of the day at which they were due."""
 
 
 class _Gauge(NamedTuple):
@@ -33,8 +33,8 @@ class _Gauge(NamedTuple):
     since: datetime
 
 
-class Rolling:
-    """What one scheduler did in the last minutes; what is older is forgotten."""
+class RollingStatistics:
+    """What one scheduler did in the last minutes; older buckets are deleted."""
 
     def __init__(self, minutes: int) -> None:
         self._minutes = minutes
@@ -42,26 +42,26 @@ class Rolling:
         self._gauge: _Gauge | None = None
 
     def tick(self, at: datetime, duration_ms: float) -> None:
-        """A tick took so long."""
+        """Add the duration of a tick."""
         self._bucket(at).ticks[rounded(duration_ms)] += 1
 
-    def job(self, at: datetime, duration_ms: float) -> None:
-        """A job took so long."""
-        self._bucket(at).jobs[rounded(duration_ms)] += 1
+    def run(self, at: datetime, duration_ms: float) -> None:
+        """Add the duration of a run."""
+        self._bucket(at).runs[rounded(duration_ms)] += 1
 
     def depth(self, at: datetime, depth: float) -> None:
-        """So much waited."""
+        """Add a measurement of the queue's depth."""
         bucket = self._bucket(at)
         bucket.depth_sum += depth
         bucket.depth_count += 1
 
     def in_flight(self, at: datetime, *, full: bool) -> None:
-        """From now on everything is in use, or not."""
-        self._settle(at)
+        """Note whether all concurrency is in use from now on."""
+        self._add_usage(at)
         self._gauge = _Gauge(full, at)
 
     def finalized(self, at: datetime, *, missed: bool, due_bucket: int) -> None:
-        """A day got its verdict."""
+        """Count the verdict of a day."""
         if missed:
             self._bucket(at).misses[due_bucket] += 1
         else:
@@ -69,12 +69,12 @@ class Rolling:
 
     def window(self, now: datetime) -> list[tuple[int, Bucket]]:
         """The buckets of the last whole minutes and of the present one, with their minutes, oldest first."""
-        self._settle(now)
-        self._forget(minute_of(now))
+        self._add_usage(now)
+        self._delete_old(minute_of(now))
         return sorted(self._buckets.items())
 
-    def _settle(self, now: datetime) -> None:
-        """Write down what is known of the time until now, each minute's share in its bucket."""
+    def _add_usage(self, now: datetime) -> None:
+        """Add the usage until now, each minute's share to its bucket."""
         if self._gauge is None or now <= self._gauge.since:
             return
         full, since = self._gauge
@@ -92,13 +92,13 @@ class Rolling:
         bucket = self._buckets.get(minute)
         if bucket is None:
             bucket = self._buckets[minute] = Bucket()
-            self._forget(max(self._buckets))
+            self._delete_old(max(self._buckets))
         return bucket
 
-    def _forget(self, present: int) -> None:
-        """Keep the last minutes and the present one; what lies ahead, a clock set back has left."""
-        wrong = [minute for minute in self._buckets if not present - self._minutes <= minute <= present]
-        for minute in wrong:
+    def _delete_old(self, present: int) -> None:
+        """Keep the last minutes and the present one; later ones are left by a clock that was set back."""
+        old = [minute for minute in self._buckets if not present - self._minutes <= minute <= present]
+        for minute in old:
             del self._buckets[minute]
 
 
@@ -110,19 +110,19 @@ def rounded(duration_ms: float) -> float:
 
 
 def percentile(counts: Iterable[Counter[float]], percent: int) -> tuple[float, int]:
-    """The least value that so many percent of all values do not exceed, and how many there are."""
+    """A percentile of all values, and how many values there are."""
     together: Counter[float] = sum(counts, Counter())
     total = together.total()
-    reached = 0
+    quota_level = 0
     for value in sorted(together):
-        reached += together[value]
-        if reached * 100 >= percent * total:
+        quota_level += together[value]
+        if quota_level * 100 >= percent * total:
             return value, total
     return 0.0, 0
 
 
 def minute_of(at: datetime) -> int:
-    """The minute that a moment lies in."""
+    """The number of minutes since the epoch."""
     return (at - EPOCH) // MINUTE
 
 

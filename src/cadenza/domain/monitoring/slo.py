@@ -1,4 +1,4 @@
-"""Service levels: what is promised, whether it is kept, and when to say so."""
+"""Service level objectives: how each is measured, judged, and when a breach begins and ends."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,18 +8,18 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-from cadenza.domain.monitoring.rolling import Bucket, Rolling, minute_of, percentile
+from cadenza.domain.monitoring.rolling import Bucket, RollingStatistics, minute_of, percentile
 
 P95 = 95
 LEAST_TICKS = 10
-LEAST_JOBS = 60
+LEAST_RUNS = 60
 WELL = 0.8
-"""Good is what stays below this part of the threshold."""
+"""A measurement is good below this part of the threshold."""
 GOOD_IN_A_ROW = 5
 
 
 class Slo(StrEnum):
-    """What is promised."""
+    """The service level objectives."""
 
     TICK_BUDGET = "tick_budget"
     SATURATION = "saturation"
@@ -27,12 +27,12 @@ class Slo(StrEnum):
     JOB_LATENCY = "job_latency"
     CUTOFF_MISS_RATE = "cutoff_miss_rate"
     DEAD_MAN = "dead_man"
-    """Ticks keep coming."""
+    """The scheduler keeps ticking."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SloSettings:
-    """Thresholds, over how long they are measured, and how patient to be."""
+    """Thresholds, the minutes they are measured over, and how many bad evaluations make a breach."""
 
     slo_window_minutes: int = 15
     breach_consecutive: int = 3
@@ -52,11 +52,11 @@ class Judgement(StrEnum):
     """Within the threshold, but not well within."""
     GOOD = "good"
     UNJUDGED = "unjudged"
-    """Too little happened to tell."""
+    """Too few samples to judge."""
 
 
-class Measured(NamedTuple):
-    """One evaluation of one promise."""
+class SloMeasurement(NamedTuple):
+    """One evaluation of one objective."""
 
     slo: Slo
     judgement: Judgement
@@ -71,52 +71,52 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SloState:
-    """Where a promise stands after some evaluations."""
+    """The state of an objective after some evaluations."""
 
-    measured: Measured | None = None
+    measured: SloMeasurement | None = None
     bad_in_a_row: int = 0
     good_in_a_row: int = 0
     breached_since: datetime | None = None
 
 
 class BreachChange(StrEnum):
-    """What is worth saying."""
+    """What an evaluation changed: a breach begins or is over."""
 
     BEGUN = "begun"
     OVER = "over"
 
 
-def measure(rolling: Rolling, settings: SloSettings, now: datetime) -> list[Measured]:
-    """Measure the five promises over the window."""
+def measure(rolling: RollingStatistics, settings: SloSettings, now: datetime) -> list[SloMeasurement]:
+    """Measure the five objectives over the window."""
     window = rolling.window(now)
     buckets = [bucket for _, bucket in window]
     ticks, tick_count = percentile([bucket.ticks for bucket in buckets], P95)
-    jobs, job_count = percentile([bucket.jobs for bucket in buckets], P95)
+    runs, run_count = percentile([bucket.runs for bucket in buckets], P95)
     return [
-        _judged(Slo.TICK_BUDGET, ticks, settings.tick_budget_ms, samples=tick_count, least=LEAST_TICKS),
+        _measurement(Slo.TICK_BUDGET, ticks, settings.tick_budget_ms, samples=tick_count, least=LEAST_TICKS),
         _saturation(buckets, settings),
         _pressure(window, settings, minute_of(now)),
-        _judged(Slo.JOB_LATENCY, jobs, settings.job_p95_max_ms, samples=job_count, least=LEAST_JOBS),
+        _measurement(Slo.JOB_LATENCY, runs, settings.job_p95_max_ms, samples=run_count, least=LEAST_RUNS),
         _misses(buckets, settings),
     ]
 
 
-def silence(last_tick: datetime, settings: SloSettings, now: datetime) -> Measured:
-    """Do ticks keep coming?"""
+def measure_silence(last_tick: datetime, settings: SloSettings, now: datetime) -> SloMeasurement:
+    """Measure how long ago the last tick was."""
     quiet_ms = max(0.0, (now - last_tick) / timedelta(milliseconds=1))
     judgement = Judgement.BAD if quiet_ms > settings.dead_man_ms else Judgement.GOOD
-    return Measured(Slo.DEAD_MAN, judgement, quiet_ms, settings.dead_man_ms, 1)
+    return SloMeasurement(Slo.DEAD_MAN, judgement, quiet_ms, settings.dead_man_ms, 1)
 
 
-def judged(
-    state: SloState, measured: Measured, settings: SloSettings, now: datetime
+def judge(
+    state: SloState, measured: SloMeasurement, settings: SloSettings, now: datetime
 ) -> tuple[SloState, BreachChange | None]:
-    """Where a promise stands after one more evaluation, and whether that is worth saying.
+    """The state of an objective after one more evaluation, and what it changed.
 
-    1. What cannot be judged changes nothing.
-    2. A breach begins with so many bad evaluations in a row.
-    3. It is over after five good ones in a row; one that is merely fair begins the count anew.
-    4. Ticks that stop, and that come again, are told at once: silence is a duration already.
+    1. A measurement with too few samples changes nothing.
+    2. A breach begins after `breach_consecutive` bad evaluations in a row.
+    3. It is over after five good ones in a row; a fair one restarts the count.
+    4. A breach of the dead man begins and ends at once: its threshold is a duration already.
     """
     if measured.judgement is Judgement.UNJUDGED:
         return replace(state, measured=measured), None
@@ -131,41 +131,43 @@ def judged(
     return after, None
 
 
-def _judged(slo: Slo, value: float, threshold: float, *, samples: int, least: int = 1) -> Measured:
-    """Judge a value by its threshold. Where nothing happened at all, nothing went wrong."""
+def _measurement(slo: Slo, value: float, threshold: float, *, samples: int, least: int = 1) -> SloMeasurement:
+    """Judge a value by its threshold; without any samples it is good."""
     if not samples:
-        return Measured(slo, Judgement.GOOD, None, threshold, 0)
+        return SloMeasurement(slo, Judgement.GOOD, None, threshold, 0)
     if samples < least:
-        return Measured(slo, Judgement.UNJUDGED, value, threshold, samples)
+        return SloMeasurement(slo, Judgement.UNJUDGED, value, threshold, samples)
     judgement = Judgement.GOOD if value < WELL * threshold else Judgement.FAIR
-    return Measured(slo, Judgement.BAD if value > threshold else judgement, value, threshold, samples)
+    return SloMeasurement(slo, Judgement.BAD if value > threshold else judgement, value, threshold, samples)
 
 
-def _saturation(buckets: Sequence[Bucket], settings: SloSettings) -> Measured:
-    """For how much of the time everything was in use."""
+def _saturation(buckets: Sequence[Bucket], settings: SloSettings) -> SloMeasurement:
+    """The share of the time in which all concurrency was in use."""
     seen = sum(bucket.seen_s for bucket in buckets)
     full = sum(bucket.full_s for bucket in buckets)
-    return _judged(Slo.SATURATION, full / seen if seen else 0.0, settings.sat_ratio, samples=int(seen > 0))
+    return _measurement(
+        Slo.SATURATION, full / seen if seen else 0.0, settings.sat_ratio, samples=int(seen > 0)
+    )
 
 
-def _pressure(window: Sequence[tuple[int, Bucket]], settings: SloSettings, present: int) -> Measured:
-    """How much waits on average; and whether that grew in every whole minute of the window."""
+def _pressure(window: Sequence[tuple[int, Bucket]], settings: SloSettings, present: int) -> SloMeasurement:
+    """The average depth of the queue, and whether it grew in every whole minute of the window."""
     measured = [(minute, bucket) for minute, bucket in window if bucket.depth_count]
     count = sum(bucket.depth_count for _, bucket in measured)
     average = sum(bucket.depth_sum for _, bucket in measured) / count if count else 0.0
-    found = _judged(Slo.QUEUE_PRESSURE, average, settings.depth_avg_max, samples=count)
+    found = _measurement(Slo.QUEUE_PRESSURE, average, settings.depth_avg_max, samples=count)
     means = [bucket.depth_sum / bucket.depth_count for minute, bucket in measured if minute < present]
     whole = len(means) == settings.slo_window_minutes > 1
     rising = whole and all(one < other for one, other in pairwise(means))
     return found._replace(judgement=Judgement.BAD, rising=True) if rising else found
 
 
-def _misses(buckets: Sequence[Bucket], settings: SloSettings) -> Measured:
-    """How many of the days that were finalized had reached their cutoff."""
+def _misses(buckets: Sequence[Bucket], settings: SloSettings) -> SloMeasurement:
+    """The share of finalized days that reached their cutoff."""
     missed: Counter[int] = sum((bucket.misses for bucket in buckets), Counter())
     misses = missed.total()
     days = misses + sum(bucket.successes for bucket in buckets)
     rate = misses / days if days else 0.0
-    found = _judged(Slo.CUTOFF_MISS_RATE, rate, settings.cutoff_rate_max, samples=days)
+    found = _measurement(Slo.CUTOFF_MISS_RATE, rate, settings.cutoff_rate_max, samples=days)
     worst = min(missed, key=lambda due: (-missed[due], due)) if missed else None
     return found._replace(due_bucket=worst)

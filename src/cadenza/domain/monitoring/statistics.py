@@ -1,4 +1,4 @@
-"""How runs ended lately: by status and lateness, in spans of equal length."""
+"""Histogram of ended runs by status and lateness, and counts of daily verdicts."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,12 @@ from cadenza.domain.planning.health import COUNTED, Ended
 from cadenza.domain.scheduling.run import RunStatus
 
 SPANS_S = (1, 5, 10, 30, 60, 300)
-MOST_BEATS = 60
+MOST_BUCKETS = 60
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Beat(NamedTuple):
-    """What ended within one span."""
+class RunBucket(NamedTuple):
+    """The runs that ended within one span."""
 
     at: datetime
     statuses: dict[RunStatus, int]
@@ -23,35 +23,35 @@ class Beat(NamedTuple):
     late_p99_ms: int | None
 
 
-class Pulse(NamedTuple):
-    """What ended lately."""
+class RunHistogram(NamedTuple):
+    """The runs that ended since a moment, in buckets of equal length."""
 
     since: datetime
     span: timedelta
-    beats: list[Beat]
+    buckets: list[RunBucket]
     runs: int
     success_rate: float | None
     late_p50_ms: int | None
     late_p99_ms: int | None
 
 
-def pulse(ended: Sequence[Ended], *, since: datetime, now: datetime) -> Pulse:
-    """The pulse of runs that ended since a moment.
+def run_histogram(ended: Sequence[Ended], *, since: datetime, now: datetime) -> RunHistogram:
+    """The histogram of runs that ended since a moment.
 
-    The span is the shortest that covers the time in no more than sixty beats.
+    The span is the shortest that covers the time in at most sixty buckets.
     """
     width_s = (now - since).total_seconds()
-    span = timedelta(seconds=next((s for s in SPANS_S if width_s <= s * MOST_BEATS), SPANS_S[-1]))
+    span = timedelta(seconds=next((s for s in SPANS_S if width_s <= s * MOST_BUCKETS), SPANS_S[-1]))
     first = EPOCH + (since - EPOCH) // span * span
     in_spans: defaultdict[int, list[Ended]] = defaultdict(list)
     for one in ended:
         in_spans[(one.finished_at - first) // span].append(one)
     statuses = Counter(one.status for one in ended)
     late = sorted(one.late_ms for one in ended if one.status in COUNTED)
-    return Pulse(
+    return RunHistogram(
         since=since,
         span=span,
-        beats=[_beat(first + span * n, in_spans[n]) for n in range((now - first) // span + 1)],
+        buckets=[_bucket(first + span * n, in_spans[n]) for n in range((now - first) // span + 1)],
         runs=len(late),
         success_rate=statuses[RunStatus.SUCCESS] / len(late) if late else None,
         late_p50_ms=_percentile(late, 50),
@@ -59,10 +59,10 @@ def pulse(ended: Sequence[Ended], *, since: datetime, now: datetime) -> Pulse:
     )
 
 
-def _beat(at: datetime, inside: Sequence[Ended]) -> Beat:
+def _bucket(at: datetime, inside: Sequence[Ended]) -> RunBucket:
     statuses = Counter(one.status for one in inside)
     late = sorted(one.late_ms for one in inside if one.status in COUNTED)
-    return Beat(at, dict(statuses), _percentile(late, 50), _percentile(late, 99))
+    return RunBucket(at, dict(statuses), _percentile(late, 50), _percentile(late, 99))
 
 
 def _percentile(ordered: Sequence[int], percent: int) -> int | None:
@@ -70,34 +70,34 @@ def _percentile(ordered: Sequence[int], percent: int) -> int | None:
     return ordered[-(-len(ordered) * percent // 100) - 1] if ordered else None
 
 
-class Tally(NamedTuple):
-    """How many verdicts of one due minute of a day are which."""
+class DueMinuteCounts(NamedTuple):
+    """The verdicts of the users due at one minute of a day, counted by kind."""
 
     due_bucket: int
-    """The minute of the day at which they were due."""
+    """The minute of the day."""
     counts: DayCounts
 
 
 class DayTotal(NamedTuple):
-    """How many verdicts of a day are which."""
+    """The verdicts of a day, counted by kind."""
 
     day: date
     counts: DayCounts
 
 
-class Waiting(NamedTuple):
-    """How many users have no verdict yet, by their next cutoff."""
+class UndecidedUsers(NamedTuple):
+    """Users without a verdict yet, counted by their next cutoff."""
 
     users: Mapping[datetime, int]
     known_before: datetime | None = None
-    """From this cutoff on nobody was counted any more; None if all were."""
+    """Users with this cutoff or a later one were not counted; None if all were."""
 
 
-class Missed(NamedTuple):
-    """A place among the misses of a day: when one was due, and whose it is."""
+class MissCursor(NamedTuple):
+    """A position in the list of a day's misses: the due minute and the user."""
 
     due_bucket: int
     user_id: str
 
 
-FIRST_MISS = Missed(-1, "")
+BEFORE_FIRST_MISS = MissCursor(-1, "")

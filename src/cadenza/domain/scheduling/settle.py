@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.agents.schedule_firing import given_up
-from cadenza.domain.monitoring.alert import Raised
+from cadenza.domain.monitoring.alert import RaisedAlert
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
 from cadenza.domain.scheduling.governor import BASELINE_INTERVAL, CronClock, guarded, plan_next_run
@@ -31,7 +31,7 @@ class Settled(NamedTuple):
     skipped: tuple[SkippedSlot, ...] = ()
     turn: Turn | None = None
     """What it leaves in a conversation; it is kept, and owed, in the commit that closes the run."""
-    raised: Raised | None = None
+    raised: RaisedAlert | None = None
     """What people are told of it; it is kept in that commit too."""
 
 

@@ -1,24 +1,24 @@
-"""Telemetry in, warnings out."""
+"""Evaluates the service level objectives from telemetry, and reports breaches."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from cadenza.domain.monitoring.rolling import Rolling
+from cadenza.domain.monitoring.rolling import RollingStatistics
 from cadenza.domain.monitoring.slo import (
     BreachChange,
-    Measured,
     Slo,
+    SloMeasurement,
     SloSettings,
     SloState,
-    judged,
+    judge,
     measure,
-    silence,
+    measure_silence,
 )
 from cadenza.domain.validation import iso
 from cadenza.engine.async_helpers import survived
 from cadenza.ports.clock import Clock
-from cadenza.ports.monitoring import SloStanding, SloStore
+from cadenza.ports.monitoring import SloStatus, SloStore
 from cadenza.ports.telemetry import (
     DEPTH,
     FINALIZE,
@@ -32,18 +32,18 @@ from cadenza.ports.telemetry import (
     Telemetry,
 )
 
-HEARD = frozenset({TICK, DEPTH, IN_FLIGHT, JOB, FINALIZE})
+EVENTS = frozenset({TICK, DEPTH, IN_FLIGHT, JOB, FINALIZE})
 MOST_SCHEDULERS = 8
-"""A name too many is a mistake of who emits, and must not cost memory."""
-REMEMBERED = timedelta(hours=1)
-"""So old may a breach be, last seen, that a restart takes up."""
-SAID = {BreachChange.BEGUN: "an SLO is breached", BreachChange.OVER: "an SLO is kept again"}
+"""More names are a mistake of the emitter, and must not cost memory."""
+RESUMED = timedelta(hours=1)
+"""A breach that was evaluated within this time stays open over a restart."""
+LOG_EVENTS = {BreachChange.BEGUN: "an SLO is breached", BreachChange.OVER: "an SLO is kept again"}
 
 
 class SloWatcher:
-    """Keeps rolling aggregates of each scheduler, and says once when a promise is broken and when it is kept.
+    """Keeps rolling statistics of each scheduler, and reports once when a breach begins and when it is over.
 
-    Attach it to the events that it hears; `run` evaluates them.
+    Attach it to `EVENTS`; `run` evaluates them.
     """
 
     def __init__(
@@ -65,26 +65,26 @@ class SloWatcher:
         self._process = process
         self._settings = settings
         self._eval_ms = eval_ms
-        self._rolling: dict[str, Rolling] = {}
+        self._rolling: dict[str, RollingStatistics] = {}
         self._ticked_at: dict[str, datetime] = dict.fromkeys(expected, clock.now())
         self._states: dict[tuple[str, Slo], SloState] = {}
         self._resumed = False
 
     def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:
-        """Take one event in."""
-        if event not in HEARD:
+        """Add one event to the statistics."""
+        if event not in EVENTS:
             return
         scheduler, now = str(metadata.get("scheduler", "daily")), self._clock.now()
-        rolling = self._of(scheduler)
+        rolling = self._statistics(scheduler)
         if rolling is None:
             return
         if event == JOB:
-            rolling.job(now, measurements["duration_ms"])
+            rolling.run(now, measurements["duration_ms"])
         elif event == TICK:
             self._ticked_at[scheduler] = now
             rolling.tick(now, measurements["duration_ms"])
         else:
-            _take(rolling, event, measurements, metadata, now=now)
+            _add(rolling, event, measurements, metadata, now=now)
 
     async def run(self) -> None:
         """Evaluate every so often, until cancelled; a breach that was open before a restart stays open."""
@@ -96,28 +96,30 @@ class SloWatcher:
             await self._clock.sleep(self._eval_ms)
             await survived(self._store.put_slos(self.evaluate()), self._log)
 
-    def evaluate(self) -> list[SloStanding]:
-        """Judge every promise once, and say what has changed."""
+    def evaluate(self) -> list[SloStatus]:
+        """Judge every objective once, and report what has changed."""
         now = self._clock.now()
         return [self._judge(scheduler, measured, now) for scheduler, measured in self._measured(now)]
 
-    def _measured(self, now: datetime) -> Iterator[tuple[str, Measured]]:
+    def _measured(self, now: datetime) -> Iterator[tuple[str, SloMeasurement]]:
         for scheduler, rolling in self._rolling.items():
             for measured in measure(rolling, self._settings, now):
                 yield scheduler, measured
         for scheduler, ticked_at in self._ticked_at.items():
-            yield scheduler, silence(ticked_at, self._settings, now)
+            yield scheduler, measure_silence(ticked_at, self._settings, now)
 
-    def _judge(self, scheduler: str, measured: Measured, now: datetime) -> SloStanding:
-        place = (scheduler, measured.slo)
-        before = self._states.get(place, SloState())
-        after, change = judged(before, measured, self._settings, now)
-        self._states[place] = after
+    def _judge(self, scheduler: str, measured: SloMeasurement, now: datetime) -> SloStatus:
+        key = (scheduler, measured.slo)
+        before = self._states.get(key, SloState())
+        after, change = judge(before, measured, self._settings, now)
+        self._states[key] = after
         if change is not None:
-            self._tell(change, scheduler, measured, after.breached_since or before.breached_since or now)
-        return SloStanding(self._process, scheduler, now, self._settings.slo_window_minutes, after)
+            self._report(change, scheduler, measured, after.breached_since or before.breached_since or now)
+        return SloStatus(self._process, scheduler, now, self._settings.slo_window_minutes, after)
 
-    def _tell(self, change: BreachChange, scheduler: str, measured: Measured, since: datetime) -> None:
+    def _report(
+        self, change: BreachChange, scheduler: str, measured: SloMeasurement, since: datetime
+    ) -> None:
         facts: dict[str, Any] = {
             "slo": measured.slo.value,
             "scheduler": scheduler,
@@ -131,32 +133,37 @@ class SloWatcher:
             facts["due_bucket"] = measured.due_bucket
         if measured.slo is Slo.QUEUE_PRESSURE:
             facts["rising"] = measured.rising
-        tell = self._log.warning if change is BreachChange.BEGUN else self._log.info
-        tell(SAID[change], **facts)
-        told = {**facts, "change": change.value, "process": self._process}
-        self._telemetry.emit(SLO_CHANGED, {"breached": float(change is BreachChange.BEGUN)}, told)
+        log = self._log.warning if change is BreachChange.BEGUN else self._log.info
+        log(LOG_EVENTS[change], **facts)
+        metadata = {**facts, "change": change.value, "process": self._process}
+        self._telemetry.emit(SLO_CHANGED, {"breached": float(change is BreachChange.BEGUN)}, metadata)
 
     async def _resume(self) -> None:
-        """Take up the breaches that this process left open."""
-        for standing in await self._store.slos(self._clock.now() - REMEMBERED):
-            state = standing.state
-            if standing.process == self._process and state.breached_since and state.measured:
-                self._states[standing.scheduler, state.measured.slo] = state
+        """Resume the breaches that were open when this process stopped."""
+        for status in await self._store.slos(self._clock.now() - RESUMED):
+            state = status.state
+            if status.process == self._process and state.breached_since and state.measured:
+                self._states[status.scheduler, state.measured.slo] = state
 
-    def _of(self, scheduler: str) -> Rolling | None:
+    def _statistics(self, scheduler: str) -> RollingStatistics | None:
         rolling = self._rolling.get(scheduler)
         if rolling is None and len(self._rolling) < MOST_SCHEDULERS:
-            rolling = self._rolling[scheduler] = Rolling(self._settings.slo_window_minutes)
+            rolling = self._rolling[scheduler] = RollingStatistics(self._settings.slo_window_minutes)
         return rolling
 
 
-def _take(
-    rolling: Rolling, event: str, measurements: Measurements, metadata: Mapping[str, Any], *, now: datetime
+def _add(
+    rolling: RollingStatistics,
+    event: str,
+    measurements: Measurements,
+    metadata: Mapping[str, Any],
+    *,
+    now: datetime,
 ) -> None:
     if event == DEPTH:
         rolling.depth(now, measurements["depth"])
     elif event == IN_FLIGHT:
         rolling.in_flight(now, full=0 < metadata["max_concurrency"] <= measurements["in_flight"])
-    elif not metadata.get("late"):  # What was finalized late tells of a process that was away, not of misses.
+    elif not metadata.get("late"):  # A late finalization is due to a process that was down, and is no miss.
         missed = metadata["status"] == "cutoff_reached"
         rolling.finalized(now, missed=missed, due_bucket=metadata["due_bucket"])

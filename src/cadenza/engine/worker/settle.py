@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from cadenza.domain.monitoring.alert import Raised, of_failures, of_recovery
+from cadenza.domain.monitoring.alert import RaisedAlert, failure_alert, recovery_alert
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Completion
 from cadenza.domain.scheduling.settle import Settled, settle, unplannable
@@ -18,7 +18,7 @@ from cadenza.ports.telemetry import ENDPOINT_FAILED, Logger
 NEXT_BATCH_MS = 1_000
 """How long a batch waits for the one before it."""
 OnSettled = Callable[[Sequence[Settled]], None]
-AlertRule = Callable[[Settled, int], Raised | None]
+AlertRule = Callable[[Settled, int], RaisedAlert | None]
 """The alert of a settled run, given how often its endpoint had failed before."""
 
 
@@ -30,12 +30,12 @@ class EndpointAlerts:
         self._failures = failures
         self._owed = owed
 
-    def __call__(self, settled: Settled, failures_before: int) -> Raised | None:
+    def __call__(self, settled: Settled, failures_before: int) -> RaisedAlert | None:
         """The alert of a run, if it is one that operators are alerted of."""
         event, measurements, metadata = failure_event(settled.endpoint, settled.run, failures_before)
-        make = of_failures if event == ENDPOINT_FAILED else of_recovery
+        make = failure_alert if event == ENDPOINT_FAILED else recovery_alert
         alert = make({**measurements, **metadata}, self._clock.now(), most=self._failures)
-        return None if alert is None else Raised(alert, self._owed)
+        return None if alert is None else RaisedAlert(alert, self._owed)
 
 
 class SettleRule:

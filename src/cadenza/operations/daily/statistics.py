@@ -7,7 +7,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.daily.user import DayCounts
 from cadenza.domain.daily.window import cutoff, due_at_minute, minute_of_day, opens
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.monitoring.statistics import FIRST_MISS, Missed
+from cadenza.domain.monitoring.statistics import BEFORE_FIRST_MISS, MissCursor
 from cadenza.operations.context import RequestContext
 from cadenza.operations.daily.days import CountsView, ServiceDate, VerdictView
 from cadenza.operations.daily.users import spelled
@@ -138,13 +138,13 @@ async def list_misses(context: RequestContext, command: ListMisses) -> MissesPag
     )
 
 
-def _place(cursor: str | None) -> Missed:
+def _place(cursor: str | None) -> MissCursor:
     if cursor is None:
-        return FIRST_MISS
+        return BEFORE_FIRST_MISS
     due, _, user_id = cursor.partition(":")
     if not (due.isascii() and due.isdigit() and len(due) <= len("1439")):
         raise InvalidRequest("cursor must be what an earlier page told.", "cursor")
-    return Missed(int(due), user_id)
+    return MissCursor(int(due), user_id)
 
 
 def _sum(counts: list[DayCounts]) -> DayCounts:

@@ -6,14 +6,14 @@ from typing import Annotated, Self
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.access.tenant import month_of, next_month
-from cadenza.domain.monitoring.forecast import Course, Forecast, Forecaster
-from cadenza.domain.monitoring.statistics import Beat, Pulse, pulse
+from cadenza.domain.monitoring.forecast import DueForecast, DueForecaster
+from cadenza.domain.monitoring.statistics import RunBucket, RunHistogram, run_histogram
 from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import Command, View, operation
-from cadenza.ports.monitoring import Together
+from cadenza.ports.monitoring import ActivityGrouping
 
 MOST_AHEAD, MOST_ENDED, MOST_SITTINGS, MOST_COUNTED = 5_000, 10_000, 5_000, 100_000
 AHEAD_SPANS, MOST_PLANNERS = 30, 100
@@ -40,7 +40,7 @@ class ForecastView(View):
     """False when there are too many endpoints to count: the soonest were."""
 
     @classmethod
-    def of(cls, forecast: Forecast, *, complete: bool) -> Self:
+    def of(cls, forecast: DueForecast, *, complete: bool) -> Self:
         """The view of a forecast."""
         return cls(
             begin=forecast.begin,
@@ -60,9 +60,9 @@ class BeatView(View):
     late_p99_ms: int | None
 
     @classmethod
-    def of(cls, beat: Beat) -> Self:
-        """The view of a beat."""
-        return cls.model_construct(**beat._asdict())
+    def of(cls, bucket: RunBucket) -> Self:
+        """The view of a bucket."""
+        return cls.model_construct(**bucket._asdict())
 
 
 class PulseView(View):
@@ -80,11 +80,11 @@ class PulseView(View):
     """False when there were too many runs to count: `since` is then later than was asked for."""
 
     @classmethod
-    def of(cls, pulse: Pulse, *, complete: bool) -> Self:
-        """The view of a pulse."""
-        words = pulse._asdict()
+    def of(cls, histogram: RunHistogram, *, complete: bool) -> Self:
+        """The view of a histogram."""
+        words = histogram._asdict()
         span = words.pop("span")
-        words["beats"] = [BeatView.of(beat) for beat in pulse.beats]
+        words["beats"] = [BeatView.of(bucket) for bucket in words.pop("buckets")]
         return cls(**words, span_ms=span // timedelta(milliseconds=1), complete=complete)
 
 
@@ -158,18 +158,18 @@ async def get_overview(context: RequestContext, command: GetOverview) -> Overvie
 
 
 async def _ahead(context: RequestContext, now: datetime, far: timedelta) -> ForecastView:
-    found = await context.store.ahead(context.tenant_id, until=now + far, limit=MOST_AHEAD)
-    forecaster = Forecaster(context.dependencies.cron, begin=now, span=far / AHEAD_SPANS, spans=AHEAD_SPANS)
-    return ForecastView.of(
-        forecaster.forecast([Course(*one) for one in found]), complete=len(found) < MOST_AHEAD
+    found = await context.store.upcoming_runs(context.tenant_id, until=now + far, limit=MOST_AHEAD)
+    forecaster = DueForecaster(
+        context.dependencies.cron, begin=now, span=far / AHEAD_SPANS, spans=AHEAD_SPANS
     )
+    return ForecastView.of(forecaster.forecast(found), complete=len(found) < MOST_AHEAD)
 
 
 async def _behind(context: RequestContext, now: datetime, since: datetime) -> PulseView:
-    ended: list[Ended] = await context.store.latest(context.tenant_id, since=since, limit=MOST_ENDED)
+    ended: list[Ended] = await context.store.latest_runs(context.tenant_id, since=since, limit=MOST_ENDED)
     complete = len(ended) < MOST_ENDED
     begin = since if complete else min(one.finished_at for one in ended)
-    return PulseView.of(pulse(ended, since=begin, now=now), complete=complete)
+    return PulseView.of(run_histogram(ended, since=begin, now=now), complete=complete)
 
 
 async def _quotas(context: RequestContext, now: datetime, endpoints: int) -> list[QuotaView]:
@@ -189,13 +189,13 @@ def _level(share: float | None) -> Level:
 
 
 async def _planners(context: RequestContext, since: datetime) -> list[PlannerView]:
-    sat = await context.store.sat(
-        context.tenant_id, together=Together.ALL, since=since, limit=MOST_SITTINGS, most=MOST_PLANNERS
+    sat = await context.store.planner_activity(
+        context.tenant_id, grouping=ActivityGrouping.ALL, since=since, limit=MOST_SITTINGS, most=MOST_PLANNERS
     )
     views = [
         PlannerView(
             planner=one.planner,
-            sittings=one.sittings,
+            sittings=one.analyses,
             failed=one.failed,
             shadow=one.shadow,
             tokens=one.tokens.total,

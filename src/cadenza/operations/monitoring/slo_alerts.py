@@ -9,7 +9,7 @@ from cadenza.domain.monitoring.slo import Judgement, Slo
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Limit
 from cadenza.operations.operation import Command, View, operation
-from cadenza.ports.monitoring import SloStanding
+from cadenza.ports.monitoring import SloStatus
 
 FRESH = timedelta(hours=1)
 """What was last evaluated longer ago is of a process that is gone."""
@@ -42,7 +42,7 @@ class SloView(View):
     evaluated_at: datetime
 
     @classmethod
-    def of(cls, standing: SloStanding) -> Self:
+    def of(cls, standing: SloStatus) -> Self:
         """The view of a standing."""
         measured, since = standing.state.measured, standing.state.breached_since
         assert measured is not None, "what stands somewhere was measured"

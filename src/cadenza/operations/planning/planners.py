@@ -14,10 +14,10 @@ from cadenza.operations.fields import Whole
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
 from cadenza.operations.planning.analyses import AnalysesPage, AnalysisView, DayView, TokensView
-from cadenza.ports.monitoring import Mark, Sat, Together
+from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 
-MOST_SITTINGS, MOST_ENDPOINTS, MOST_DAYS = 5_000, 50, 1_000
-THE_END = Mark(datetime.max.replace(tzinfo=UTC), "")
+MOST_ANALYSES, MOST_ENDPOINTS, MOST_DAYS = 5_000, 50, 1_000
+BEFORE_FIRST = AnalysisCursor(datetime.max.replace(tzinfo=UTC), "")
 BETWEEN = " "
 
 
@@ -102,12 +102,12 @@ class LearningPage(Listed[LearnedView]):
 @operation("GET /v1/analyses", Scope.READ, agent=False)
 async def list_sittings(context: RequestContext, command: ListSittings) -> AnalysesPage:
     """List what planners thought about all endpoints and what they did, newest first."""
-    found = await context.store.sittings(
-        context.tenant_id, before=_mark(command.cursor), limit=command.limit + 1
+    found = await context.store.recent_analyses(
+        context.tenant_id, before=_position(command.cursor), limit=command.limit + 1
     )
-    sittings, more = cut(found, command.limit)
-    cursor = f"{sittings[-1].began_at.isoformat()}{BETWEEN}{sittings[-1].id}" if more else None
-    return AnalysesPage(items=[AnalysisView.of(one) for one in sittings], next_cursor=cursor)
+    analyses, more = cut(found, command.limit)
+    cursor = f"{analyses[-1].began_at.isoformat()}{BETWEEN}{analyses[-1].id}" if more else None
+    return AnalysesPage(items=[AnalysisView.of(one) for one in analyses], next_cursor=cursor)
 
 
 @operation("GET /v1/analyses/spending", Scope.READ, agent=False)
@@ -115,16 +115,16 @@ async def get_spending(context: RequestContext, command: GetSpending) -> Spendin
     """Tell how many sittings and tokens planners spent, by day and by endpoint."""
     today = context.dependencies.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=command.days - 1)
-    sitting = partial(context.store.sat, context.tenant_id, since=since, limit=MOST_SITTINGS)
-    days = await sitting(together=Together.DAY, most=MOST_DAYS)
-    endpoints = await sitting(together=Together.ENDPOINT, most=MOST_ENDPOINTS)
+    activity = partial(context.store.planner_activity, context.tenant_id, since=since, limit=MOST_ANALYSES)
+    days = await activity(grouping=ActivityGrouping.DAY, most=MOST_DAYS)
+    endpoints = await activity(grouping=ActivityGrouping.ENDPOINT, most=MOST_ENDPOINTS)
     spent = [one.tokens for one in days]
     return SpendingView(
         since=since,
         days=sorted(map(_day, days), key=lambda view: (-view.day.toordinal(), view.planner)),
-        endpoints=[_spender(one) for one in endpoints],
+        endpoints=[_endpoint_spending(one) for one in endpoints],
         tokens=TokensView(input=sum(one.input for one in spent), output=sum(one.output for one in spent)),
-        complete=sum(one.sittings for one in days) < MOST_SITTINGS,
+        complete=sum(one.analyses for one in days) < MOST_ANALYSES,
     )
 
 
@@ -133,39 +133,39 @@ async def list_learning(context: RequestContext, command: ListLearning) -> Learn
     """Tell what the learning planner has won, by endpoint, and in the shadow what it would have won."""
     endpoints, more = cut(await context.store.find(context.tenant_id, page=command.page()), command.limit)
     notes = await context.store.notes(PLANNER, [one.key for one in endpoints])
-    told = [(one, lesson_of(notes.get(one.key))) for one in endpoints]
+    lessons = [(one, lesson_of(notes.get(one.key))) for one in endpoints]
     return LearningPage(
-        items=[LearnedView.of(one, lesson) for one, lesson in told if lesson is not None],
+        items=[LearnedView.of(one, lesson) for one, lesson in lessons if lesson is not None],
         next_cursor=endpoints[-1].id if more else None,
     )
 
 
-def _mark(cursor: str | None) -> Mark:
+def _position(cursor: str | None) -> AnalysisCursor:
     if cursor is None:
-        return THE_END
+        return BEFORE_FIRST
     began_at, _, id_ = cursor.partition(BETWEEN)
     try:
-        return Mark(datetime.fromisoformat(began_at).astimezone(UTC), id_)
+        return AnalysisCursor(datetime.fromisoformat(began_at).astimezone(UTC), id_)
     except (ValueError, OverflowError):
         raise InvalidRequest("cursor must be the next_cursor of a page.", "cursor") from None
 
 
-def _day(sat: Sat) -> DayView:
+def _day(activity: PlannerActivity) -> DayView:
     return DayView(
-        day=date.fromisoformat(sat.of),
-        planner=sat.planner,
-        sittings=sat.sittings,
-        tokens=TokensView.of(sat.tokens),
+        day=date.fromisoformat(activity.of),
+        planner=activity.planner,
+        sittings=activity.analyses,
+        tokens=TokensView.of(activity.tokens),
     )
 
 
-def _spender(sat: Sat) -> SpenderView:
+def _endpoint_spending(activity: PlannerActivity) -> SpenderView:
     return SpenderView(
-        endpoint_id=sat.of,
-        planner=sat.planner,
-        sittings=sat.sittings,
-        failed=sat.failed,
-        tokens=TokensView.of(sat.tokens),
+        endpoint_id=activity.of,
+        planner=activity.planner,
+        sittings=activity.analyses,
+        failed=activity.failed,
+        tokens=TokensView.of(activity.tokens),
     )
 
 

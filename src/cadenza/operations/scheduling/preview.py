@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.monitoring.forecast import Foreseen, foreseen
+from cadenza.domain.monitoring.forecast import ForecastRun, forecast_runs
 from cadenza.domain.scheduling import steer
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
@@ -103,7 +103,9 @@ def _change(context: RequestContext, command: PreviewSteering) -> Callable[[Endp
 
 def _course(context: RequestContext, endpoint: Endpoint, most: int) -> CourseView:
     dependencies = context.dependencies
-    runs: list[Foreseen] = foreseen(endpoint, now=dependencies.clock.now(), cron=dependencies.cron, most=most)
+    runs: list[ForecastRun] = forecast_runs(
+        endpoint, now=dependencies.clock.now(), cron=dependencies.cron, most=most
+    )
     return CourseView(plan=planned(context, endpoint), runs=[ForeseenView(**one._asdict()) for one in runs])
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.monitoring.hint_periods import Spell, spells
+from cadenza.domain.monitoring.hint_periods import HintPeriod, hint_periods
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import HintKind
@@ -69,7 +69,7 @@ class SpellView(View):
     at: datetime | None
 
     @classmethod
-    def of(cls, spell: Spell) -> Self:
+    def of(cls, spell: HintPeriod) -> Self:
         """The view of a spell."""
         words: dict[str, Any] = spell.record._asdict()
         kept = {name: words[name] for name in ("kind", "origin", "reason", "interval_ms", "at")}
@@ -102,9 +102,9 @@ async def get_timeline(context: RequestContext, command: GetTimeline) -> Timelin
     since = command.since or max(until, BEGINNING + USUALLY) - USUALLY
     if since >= until:
         raise InvalidRequest("since must be earlier than until.", "since")
-    runs = await context.store.stretch(key, since=since, until=until, limit=command.limit + 1)
+    runs = await context.store.runs_between(key, since=since, until=until, limit=command.limit + 1)
     history = await context.store.hints(key, Page(MOST_HINTS))
-    held = [one for one in spells(history) if one.end >= since and one.begin < until]
+    held = [one for one in hint_periods(history) if one.end >= since and one.begin < until]
     return TimelineView(
         endpoint_id=endpoint.id,
         now=now,

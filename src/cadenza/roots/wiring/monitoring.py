@@ -13,9 +13,8 @@ from cadenza.adapters.telemetry.subscribers import Events
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.slo import SloSettings
 from cadenza.engine.daily.tick import STALLED_TICKS
-from cadenza.engine.monitoring import alert_delivery as alarm
-from cadenza.engine.monitoring import slo_watcher
-from cadenza.engine.monitoring.alert_delivery import Alarm
+from cadenza.engine.monitoring import alert_delivery, slo_watcher
+from cadenza.engine.monitoring.alert_delivery import AlertDelivery
 from cadenza.engine.monitoring.slo_watcher import SloWatcher
 from cadenza.engine.supervision import Part
 from cadenza.engine.worker.settle import EndpointAlerts
@@ -44,9 +43,9 @@ class ProcessMonitoring:
         if self._settings.otel_endpoint is not None:
             await self._open_otel(stack, self._settings.otel_endpoint)
         watcher = self._watcher(expected)
-        self.events.attach("slo-watcher", watcher, slo_watcher.HEARD)
-        alerts = self._alarm(await self._open_sender(stack))
-        self.events.attach("alerts", alerts, alarm.HEARD)
+        self.events.attach("slo-watcher", watcher, slo_watcher.EVENTS)
+        alerts = self._alert_delivery(await self._open_sender(stack))
+        self.events.attach("alerts", alerts, alert_delivery.EVENTS)
         return [Part("slo-watcher", watcher.run), Part("alerts", alerts.run)]
 
     def endpoint_alerts(self) -> EndpointAlerts:
@@ -81,8 +80,8 @@ class ProcessMonitoring:
         await stack.enter_async_context(http)
         return sender
 
-    def _alarm(self, sender: WebhookSender | None) -> Alarm:
-        return Alarm(
+    def _alert_delivery(self, sender: WebhookSender | None) -> AlertDelivery:
+        return AlertDelivery(
             store=self._store,
             sender=sender,
             clock=self._clock,

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import RLock
 
-from cadenza.domain.monitoring.alert import Alert, Raised, about_endpoint, is_told_to
+from cadenza.domain.monitoring.alert import Alert, RaisedAlert, about_endpoint, concerns_tenant
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.ports.monitoring import OwedAlert, SloStanding
+from cadenza.ports.monitoring import AlertToSend, SloStatus
 
 
 @dataclass(slots=True)
@@ -24,14 +24,14 @@ class MemoryWatch:
 
     def __init__(self) -> None:
         super().__init__()
-        self._slos: dict[tuple[str, str, str], SloStanding] = {}
+        self._slos: dict[tuple[str, str, str], SloStatus] = {}
         self._alerts: dict[str, _Kept] = {}
 
-    async def put_slos(self, standings: Sequence[SloStanding]) -> None:
+    async def put_slos(self, statuses: Sequence[SloStatus]) -> None:
         with self._lock:
-            self._slos |= {_place(standing): standing for standing in standings}
+            self._slos |= {_place(status): status for status in statuses}
 
-    async def slos(self, since: datetime) -> list[SloStanding]:
+    async def slos(self, since: datetime) -> list[SloStatus]:
         with self._lock:
             return [one for _, one in sorted(self._slos.items()) if one.evaluated_at >= since]
 
@@ -41,22 +41,22 @@ class MemoryWatch:
 
     async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
         with self._lock:
-            return self._raise(Raised(alert, owed))
+            return self._raise(RaisedAlert(alert, owed))
 
-    def _raise(self, raised: Raised) -> bool:
+    def _raise(self, raised: RaisedAlert) -> bool:
         alert, owed = raised
         if alert.key in self._alerts:
             return False
         self._alerts[alert.key] = _Kept(alert, alert.raised_at if owed else None)
         return True
 
-    async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[OwedAlert]:
+    async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[AlertToSend]:
         with self._lock:
             due = [one for one in self._alerts.values() if one.due_at is not None and one.due_at <= now]
             taken = sorted(due, key=lambda one: (one.alert.raised_at, one.alert.key))[:limit]
             for one in taken:
                 one.due_at, one.attempts = until, one.attempts + 1
-            return [OwedAlert(one.alert, one.attempts) for one in taken]
+            return [AlertToSend(one.alert, one.attempts) for one in taken]
 
     async def settle_alert(self, key: str, again_at: datetime | None) -> None:
         with self._lock:
@@ -65,7 +65,7 @@ class MemoryWatch:
 
     async def newest_alerts(self, tenant_id: str, limit: int) -> list[Alert]:
         with self._lock:
-            alerts = [one.alert for one in self._alerts.values() if is_told_to(tenant_id, one.alert)]
+            alerts = [one.alert for one in self._alerts.values() if concerns_tenant(tenant_id, one.alert)]
         return sorted(alerts, key=lambda one: (one.raised_at, one.key), reverse=True)[:limit]
 
     async def forget_alerts(self, before: datetime) -> None:
@@ -79,7 +79,7 @@ class MemoryWatch:
                 del self._alerts[name]
 
 
-def _place(standing: SloStanding) -> tuple[str, str, str]:
-    measured = standing.state.measured
+def _place(status: SloStatus) -> tuple[str, str, str]:
+    measured = status.state.measured
     assert measured is not None, "what stands somewhere was measured"
-    return standing.process, standing.scheduler, measured.slo
+    return status.process, status.scheduler, measured.slo

@@ -10,43 +10,52 @@ from threading import RLock
 from cadenza.adapters.stores.memory.analyses import MemoryAnalyses
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.user import DayCounts, DayStatus, Verdict
-from cadenza.domain.monitoring.statistics import FIRST_MISS, DayTotal, Missed, Tally, Waiting
+from cadenza.domain.monitoring.forecast import UpcomingRun
+from cadenza.domain.monitoring.statistics import (
+    BEFORE_FIRST_MISS,
+    DayTotal,
+    DueMinuteCounts,
+    MissCursor,
+    UndecidedUsers,
+)
 from cadenza.domain.planning.analysis import Analysis, Tokens
 from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.ports.daily import PendingDay
-from cadenza.ports.monitoring import Ahead, Mark, Sat, Together
+from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 
-KEY_OF: Mapping[Together, Callable[[Analysis], str]] = {
-    Together.ALL: lambda _: "",
-    Together.DAY: lambda one: one.began_at.date().isoformat(),
-    Together.ENDPOINT: attrgetter("endpoint_id"),
+KEY_OF: Mapping[ActivityGrouping, Callable[[Analysis], str]] = {
+    ActivityGrouping.ALL: lambda _: "",
+    ActivityGrouping.DAY: lambda one: one.began_at.date().isoformat(),
+    ActivityGrouping.ENDPOINT: attrgetter("endpoint_id"),
 }
 
 
 class MemoryFigures(MemoryAnalyses):
     """What is ahead, in flight and behind."""
 
-    async def these(self, keys: Collection[EndpointKey]) -> list[Endpoint]:
+    async def endpoints_by_key(self, keys: Collection[EndpointKey]) -> list[Endpoint]:
         with self._lock:
             found = [self._endpoints[key] for key in sorted(set(keys)) if key in self._endpoints]
         return [one for one in found if not one.archived]
 
-    async def ahead(self, tenant_id: str, *, until: datetime, limit: int) -> list[Ahead]:
+    async def upcoming_runs(self, tenant_id: str, *, until: datetime, limit: int) -> list[UpcomingRun]:
         with self._lock:
             due = [(claimable_at(one), one) for one in self._of_tenant(tenant_id)]
         found = sorted(
             ((at, one) for at, one in due if at is not None and at < until), key=lambda pair: pair[0]
         )
-        return [Ahead(one.next_run_at or at, one.baseline, one.interval_hint) for at, one in found[:limit]]
+        return [
+            UpcomingRun(one.next_run_at or at, one.baseline, one.interval_hint) for at, one in found[:limit]
+        ]
 
     async def in_flight(self, tenant_id: str, most: int) -> int:
         with self._lock:
             return len(list(islice((one for one in self._of_tenant(tenant_id) if one.lease), most)))
 
-    async def latest(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
+    async def latest_runs(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
         with self._lock:
             ended = [
                 run
@@ -57,29 +66,33 @@ class MemoryFigures(MemoryAnalyses):
         newest = sorted(ended, key=lambda run: run.id, reverse=True)[:limit]
         return [one for one in map(_ended, newest) if one.finished_at >= since]
 
-    async def latest_of(self, keys: Collection[EndpointKey], *, each: int) -> dict[EndpointKey, list[Ended]]:
+    async def latest_runs_of(
+        self, keys: Collection[EndpointKey], *, each: int
+    ) -> dict[EndpointKey, list[Ended]]:
         with self._lock:
             found = {key: _closed(self._runs[key].values()) for key in keys if key in self._runs}
         return {key: [_ended(run) for run in runs[: -each - 1 : -1]] for key, runs in found.items() if runs}
 
-    async def stretch(self, key: EndpointKey, *, since: datetime, until: datetime, limit: int) -> list[Run]:
+    async def runs_between(
+        self, key: EndpointKey, *, since: datetime, until: datetime, limit: int
+    ) -> list[Run]:
         with self._lock:
             closed = _closed(self._runs[key].values()) if key in self._runs else []
         inside = [run for run in closed if run.finished_at is not None and since <= run.finished_at < until]
         return [run._replace(response=None) for run in inside[: -limit - 1 : -1]]
 
-    async def sat(
-        self, tenant_id: str, *, together: Together, since: datetime, limit: int, most: int
-    ) -> list[Sat]:
+    async def planner_activity(
+        self, tenant_id: str, *, grouping: ActivityGrouping, since: datetime, limit: int, most: int
+    ) -> list[PlannerActivity]:
         with self._lock:
             every = [one for of_endpoint in self._analyses.values() for one in of_endpoint.values()]
         lately = [one for one in every if one.tenant_id == tenant_id and one.began_at >= since]
         groups: dict[tuple[str, str], list[Analysis]] = {}
         for one in sorted(lately, key=lambda one: one.began_at, reverse=True)[:limit]:
-            groups.setdefault((KEY_OF[together](one), one.planner), []).append(one)
-        return sorted((_sat(*key, ones) for key, ones in groups.items()), key=_dearest)[:most]
+            groups.setdefault((KEY_OF[grouping](one), one.planner), []).append(one)
+        return sorted((_activity(*key, ones) for key, ones in groups.items()), key=_by_cost)[:most]
 
-    async def sittings(self, tenant_id: str, *, before: Mark, limit: int) -> list[Analysis]:
+    async def recent_analyses(self, tenant_id: str, *, before: AnalysisCursor, limit: int) -> list[Analysis]:
         with self._lock:
             every = [one for of_endpoint in self._analyses.values() for one in of_endpoint.values()]
         older = [one for one in every if one.tenant_id == tenant_id and (one.began_at, one.id) < before]
@@ -90,11 +103,11 @@ def _closed(runs: Iterable[Run]) -> list[Run]:
     return sorted((run for run in runs if run.status is not None), key=lambda run: run.id)
 
 
-def _sat(of: str, planner: str, ones: list[Analysis]) -> Sat:
-    return Sat(
+def _activity(of: str, planner: str, ones: list[Analysis]) -> PlannerActivity:
+    return PlannerActivity(
         of,
         planner,
-        sittings=len(ones),
+        analyses=len(ones),
         failed=sum(one.error is not None for one in ones),
         shadow=sum(one.shadow for one in ones),
         tokens=Tokens(sum(one.tokens.input for one in ones), sum(one.tokens.output for one in ones)),
@@ -102,8 +115,8 @@ def _sat(of: str, planner: str, ones: list[Analysis]) -> Sat:
     )
 
 
-def _dearest(sat: Sat) -> tuple[int, int, str, str]:
-    return -sat.tokens.total, -sat.sittings, sat.of, sat.planner
+def _by_cost(activity: PlannerActivity) -> tuple[int, int, str, str]:
+    return -activity.tokens.total, -activity.analyses, activity.of, activity.planner
 
 
 def _ended(run: Run) -> Ended:
@@ -119,11 +132,11 @@ class MemoryDailyFigures:
     _daily_owed: list[list[PendingDay]]
     _daily_verdicts: dict[UserKey, dict[date, Verdict]]
 
-    async def tallies(self, tenant_id: str, day: date) -> list[Tally]:
+    async def tallies(self, tenant_id: str, day: date) -> list[DueMinuteCounts]:
         with self._lock:
             of_day = [one for one in self._verdicts_in(tenant_id) if one.service_date == day]
         dues = sorted({one.due_bucket for one in of_day})
-        return [Tally(due, _counts(one for one in of_day if one.due_bucket == due)) for due in dues]
+        return [DueMinuteCounts(due, _counts(one for one in of_day if one.due_bucket == due)) for due in dues]
 
     async def day_totals(self, tenant_id: str, *, since: date, until: date) -> list[DayTotal]:
         days = defaultdict(list)
@@ -133,7 +146,7 @@ class MemoryDailyFigures:
                     days[one.service_date].append(one)
         return [DayTotal(day, _counts(days[day])) for day in sorted(days, reverse=True)]
 
-    async def waiting(self, tenant_id: str, *, since: datetime, until: datetime, each: int) -> Waiting:
+    async def waiting(self, tenant_id: str, *, since: datetime, until: datetime, each: int) -> UndecidedUsers:
         users: Counter[datetime] = Counter()
         ends = []
         with self._lock:
@@ -144,10 +157,10 @@ class MemoryDailyFigures:
                     ends.append(read[-1].cutoff)
         known_before = min(ends, default=None)
         known = {at: count for at, count in users.items() if known_before is None or at < known_before}
-        return Waiting(known, known_before)
+        return UndecidedUsers(known, known_before)
 
     async def misses(
-        self, tenant_id: str, day: date, *, limit: int, after: Missed = FIRST_MISS
+        self, tenant_id: str, day: date, *, limit: int, after: MissCursor = BEFORE_FIRST_MISS
     ) -> list[Verdict]:
         with self._lock:
             missed = [
@@ -162,8 +175,8 @@ class MemoryDailyFigures:
         return (one for days in mine for one in days.values())
 
 
-def _place(verdict: Verdict) -> Missed:
-    return Missed(verdict.due_bucket, verdict.user_id)
+def _place(verdict: Verdict) -> MissCursor:
+    return MissCursor(verdict.due_bucket, verdict.user_id)
 
 
 def _counts(verdicts: Iterable[Verdict]) -> DayCounts:

@@ -10,12 +10,13 @@ from cadenza.adapters.stores.postgres.search import midnight
 from cadenza.adapters.stores.sql.analysis_rows import COLUMNS, WITHOUT_RESPONSE, read_analysis
 from cadenza.adapters.stores.sql.catalog_rows import ENDED, read_ended
 from cadenza.adapters.stores.sql.rows import Row, read_endpoint, read_run
-from cadenza.adapters.stores.sql.statistics import AHEAD, read_ahead, read_sat, sat_together
+from cadenza.adapters.stores.sql.statistics import AHEAD, read_activity, read_upcoming, sat_together
+from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.ports.monitoring import Ahead, Mark, Sat, Together
+from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 
 
 class PostgresFigures:
@@ -23,38 +24,44 @@ class PostgresFigures:
 
     _pool: PostgresPool
 
-    async def these(self, keys: Collection[EndpointKey]) -> list[Endpoint]:
+    async def endpoints_by_key(self, keys: Collection[EndpointKey]) -> list[Endpoint]:
         rows = await self._pool.ask(THEMSELVES, *_columns(keys))
         return sorted((read_endpoint(row, as_it_is) for row in rows), key=lambda one: one.key)
 
-    async def ahead(self, tenant_id: str, *, until: datetime, limit: int) -> list[Ahead]:
-        return [read_ahead(row, as_it_is) for row in await self._pool.ask(AHEAD_OF, tenant_id, until, limit)]
+    async def upcoming_runs(self, tenant_id: str, *, until: datetime, limit: int) -> list[UpcomingRun]:
+        return [
+            read_upcoming(row, as_it_is) for row in await self._pool.ask(AHEAD_OF, tenant_id, until, limit)
+        ]
 
     async def in_flight(self, tenant_id: str, most: int) -> int:
         return int((await self._pool.ask(IN_FLIGHT, tenant_id, most))[0][0])
 
-    async def latest(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
+    async def latest_runs(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
         # Whole days leave out the other partitions, and do not keep the index from telling the order.
         rows = await self._pool.ask(LATEST, tenant_id, midnight(since), limit, since)
         return read_ended(rows, as_it_is)
 
-    async def latest_of(self, keys: Collection[EndpointKey], *, each: int) -> dict[EndpointKey, list[Ended]]:
+    async def latest_runs_of(
+        self, keys: Collection[EndpointKey], *, each: int
+    ) -> dict[EndpointKey, list[Ended]]:
         found: dict[EndpointKey, list[Row]] = {}
         for row in await self._pool.ask(LATEST_OF, *_columns(keys), each):
             found.setdefault(EndpointKey(row[0], row[1]), []).append(tuple(row)[2:])
         return {key: read_ended(rows, as_it_is) for key, rows in found.items()}
 
-    async def stretch(self, key: EndpointKey, *, since: datetime, until: datetime, limit: int) -> list[Run]:
+    async def runs_between(
+        self, key: EndpointKey, *, since: datetime, until: datetime, limit: int
+    ) -> list[Run]:
         rows = await self._pool.ask(STRETCH, *key, since, until, limit)
         return [read_run((*row, None), as_it_is) for row in rows]
 
-    async def sat(
-        self, tenant_id: str, *, together: Together, since: datetime, limit: int, most: int
-    ) -> list[Sat]:
-        rows = await self._pool.ask(SAT[together], tenant_id, since, limit, most)
-        return [read_sat(row, as_it_is) for row in rows]
+    async def planner_activity(
+        self, tenant_id: str, *, grouping: ActivityGrouping, since: datetime, limit: int, most: int
+    ) -> list[PlannerActivity]:
+        rows = await self._pool.ask(SAT[grouping], tenant_id, since, limit, most)
+        return [read_activity(row, as_it_is) for row in rows]
 
-    async def sittings(self, tenant_id: str, *, before: Mark, limit: int) -> list[Analysis]:
+    async def recent_analyses(self, tenant_id: str, *, before: AnalysisCursor, limit: int) -> list[Analysis]:
         rows = await self._pool.ask(SITTINGS, tenant_id, *before, limit)
         return [read_analysis(row, as_it_is) for row in rows]
 
@@ -91,11 +98,11 @@ STRETCH = (
 )
 _LATELY = "tenant_id = $1 AND began_at >= $2 ORDER BY began_at DESC LIMIT $3"
 SAT = {
-    Together.ALL: sat_together("''", newest=_LATELY, most="$4"),
-    Together.DAY: sat_together(
+    ActivityGrouping.ALL: sat_together("''", newest=_LATELY, most="$4"),
+    ActivityGrouping.DAY: sat_together(
         "to_char(began_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')", newest=_LATELY, most="$4"
     ),
-    Together.ENDPOINT: sat_together('endpoint_id COLLATE "C"', newest=_LATELY, most="$4"),
+    ActivityGrouping.ENDPOINT: sat_together('endpoint_id COLLATE "C"', newest=_LATELY, most="$4"),
 }
 SITTINGS = (
     f"SELECT {COLUMNS} FROM analyses WHERE tenant_id = $1 AND (began_at, id) < ($2, $3)"

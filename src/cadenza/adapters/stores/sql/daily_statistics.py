@@ -8,7 +8,13 @@ from cadenza.adapters.stores.sql.database import Database
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.domain.daily.rules import SHARDS
 from cadenza.domain.daily.user import DayCounts, Verdict
-from cadenza.domain.monitoring.statistics import FIRST_MISS, DayTotal, Missed, Tally, Waiting
+from cadenza.domain.monitoring.statistics import (
+    BEFORE_FIRST_MISS,
+    DayTotal,
+    DueMinuteCounts,
+    MissCursor,
+    UndecidedUsers,
+)
 
 TALLIES = """
 SELECT due, success, cutoff_reached, late FROM daily_tallies
@@ -50,27 +56,27 @@ class SqlDailyStatistics:
 
     _database: Database
 
-    async def tallies(self, tenant_id: str, day: date) -> list[Tally]:
+    async def tallies(self, tenant_id: str, day: date) -> list[DueMinuteCounts]:
         rows = await self._database.read(TALLIES, tenant_id, day.isoformat())
-        return [Tally(due, DayCounts(*counts)) for due, *counts in rows]
+        return [DueMinuteCounts(due, DayCounts(*counts)) for due, *counts in rows]
 
     async def day_totals(self, tenant_id: str, *, since: date, until: date) -> list[DayTotal]:
         rows = await self._database.read(TOTALS, tenant_id, since.isoformat(), until.isoformat())
         return [DayTotal(date.fromisoformat(day), DayCounts(*counts)) for day, *counts in rows]
 
-    async def waiting(self, tenant_id: str, *, since: datetime, until: datetime, each: int) -> Waiting:
+    async def waiting(self, tenant_id: str, *, since: datetime, until: datetime, each: int) -> UndecidedUsers:
         rows = await self._database.read(WAITING, tenant_id, since, until, each)
         return _read_waiting(rows, self._database.read_moment)
 
     async def misses(
-        self, tenant_id: str, day: date, *, limit: int, after: Missed = FIRST_MISS
+        self, tenant_id: str, day: date, *, limit: int, after: MissCursor = BEFORE_FIRST_MISS
     ) -> list[Verdict]:
         rows = await self._database.read(MISSES, tenant_id, day.isoformat(), *after, limit)
         return [read_verdict(row, self._database.read_moment) for row in rows]
 
 
-def _read_waiting(rows: Sequence[Row], read: Read) -> Waiting:
+def _read_waiting(rows: Sequence[Row], read: Read) -> UndecidedUsers:
     """Counts by cutoff, and the cutoff at which they end; the one row without a cutoff holds it."""
     counts = {read(cutoff): count for cutoff, count, _ in rows if cutoff is not None and count}
     ends = [read(end) for _, _, end in rows if end is not None]
-    return Waiting(counts, ends[0] if ends else None)
+    return UndecidedUsers(counts, ends[0] if ends else None)

@@ -9,9 +9,9 @@ import orjson
 from cadenza.adapters.stores.sql.agent_rows import beginning_with
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import Read, Row, storable
-from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState, told_to
-from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
-from cadenza.ports.monitoring import OwedAlert, SloStanding
+from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState, alert_key_prefixes
+from cadenza.domain.monitoring.slo import Judgement, Slo, SloMeasurement, SloState
+from cadenza.ports.monitoring import AlertToSend, SloStatus
 
 PUT_SLO = """
 INSERT INTO slo_standings (process, scheduler, slo, evaluated_at, window_minutes, breached_since, state)
@@ -61,15 +61,15 @@ class SqlSloAlerts:
 
     _database: Database
 
-    async def put_slos(self, standings: Sequence[SloStanding]) -> None:
-        rows = sorted(map(_slo_row, standings))
+    async def put_slos(self, statuses: Sequence[SloStatus]) -> None:
+        rows = sorted(map(_slo_row, statuses))
 
         async def work(connection: Connection) -> None:
             await connection.executemany(PUT_SLO, rows)
 
         await self._database.write(work)
 
-    async def slos(self, since: datetime) -> list[SloStanding]:
+    async def slos(self, since: datetime) -> list[SloStatus]:
         rows = await self._database.read(LIST_SLOS, since)
         return [_read_slo(row, self._database.read_moment) for row in rows]
 
@@ -79,7 +79,7 @@ class SqlSloAlerts:
     async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
         return bool(await self._database.ask(RAISE_IF_NEW, *alert_row(alert, owed=owed)))
 
-    async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[OwedAlert]:
+    async def take_alerts(self, *, now: datetime, until: datetime, limit: int) -> list[AlertToSend]:
         rows = await self._database.ask(TAKE, until, now, limit)
         taken = [_read_alert(row, self._database.read_moment) for row in rows]
         return sorted(taken, key=lambda owed: (owed.alert.raised_at, owed.alert.key))
@@ -97,8 +97,8 @@ class SqlSloAlerts:
         await self._database.ask(DELETE_OLD_ALERTS, before)
 
 
-def _slo_row(standing: SloStanding) -> tuple[Any, ...]:
-    process, scheduler, evaluated_at, window_minutes, state = standing
+def _slo_row(status: SloStatus) -> tuple[Any, ...]:
+    process, scheduler, evaluated_at, window_minutes, state = status
     assert state.measured is not None, "a state is only stored after a measurement"
     counted = {"bad_in_a_row": state.bad_in_a_row, "good_in_a_row": state.good_in_a_row}
     document = orjson.dumps({"measured": state.measured._asdict(), **counted}).decode()
@@ -106,13 +106,13 @@ def _slo_row(standing: SloStanding) -> tuple[Any, ...]:
     return (process, scheduler, slo, evaluated_at, window_minutes, since, document)
 
 
-def _read_slo(row: Row, read: Read) -> SloStanding:
+def _read_slo(row: Row, read: Read) -> SloStatus:
     process, scheduler, _, evaluated_at, window_minutes, since, document = row
     fields = orjson.loads(document)
     measured = fields.pop("measured")
     measured |= {"slo": Slo(measured["slo"]), "judgement": Judgement(measured["judgement"])}
-    state = SloState(measured=Measured(**measured), breached_since=read(since), **fields)
-    return SloStanding(process, scheduler, read(evaluated_at), window_minutes, state)
+    state = SloState(measured=SloMeasurement(**measured), breached_since=read(since), **fields)
+    return SloStatus(process, scheduler, read(evaluated_at), window_minutes, state)
 
 
 def alert_row(alert: Alert, *, owed: bool) -> tuple[Any, ...]:
@@ -132,7 +132,7 @@ def alert_row(alert: Alert, *, owed: bool) -> tuple[Any, ...]:
     )
 
 
-def _read_alert(row: Row, read: Read) -> OwedAlert:
+def _read_alert(row: Row, read: Read) -> AlertToSend:
     key, kind, state, text, raised_at, facts, attempts = row
     alert = Alert(
         key=key,
@@ -142,9 +142,9 @@ def _read_alert(row: Row, read: Read) -> OwedAlert:
         raised_at=read(raised_at),
         facts=orjson.loads(facts),
     )
-    return OwedAlert(alert, attempts)
+    return AlertToSend(alert, attempts)
 
 
 def key_ranges(tenant_id: str) -> tuple[str, ...]:
     """The three ranges of keys that hold all alerts which a tenant may see."""
-    return tuple(end for start in told_to(tenant_id) for end in beginning_with(start))
+    return tuple(end for start in alert_key_prefixes(tenant_id) for end in beginning_with(start))

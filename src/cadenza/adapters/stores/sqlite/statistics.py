@@ -7,14 +7,15 @@ from datetime import datetime
 from cadenza.adapters.stores.sql.analysis_rows import COLUMNS, WITHOUT_RESPONSE, read_analysis
 from cadenza.adapters.stores.sql.catalog_rows import ENDED, read_ended
 from cadenza.adapters.stores.sql.rows import from_micros, read_endpoint, read_run, to_micros
-from cadenza.adapters.stores.sql.statistics import AHEAD, read_ahead, read_sat, sat_together
+from cadenza.adapters.stores.sql.statistics import AHEAD, read_activity, read_upcoming, sat_together
 from cadenza.adapters.stores.sqlite import statements
 from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.ports.monitoring import Ahead, Mark, Sat, Together
+from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 
 DISORDER = 10 * 60 * 1_000_000
 """A run is added within so many microseconds of its end, give or take."""
@@ -28,7 +29,7 @@ class SqliteFigures:
 
     _file: SqliteFile
 
-    async def these(self, keys: Collection[EndpointKey]) -> list[Endpoint]:
+    async def endpoints_by_key(self, keys: Collection[EndpointKey]) -> list[Endpoint]:
         def work(file: sqlite3.Connection) -> list[Endpoint]:
             rows = (file.execute(statements.GET, key).fetchone() for key in sorted(set(keys)))
             found = [read_endpoint(row, from_micros) for row in rows if row is not None]
@@ -36,28 +37,32 @@ class SqliteFigures:
 
         return await self._file.read(work)
 
-    async def ahead(self, tenant_id: str, *, until: datetime, limit: int) -> list[Ahead]:
+    async def upcoming_runs(self, tenant_id: str, *, until: datetime, limit: int) -> list[UpcomingRun]:
         wanted = (tenant_id, to_micros(until), limit)
         rows = await self._file.read(lambda file: file.execute(AHEAD_OF, wanted).fetchall())
-        return [read_ahead(row, from_micros) for row in rows]
+        return [read_upcoming(row, from_micros) for row in rows]
 
     async def in_flight(self, tenant_id: str, most: int) -> int:
         row = await self._file.read(lambda file: file.execute(IN_FLIGHT, (tenant_id, most)).fetchone())
         return int(row[0])
 
-    async def latest(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
+    async def latest_runs(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
         begin = to_micros(since) or 0
         rows = await self._file.read(lambda file: file.execute(LATEST, (tenant_id, limit)).fetchall())
         return read_ended([row for row in rows if row[0] >= begin], from_micros)
 
-    async def latest_of(self, keys: Collection[EndpointKey], *, each: int) -> dict[EndpointKey, list[Ended]]:
+    async def latest_runs_of(
+        self, keys: Collection[EndpointKey], *, each: int
+    ) -> dict[EndpointKey, list[Ended]]:
         def work(file: sqlite3.Connection) -> dict[EndpointKey, list[Ended]]:
             found = {key: file.execute(LATEST_OF, (*key, each)).fetchall() for key in keys}
             return {key: read_ended(rows, from_micros) for key, rows in found.items() if rows}
 
         return await self._file.read(work)
 
-    async def stretch(self, key: EndpointKey, *, since: datetime, until: datetime, limit: int) -> list[Run]:
+    async def runs_between(
+        self, key: EndpointKey, *, since: datetime, until: datetime, limit: int
+    ) -> list[Run]:
         begin, end = to_micros(since) or 0, to_micros(until) or 0
 
         def work(file: sqlite3.Connection) -> list[Run]:
@@ -69,14 +74,14 @@ class SqliteFigures:
 
         return await self._file.read(work)
 
-    async def sat(
-        self, tenant_id: str, *, together: Together, since: datetime, limit: int, most: int
-    ) -> list[Sat]:
+    async def planner_activity(
+        self, tenant_id: str, *, grouping: ActivityGrouping, since: datetime, limit: int, most: int
+    ) -> list[PlannerActivity]:
         wanted = (tenant_id, to_micros(since), limit, most)
-        rows = await self._file.read(lambda file: file.execute(SAT[together], wanted).fetchall())
-        return [read_sat(row, from_micros) for row in rows]
+        rows = await self._file.read(lambda file: file.execute(SAT[grouping], wanted).fetchall())
+        return [read_activity(row, from_micros) for row in rows]
 
-    async def sittings(self, tenant_id: str, *, before: Mark, limit: int) -> list[Analysis]:
+    async def recent_analyses(self, tenant_id: str, *, before: AnalysisCursor, limit: int) -> list[Analysis]:
         wanted = (tenant_id, to_micros(before.began_at), before.id, limit)
         rows = await self._file.read(lambda file: file.execute(SITTINGS, wanted).fetchall())
         return [read_analysis(row, from_micros) for row in rows]
@@ -119,9 +124,9 @@ ENDS = "SELECT coalesce((SELECT min(rowid) FROM runs), 0), coalesce((SELECT max(
 FROM_ROW = "SELECT finished_at FROM runs WHERE rowid >= ? ORDER BY rowid LIMIT 1"
 _LATELY = "tenant_id = ? AND began_at >= ? ORDER BY began_at DESC LIMIT ?"
 SAT = {
-    Together.ALL: sat_together("''", newest=_LATELY, most="?"),
-    Together.DAY: sat_together("date(began_at / 1000000, 'unixepoch')", newest=_LATELY, most="?"),
-    Together.ENDPOINT: sat_together("endpoint_id", newest=_LATELY, most="?"),
+    ActivityGrouping.ALL: sat_together("''", newest=_LATELY, most="?"),
+    ActivityGrouping.DAY: sat_together("date(began_at / 1000000, 'unixepoch')", newest=_LATELY, most="?"),
+    ActivityGrouping.ENDPOINT: sat_together("endpoint_id", newest=_LATELY, most="?"),
 }
 SITTINGS = (
     f"SELECT {COLUMNS} FROM analyses WHERE tenant_id = ? AND (began_at, id) < (?, ?)"

@@ -9,7 +9,7 @@ from cadenza.domain.access.key import ApiKey
 from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.errors import NotFound
-from cadenza.domain.monitoring.alert import of_failures
+from cadenza.domain.monitoring.alert import failure_alert
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.access import KeptKey, Reply, own_key
@@ -122,7 +122,7 @@ class PeopleContract(TalkContract):
             ("south", "sched-aaaaa"),
         ):
             facts = {"tenant_id": tenant_id, "endpoint_id": endpoint_id, "run_id": "run", "error": "no"}
-            alert = of_failures({**facts, "failures": 3}, NEW_YEAR, most=3)
+            alert = failure_alert({**facts, "failures": 3}, NEW_YEAR, most=3)
             assert alert is not None
             assert await store.raise_alert(alert)
         await store.remove_user(ANNA)

@@ -7,7 +7,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import SHARDS, finalize_success
 from cadenza.domain.daily.user import DayCounts, enrollment
 from cadenza.domain.daily.window import DAY, cutoff
-from cadenza.domain.monitoring.statistics import DayTotal, Missed, Tally, Waiting
+from cadenza.domain.monitoring.statistics import DayTotal, DueMinuteCounts, MissCursor, UndecidedUsers
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.daily.users import NOON, TODAY, a_user, cut, enrolled_at
 from cadenza.testing.contracts.harness import Contract
@@ -32,14 +32,14 @@ class DailyFigureContract(Contract):
         cid = await a_user(store, "cid", time(19))
         await win(store, ann, cid)
         assert await store.tallies("north", TODAY) == [
-            Tally(SIX, DayCounts(1, 0, 0)),
-            Tally(SEVEN, DayCounts(1, 0, 0)),
+            DueMinuteCounts(SIX, DayCounts(1, 0, 0)),
+            DueMinuteCounts(SEVEN, DayCounts(1, 0, 0)),
         ]
         await cut(store, ann, bob, cid, now=EVENING)
         await cut(store, ann, bob, cid, now=EVENING)
         assert await store.tallies("north", TODAY) == [
-            Tally(SIX, DayCounts(1, 1, 0)),
-            Tally(SEVEN, DayCounts(1, 0, 0)),
+            DueMinuteCounts(SIX, DayCounts(1, 1, 0)),
+            DueMinuteCounts(SEVEN, DayCounts(1, 0, 0)),
         ]
         assert await store.tallies("south", TODAY) == []
         assert await store.tallies("north", TODAY + DAY) == []
@@ -49,7 +49,7 @@ class DailyFigureContract(Contract):
         await win(store, ann)
         await cut(store, ann, bob, now=EVENING)
         await store.remove_daily_user(ann, with_days=True)
-        assert await store.tallies("north", TODAY) == [Tally(SIX, DayCounts(0, 1, 0))]
+        assert await store.tallies("north", TODAY) == [DueMinuteCounts(SIX, DayCounts(0, 1, 0))]
         await store.forget_days(TODAY + DAY)
         assert await store.tallies("north", TODAY) == []
         assert await store.day_totals("north", since=TODAY, until=TODAY) == []
@@ -71,8 +71,8 @@ class DailyFigureContract(Contract):
         await enrolled_at(store, *wanted, enrollment("south", "foreign", time(18)))
         span = {"since": NOON, "until": NOON + DAY}
         waiting = await store.waiting("north", **span, each=10)
-        assert waiting == Waiting({EVENING: 4, EVENING + timedelta(hours=1): 3})
-        assert await store.waiting("north", since=NOON, until=EVENING, each=10) == Waiting({})
+        assert waiting == UndecidedUsers({EVENING: 4, EVENING + timedelta(hours=1): 3})
+        assert await store.waiting("north", since=NOON, until=EVENING, each=10) == UndecidedUsers({})
         await win(store, wanted[0].key)
         assert (await store.waiting("north", **span, each=10)).users[EVENING] == 3
 
@@ -81,7 +81,7 @@ class DailyFigureContract(Contract):
         late = [enrollment("north", f"user-{n}", time(18)) for n in range(SHARDS, 40 * SHARDS)]
         await enrolled_at(store, *early, *late)
         waiting = await store.waiting("north", since=NOON, until=NOON + DAY, each=20)
-        assert waiting == Waiting({EVENING - timedelta(hours=1): SHARDS}, EVENING)
+        assert waiting == UndecidedUsers({EVENING - timedelta(hours=1): SHARDS}, EVENING)
 
     async def test_misses_come_by_due_time_and_user_page_by_page(self, store: Store) -> None:
         dues = {"cid": time(17), "bob": time(18), "ann": time(18), "dan": time(18)}
@@ -91,6 +91,6 @@ class DailyFigureContract(Contract):
         await cut(store, *users, UserKey("south", "ann"), now=EVENING)
         first = await store.misses("north", TODAY, limit=2)
         assert [one.user_id for one in first] == ["cid", "ann"]
-        rest = await store.misses("north", TODAY, limit=2, after=Missed(first[-1].due_bucket, "ann"))
+        rest = await store.misses("north", TODAY, limit=2, after=MissCursor(first[-1].due_bucket, "ann"))
         assert [one.user_id for one in rest] == ["bob"]
         assert await store.misses("north", TODAY + DAY, limit=2) == []

@@ -6,9 +6,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from cadenza.domain.monitoring.alert import Alert, AlertKind, AlertState, of_failures, of_quota, of_slo
-from cadenza.domain.monitoring.slo import Judgement, Measured, Slo, SloState
-from cadenza.ports.monitoring import SloStanding
+from cadenza.domain.monitoring.alert import (
+    Alert,
+    AlertKind,
+    AlertState,
+    failure_alert,
+    quota_alert,
+    slo_alert,
+)
+from cadenza.domain.monitoring.slo import Judgement, Slo, SloMeasurement, SloState
+from cadenza.ports.monitoring import SloStatus
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import Contract
@@ -18,12 +25,10 @@ MANY = 260
 """Of two tenants: more than any store looks through for the alerts of a third."""
 
 
-def a_standing(
-    at: datetime = NEW_YEAR, *, process: str = "host/up", slo: Slo = Slo.SATURATION
-) -> SloStanding:
+def a_standing(at: datetime = NEW_YEAR, *, process: str = "host/up", slo: Slo = Slo.SATURATION) -> SloStatus:
     """A promise that is broken."""
-    measured = Measured(slo, Judgement.BAD, 0.93, 0.8, 1, due_bucket=None, rising=False)
-    return SloStanding(process, "endpoints", at, 15, SloState(measured, 4, 0, at - MINUTE))
+    measured = SloMeasurement(slo, Judgement.BAD, 0.93, 0.8, 1, due_bucket=None, rising=False)
+    return SloStatus(process, "endpoints", at, 15, SloState(measured, 4, 0, at - MINUTE))
 
 
 def an_alert(key: str = "a", at: datetime = NEW_YEAR, **facts: Any) -> Alert:
@@ -42,7 +47,7 @@ def an_alert(key: str = "a", at: datetime = NEW_YEAR, **facts: Any) -> Alert:
 def of_endpoint(tenant_id: str, endpoint_id: str, minute: int) -> Alert:
     """An alert about a tenant's endpoint."""
     facts = {"tenant_id": tenant_id, "endpoint_id": endpoint_id, "run_id": "run", "error": "no"}
-    alert = of_failures({**facts, "failures": 3}, NEW_YEAR + minute * MINUTE, most=3)
+    alert = failure_alert({**facts, "failures": 3}, NEW_YEAR + minute * MINUTE, most=3)
     assert alert is not None, "it has failed as often as that"
     return alert
 
@@ -50,7 +55,7 @@ def of_endpoint(tenant_id: str, endpoint_id: str, minute: int) -> Alert:
 def of_tenants_quota(tenant_id: str, minute: int) -> Alert:
     """An alert about a tenant's quota."""
     facts = {"tenant_id": tenant_id, "resource": "runs", "month": "2025-01", "spent": 9, "limit": 10}
-    alert = of_quota(facts, NEW_YEAR + minute * MINUTE)
+    alert = quota_alert(facts, NEW_YEAR + minute * MINUTE)
     assert alert is not None, "it has spent as much as that"
     return alert
 
@@ -59,7 +64,7 @@ def of_promise(minute: int) -> Alert:
     """An alert about no tenant."""
     facts = {"slo": "saturation", "scheduler": "endpoints", "process": "host/up", "since": "then"}
     told = {"value": 0.9, "threshold": 0.8, "window_minutes": 15, "change": "begun"}
-    return of_slo({**facts, **told}, NEW_YEAR + minute * MINUTE)
+    return slo_alert({**facts, **told}, NEW_YEAR + minute * MINUTE)
 
 
 class WatchContract(Contract):

@@ -3,13 +3,14 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.baseline import Cron, Every
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.ports.monitoring import Ahead, Mark, Sat, Together
+from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
@@ -46,8 +47,8 @@ class FigureContract(Contract):
         b, a, _ = [await bench.add(name) for name in ("b", "a", "unasked")]
         gone = await bench.add("gone", archived=True)
         nobody = EndpointKey("default", "nobody")
-        assert await bench.store.these([b.key, gone.key, nobody, a.key, b.key]) == [a, b]
-        assert await bench.store.these([EndpointKey("south", "a")]) == []
+        assert await bench.store.endpoints_by_key([b.key, gone.key, nobody, a.key, b.key]) == [a, b]
+        assert await bench.store.endpoints_by_key([EndpointKey("south", "a")]) == []
 
     async def test_what_is_ahead_comes_soonest_first_with_what_it_goes_by(self, bench: Bench) -> None:
         hint = IntervalHint(30_000, bench.ms(MINUTE))
@@ -55,12 +56,12 @@ class FigureContract(Contract):
         await bench.add("later", next_run_at=bench.ms(3 * MINUTE))
         await bench.add("cron", next_run_at=bench.ms(2 * MINUTE), baseline=line)
         await bench.add("hinted", next_run_at=bench.ms(MINUTE), interval_hint=hint, baseline=Every(MINUTE))
-        found = await bench.store.ahead("default", until=bench.ms(3 * MINUTE), limit=10)
+        found = await bench.store.upcoming_runs("default", until=bench.ms(3 * MINUTE), limit=10)
         assert found == [
-            Ahead(bench.ms(MINUTE), Every(MINUTE), hint),
-            Ahead(bench.ms(2 * MINUTE), line, None),
+            UpcomingRun(bench.ms(MINUTE), Every(MINUTE), hint),
+            UpcomingRun(bench.ms(2 * MINUTE), line, None),
         ]
-        assert await bench.store.ahead("default", until=bench.ms(3 * MINUTE), limit=1) == found[:1]
+        assert await bench.store.upcoming_runs("default", until=bench.ms(3 * MINUTE), limit=1) == found[:1]
 
     async def test_what_cannot_run_is_not_ahead(self, bench: Bench) -> None:
         await bench.add("running")
@@ -68,8 +69,8 @@ class FigureContract(Contract):
         await bench.add("off", enabled=False)
         await bench.add("archived", archived=True)
         await bench.store.add(an_endpoint("foreign", tenant_id="south", next_run_at=bench.clock.now()))
-        assert await bench.store.ahead("default", until=bench.ms(MINUTE), limit=10) == []
-        assert len(await bench.store.ahead("south", until=bench.ms(MINUTE), limit=10)) == 1
+        assert await bench.store.upcoming_runs("default", until=bench.ms(MINUTE), limit=10) == []
+        assert len(await bench.store.upcoming_runs("south", until=bench.ms(MINUTE), limit=10)) == 1
 
     async def test_what_is_claimed_is_in_flight_until_it_is_settled(self, bench: Bench) -> None:
         for name in ("a", "b", "c"):
@@ -94,10 +95,10 @@ class FigureContract(Contract):
             ended.insert(0, Ended(run.finished_at, status, run.duration_ms, run.late_ms))
             bench.pass_ms(MINUTE)
         store, since = bench.store, NEW_YEAR
-        assert await store.latest("default", since=since, limit=10) == ended
-        assert await store.latest("default", since=since, limit=2) == ended[:2]
-        assert await store.latest("default", since=ended[1].finished_at, limit=10) == ended[:2]
-        assert await store.latest("south", since=since, limit=10) == []
+        assert await store.latest_runs("default", since=since, limit=10) == ended
+        assert await store.latest_runs("default", since=since, limit=2) == ended[:2]
+        assert await store.latest_runs("default", since=ended[1].finished_at, limit=10) == ended[:2]
+        assert await store.latest_runs("south", since=since, limit=10) == []
 
     async def test_the_latest_runs_of_several_endpoints_come_together(self, bench: Bench) -> None:
         a, b, fresh = [await bench.add(name) for name in ("a", "b", "fresh")]
@@ -106,10 +107,10 @@ class FigureContract(Contract):
         claims = [claim for claim in await bench.claim() if claim.key == a.key]
         await bench.end(*claims, status=RunStatus.FAILURE)
         keys = [a.key, b.key, fresh.key]
-        found = await bench.store.latest_of(keys, each=5)
+        found = await bench.store.latest_runs_of(keys, each=5)
         statuses = {key: [one.status for one in runs] for key, runs in found.items()}
         assert statuses == {a.key: [RunStatus.FAILURE, RunStatus.SUCCESS], b.key: [RunStatus.SUCCESS]}
-        assert [len(runs) for runs in (await bench.store.latest_of(keys, each=1)).values()] == [1, 1]
+        assert [len(runs) for runs in (await bench.store.latest_runs_of(keys, each=1)).values()] == [1, 1]
 
     async def test_a_stretch_holds_what_ended_in_it_without_responses(self, bench: Bench) -> None:
         a = await bench.add("a", baseline=Every(MINUTE))
@@ -119,9 +120,11 @@ class FigureContract(Contract):
             bench.pass_ms(MINUTE)
         begin, end = NEW_YEAR + timedelta(minutes=1), NEW_YEAR + timedelta(minutes=4)
         bare = [run._replace(response=None) for run in runs]
-        assert await bench.store.stretch(a.key, since=begin, until=end, limit=10) == bare[1:4]
-        assert await bench.store.stretch(a.key, since=begin, until=end, limit=2) == bare[1:3]
-        assert await bench.store.stretch(EndpointKey("south", "a"), since=begin, until=end, limit=9) == []
+        assert await bench.store.runs_between(a.key, since=begin, until=end, limit=10) == bare[1:4]
+        assert await bench.store.runs_between(a.key, since=begin, until=end, limit=2) == bare[1:3]
+        assert (
+            await bench.store.runs_between(EndpointKey("south", "a"), since=begin, until=end, limit=9) == []
+        )
 
     async def test_sittings_are_taken_together_by_planner_day_or_endpoint(self, store: Store) -> None:
         await store.add_analyses(
@@ -135,30 +138,35 @@ class FigureContract(Contract):
             ]
         )
 
-        async def sat(together: Together, **others: Any) -> list[Sat]:
+        async def planner_activity(grouping: ActivityGrouping, **others: Any) -> list[PlannerActivity]:
             asked: dict[str, Any] = {"since": NEW_YEAR, "limit": 10, "most": 10}
-            return await store.sat("north", together=together, **(asked | others))
+            return await store.planner_activity("north", grouping=grouping, **(asked | others))
 
         late = at_minute(DAY_MINUTES)
-        both = Sat("a", "llm", 2, 1, 1, Tokens(20, 1), at_minute(1))
-        rules = Sat("", "rules", 2, 0, 0, Tokens(), at_minute(3))
-        assert await sat(Together.ALL) == [Sat("", "llm", 3, 1, 1, Tokens(20, 1), late), rules]
-        assert await sat(Together.DAY) == [
+        both = PlannerActivity("a", "llm", 2, 1, 1, Tokens(20, 1), at_minute(1))
+        rules = PlannerActivity("", "rules", 2, 0, 0, Tokens(), at_minute(3))
+        assert await planner_activity(ActivityGrouping.ALL) == [
+            PlannerActivity("", "llm", 3, 1, 1, Tokens(20, 1), late),
+            rules,
+        ]
+        assert await planner_activity(ActivityGrouping.DAY) == [
             both._replace(of="2025-01-01"),
             rules._replace(of="2025-01-01"),
-            Sat("2025-01-02", "llm", 1, 0, 0, Tokens(), late),
+            PlannerActivity("2025-01-02", "llm", 1, 0, 0, Tokens(), late),
         ]
-        assert await sat(Together.ENDPOINT) == [
+        assert await planner_activity(ActivityGrouping.ENDPOINT) == [
             both,
             rules._replace(of="b"),
-            Sat("b", "llm", 1, 0, 0, Tokens(), late),
+            PlannerActivity("b", "llm", 1, 0, 0, Tokens(), late),
         ]
-        assert await sat(Together.ENDPOINT, most=1) == [both]
-        assert await sat(Together.ALL, limit=2) == [
-            Sat("", "llm", 1, 0, 0, Tokens(), late),
-            rules._replace(sittings=1),
+        assert await planner_activity(ActivityGrouping.ENDPOINT, most=1) == [both]
+        assert await planner_activity(ActivityGrouping.ALL, limit=2) == [
+            PlannerActivity("", "llm", 1, 0, 0, Tokens(), late),
+            rules._replace(analyses=1),
         ]
-        assert await sat(Together.ALL, since=at_minute(5)) == [Sat("", "llm", 1, 0, 0, Tokens(), late)]
+        assert await planner_activity(ActivityGrouping.ALL, since=at_minute(5)) == [
+            PlannerActivity("", "llm", 1, 0, 0, Tokens(), late)
+        ]
 
     async def test_sittings_are_told_in_whole_newest_first(self, store: Store) -> None:
         made = [
@@ -177,13 +185,13 @@ class FigureContract(Contract):
         ]
         await store.add_analyses(made)
         newest = [one for one in reversed(made) if one.tenant_id == "north"]
-        end = Mark(NEW_YEAR + timedelta(days=1), "")
-        assert await store.sittings("north", before=end, limit=10) == newest
-        first = await store.sittings("north", before=end, limit=1)
-        rest = Mark(first[0].began_at, first[0].id)
-        assert first + await store.sittings("north", before=rest, limit=10) == newest
-        tie = Mark(newest[2].began_at, newest[2].id)
-        assert await store.sittings("north", before=tie, limit=10) == newest[3:]
+        end = AnalysisCursor(NEW_YEAR + timedelta(days=1), "")
+        assert await store.recent_analyses("north", before=end, limit=10) == newest
+        first = await store.recent_analyses("north", before=end, limit=1)
+        rest = AnalysisCursor(first[0].began_at, first[0].id)
+        assert first + await store.recent_analyses("north", before=rest, limit=10) == newest
+        tie = AnalysisCursor(newest[2].began_at, newest[2].id)
+        assert await store.recent_analyses("north", before=tie, limit=10) == newest[3:]
 
 
 MS = timedelta(milliseconds=1)
