@@ -11,9 +11,10 @@ from tests.postgres import database_url, newest_databases
 
 from cadenza.adapters.stores.postgres.pool import PLANNING, PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
-from cadenza.adapters.stores.sql.agent_statements import POSTGRES, SQLITE
+from cadenza.adapters.stores.sql.agents import deliveries, schedules, users_agents
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.dialect import for_sqlite
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import evolve
@@ -104,15 +105,15 @@ async def test_pending_messages_say_what_was_delivered(url: str, store: Store) -
 
 async def test_a_users_schedules_and_messages_are_found_by_their_indexes(url: str, store: Store) -> None:
     asked: dict[str, tuple[str, tuple[Any, ...]]] = {
-        "schedules": ("endpoints_of_user", (*ANNA, "", True, 10)),
-        "of_user": ("endpoints_of_user", ANNA),
-        "owed_firings": ("pending_messages_owed", (*ANNA, NEW_YEAR)),
-        "acknowledge": ("pending_messages_owed", (*ANNA, 5)),
+        schedules.LIST: ("endpoints_of_user", (*ANNA, "", True, 10)),
+        users_agents.ENDPOINTS_OF_USER: ("endpoints_of_user", ANNA),
+        deliveries.COUNT_FIRINGS: ("pending_messages_owed", (*ANNA, NEW_YEAR)),
+        deliveries.ACKNOWLEDGE: ("pending_messages_owed", (*ANNA, 5)),
     }
-    for name, (index, arguments) in asked.items():
+    for statement, (index, arguments) in asked.items():
         if url.startswith("sqlite"):
             numbers = [7 if one is NEW_YEAR else one for one in arguments]
-            plan = await rows(url, f"EXPLAIN QUERY PLAN {getattr(SQLITE, name)}", *numbers)
+            plan = await rows(url, f"EXPLAIN QUERY PLAN {for_sqlite(statement).text}", *numbers)
         else:
-            plan = await rows(url, f"EXPLAIN {getattr(POSTGRES, name)}", *arguments)
-        assert index in str(plan), (name, plan)
+            plan = await rows(url, f"EXPLAIN {statement}", *arguments)
+        assert index in str(plan), (statement, plan)

@@ -10,11 +10,10 @@ import asyncpg
 import pytest
 from tests.postgres import database_url, newest_databases
 
-from cadenza.adapters.stores.postgres import conversations as postgres_conversations
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.agents import conversations, deliveries
 from cadenza.adapters.stores.sql.migrate import migrate
-from cadenza.adapters.stores.sqlite import conversations as sqlite_conversations
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.agents.delivery import Subtitle
@@ -228,7 +227,7 @@ async def test_forgetting_goes_on_where_a_crash_has_ended_it(
     crashing: Crashing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is old goes in steps, each a commit of its own, however much it is."""
-    for module in (sqlite_conversations, postgres_conversations):
+    for module in (conversations, deliveries):
         monkeypatch.setattr(module, "BATCH", 2)
     talk, store = crashing.talk, crashing.store
     await talk.people()
@@ -238,7 +237,7 @@ async def test_forgetting_goes_on_where_a_crash_has_ended_it(
     old = crashing.bench.ms(1)
     crashing.bench.pass_ms(2)
     await talk.say("young")
-    with pytest.raises(Crash), crashing.crashing_at(6):
+    with pytest.raises(Crash), crashing.crashing_at(4):
         await store.forget_messages(old)
     left = len(await store.messages(TUTOR)) - 2
     assert 0 < left < 10

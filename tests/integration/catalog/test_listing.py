@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from tests.postgres import Databases
 
-from cadenza.adapters.stores.postgres import catalog_statements as on_postgres
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
-from cadenza.adapters.stores.sql import catalog_rows
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sql.partitions import ensure_partitions
 from cadenza.adapters.stores.sql.rows import EPOCH
-from cadenza.adapters.stores.sqlite import catalog_statements as on_sqlite
+from cadenza.adapters.stores.sql.scheduling import jobs, run_search
+from cadenza.adapters.stores.sql.scheduling.catalog import find
 from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.dialect import for_sqlite
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.ports.catalog import Page, RunFilter
@@ -73,7 +73,7 @@ async def test_a_search_for_what_is_rare_answers_early_and_goes_on_where_it_was(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, wanted: RunFilter
 ) -> None:
     for scan in ("SCAN", "SCATTERED_SCAN"):
-        monkeypatch.setattr(catalog_rows, scan, 4)
+        monkeypatch.setattr(run_search, scan, 4)
     runs = await run_with_one_failure(bench, 11, failing=3)
     answers, after = [], None
     for _ in range(3):
@@ -85,7 +85,7 @@ async def test_a_search_for_what_is_rare_answers_early_and_goes_on_where_it_was(
 async def test_a_full_page_goes_on_after_its_last_run_and_not_after_the_last_that_was_looked_at(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog_rows, "SCAN", 8)
+    monkeypatch.setattr(run_search, "SCAN", 8)
     runs = await run_with_one_failure(bench, 10, failing=0)
     wanted = RunFilter(statuses=frozenset({RunStatus.SUCCESS}))
     found, after = await bench.store.find_runs("default", wanted=wanted, page=Page(3))
@@ -97,7 +97,7 @@ async def test_what_an_index_tells_alone_is_not_cut_short(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for scan in ("SCAN", "SCATTERED_SCAN"):
-        monkeypatch.setattr(catalog_rows, scan, 2)
+        monkeypatch.setattr(run_search, scan, 2)
     await run_with_one_failure(bench, 6, failing=0)
     for wanted in (RunFilter(), RunFilter("endpoint")):
         found = await bench.store.find_runs("default", wanted=wanted)
@@ -116,7 +116,7 @@ async def test_a_span_reads_the_partitions_of_its_days_alone(pool: PostgresPool)
     found = await bench.store.find_runs("default", wanted=RunFilter(since=since, until=until))
     assert found == ([runs[3], runs[2]], None)
     arguments = ("default", "z", "", since, until, None, None, None, 10)
-    plan = await pool.write(partial(analyzed, statement=on_postgres.FIND_RUNS, arguments=arguments))
+    plan = await pool.write(partial(analyzed, statement=run_search.FIND_RUNS, arguments=arguments))
     read = {day for day in range(1, 9) if f"on runs_2025010{day} " in plan}
     assert read == {3, 4}, plan
 
@@ -137,8 +137,8 @@ async def test_runs_are_read_by_their_index_and_never_sorted(pool: PostgresPool)
     for of_endpoint in (True, False):
         last = ("endpoint",) if of_endpoint else ()
         searches = {
-            on_postgres.floor(of_endpoint=of_endpoint, within=False): ("default", "z", 10, *last),
-            on_postgres.FIND_RUNS_OF_ENDPOINT if of_endpoint else on_postgres.FIND_RUNS: (
+            run_search.floor(of_endpoint=of_endpoint, within=False): ("default", "z", 10, *last),
+            run_search.FIND_RUNS_OF_ENDPOINT if of_endpoint else run_search.FIND_RUNS: (
                 ("default", "z", "", EPOCH, NEW_YEAR, None, None, None, 10, *last)
             ),
         }
@@ -158,7 +158,7 @@ async def test_a_page_of_endpoints_costs_little_in_a_table_that_has_just_grown(
         await pool.ask("ANALYZE")
     for labels in range(3):
         for of_job in (True, False):
-            statement = on_postgres.find(labels, of_job=of_job, archived=True)
+            statement = find(labels, of_job=of_job, archived=True)
             words = ("all", "x", "team", "1")[: 2 * labels]
             arguments = ("default", "e-0100", 10, *words, *(["job"] if of_job else []), False)
             plan = await pool.write(partial(analyzed, statement=statement, arguments=arguments))
@@ -195,25 +195,31 @@ def rows_read(plan: str) -> float:
 async def test_sqlite_finds_endpoints_by_keys_in_their_order(
     file: SqliteFile, labels: int, *, of_job: bool
 ) -> None:
-    steps = await file.read(
-        partial(explained, statement=on_sqlite.find(labels, of_job=of_job, archived=True))
-    )
+    steps = await file.read(partial(explained, statement=find(labels, of_job=of_job, archived=True)))
     assert all(step.startswith(("SEARCH ", "CORRELATED ")) for step in steps), steps
     assert steps[0].startswith("SEARCH l " if labels else "SEARCH e "), steps
 
 
 @pytest.mark.parametrize(
-    "name", ["FIND_RUNS", "FIND_RUNS_OF_ENDPOINT", "FLOOR", "FLOOR_OF_ENDPOINT", "ENDS", "JOBS"]
+    "statement",
+    [
+        run_search.FIND_RUNS,
+        run_search.FIND_RUNS_OF_ENDPOINT,
+        run_search.floor(of_endpoint=False, within=False),
+        run_search.floor(of_endpoint=True, within=False),
+        run_search.ENDED_SINCE,
+        jobs.LIST,
+    ],
 )
-async def test_sqlite_reads_runs_and_jobs_in_the_order_of_an_index(file: SqliteFile, name: str) -> None:
-    steps = await file.read(partial(explained, statement=getattr(on_sqlite, name)))
+async def test_sqlite_reads_runs_and_jobs_in_the_order_of_an_index(file: SqliteFile, statement: str) -> None:
+    steps = await file.read(partial(explained, statement=statement))
     assert any(step.startswith("SEARCH ") for step in steps), steps
     assert not any("TEMP B-TREE" in step or step in ("SCAN runs", "SCAN jobs") for step in steps), steps
 
 
 def explained(connection: sqlite3.Connection, statement: str) -> list[str]:
     """What SQLite does for a statement, step by step."""
-    named = dict.fromkeys((*RunFilter._fields, "tenant_id", "after", "floor", "limit", "scan"))
-    arguments: Any = named if ":tenant_id" in statement else [None] * statement.count("?")
-    rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}", arguments)
+    translated = for_sqlite(statement)
+    values = [None] * translated.parameters
+    rows = connection.execute(f"EXPLAIN QUERY PLAN {translated.text}", values)
     return [row[3] for row in rows]

@@ -4,12 +4,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from cadenza.adapters.stores.postgres import statements as sql
-from cadenza.adapters.stores.postgres.arrays import arrays
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
-from cadenza.adapters.stores.sql.definition import write_definition
+from cadenza.adapters.stores.sql.database import Dialect
+from cadenza.adapters.stores.sql.given_rows import columns_of
 from cadenza.adapters.stores.sql.rows import write_state
+from cadenza.adapters.stores.sql.scheduling.definition import write_definition
+from cadenza.adapters.stores.sql.scheduling.endpoints import ADD_STATES
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.ports.telemetry import Logger
 from cadenza.testing import FakeIds, FakeLog, an_endpoint
@@ -30,7 +31,9 @@ async def fill(pool: PostgresPool, endpoints: Sequence[Endpoint]) -> None:
     async def work(connection: Connection) -> None:
         owned = [(*one.key, one.job_id, one.name, None, write_definition(one)) for one in endpoints]
         await connection.copy_records_to_table("endpoints", records=owned)
-        await connection.execute(sql.ADD_STATE, *arrays([(*one.key, *write_state(one)) for one in endpoints]))
+        await connection.execute(
+            ADD_STATES[Dialect.POSTGRES], *columns_of([(*one.key, *write_state(one)) for one in endpoints])
+        )
         await connection.execute("ANALYZE endpoints; ANALYZE endpoint_states")
 
     await pool.write(work)

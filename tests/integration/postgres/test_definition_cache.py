@@ -9,7 +9,7 @@ from tests.integration.postgres.postgres_fixtures import a_store
 from cadenza.adapters.stores.postgres.claim import READ_OWNED, Claimed, Definitions
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
-from cadenza.adapters.stores.sql.definition import LONGEST_REMEMBERED
+from cadenza.adapters.stores.sql.scheduling.definition import LONGEST_REMEMBERED
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import EndpointKey, evolve

@@ -8,25 +8,28 @@ from tests.integration.postgres.postgres_fixtures import a_store, fill, many
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.stores.postgres import analysis_statements as analyses
-from cadenza.adapters.stores.postgres import catalog_statements as catalog
-from cadenza.adapters.stores.postgres import statements as sql
+from cadenza.adapters.stores.postgres import cycle_statements as cycle
 from cadenza.adapters.stores.postgres.cycle_statements import CLAIMS, LOCK, SETTLE, SETTLE_PLAIN, START
 from cadenza.adapters.stores.postgres.pool import Connection
 from cadenza.adapters.stores.postgres.settle import settle_plain
+from cadenza.adapters.stores.sql.database import Dialect
+from cadenza.adapters.stores.sql.scheduling import catalog, endpoint_store, endpoints, jobs, run_search
 from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import settle
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import Bench
 
-NAMES = (
-    "GET", "GET_LOCKED", "GET_MANY_LOCKED", "STEER", "DEFINE", "HELD", "LEASED", "END_LEASES", "STALE",
-    "NEXT_DUE", "ANY_DUE", "OPEN_RUN", "RUN", "RUNS", "HINTS",
-)  # fmt: skip
-CATALOG = (
-    "GET_JOBS", "JOBS", "DROP_JOBS", "LIVE_OF_JOB", "UNLIKE_JOBS", "DROP_LABELS", "COUNT_LIVE",
-    "COUNT_LIVE_UP_TO", "JOBS_OF_ESTATE", "ENDPOINTS_OF_ESTATE", "FIND_RUNS", "FIND_RUNS_OF_ENDPOINT",
-    "ENDED_SINCE",
-)  # fmt: skip
+NAMES: dict[Any, tuple[str, ...]] = {
+    cycle: ("RUNS_OF_LEASES", "LEASED", "END_LEASES", "STALE", "NEXT_DUE", "ANY_DUE"),
+    endpoints: (
+        "GET", "GET_LOCKED", "GET_MANY_LOCKED", "GET_JOBS", "COUNT_LIVE_UP_TO", "UPDATE_ENDPOINTS",
+        "DROP_LABELS",
+    ),
+    endpoint_store: ("OPEN_RUN", "RUN", "RUNS", "HINTS"),
+    jobs: ("LIST", "DROP", "LIVE_OF_JOB", "UNLIKE_JOBS"),
+    catalog: ("COUNT_LIVE", "JOBS_WITHIN", "ENDPOINTS_WITHIN"),
+    run_search: ("FIND_RUNS", "FIND_RUNS_OF_ENDPOINT", "ENDED_SINCE"),
+}  # fmt: skip
 ANALYSES = (
     "ENDED", "RECENT", "THEMSELVES", "OF_JOBS", "ANALYSES", "BY_DAY", "UNWANT", "DUE", "NOTES", "FORGET",
 )  # fmt: skip
@@ -38,14 +41,14 @@ FOUND = {
     for of_job in (True, False)
 }
 FLOORS = {
-    f"floor{' of an endpoint' if of_endpoint else ''}{' within days' if within else ''}": catalog.floor(
+    f"floor{' of an endpoint' if of_endpoint else ''}{' within days' if within else ''}": run_search.floor(
         of_endpoint=of_endpoint, within=within
     )
     for of_endpoint in (True, False)
     for within in (True, False)
 }
-STATEMENTS = {name: getattr(sql, name) for name in NAMES}
-STATEMENTS |= {name: getattr(catalog, name) for name in CATALOG} | FOUND | FLOORS
+STATEMENTS = {name: getattr(module, name) for module, names in NAMES.items() for name in names}
+STATEMENTS |= {"UPDATE_STATES": endpoints.UPDATE_STATES[Dialect.POSTGRES]} | FOUND | FLOORS
 STATEMENTS |= {name: getattr(analyses, name) for name in ANALYSES}
 STATEMENTS |= {f"CLAIM up to {bound}": claim for bound, claim in CLAIMS.items()}
 STATEMENTS |= {"LOCK": LOCK, "START": START, "SETTLE": SETTLE, "SETTLE_PLAIN": SETTLE_PLAIN}

@@ -1,9 +1,9 @@
 """The statements about what planners feed on, said, noted and want to look at."""
 
-from cadenza.adapters.stores.postgres.catalog_statements import STANDING
-from cadenza.adapters.stores.postgres.statements import READ_ROW
 from cadenza.adapters.stores.sql.analysis_rows import ANALYSIS, COLUMNS, WITHOUT_RESPONSE
 from cadenza.adapters.stores.sql.rows import READ
+from cadenza.adapters.stores.sql.rows import SELECT_ENDPOINT as READ_ROW
+from cadenza.adapters.stores.sql.scheduling.jobs import WITH_STATE as STANDING
 from cadenza.domain.scheduling.run import Run
 
 KEYS = "unnest($1::text[], $2::text[]) AS k (tenant_id, id)"

@@ -1,38 +1,13 @@
-"""Rows handed over as one array for each column: one statement for a whole batch."""
+"""Large batches of rows, handed over as one array for each column or one value that all rows share."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from cadenza.adapters.stores.sql.rows import LEASE, RUN_ID, Row
-from cadenza.domain.scheduling.run import Claim
-
-MOMENT, NUMBER, LARGE, TRUTH, TEXT = "timestamptz", "int", "bigint", "boolean", "text"
-NUMBERS = {
-    **dict.fromkeys(("attempt", "coalesced", "failure_count", "abandoned_count", "missed_slots"), NUMBER),
-    "open_slot_attempts": NUMBER,
-    **dict.fromkeys(("interval_hint_ms", "duration_ms", "late_ms", "version"), LARGE),
-    **dict.fromkeys(("enabled", "archived", "job_active", "verdict", "starts"), TRUTH),
-    "response": "json",
-    "place": "tid",
-}
-
+from cadenza.adapters.stores.sql.given_rows import type_of
 
 SEPARATOR = ";"
 """Between values that are joined: neither places nor ids of runs hold it. An id that did would not be found,
 and be settled as if it had been steered."""
-
-
-def type_of(column: str) -> str:
-    """The type of a column, by its name."""
-    if column == "slot" or column.endswith(("_at", "_until")):
-        return MOMENT
-    return NUMBERS.get(column, TEXT)
-
-
-def given(name: str, *columns: str, first: int = 1) -> str:
-    """The parameters from `first` on, an array for each column, as a table."""
-    arrays = ", ".join(f"${number}::{type_of(column)}[]" for number, column in enumerate(columns, first))
-    return f"unnest({arrays}) AS {name} ({', '.join(columns)})"
 
 
 def given_or_shared(name: str, *columns: str, first: int = 1, joined: Collection[str] = ()) -> str:
@@ -55,19 +30,6 @@ def given_or_shared(name: str, *columns: str, first: int = 1, joined: Collection
     return f"(SELECT {', '.join(either)} FROM {unnested}) AS {name}"
 
 
-def assigned(name: str, *columns: str) -> str:
-    """Each column set to that of the given table."""
-    return ", ".join(f"{column} = {name}.{column}" for column in columns)
-
-
-def arrays(rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...] | None]:
-    """Rows turned into columns. One that holds nothing is not sent: `unnest` fills it up by itself."""
-    return [
-        None if column[0] is None and column.count(None) == len(column) else column
-        for column in zip(*rows, strict=True)
-    ]
-
-
 def arrays_or_shared(columns: Iterable[Sequence[Any]]) -> list[Any]:
     """Columns as `given_or_shared` takes them after its first, which is always an array, and None.
 
@@ -83,8 +45,3 @@ def arrays_or_shared(columns: Iterable[Sequence[Any]]) -> list[Any]:
 def as_it_is(moment: Any) -> Any:
     """The driver reads moments itself."""
     return moment
-
-
-def holds(row: Row, claim: Claim) -> bool:
-    """Is this claim's lease still the one in the row?"""
-    return (row[LEASE], row[RUN_ID]) == (claim.token, claim.run_id)

@@ -5,12 +5,12 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
-from cadenza.adapters.stores.postgres import statements as sql
-from cadenza.adapters.stores.postgres.arrays import arrays, as_it_is, given
-from cadenza.adapters.stores.postgres.cycle_statements import BOUNDS, CLAIMED, CLAIMS
+from cadenza.adapters.stores.postgres.arrays import as_it_is
+from cadenza.adapters.stores.postgres.cycle_statements import ANY_DUE, BOUNDS, CLAIMED, CLAIMS
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.sql.definition import LONGEST_REMEMBERED
+from cadenza.adapters.stores.sql.given_rows import columns_of, given
 from cadenza.adapters.stores.sql.rows import OWNED, SOURCES, STEERING, Row, read_owned, read_steering
+from cadenza.adapters.stores.sql.scheduling.definition import LONGEST_REMEMBERED
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.due import claim
 from cadenza.domain.scheduling.endpoint import Lease, restored
@@ -53,7 +53,7 @@ class Definitions:
         unknown = [one[:2] for one, fields in zip(claimed, found, strict=True) if fields is None]
         if not unknown:
             return found
-        read = self._keep(await self._pool.ask(READ_OWNED, *arrays(unknown)))
+        read = self._keep(await self._pool.ask(READ_OWNED, *columns_of(unknown)))
         return [fields or read.get(one[:2]) for one, fields in zip(claimed, found, strict=True)]
 
     def _known(self, tenant_id: str, endpoint_id: str, version: int) -> Fields | None:
@@ -122,7 +122,7 @@ class Turns:
         ]
 
     async def _lease(self, wanted: Wanted, limit: int) -> list["Leased"]:
-        if limit < 1 or (self._idle and not await self._pool.ask(sql.ANY_DUE, wanted.horizon)):
+        if limit < 1 or (self._idle and not await self._pool.ask(ANY_DUE, wanted.horizon)):
             return []
         batch = Batch(self._ids.new(), [self._ids.new() for _ in range(limit)], wanted)
         rows: Sequence[Row] = await self._pool.ask(

@@ -1,8 +1,9 @@
-"""The statements of every cycle: claim, start, settle. Each takes a whole batch and is one commit."""
+"""The statements of workers: claim, start, settle, sweep. Each takes a whole batch."""
 
-from cadenza.adapters.stores.postgres.arrays import assigned, given, given_or_shared
+from cadenza.adapters.stores.postgres.arrays import given_or_shared
 from cadenza.adapters.stores.postgres.usage import COUNTED
-from cadenza.adapters.stores.sql.rows import STEERING, WRITTEN
+from cadenza.adapters.stores.sql.given_rows import assigned, given
+from cadenza.adapters.stores.sql.rows import SELECT_ENDPOINT, STEERING, WRITTEN
 from cadenza.domain.scheduling.run import Run
 
 COUNTS = ("missed_slots", "failure_count", "abandoned_count")
@@ -101,7 +102,7 @@ FROM leased ORDER BY place
 CLAIMS = {bound: _claim(bound) for bound in BOUNDS}
 
 SAME = "s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id"
-HELD = f"{SAME} AND s.run_id = g.id AND s.version = g.version"
+AS_CLAIMED = f"{SAME} AND s.run_id = g.id AND s.version = g.version"
 """Whether a row is as it was claimed. A run id is given once, so it speaks for the lease too."""
 
 LOCK = f"""
@@ -123,7 +124,7 @@ WITH locked AS MATERIALIZED (
     UPDATE endpoint_states s
     SET run_slot = g.slot, run_due_at = g.due_at, run_source = g.source, run_started_at = g.started_at
     FROM {given("g", *STARTED, first=2)}
-    WHERE {HELD} AND g.starts AND (SELECT count FROM agreed) >= $1::int
+    WHERE {AS_CLAIMED} AND g.starts AND (SELECT count FROM agreed) >= $1::int
     RETURNING g.id, s.ctid::text AS place
 )
 SELECT id, NULL AS place FROM locked WHERE unsteered UNION ALL SELECT id, place FROM started
@@ -180,7 +181,7 @@ WITH settled AS (
     UPDATE endpoint_states s
     SET claimable_at = CASE WHEN $1::boolean THEN g.next_run_at ELSE g.claimable_at END,
         {assigned("g", *CHANGED[1:])}, lease_token = NULL, lease_until = NULL, run_id = NULL
-    FROM {given_or_shared("g", *SETTLED, first=2)} WHERE {HELD}
+    FROM {given_or_shared("g", *SETTLED, first=2)} WHERE {AS_CLAIMED}
     RETURNING {", ".join(map(_closed, RUN))}
 ), added AS (
     INSERT INTO runs ({", ".join(RUN)}) SELECT {", ".join(RUN)} FROM settled
@@ -192,3 +193,20 @@ in the order of their keys, which is the order of the locks.
 
 Of a run that was started, the row knows when and for what, so `KEPT` need not be sent.
 """
+
+RENEW = "UPDATE leases SET until = $1 WHERE token = ANY ($2::text[])"
+RUNS_OF_LEASES = "SELECT run_id FROM endpoint_states WHERE lease_token = ANY ($1::text[])"
+EXPIRED = "SELECT token FROM leases WHERE until <= $1 ORDER BY token LIMIT $2 FOR UPDATE SKIP LOCKED"
+LEASED = (
+    f"{SELECT_ENDPOINT} WHERE s.lease_token = ANY ($1::text[])"
+    " ORDER BY s.tenant_id, s.endpoint_id LIMIT $2 FOR UPDATE OF s, e SKIP LOCKED"
+)
+END_LEASES = (
+    "DELETE FROM leases WHERE token = ANY ($1::text[]) AND NOT EXISTS"
+    " (SELECT FROM endpoint_states WHERE lease_token = leases.token)"
+)
+STALE = f"{SELECT_ENDPOINT} WHERE s.tidy_at <= $1 ORDER BY s.tidy_at LIMIT $2 FOR UPDATE OF s, e SKIP LOCKED"
+ANY_DUE = "SELECT FROM endpoint_states WHERE claimable_at <= $1 ORDER BY claimable_at LIMIT 1"
+NEXT_DUE = (
+    "SELECT claimable_at FROM endpoint_states WHERE claimable_at IS NOT NULL ORDER BY claimable_at LIMIT 1"
+)

@@ -7,8 +7,8 @@ from typing import Any
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell, Ring
 from cadenza.adapters.stores.postgres.errors import translated
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.postgres.turns import OWED, called_for
-from cadenza.adapters.stores.sql.database import CHANNEL, NOTIFY
+from cadenza.adapters.stores.sql.agents.turns import notified_user
+from cadenza.adapters.stores.sql.database import CHANNEL, NOTIFY, WORKERS
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
 from cadenza.ports.telemetry import Logger
@@ -95,10 +95,10 @@ class Listener:
     def _heard(self, _connection: Any, _pid: int, _channel: str, payload: object) -> None:
         if payload == self._own_call:
             self._answered.set()
-        elif payload == "":
+        elif payload == WORKERS:
             self._belfry.ring()
-        elif isinstance(payload, str) and payload.startswith(OWED):
-            self._doorbells.ring([called_for(payload)])
+        elif isinstance(payload, str) and (user := notified_user(payload)) is not None:
+            self._doorbells.ring([user])
 
     def _warn(self, problem: str) -> None:
         if not self._warned:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from cadenza.adapters.stores.postgres import statements as sql
-from cadenza.adapters.stores.postgres.arrays import SEPARATOR, arrays, arrays_or_shared, as_it_is, holds
+from cadenza.adapters.stores.common import Closed
+from cadenza.adapters.stores.postgres.arrays import SEPARATOR, arrays_or_shared, as_it_is
 from cadenza.adapters.stores.postgres.cycle_statements import (
     CHANGED,
     COUNTS,
@@ -17,26 +17,29 @@ from cadenza.adapters.stores.postgres.cycle_statements import (
     SETTLED,
     TOLD,
 )
-from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.postgres.turns import speaking
+from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool, Work
 from cadenza.adapters.stores.postgres.usage import count_runs
+from cadenza.adapters.stores.sql.agents.turns import write_turns_and_alerts
+from cadenza.adapters.stores.sql.given_rows import columns_of
 from cadenza.adapters.stores.sql.ordinary_run import is_plain
 from cadenza.adapters.stores.sql.rows import (
     VERSION,
     Row,
     document,
+    holds_lease,
     read_endpoint,
     storable,
     write_run,
     write_state,
 )
+from cadenza.adapters.stores.sql.scheduling.endpoints import GET_MANY_LOCKED, add_skipped_runs
 from cadenza.domain.access.tenant import charges
-from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.run import Completion, Run, SkippedSlot, skipped
+from cadenza.domain.scheduling.run import Completion, Run
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Settle
 
+Answer = TypeVar("Answer")
 Column = Sequence[Any]
 NOWHERE = "(0,0)"
 RUN_KEY = itemgetter(Run._fields.index("tenant_id"), Run._fields.index("endpoint_id"))
@@ -56,7 +59,7 @@ async def settle_plain(
     """Write it all; False, and then nothing may be kept, if anything was steered or its lease was lost."""
     charged = charges(settled)
     assert charged, "what ran is charged"
-    rows = await connection.fetch(SETTLE_PLAIN, *arrays(charged), *_parameters(completions, settled))
+    rows = await connection.fetch(SETTLE_PLAIN, *columns_of(charged), *_parameters(completions, settled))
     return bool(rows[0][0] == len(settled))
 
 
@@ -113,6 +116,17 @@ class Held(NamedTuple):
     version: int
 
 
+def with_turns_and_alerts(work: Work[Answer], closed: Closed[Answer]) -> Work[Answer]:
+    """Work that closes runs, and then writes the turns and the alerts that these left."""
+
+    async def all_of_it(connection: Connection) -> Answer:
+        answer = await work(connection)
+        await write_turns_and_alerts(connection, closed(answer))
+        return answer
+
+    return all_of_it
+
+
 async def finalize(pool: PostgresPool, batch: Batch) -> list[Settled | None]:
     """Settle endpoints as they were claimed: nearly always, nobody has steered meanwhile."""
     if not batch.completions:
@@ -123,9 +137,11 @@ async def finalize(pool: PostgresPool, batch: Batch) -> list[Settled | None]:
     ]
     settled: list[Settled | None] = [one.settled for one in held]
     unsteered = partial(_settle_unsteered, held=held, batch=batch)
-    if await pool.tried(speaking(unsteered, lambda done: settled if done else [])):
+    if await pool.tried(with_turns_and_alerts(unsteered, lambda done: settled if done else [])):
         return settled
-    return await pool.write(speaking(partial(_settle_all, batch=batch, held=held), lambda answers: answers))
+    return await pool.write(
+        with_turns_and_alerts(partial(_settle_all, batch=batch, held=held), lambda answers: answers)
+    )
 
 
 async def _settle_unsteered(connection: Connection, held: Sequence[Held], batch: Batch) -> bool:
@@ -150,17 +166,8 @@ async def write_settled(connection: Connection, held: Sequence[Held], ids: Ids) 
         if one.settled.run.id in closed
         for slot in one.settled.skipped
     ]
-    await add_passed(connection, passed, ids)
+    await add_skipped_runs(connection, passed, ids)
     return closed
-
-
-async def add_passed(
-    connection: Connection, passed: Iterable[tuple[Endpoint, SkippedSlot]], ids: Ids
-) -> None:
-    """Add the runs of slots that passed without a claim."""
-    runs = [write_run(skipped(endpoint, slot, ids.new())) for endpoint, slot in passed]
-    if runs:
-        await connection.execute(sql.ADD_RUNS, *arrays(runs))
 
 
 async def _settle_all(connection: Connection, batch: Batch, held: Sequence[Held]) -> list[Settled | None]:
@@ -168,7 +175,7 @@ async def _settle_all(connection: Connection, batch: Batch, held: Sequence[Held]
 
     The rows of the whole batch are locked first, in their order, so nothing after that waits for anybody.
     """
-    await connection.fetch(LOCK, *arrays({one.claim.key for one in batch.completions}))
+    await connection.fetch(LOCK, *columns_of({one.claim.key for one in batch.completions}))
     closed = await write_settled(connection, held, batch.ids)
     steered = [one for one in batch.completions if one.claim.run_id not in closed]
     fresh = await _settle_fresh(connection, steered, batch)
@@ -181,12 +188,12 @@ async def _settle_all(connection: Connection, batch: Batch, held: Sequence[Held]
 async def _settle_fresh(connection: Connection, steered: Sequence[Completion], batch: Batch) -> list[Held]:
     if not steered:
         return []
-    found = await connection.fetch(sql.GET_MANY_LOCKED, *arrays({one.claim.key for one in steered}))
+    found = await connection.fetch(GET_MANY_LOCKED, *columns_of({one.claim.key for one in steered}))
     rows: dict[tuple[str, str], Row] = {(row[0], row[1]): row for row in found}
     fresh = [
         Held(batch.settle(read_endpoint(row, as_it_is), completion), row[VERSION])
         for completion in steered
-        if (row := rows.get(completion.claim.key)) is not None and holds(row, completion.claim)
+        if (row := rows.get(completion.claim.key)) is not None and holds_lease(row, completion.claim)
     ]
     await write_settled(connection, fresh, batch.ids)
     return fresh

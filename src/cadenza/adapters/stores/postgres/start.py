@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cadenza.adapters.stores.postgres import statements as sql
-from cadenza.adapters.stores.postgres.arrays import arrays, as_it_is, holds
+from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.cycle_statements import START
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.sql.rows import VERSION, Row, read_endpoint
+from cadenza.adapters.stores.sql.given_rows import columns_of
+from cadenza.adapters.stores.sql.rows import VERSION, Row, holds_lease, read_endpoint
+from cadenza.adapters.stores.sql.scheduling.endpoints import GET_MANY_LOCKED
 from cadenza.domain.scheduling.due import Cancel, Recheck
 from cadenza.domain.scheduling.run import Claim
 from cadenza.ports.store import Decide
@@ -18,7 +19,7 @@ async def start(pool: PostgresPool, claims: Sequence[Claim], decide: Decide) -> 
     if not claims:
         return []
     answers = [decide(held.endpoint, held) for held in claims]
-    rows = await pool.ask(START, len(answers), *arrays(map(_started, answers)))
+    rows = await pool.ask(START, len(answers), *columns_of(map(_started, answers)))
     if sum(place is None for _, place in rows) == len(answers):
         return _moved(answers, rows)
     return await pool.write(lambda connection: _start_fresh(connection, claims, decide))
@@ -27,13 +28,13 @@ async def start(pool: PostgresPool, claims: Sequence[Claim], decide: Decide) -> 
 async def _start_fresh(
     connection: Connection, claims: Sequence[Claim], decide: Decide
 ) -> list[Recheck | None]:
-    found = await connection.fetch(sql.GET_MANY_LOCKED, *arrays({held.key for held in claims}))
+    found = await connection.fetch(GET_MANY_LOCKED, *columns_of({held.key for held in claims}))
     rows: dict[tuple[str, str], Row] = {(row[0], row[1]): row for row in found}
     answers = [_recheck(rows.get(held.key), held, decide) for held in claims]
     going_on = [_started(answer) for answer in answers if answer is not None]
     if not going_on:
         return answers
-    return _moved(answers, await connection.fetch(START, 0, *arrays(going_on)))
+    return _moved(answers, await connection.fetch(START, 0, *columns_of(going_on)))
 
 
 def _moved(answers: Iterable[Recheck | None], rows: Iterable[Row]) -> list[Recheck | None]:
@@ -48,7 +49,7 @@ def _moved(answers: Iterable[Recheck | None], rows: Iterable[Row]) -> list[Reche
 
 
 def _recheck(row: Row | None, held: Claim, decide: Decide) -> Recheck | None:
-    if row is None or not holds(row, held):
+    if row is None or not holds_lease(row, held):
         return None
     answer = decide(read_endpoint(row, as_it_is), held)
     return (

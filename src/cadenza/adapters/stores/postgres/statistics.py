@@ -6,10 +6,9 @@ from datetime import datetime
 from cadenza.adapters.stores.postgres.analysis_statements import KEYS, THEMSELVES
 from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.postgres.search import midnight
 from cadenza.adapters.stores.sql.analysis_rows import COLUMNS, WITHOUT_RESPONSE, read_analysis
-from cadenza.adapters.stores.sql.catalog_rows import ENDED, read_ended
 from cadenza.adapters.stores.sql.rows import Row, read_endpoint, read_run
+from cadenza.adapters.stores.sql.scheduling.run_search import ENDED, midnight, read_ended
 from cadenza.adapters.stores.sql.statistics import AHEAD, read_activity, read_upcoming, sat_together
 from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.planning.analysis import Analysis

@@ -6,36 +6,34 @@ from functools import partial
 
 from cadenza.adapters.null import NoLog
 from cadenza.adapters.stores.memory.wakeup import MemoryBell
-from cadenza.adapters.stores.postgres import endpoints as keeping
-from cadenza.adapters.stores.postgres import listing
-from cadenza.adapters.stores.postgres import statements as sql
+from cadenza.adapters.stores.postgres import cycle_statements as sql
 from cadenza.adapters.stores.postgres.analyses import PostgresAnalyses
-from cadenza.adapters.stores.postgres.catalog import PostgresCatalog
 from cadenza.adapters.stores.postgres.claim import Turns, Wanted
-from cadenza.adapters.stores.postgres.conversations import PostgresConversations
 from cadenza.adapters.stores.postgres.listen_notify import Listener
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.postgres.rules import PostgresRules
-from cadenza.adapters.stores.postgres.settle import Batch, finalize
+from cadenza.adapters.stores.postgres.settle import Batch, finalize, with_turns_and_alerts
 from cadenza.adapters.stores.postgres.start import start
 from cadenza.adapters.stores.postgres.statistics import PostgresFigures
 from cadenza.adapters.stores.postgres.sweep import sweep
-from cadenza.adapters.stores.postgres.turns import speaking
-from cadenza.adapters.stores.postgres.users_agents import PostgresPeople
 from cadenza.adapters.stores.sql.access import SqlKeys, SqlSessions
+from cadenza.adapters.stores.sql.agents.conversations import SqlConversations
+from cadenza.adapters.stores.sql.agents.deliveries import SqlDeliveries
+from cadenza.adapters.stores.sql.agents.schedules import SqlSchedules
+from cadenza.adapters.stores.sql.agents.users_agents import SqlUsersAgents
 from cadenza.adapters.stores.sql.daily import SqlDaily
 from cadenza.adapters.stores.sql.daily_statistics import SqlDailyStatistics
 from cadenza.adapters.stores.sql.idempotency import SqlReplies
 from cadenza.adapters.stores.sql.partitions import ensure_partitions
+from cadenza.adapters.stores.sql.planning.rules import SqlRules
 from cadenza.adapters.stores.sql.retention import retain
+from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
+from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints
+from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sql.slo_alerts import SqlSloAlerts
 from cadenza.adapters.stores.sql.tenants import SqlTenants
 from cadenza.domain.scheduling.due import Recheck
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.domain.scheduling.run import Claim, Completion, Run
+from cadenza.domain.scheduling.run import Claim, Completion
 from cadenza.domain.scheduling.settle import Settled
-from cadenza.domain.scheduling.steer import Amended, EndpointChange, HintRecord
-from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Decide, Retention, Settle, Sweeping
 from cadenza.ports.telemetry import Logger
@@ -44,11 +42,14 @@ NO_LOG = NoLog()
 
 
 class PostgresStore(
-    PostgresCatalog,
-    PostgresRules,
+    SqlEndpoints,
+    SqlCatalog,
+    SqlRules,
     PostgresAnalyses,
-    PostgresPeople,
-    PostgresConversations,
+    SqlUsersAgents,
+    SqlSchedules,
+    SqlConversations,
+    SqlDeliveries,
     SqlKeys,
     PostgresFigures,
     SqlDaily,
@@ -64,21 +65,14 @@ class PostgresStore(
         self._pool = self._database = pool
         self._ids = ids
         self._turns = Turns(pool, ids)
+        self._endpoint_tables = EndpointTables(pool, ids)
         self._listener = Listener(pool, log, ids.new())
+        self._listen_for_user = self._listener.on_owed
 
     async def close(self) -> None:
         """Listen no more, let running work end, and hang up."""
         await self._listener.close()
         await self._pool.close()
-
-    async def add(self, endpoint: Endpoint, admission: Admission = ANY) -> None:
-        await self._pool.write(partial(keeping.add, endpoint=endpoint, admission=admission))
-
-    async def get(self, key: EndpointKey) -> Endpoint:
-        return await listing.get(self._pool, key)
-
-    async def amend(self, key: EndpointKey, change: EndpointChange) -> Amended:
-        return await keeping.amend(self._pool, key, change=change, ids=self._ids)
 
     async def claim_due(
         self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
@@ -93,7 +87,7 @@ class PostgresStore(
 
         async def work(connection: Connection) -> set[str]:
             await connection.execute(sql.RENEW, lease_until, tokens)
-            return {row[0] for row in await connection.fetch(sql.HELD, tokens)}
+            return {row[0] for row in await connection.fetch(sql.RUNS_OF_LEASES, tokens)}
 
         held = await self._pool.write(work)
         return held & {claim.run_id for claim in claims}
@@ -102,8 +96,10 @@ class PostgresStore(
         return await finalize(self._pool, Batch(completions, settle, self._ids))
 
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
-        work = partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids)
-        return await self._pool.write(speaking(work, lambda abandoned: abandoned))
+        work = partial(
+            sweep, now=now, limit=limit, sweeping=sweeping, tables=self._endpoint_tables, ids=self._ids
+        )
+        return await self._pool.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
 
     async def next_due(self) -> datetime | None:
         rows = await self._pool.ask(sql.NEXT_DUE)
@@ -111,15 +107,6 @@ class PostgresStore(
 
     def listen(self) -> MemoryBell:
         return self._listener.bell()
-
-    async def run(self, tenant_id: str, run_id: str) -> Run:
-        return await listing.run(self._pool, tenant_id, run_id)
-
-    async def runs(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Run]:
-        return await listing.runs(self._pool, key, page)
-
-    async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
-        return await listing.hints(self._pool, key, page)
 
     async def keep_history(self, retention: Retention, now: datetime) -> int:
         await ensure_partitions(self._pool, now)

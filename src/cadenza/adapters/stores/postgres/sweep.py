@@ -1,21 +1,29 @@
 """Ending what nobody will end, in one transaction that waits for nobody."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from cadenza.adapters.stores.postgres import statements as sql
+from cadenza.adapters.stores.postgres import cycle_statements as sql
 from cadenza.adapters.stores.postgres.arrays import as_it_is
-from cadenza.adapters.stores.postgres.endpoints import steer
 from cadenza.adapters.stores.postgres.pool import Connection
-from cadenza.adapters.stores.postgres.settle import Held, add_passed, write_settled
+from cadenza.adapters.stores.postgres.settle import Held, write_settled
 from cadenza.adapters.stores.postgres.usage import count_runs
+from cadenza.adapters.stores.sql.database import wake_workers
 from cadenza.adapters.stores.sql.rows import VERSION, Row, read_endpoint, read_open_run
+from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables, add_skipped_runs
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Abandon, Sweeping
 
 
 async def sweep(
-    connection: Connection, *, now: datetime, limit: int, sweeping: Sweeping, ids: Ids
+    connection: Connection,
+    *,
+    now: datetime,
+    limit: int,
+    sweeping: Sweeping,
+    tables: EndpointTables,
+    ids: Ids,
 ) -> list[Settled]:
     """Abandon what expired leases hold, and tidy one-shots that nobody served.
 
@@ -29,9 +37,10 @@ async def sweep(
         abandoned = [_abandoned(row, sweeping.abandon) for row in rows]
         await write_settled(connection, abandoned, ids)
         await connection.execute(sql.END_LEASES, tokens)
-    await _tidy(connection, now, limit, sweeping, ids)
+    stale = await connection.fetch(sql.STALE, now, limit)
+    await _tidy(connection, stale, sweeping, tables, ids)
     if abandoned:
-        await connection.fetch(sql.RING)
+        await wake_workers(connection)
         await count_runs(connection, (one.settled for one in abandoned))
     return [one.settled for one in abandoned]
 
@@ -42,8 +51,9 @@ def _abandoned(row: Row, abandon: Abandon) -> Held:
     return Held(abandon(read_endpoint(row, as_it_is), run), row[VERSION])
 
 
-async def _tidy(connection: Connection, now: datetime, limit: int, sweeping: Sweeping, ids: Ids) -> None:
-    rows = await connection.fetch(sql.STALE, now, limit)
-    tidied = [sweeping.tidy(read_endpoint(row, as_it_is)) for row in rows]
-    await steer(connection, [one.endpoint for one in tidied])
-    await add_passed(connection, [(one.endpoint, slot) for one in tidied for slot in one.skipped], ids)
+async def _tidy(
+    connection: Connection, stale: Sequence[Row], sweeping: Sweeping, tables: EndpointTables, ids: Ids
+) -> None:
+    tidied = [sweeping.tidy(read_endpoint(row, as_it_is)) for row in stale]
+    await tables.write_states(connection, [one.endpoint for one in tidied])
+    await add_skipped_runs(connection, [(one.endpoint, slot) for one in tidied for slot in one.skipped], ids)

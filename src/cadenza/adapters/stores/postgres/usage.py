@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from cadenza.adapters.stores.postgres.arrays import arrays
 from cadenza.adapters.stores.postgres.pool import Connection
+from cadenza.adapters.stores.sql.given_rows import columns_of
 from cadenza.domain.access.tenant import charges
 from cadenza.domain.scheduling.settle import Settled
 
@@ -26,4 +26,4 @@ async def count_runs(connection: Connection, settled: Iterable[Settled]) -> None
     """
     counted = charges(settled)
     if counted:
-        await connection.execute(COUNTED, *arrays(counted))
+        await connection.execute(COUNTED, *columns_of(counted))

@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 import orjson
 
-from cadenza.adapters.stores.sql.definition import read_definition
+from cadenza.adapters.stores.sql.scheduling.definition import read_definition
 from cadenza.domain.scheduling.abandon import sweep_at
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, restored
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.run import Claim, Run, RunStatus
 from cadenza.domain.scheduling.steer import HintKind, HintRecord
 
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
@@ -76,6 +76,10 @@ READ = (
     *(f"s.{column}" for column in ("lease_token", "lease_until", *OPEN_RUN, "version")),
 )
 """What is selected to read an endpoint, from `endpoints e` and `endpoint_states s`."""
+SELECT_ENDPOINT = (
+    f"SELECT {', '.join(READ)} FROM endpoint_states s"
+    " JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
+)
 LIVE = f"NOT archived AND next_source <> '{Source.FINISHED.value}'"
 """The states of endpoints that count towards a limit, as `Endpoint.live` says."""
 LEASE = len(OWNED) + len(WRITTEN) - 2
@@ -237,3 +241,13 @@ def read_hint(row: Row, read: Read) -> HintRecord:
         interval_ms,
         read(at),
     )
+
+
+def holds_lease(row: Row, claim: Claim) -> bool:
+    """Is this claim's lease still the one in the row?"""
+    return (row[LEASE], row[RUN_ID]) == (claim.token, claim.run_id)
+
+
+def beginning_with(start: str) -> tuple[str, str]:
+    """All texts that begin so are between these two, without the second."""
+    return start, start[:-1] + chr(ord(start[-1]) + 1)

@@ -1,7 +1,7 @@
 """Figures as rows, and back."""
 
-from cadenza.adapters.stores.sql.definition import read_definition
 from cadenza.adapters.stores.sql.rows import Read, Row
+from cadenza.adapters.stores.sql.scheduling.definition import read_definition
 from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.planning.analysis import Tokens
 from cadenza.domain.scheduling.hint import IntervalHint

@@ -10,7 +10,7 @@ import orjson
 from cadenza.adapters.stores.sql.analysis_rows import read_analysis, write_analysis
 from cadenza.adapters.stores.sql.rows import document, from_micros, read_endpoint, read_run, to_micros
 from cadenza.adapters.stores.sqlite import analysis_statements as sql
-from cadenza.adapters.stores.sqlite import statements
+from cadenza.adapters.stores.sqlite import cycle_statements as statements
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.domain.planning.analysis import Analysis, Tokens

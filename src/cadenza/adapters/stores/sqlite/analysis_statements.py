@@ -2,8 +2,9 @@
 
 from cadenza.adapters.stores.sql.analysis_rows import ANALYSIS, COLUMNS, WITHOUT_RESPONSE
 from cadenza.adapters.stores.sql.rows import READ
-from cadenza.adapters.stores.sqlite.catalog_statements import STANDING
 from cadenza.domain.scheduling.run import Run
+
+STANDING = "CROSS JOIN endpoint_states s ON s.tenant_id = e.tenant_id AND s.endpoint_id = e.id"
 
 LAST = "SELECT coalesce(max(rowid), 0) FROM runs"
 ENDED = f"SELECT rowid, {', '.join(WITHOUT_RESPONSE)} FROM runs WHERE rowid > ? ORDER BY rowid LIMIT ?"

@@ -1,12 +1,12 @@
-"""The statements of every cycle: claim and settle, many rows at a time."""
+"""The statements of workers: claim and settle many rows at a time, start and sweep."""
 
 from functools import cache
 
-from cadenza.adapters.stores.sql.rows import OPEN_RUN, READ
+from cadenza.adapters.stores.sql.rows import OPEN_RUN, READ, SELECT_ENDPOINT, WRITTEN
 from cadenza.adapters.stores.sqlite.batches import given
 from cadenza.domain.scheduling.run import Run
 
-LEASED = "s.run_id = g.run_id AND s.lease_token = g.token AND s.version = g.version"
+AS_CLAIMED = "s.run_id = g.run_id AND s.lease_token = g.token AND s.version = g.version"
 
 CROWDED = "SELECT count(*) FROM (SELECT 1 FROM endpoint_states WHERE claimable_at <= ? LIMIT ?)"
 PLACES = "SELECT rowid, version, run_id FROM endpoint_states"
@@ -63,20 +63,20 @@ def add_quiet_runs(rows: int) -> str:
     )
 
 
-HELD = ("place", "run_id", "token", "version")
+OF_CLAIM = ("place", "run_id", "token", "version")
 
 
 @cache
 def held_as_claimed(rows: int) -> str:
-    """The runs whose leases are held and that nobody has steered. Parameters: the columns `HELD`."""
+    """The runs whose leases are held and that nobody has steered. Parameters: the columns `OF_CLAIM`."""
     return (
-        f"{given(rows, *HELD)} SELECT g.run_id FROM g"
-        f" CROSS JOIN endpoint_states s ON s.rowid = g.place WHERE {LEASED}"
+        f"{given(rows, *OF_CLAIM)} SELECT g.run_id FROM g"
+        f" CROSS JOIN endpoint_states s ON s.rowid = g.place WHERE {AS_CLAIMED}"
     )
 
 
 PLAIN = (
-    *HELD,
+    *OF_CLAIM,
     "next_run_at",
     "next_source",
     "missed_slots",
@@ -88,9 +88,36 @@ PLAIN = (
 @cache
 def settle_plain(rows: int) -> str:
     """Write all that an ordinary run of an ordinary endpoint changes. Parameters: the columns `PLAIN`."""
-    changed = ", ".join(f"{column} = g.{column}" for column in PLAIN[len(HELD) :])
+    changed = ", ".join(f"{column} = g.{column}" for column in PLAIN[len(OF_CLAIM) :])
     return (
         f"{given(rows, *PLAIN)} UPDATE endpoint_states AS s SET {changed}, claimable_at = g.next_run_at,"
         " last_run_at = s.run_started_at, lease_token = NULL, lease_until = NULL"
-        f" FROM g WHERE s.rowid = g.place AND {LEASED}"
+        f" FROM g WHERE s.rowid = g.place AND {AS_CLAIMED}"
     )
+
+
+OF_KEY = "WHERE s.tenant_id = ? AND s.endpoint_id = ?"
+FREE = "lease_token = NULL, lease_until = NULL"
+STAND = ", ".join(f"{column} = ?" for column in WRITTEN)
+
+GET = f"{SELECT_ENDPOINT} {OF_KEY}"
+STEER = f"UPDATE endpoint_states SET {STAND}, version = version + 1 WHERE tenant_id = ? AND endpoint_id = ?"
+
+START = (
+    "UPDATE endpoint_states SET run_slot = ?, run_due_at = ?, run_source = ?, run_started_at = ?"
+    " WHERE tenant_id = ? AND endpoint_id = ?"
+)
+RENEW = "UPDATE leases SET until = ? WHERE token = ?"
+RUNS_OF_LEASE = "SELECT run_id FROM endpoint_states WHERE lease_token = ?"
+
+SETTLE = f"UPDATE endpoint_states SET {STAND}, {FREE} WHERE tenant_id = ? AND endpoint_id = ?"
+SETTLE_UNLESS_STEERED = f"{SETTLE} AND run_id = ? AND lease_token = ? AND version = ?"
+ADD_RUN = f"INSERT INTO runs ({', '.join(Run._fields)}) VALUES ({', '.join('?' * len(Run._fields))})"
+EXPIRED = "SELECT token FROM leases WHERE until <= ? LIMIT ?"
+LEASED = f"{SELECT_ENDPOINT} WHERE s.lease_token = ? LIMIT ?"
+END_LEASES = (
+    "DELETE FROM leases WHERE until <= ? AND NOT EXISTS"
+    " (SELECT 1 FROM endpoint_states WHERE lease_token = leases.token)"
+)
+STALE = f"{SELECT_ENDPOINT} WHERE s.tidy_at <= ? ORDER BY s.tidy_at LIMIT ?"
+NEXT_DUE = "SELECT min(claimable_at) FROM endpoint_states WHERE claimable_at IS NOT NULL"

@@ -1,28 +1,29 @@
 """Writing settled endpoints and their runs, inside the writer's transaction."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from cadenza.adapters.stores.common import Closed, raised_in, turns_in
+from cadenza.adapters.stores.sql.agents.turns import write_turns_and_alerts
 from cadenza.adapters.stores.sql.ordinary_run import is_plain
 from cadenza.adapters.stores.sql.rows import (
-    LEASE,
-    RUN_ID,
-    Row,
     from_micros,
+    holds_lease,
     read_endpoint,
     to_micros,
     write_run,
     write_state,
 )
-from cadenza.adapters.stores.sqlite import statements as sql
+from cadenza.adapters.stores.sqlite import cycle_statements as sql
 from cadenza.adapters.stores.sqlite.batches import read_many, write_many
 from cadenza.adapters.stores.sqlite.cycle_statements import (
     add_quiet_runs,
     held_as_claimed,
     settle_plain,
 )
+from cadenza.adapters.stores.sqlite.dialect import SqliteConnection, run_to_end
 from cadenza.domain.access.tenant import charges
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Claim, Completion, Run, SkippedSlot, skipped
@@ -30,6 +31,7 @@ from cadenza.domain.scheduling.settle import Settled
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Settle
 
+Answer = TypeVar("Answer")
 ONLY_SHARD = 0
 """A file has one writer at a time, so nobody waits for a row of somebody else's."""
 COUNT = """
@@ -171,7 +173,7 @@ def settle_fresh(connection: sqlite3.Connection, batch: Batch, held: Sequence[He
 
 def _settled_fresh(connection: sqlite3.Connection, completion: Completion, settle: Settle) -> Settled | None:
     row = connection.execute(sql.GET, completion.claim.key).fetchone()
-    if row is None or not holds(row, completion.claim):
+    if row is None or not holds_lease(row, completion.claim):
         return None
     return settle(read_endpoint(row, from_micros), completion)
 
@@ -209,6 +211,16 @@ def _add_runs(connection: sqlite3.Connection, runs: Sequence[Run]) -> None:
     connection.executemany(sql.ADD_RUN, [in_micros(write_run(run)) for run in runs])
 
 
-def holds(row: Row, claim: Claim) -> bool:
-    """Is this claim's lease still the one in the row?"""
-    return (row[LEASE], row[RUN_ID]) == (claim.token, claim.run_id)
+def with_turns_and_alerts(
+    work: Callable[[sqlite3.Connection], Answer], closed: Closed[Answer]
+) -> Callable[[sqlite3.Connection], Answer]:
+    """Work that closes runs, and then writes the turns and the alerts that these left."""
+
+    def all_of_it(connection: sqlite3.Connection) -> Answer:
+        answer = work(connection)
+        settled = list(closed(answer))
+        if turns_in(settled) or raised_in(settled):
+            run_to_end(write_turns_and_alerts(SqliteConnection(connection), settled))
+        return answer
+
+    return all_of_it

@@ -5,10 +5,10 @@ from collections.abc import Collection
 from datetime import datetime
 
 from cadenza.adapters.stores.sql.analysis_rows import COLUMNS, WITHOUT_RESPONSE, read_analysis
-from cadenza.adapters.stores.sql.catalog_rows import ENDED, read_ended
 from cadenza.adapters.stores.sql.rows import from_micros, read_endpoint, read_run, to_micros
+from cadenza.adapters.stores.sql.scheduling.run_search import ENDED, read_ended
 from cadenza.adapters.stores.sql.statistics import AHEAD, read_activity, read_upcoming, sat_together
-from cadenza.adapters.stores.sqlite import statements
+from cadenza.adapters.stores.sqlite import cycle_statements as statements
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.planning.analysis import Analysis

@@ -6,54 +6,57 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
-from cadenza.adapters.stores.common import spoken_to
+from cadenza.adapters.stores.common import missing, spoken_to
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell
 from cadenza.adapters.stores.sql.access import SqlKeys, SqlSessions
+from cadenza.adapters.stores.sql.agents.conversations import SqlConversations
+from cadenza.adapters.stores.sql.agents.deliveries import SqlDeliveries
+from cadenza.adapters.stores.sql.agents.schedules import SqlSchedules
+from cadenza.adapters.stores.sql.agents.turns import notified_user
+from cadenza.adapters.stores.sql.agents.users_agents import SqlUsersAgents
 from cadenza.adapters.stores.sql.daily import SqlDaily
 from cadenza.adapters.stores.sql.daily_statistics import SqlDailyStatistics
 from cadenza.adapters.stores.sql.idempotency import SqlReplies
+from cadenza.adapters.stores.sql.planning.rules import SqlRules
 from cadenza.adapters.stores.sql.retention import retain
-from cadenza.adapters.stores.sql.rows import VERSION, from_micros, read_endpoint, to_micros
+from cadenza.adapters.stores.sql.rows import VERSION, from_micros, holds_lease, read_endpoint, to_micros
+from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
+from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints
+from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sql.slo_alerts import SqlSloAlerts
 from cadenza.adapters.stores.sql.tenants import SqlTenants
-from cadenza.adapters.stores.sqlite import endpoints as keeping
-from cadenza.adapters.stores.sqlite import listing
-from cadenza.adapters.stores.sqlite import statements as sql
+from cadenza.adapters.stores.sqlite import cycle_statements as sql
 from cadenza.adapters.stores.sqlite.analyses import SqliteAnalyses
-from cadenza.adapters.stores.sqlite.catalog import SqliteCatalog
 from cadenza.adapters.stores.sqlite.claim import Known, due_rows, lease_rows
-from cadenza.adapters.stores.sqlite.conversations import SqliteConversations
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
-from cadenza.adapters.stores.sqlite.rules import SqliteRules
 from cadenza.adapters.stores.sqlite.settle import (
     Batch,
     Steered,
-    holds,
     settle_fresh,
     settled_as_claimed,
+    with_turns_and_alerts,
     write_unsteered,
 )
 from cadenza.adapters.stores.sqlite.statistics import SqliteFigures
 from cadenza.adapters.stores.sqlite.sweep import sweep
-from cadenza.adapters.stores.sqlite.turns import speaking
-from cadenza.adapters.stores.sqlite.users_agents import SqlitePeople
 from cadenza.domain.scheduling.due import Cancel, Recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.domain.scheduling.run import Claim, Completion, Run
+from cadenza.domain.scheduling.run import Claim, Completion
 from cadenza.domain.scheduling.settle import Settled
-from cadenza.domain.scheduling.steer import Amended, EndpointChange, HintRecord
-from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Decide, Retention, Settle, Sweeping
 
 
 class SqliteStore(
-    SqliteCatalog,
-    SqliteRules,
+    SqlEndpoints,
+    SqlCatalog,
+    SqlRules,
     SqliteAnalyses,
-    SqlitePeople,
-    SqliteConversations,
+    SqlUsersAgents,
+    SqlSchedules,
+    SqlConversations,
+    SqlDeliveries,
     SqlKeys,
     SqliteFigures,
     SqlDaily,
@@ -67,29 +70,28 @@ class SqliteStore(
 
     def __init__(self, file: SqliteFile, ids: Ids) -> None:
         self._file = file
-        self._database = SqliteDatabase(file)
+        self._database = SqliteDatabase(file, self._notified)
+        self._endpoint_tables = EndpointTables(self._database, ids)
         self._ids = ids
         self._known = Known()
         self._belfry = Belfry()
         self._doorbells = Doorbells()
+        self._listen_for_user = self._doorbells.listen
 
     async def close(self) -> None:
         """Close the file."""
         await self._file.close()
 
-    async def add(self, endpoint: Endpoint, admission: Admission = ANY) -> None:
-        await self._file.write(partial(keeping.add, endpoint=endpoint, admission=admission))
-        self._belfry.ring()
-
     async def get(self, key: EndpointKey) -> Endpoint:
-        return await self._file.look(partial(keeping.get, key=key))
+        """Read by its key, as nearly every command does: at once, in the thread of the caller."""
 
-    async def amend(self, key: EndpointKey, change: EndpointChange) -> Amended:
-        work = partial(keeping.amend, key=key, change=change, ids=self._ids)
-        amended, moved = await self._file.write(work)
-        if moved:
-            self._belfry.ring()
-        return amended
+        def work(connection: sqlite3.Connection) -> Endpoint:
+            row = connection.execute(sql.GET, key).fetchone()
+            if row is None:
+                raise missing("endpoint", key.id)
+            return read_endpoint(row, from_micros)
+
+        return await self._file.look(work)
 
     async def claim_due(
         self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
@@ -110,7 +112,7 @@ class SqliteStore(
 
         def work(connection: sqlite3.Connection) -> set[str]:
             connection.executemany(sql.RENEW, [(to_micros(lease_until), *token) for token in tokens])
-            held = {row[0] for token in tokens for row in connection.execute(sql.HELD, token)}
+            held = {row[0] for token in tokens for row in connection.execute(sql.RUNS_OF_LEASE, token)}
             return held & {claim.run_id for claim in claims}
 
         return await self._file.write(work)
@@ -121,19 +123,19 @@ class SqliteStore(
         settled: list[Settled | None] = [one.settled for one in held]
         with suppress(Steered):
             as_claimed = partial(write_unsteered, held=held, ids=self._ids)
-            await self._file.write(speaking(as_claimed, lambda _: settled))
+            await self._file.write(with_turns_and_alerts(as_claimed, lambda _: settled))
             self._known.keep(held)
             self._doorbells.ring(spoken_to(settled))
             return settled
         fresh = partial(settle_fresh, batch=batch, held=held)
-        answers = await self._file.write(speaking(fresh, lambda answers: answers))
+        answers = await self._file.write(with_turns_and_alerts(fresh, lambda answers: answers))
         self._doorbells.ring(spoken_to(answers))
         self._known.keep([one for one, answer in zip(held, answers, strict=True) if answer is one.settled])
         return answers
 
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
         work = partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids)
-        abandoned = await self._file.write(speaking(work, lambda abandoned: abandoned))
+        abandoned = await self._file.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
         if abandoned:
             self._belfry.ring()
             self._doorbells.ring(spoken_to(abandoned))
@@ -146,22 +148,20 @@ class SqliteStore(
     def listen(self) -> MemoryBell:
         return self._belfry.listen()
 
-    async def run(self, tenant_id: str, run_id: str) -> Run:
-        return await self._file.read(partial(listing.run, tenant_id=tenant_id, run_id=run_id))
-
-    async def runs(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Run]:
-        return await self._file.read(partial(listing.runs, key=key, page=page))
-
-    async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
-        return await self._file.read(partial(listing.hints, key=key, page=page))
-
     async def keep_history(self, retention: Retention, now: datetime) -> int:
         return await retain(self._file, now=now, **retention._asdict())
+
+    def _notified(self, notification: str) -> None:
+        user = notified_user(notification)
+        if user is None:
+            self._belfry.ring()
+        else:
+            self._doorbells.ring([user])
 
 
 def _recheck(connection: sqlite3.Connection, held: Claim, decide: Decide) -> Recheck | None:
     row = connection.execute(sql.GET, held.key).fetchone()
-    if row is None or not holds(row, held):
+    if row is None or not holds_lease(row, held):
         return None
     answer = decide(read_endpoint(row, from_micros), held)
     if isinstance(answer, Cancel):

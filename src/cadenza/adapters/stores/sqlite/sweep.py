@@ -10,7 +10,7 @@ from cadenza.adapters.stores.sql.rows import (
     to_micros,
     write_state,
 )
-from cadenza.adapters.stores.sqlite import statements as sql
+from cadenza.adapters.stores.sqlite import cycle_statements as sql
 from cadenza.adapters.stores.sqlite.settle import add_passed, in_micros, write_settled
 from cadenza.domain.scheduling.settle import Settled
 from cadenza.ports.ids import Ids

@@ -1,5 +1,6 @@
-"""What an endpoint's owner wrote, as one JSON document."""
+"""What owners wrote, as rows and back: jobs, and endpoints with their labels."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -10,11 +11,13 @@ import orjson
 
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
-from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.policy import Guard, Policy
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget
 
+JOB = ("tenant_id", "id", "name", "active", "description", "applied", "created_at")
+LABEL = ("tenant_id", "name", "value", "endpoint_id")
 KINDS: dict[str, type] = {
     "every": Every,
     "cron": Cron,
@@ -29,8 +32,38 @@ LONGEST_REMEMBERED = 4_096
 """Longer documents are few, and may be so long that thousands of them would not fit into memory."""
 
 
+def write_job(job: Job) -> tuple[Any, ...]:
+    """The columns `JOB`."""
+    return (job.tenant_id, job.id, job.name, job.active, job.description, job.applied, job.created_at)
+
+
+def read_job(row: Iterable[Any], read: Callable[[Any], Any]) -> Job:
+    """The job of a row selected as `JOB`."""
+    tenant_id, id_, name, active, description, applied, created_at = row
+    return Job(
+        id=id_,
+        name=name,
+        tenant_id=tenant_id,
+        active=bool(active),
+        description=description,
+        applied=bool(applied),
+        created_at=read(created_at),
+    )
+
+
+def write_owned(endpoint: Endpoint) -> tuple[str | None, ...]:
+    """What its owner wrote: the columns of `endpoints`."""
+    owned = (endpoint.job_id, endpoint.name, endpoint.description, write_definition(endpoint))
+    return (*endpoint.key, *owned)
+
+
+def write_labels(endpoint: Endpoint) -> set[tuple[str, ...]]:
+    """The rows `LABEL` of an endpoint."""
+    return {(endpoint.tenant_id, *label, endpoint.id) for label in endpoint.labels.items()}
+
+
 def write_definition(endpoint: Endpoint) -> str:
-    """The document of an endpoint."""
+    """What an endpoint's owner wrote, as one JSON document."""
     document = {
         "baseline": _tagged(endpoint.baseline),
         "target": _tagged(endpoint.target),

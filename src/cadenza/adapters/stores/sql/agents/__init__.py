@@ -1,0 +1,1 @@
+"""Users, agents and conversations in the tables of either database."""

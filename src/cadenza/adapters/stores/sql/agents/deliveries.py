@@ -1,0 +1,103 @@
+"""Messages that are to be delivered to users."""
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from cadenza.adapters.stores.sql.database import BATCH, Database, delete_in_batches
+from cadenza.adapters.stores.sql.rows import Read, Row, document
+from cadenza.domain.agents.delivery import Delivery, read_message, write_message
+from cadenza.domain.agents.users import UserKey
+from cadenza.ports.agents import Ring
+
+NO_END = 2**62
+DELIVERY = (
+    "id, tenant_id, user_id, seq, agent_id, message, created_at, expires_at, schedule_id, firing, delivered"
+)
+"""In the order of the fields of `Delivery`."""
+ADD = f"INSERT INTO pending_messages ({DELIVERY}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+OF_FIRING = f"""
+SELECT {DELIVERY} FROM pending_messages WHERE tenant_id = $1 AND user_id = $2 AND firing = $3 ORDER BY seq
+"""
+BETWEEN = f"""
+SELECT {DELIVERY} FROM pending_messages
+WHERE tenant_id = $1 AND user_id = $2 AND seq > $3 AND seq <= $4 AND expires_at > $5
+"""
+LIST = f"{BETWEEN} ORDER BY seq LIMIT $6"
+LIST_UNDELIVERED = f"{BETWEEN} AND NOT delivered ORDER BY seq LIMIT $6"
+COUNT_FIRINGS = """
+SELECT count(DISTINCT firing) FROM pending_messages
+WHERE tenant_id = $1 AND user_id = $2 AND NOT delivered AND expires_at > $3
+"""
+ACKNOWLEDGE = """
+UPDATE pending_messages SET delivered = true
+WHERE tenant_id = $1 AND user_id = $2 AND seq <= $3 AND NOT delivered RETURNING seq
+"""
+LAST_SEQS = """
+SELECT u.tenant_id, u.id, u.last_seq FROM unnest($1::text[], $2::text[]) AS k (tenant_id, id)
+JOIN users u ON u.tenant_id = k.tenant_id AND u.id = k.id
+"""
+REMOVE_EXPIRED = """
+DELETE FROM pending_messages
+WHERE ctid = ANY (ARRAY(SELECT ctid FROM pending_messages WHERE expires_at <= $1 LIMIT $2)) RETURNING seq
+"""
+REMOVE_DELIVERED = """
+DELETE FROM pending_messages
+WHERE ctid = ANY (ARRAY(SELECT ctid FROM pending_messages WHERE delivered AND created_at < $1 LIMIT $2))
+RETURNING seq
+"""
+
+
+class SqlDeliveries:
+    """Messages that are to be delivered to users, numbered for each user."""
+
+    _database: Database
+    _listen_for_user: Callable[[UserKey, Ring], Ring]
+
+    async def deliveries(
+        self, user: UserKey, *, after: int, upto: int | None = None, limit: int, now: datetime
+    ) -> list[Delivery]:
+        rows = await self._database.read(LIST, *user, after, NO_END if upto is None else upto, now, limit)
+        return [read_delivery(row, self._database.read_moment) for row in rows]
+
+    async def owed(
+        self, user: UserKey, *, after: int, upto: int | None = None, limit: int, now: datetime
+    ) -> list[Delivery]:
+        upto = NO_END if upto is None else upto
+        rows = await self._database.read(LIST_UNDELIVERED, *user, after, upto, now, limit)
+        return [read_delivery(row, self._database.read_moment) for row in rows]
+
+    async def owed_firings(self, user: UserKey, now: datetime) -> int:
+        return int((await self._database.read(COUNT_FIRINGS, *user, now))[0][0])
+
+    async def acknowledge(self, user: UserKey, upto: int) -> int:
+        return len(await self._database.ask(ACKNOWLEDGE, *user, upto))
+
+    async def last_seqs(self, users: Collection[UserKey]) -> Mapping[UserKey, int]:
+        columns = ([user.tenant_id for user in users], [user.id for user in users])
+        return {UserKey(row[0], row[1]): row[2] for row in await self._database.read(LAST_SEQS, *columns)}
+
+    def on_owed(self, user: UserKey, ring: Ring) -> Ring:
+        return self._listen_for_user(user, ring)
+
+    async def forget_deliveries(self, *, delivered_before: datetime, now: datetime) -> int:
+        expired = await delete_in_batches(self._database, REMOVE_EXPIRED, now, BATCH)
+        return expired + await delete_in_batches(self._database, REMOVE_DELIVERED, delivered_before, BATCH)
+
+
+def write_delivery(delivery: Delivery) -> tuple[Any, ...]:
+    """The columns `DELIVERY`."""
+    return (*delivery[:5], document(write_message(delivery.message)), *delivery[6:])
+
+
+def read_delivery(row: Row, read: Read) -> Delivery:
+    """The delivery of a row selected as `DELIVERY`."""
+    one = Delivery(*row)
+    return one._replace(
+        message=read_message(orjson.loads(row[5])),
+        owed_at=read(one.owed_at),
+        expires_at=read(one.expires_at),
+        delivered=bool(one.delivered),
+    )

@@ -1,0 +1,158 @@
+"""Users and agents, and all that goes when one is removed."""
+
+from collections.abc import Sequence
+from datetime import date
+
+from cadenza.adapters.stores.common import missing
+from cadenza.adapters.stores.sql.database import Connection, Database
+from cadenza.adapters.stores.sql.rows import Read, Row, beginning_with
+from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, EndpointTables
+from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
+from cadenza.domain.monitoring.alert import about_endpoint
+from cadenza.ports.access import own_keys
+from cadenza.ports.agents import AgentSpent
+from cadenza.ports.catalog import FIRST_PAGE, Page
+
+USER = "tenant_id, id, timezone, created_at"
+AGENT = "tenant_id, id, name, instructions, model, created_at"
+PUT_USER = f"""
+INSERT INTO users ({USER}) VALUES ($1, $2, $3, $4)
+ON CONFLICT (tenant_id, id) DO UPDATE SET timezone = excluded.timezone RETURNING {USER}
+"""
+GET_USER = f"SELECT {USER} FROM users WHERE tenant_id = $1 AND id = $2"
+LOCK_USER = f"{GET_USER} FOR NO KEY UPDATE"
+LIST_USERS = f"SELECT {USER} FROM users WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3"
+REMOVE_USER = "DELETE FROM users WHERE tenant_id = $1 AND id = $2 RETURNING id"
+PUT_AGENT = f"""
+INSERT INTO agents ({AGENT}) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (tenant_id, id) DO UPDATE
+SET name = excluded.name, instructions = excluded.instructions, model = excluded.model RETURNING {AGENT}
+"""
+GET_AGENT = f"SELECT {AGENT} FROM agents WHERE tenant_id = $1 AND id = $2"
+LIST_AGENTS = f"SELECT {AGENT} FROM agents WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3"
+REMOVE_AGENT = "DELETE FROM agents WHERE tenant_id = $1 AND id = $2 RETURNING id"
+SPENT_BY_USER = "SELECT fires, tokens FROM agent_usage WHERE tenant_id = $1 AND day = $2 AND user_id = $3"
+SPENT_BY_TENANT = """
+SELECT coalesce(sum(fires), 0)::bigint, coalesce(sum(tokens), 0)::bigint
+FROM agent_usage WHERE tenant_id = $1 AND day = $2
+"""
+
+USER_OF_ENDPOINT = "(e.definition #>> '{target,user_id}')"
+"""The user of an endpoint `e` with a prompt target."""
+ENDPOINTS_OF_USER = (
+    f"SELECT e.id FROM endpoints e WHERE e.tenant_id = $1 AND {USER_OF_ENDPOINT} = $2 ORDER BY e.id"
+)
+ENDPOINTS_OF_AGENT = (
+    f"SELECT e.id FROM endpoints e WHERE e.tenant_id = $1 AND {USER_OF_ENDPOINT} IS NOT NULL"
+    " AND (e.definition #>> '{target,agent_id}') = $2 ORDER BY e.id"
+)
+REMOVE_REPLIES = "DELETE FROM replies WHERE tenant_id = $1 AND key >= $2 AND key < $3"
+REMOVE_ALERTS = "DELETE FROM alerts WHERE key >= $1 AND key < $2 AND (facts ->> 'endpoint_id') = $3"
+TABLES_OF_ENDPOINT = ("endpoint_labels", "endpoint_states", "hints", "runs", "analyses", "looks", "notes")
+TABLES_OF_USER = (
+    "conversation_messages",
+    "conversations",
+    "pending_messages",
+    "agent_usage",
+    "keys",
+    "daily_users",
+    "daily_verdicts",
+    "daily_gaps",
+)
+TABLES_OF_AGENT = ("conversation_messages", "conversations")
+
+
+class SqlUsersAgents:
+    """Users, agents, and what users have spent."""
+
+    _database: Database
+    _endpoint_tables: EndpointTables
+
+    async def put_user(self, user: User) -> User:
+        row = (user.tenant_id, user.id, user.timezone, user.created_at)
+        (written,) = await self._database.ask(PUT_USER, *row)
+        return _read_user(written, self._database.read_moment)
+
+    async def user(self, key: UserKey) -> User:
+        for row in await self._database.read(GET_USER, *key):
+            return _read_user(row, self._database.read_moment)
+        raise missing("user", key.id)
+
+    async def users(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[User]:
+        rows = await self._database.read(LIST_USERS, tenant_id, page.after or "", page.limit)
+        return [_read_user(row, self._database.read_moment) for row in rows]
+
+    async def remove_user(self, key: UserKey) -> None:
+        async def work(connection: Connection) -> None:
+            await connection.fetch(LOCK_TENANT, key.tenant_id)
+            rows = await connection.fetch(ENDPOINTS_OF_USER, *key)
+            await self._remove_endpoints(connection, key.tenant_id, [row[0] for row in rows])
+            if not await connection.fetch(REMOVE_USER, *key):
+                raise missing("user", key.id)
+            for table in TABLES_OF_USER:
+                await connection.execute(f"DELETE FROM {table} WHERE tenant_id = $1 AND user_id = $2", *key)
+            await connection.execute(REMOVE_REPLIES, key.tenant_id, *beginning_with(own_keys(key.id)))
+
+        await self._database.write(work)
+
+    async def spent_by_user(self, key: UserKey, day: date) -> AgentSpent:
+        for row in await self._database.read(SPENT_BY_USER, key.tenant_id, day.isoformat(), key.id):
+            return AgentSpent(*row)
+        return AgentSpent()
+
+    async def spent_by_users(self, tenant_id: str, day: date) -> AgentSpent:
+        (row,) = await self._database.read(SPENT_BY_TENANT, tenant_id, day.isoformat())
+        return AgentSpent(*row)
+
+    async def put_agent(self, agent: Agent) -> Agent:
+        row = (agent.tenant_id, agent.id, agent.name, agent.instructions, agent.model, agent.created_at)
+        (written,) = await self._database.ask(PUT_AGENT, *row)
+        return _read_agent(written, self._database.read_moment)
+
+    async def agent(self, key: AgentKey) -> Agent:
+        for row in await self._database.read(GET_AGENT, *key):
+            return _read_agent(row, self._database.read_moment)
+        raise missing("agent", key.id)
+
+    async def agents(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[Agent]:
+        rows = await self._database.read(LIST_AGENTS, tenant_id, page.after or "", page.limit)
+        return [_read_agent(row, self._database.read_moment) for row in rows]
+
+    async def remove_agent(self, key: AgentKey) -> None:
+        async def work(connection: Connection) -> None:
+            await connection.fetch(LOCK_TENANT, key.tenant_id)
+            rows = await connection.fetch(ENDPOINTS_OF_AGENT, *key)
+            await self._remove_endpoints(connection, key.tenant_id, [row[0] for row in rows])
+            if not await connection.fetch(REMOVE_AGENT, *key):
+                raise missing("agent", key.id)
+            for table in TABLES_OF_AGENT:
+                await connection.execute(f"DELETE FROM {table} WHERE tenant_id = $1 AND agent_id = $2", *key)
+
+        await self._database.write(work)
+
+    async def _remove_endpoints(self, connection: Connection, tenant_id: str, ids: Sequence[str]) -> None:
+        """Delete endpoints with all that belongs to them; first they are locked, as by all others."""
+        await self._endpoint_tables.locked(connection, tenant_id, ids)
+        for table in TABLES_OF_ENDPOINT:
+            statement = f"DELETE FROM {table} WHERE tenant_id = $1 AND endpoint_id = ANY ($2::text[])"
+            await connection.execute(statement, tenant_id, ids)
+        alerts = [(*beginning_with(about_endpoint(tenant_id, id_)), id_) for id_ in ids]
+        await connection.executemany(REMOVE_ALERTS, alerts)
+        statement = "DELETE FROM endpoints WHERE tenant_id = $1 AND id = ANY ($2::text[])"
+        await connection.execute(statement, tenant_id, ids)
+
+
+def _read_user(row: Row, read: Read) -> User:
+    tenant_id, id_, timezone, created_at = row
+    return User(tenant_id=tenant_id, id=id_, timezone=timezone, created_at=read(created_at))
+
+
+def _read_agent(row: Row, read: Read) -> Agent:
+    tenant_id, id_, name, instructions, model, created_at = row
+    return Agent(
+        tenant_id=tenant_id,
+        id=id_,
+        name=name,
+        instructions=instructions,
+        model=model,
+        created_at=read(created_at),
+    )

@@ -1,0 +1,151 @@
+"""Finding endpoints, and changing many of them together with their jobs and rules.
+
+A change of many locks the tenant first, then its rows in the order of their ids, as workers do: so no two
+transactions wait for each other.
+"""
+
+from functools import lru_cache
+from itertools import count
+from typing import Any
+
+from cadenza.adapters.stores.common import arranged
+from cadenza.adapters.stores.sql.database import Connection, wake_workers
+from cadenza.adapters.stores.sql.planning import rules
+from cadenza.adapters.stores.sql.rows import LIVE, READ, read_endpoint
+from cadenza.adapters.stores.sql.scheduling.definition import JOB, read_job, write_job
+from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT
+from cadenza.adapters.stores.sql.scheduling.jobs import PUT, WITH_STATE, SqlJobs
+from cadenza.adapters.stores.sql.scheduling.run_search import SqlRunSearch
+from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.steer import Amended, EndpointChange
+from cadenza.ports.catalog import (
+    EVERY_ENDPOINT,
+    FIRST_PAGE,
+    Arrange,
+    Arrangement,
+    EndpointFilter,
+    Estate,
+    Extent,
+    Page,
+)
+
+COUNT_LIVE = f"SELECT count(*) FROM endpoint_states WHERE tenant_id = $1 AND {LIVE}"
+JOBS_WITHIN = (
+    f"SELECT {', '.join(JOB)} FROM jobs"
+    " WHERE tenant_id = $1 AND (id = ANY ($2::text[]) OR (applied AND $3::boolean)) ORDER BY id"
+)
+ENDPOINTS_WITHIN = (
+    "SELECT id FROM endpoints WHERE tenant_id = $1 AND job_id = ANY ($2::text[])"
+    " UNION SELECT unnest($3::text[])"
+)
+
+LABELLED = (
+    f"SELECT {', '.join(READ)} FROM endpoint_labels l CROSS JOIN LATERAL (SELECT e.* FROM endpoints e"
+    f" WHERE e.tenant_id = l.tenant_id AND e.id = l.endpoint_id OFFSET 0) AS e {WITH_STATE}"
+    " WHERE l.tenant_id = $1 AND l.endpoint_id > $2 AND l.name = $4 AND l.value = $5"
+)
+LABELLED_TOO = (
+    " AND EXISTS (SELECT 1 FROM endpoint_labels o WHERE o.tenant_id = l.tenant_id"
+    " AND o.name = ${} AND o.value = ${} AND o.endpoint_id = l.endpoint_id OFFSET 0)"
+)
+UNLABELLED = f"SELECT {', '.join(READ)} FROM endpoints e {WITH_STATE} WHERE e.tenant_id = $1 AND e.id > $2"
+
+
+@lru_cache
+def find(labels: int, *, of_job: bool, archived: bool) -> str:
+    """Endpoints in the order of their ids: tenant, after, limit, labels, job, archived."""
+    place = count(4 + 2 * min(labels, 1))
+    others = "".join(LABELLED_TOO.format(next(place), next(place)) for _ in range(labels - 1))
+    return (
+        (LABELLED + others if labels else UNLABELLED)
+        + (f" AND e.job_id = ${next(place)}" if of_job else "")
+        + (f" AND s.archived = ${next(place)}" if archived else "")
+        + f" ORDER BY {'l.endpoint_id' if labels else 'e.id'} LIMIT $3"
+    )
+
+
+def _finding(tenant_id: str, wanted: EndpointFilter, page: Page) -> tuple[Any, ...]:
+    """The statement that finds endpoints, with its values."""
+    job_id, labels, archived = wanted
+    statement = find(len(labels), of_job=job_id is not None, archived=archived is not None)
+    words = [word for label in labels.items() for word in label]
+    narrowed = [one for one in (job_id, archived) if one is not None]
+    return (statement, tenant_id, page.after or "", page.limit, *words, *narrowed)
+
+
+class SqlCatalog(SqlJobs, SqlRunSearch):
+    """What a tenant has: jobs, endpoints and their runs."""
+
+    async def find(
+        self, tenant_id: str, *, wanted: EndpointFilter = EVERY_ENDPOINT, page: Page = FIRST_PAGE
+    ) -> list[Endpoint]:
+        rows = await self._database.read(*_finding(tenant_id, wanted, page))
+        return [read_endpoint(row, self._database.read_moment) for row in rows]
+
+    async def amend_all(
+        self, tenant_id: str, change: EndpointChange, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
+    ) -> list[Amended]:
+        async def work(connection: Connection) -> list[Amended]:
+            await connection.fetch(LOCK_TENANT, tenant_id)
+            rows = await connection.fetch(*_finding(tenant_id, wanted, page))
+            found = await self._endpoint_tables.locked(connection, tenant_id, [row[1] for row in rows])
+            return await self._endpoint_tables.amend(connection, [(one, change(one)) for one in found])
+
+        return await self._database.write(work)
+
+    async def arrange(self, tenant_id: str, extent: Extent, decide: Arrange) -> Arrangement:
+        async def work(connection: Connection) -> Arrangement:
+            await connection.fetch(LOCK_TENANT, tenant_id)
+            estate = await self._estate(connection, tenant_id, extent)
+            return await self._write_arrangement(connection, tenant_id, estate, decide(estate))
+
+        return await self._database.write(work)
+
+    async def _write_arrangement(
+        self, connection: Connection, tenant_id: str, estate: Estate, decided: Arrangement
+    ) -> Arrangement:
+        tables = self._endpoint_tables
+        touched = await self._write_jobs(connection, tenant_id, decided)
+        jobs = await tables.jobs_by_id(
+            connection, tenant_id, {one.endpoint.job_id for one in decided.endpoints}
+        )
+        decided = arranged(decided, tenant_id, jobs)
+        new = [one for one in decided.endpoints if one.endpoint.id not in estate.endpoints]
+        old = [one for one in decided.endpoints if one.endpoint.id in estate.endpoints]
+        await tables.add_all(connection, [one.endpoint for one in new])
+        await tables.record(connection, new)
+        await tables.amend(connection, [(estate.endpoints[one.endpoint.id], one) for one in old])
+        await _write_rules(connection, tenant_id, decided)
+        if new or touched:
+            await wake_workers(connection)
+        return decided
+
+    async def _write_jobs(self, connection: Connection, tenant_id: str, decided: Arrangement) -> bool:
+        """Write the jobs, and let their endpoints follow; were there any?"""
+        touched = {*decided.jobs_gone, *(job.id for job in decided.jobs)}
+        if not touched:
+            return False
+        await self._drop_jobs(connection, tenant_id, decided.jobs_gone)
+        await connection.executemany(PUT, [write_job(job) for job in decided.jobs])
+        await self._follow(connection, tenant_id, touched)
+        return True
+
+    async def _estate(self, connection: Connection, tenant_id: str, extent: Extent) -> Estate:
+        read = self._database.read_moment
+        rows = await connection.fetch(JOBS_WITHIN, tenant_id, list(extent.job_ids), extent.applied)
+        jobs = {job.id: job for job in (read_job(row, read) for row in rows)}
+        wanted = (list(extent.job_ids | jobs.keys()), list(extent.endpoint_ids))
+        rows = await connection.fetch(ENDPOINTS_WITHIN, tenant_id, *wanted)
+        locked = await self._endpoint_tables.locked(connection, tenant_id, [row[0] for row in rows])
+        endpoints = {one.id: one for one in locked}
+        rows = await connection.fetch(rules.LIST_WITHIN, tenant_id, wanted[0], list(extent.rule_ids))
+        found = {rule.id: rule for rule in (rules.read_rule(row, read) for row in rows)}
+        live = await connection.fetchval(COUNT_LIVE, tenant_id)
+        return Estate(jobs, endpoints, live - sum(one.live for one in endpoints.values()), found)
+
+
+async def _write_rules(connection: Connection, tenant_id: str, decided: Arrangement) -> None:
+    if decided.rules_gone:
+        await connection.executemany(rules.REMOVE, [(tenant_id, rule_id) for rule_id in decided.rules_gone])
+    if decided.rules:
+        await connection.executemany(rules.PUT, [rules.write_rule(rule) for rule in decided.rules])

@@ -1,0 +1,100 @@
+"""Endpoints one at a time, their runs and the history of their hints."""
+
+from functools import partial
+
+from cadenza.adapters.stores.common import missing
+from cadenza.adapters.stores.sql.database import Connection, Database
+from cadenza.adapters.stores.sql.rows import READ, read_endpoint, read_hint, read_open_run, read_run
+from cadenza.adapters.stores.sql.scheduling.endpoints import GET, GET_LOCKED, JOIN_TENANT, EndpointTables
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.steer import Amended, EndpointChange, HintRecord
+from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
+
+AFTER_ALL = "\U0010ffff"
+"""Sorts behind every id."""
+RUN = f"SELECT {', '.join(Run._fields)} FROM runs WHERE tenant_id = $1 AND id = $2"
+# By the leases, which are few; the endpoints of a tenant may be many.
+OPEN_RUN = (
+    f"SELECT {', '.join(READ)} FROM leases l JOIN endpoint_states s ON s.lease_token = l.token"
+    " JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
+    " WHERE s.tenant_id || '' = $1 AND s.run_id = $2"
+)
+RUNS = (
+    f"SELECT {', '.join(Run._fields)} FROM runs WHERE tenant_id = $1 AND endpoint_id = $2 AND id < $3"
+    " ORDER BY id DESC LIMIT $4"
+)
+HINTS = (
+    "SELECT kind, written_at, origin, reason, expires_at, interval_ms, at FROM hints"
+    " WHERE tenant_id = $1 AND endpoint_id = $2 ORDER BY id DESC LIMIT $3 OFFSET $4"
+)
+
+
+class Regrouped(Exception):
+    """A change puts an endpoint among others than before: it must wait for changes of whole groups."""
+
+
+class SqlEndpoints:
+    """Endpoints one at a time; workers claim and settle them by statements of their own database."""
+
+    _database: Database
+    _endpoint_tables: EndpointTables
+
+    async def add(self, endpoint: Endpoint, admission: Admission = ANY) -> None:
+        await self._database.write(partial(self._endpoint_tables.add, endpoint=endpoint, admission=admission))
+
+    async def get(self, key: EndpointKey) -> Endpoint:
+        for row in await self._database.read(GET, *key):
+            return read_endpoint(row, self._database.read_moment)
+        raise missing("endpoint", key.id)
+
+    async def amend(self, key: EndpointKey, change: EndpointChange) -> Amended:
+        work = partial(self._amend, key=key, change=change)
+        try:
+            return await self._database.write(partial(work, joined=False))
+        except Regrouped:
+            return await self._database.write(partial(work, joined=True))
+
+    async def run(self, tenant_id: str, run_id: str) -> Run:
+        # In this order, because it may be closed in between.
+        for row in await self._database.read(OPEN_RUN, tenant_id, run_id):
+            open_run = read_open_run(row, self._database.read_moment)
+            if open_run is not None:
+                return open_run
+        for row in await self._database.read(RUN, tenant_id, run_id):
+            return read_run(row, self._database.read_moment)
+        raise missing("run", run_id)
+
+    async def runs(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Run]:
+        read = self._database.read_moment
+        rows = await self._database.read(GET, *key)
+        open_run = read_open_run(rows[0], read) if rows else None
+        found = await self._database.read(RUNS, *key, page.after or AFTER_ALL, page.limit)
+        closed = [read_run(row, read) for row in found]
+        if open_run is None or (page.after is not None and open_run.id >= page.after):
+            return closed
+        return [open_run, *(run for run in closed if run.id != open_run.id)][: page.limit]
+
+    async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
+        rows = await self._database.read(HINTS, *key, page.limit, int(page.after or 0))
+        return [read_hint(row, self._database.read_moment) for row in rows]
+
+    async def _amend(
+        self, connection: Connection, key: EndpointKey, *, change: EndpointChange, joined: bool
+    ) -> Amended:
+        if joined:
+            await connection.fetch(JOIN_TENANT, key.tenant_id)
+        row = await connection.fetchrow(GET_LOCKED, *key)
+        if row is None:
+            raise missing("endpoint", key.id)
+        before = read_endpoint(row, self._database.read_moment)
+        amended = change(before)
+        if not joined and _groups(amended.endpoint) != _groups(before):
+            raise Regrouped
+        (amended,) = await self._endpoint_tables.amend(connection, [(before, amended)])
+        return amended
+
+
+def _groups(endpoint: Endpoint) -> tuple[object, ...]:
+    """What endpoints are found by together."""
+    return (endpoint.job_id, endpoint.labels, endpoint.archived)

@@ -1,0 +1,232 @@
+"""Adding and changing endpoints, with all that a change records, inside a transaction."""
+
+from collections.abc import Iterable, Sequence
+
+from cadenza.adapters.stores.common import followed, following, missing, taken
+from cadenza.adapters.stores.sql.database import (
+    ADVISORY_LOCK,
+    Connection,
+    Database,
+    Dialect,
+    wake_workers,
+)
+from cadenza.adapters.stores.sql.given_rows import assigned, columns_of, given
+from cadenza.adapters.stores.sql.rows import (
+    LIVE,
+    OWNED,
+    SELECT_ENDPOINT,
+    WRITTEN,
+    read_endpoint,
+    write_run,
+    write_state,
+)
+from cadenza.adapters.stores.sql.scheduling.definition import JOB, LABEL, read_job, write_labels, write_owned
+from cadenza.domain.access.tenant import too_many
+from cadenza.domain.scheduling.due import claimable_at
+from cadenza.domain.scheduling.endpoint import Endpoint, Job
+from cadenza.domain.scheduling.run import Run, SkippedSlot, skipped
+from cadenza.domain.scheduling.steer import Amended, defined_anew
+from cadenza.ports.catalog import ANY, Admission
+from cadenza.ports.ids import Ids
+
+# An endpoint that comes into a job or gets a label waits for changes of jobs, or of many endpoints at once:
+# one would miss the other. This lock comes before all others, and workers never take it.
+JOIN_TENANT = f"{ADVISORY_LOCK}_shared(hashtextextended('catalog' || E'\\n' || $1, 0))"
+LOCK_TENANT = f"{ADVISORY_LOCK}(hashtextextended('catalog' || E'\\n' || $1, 0))"
+
+GET = f"{SELECT_ENDPOINT} WHERE s.tenant_id = $1 AND s.endpoint_id = $2"
+# Both rows: one that is not locked is read as it was before the wait.
+GET_LOCKED = f"{GET} FOR UPDATE OF s, e"
+GET_MANY_LOCKED = (
+    f"{SELECT_ENDPOINT} JOIN unnest($1::text[], $2::text[]) AS k (tenant_id, id)"
+    " ON s.tenant_id = k.tenant_id AND s.endpoint_id = k.id"
+    " ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s, e"
+)
+GET_JOBS = f"SELECT {', '.join(JOB)} FROM jobs WHERE tenant_id = $1 AND id = ANY ($2::text[])"
+COUNT_LIVE_UP_TO = (
+    f"SELECT count(*) FROM (SELECT 1 FROM endpoint_states WHERE tenant_id = $1 AND {LIVE} LIMIT $2) AS live"
+)
+
+ADD_ENDPOINTS = (
+    f"INSERT INTO endpoints ({', '.join(OWNED)})"
+    f" SELECT {', '.join(OWNED[:-1])}, definition::json FROM {given('g', *OWNED)}"
+    " WHERE true ON CONFLICT DO NOTHING RETURNING id"
+)
+VERSION = {Dialect.POSTGRES: "(pg_current_xact_id()::text)::bigint", Dialect.SQLITE: "0"}
+"""On PostgreSQL a version that no endpoint had before: not another one that was deleted and had the same id,
+nor the same one before a dump was restored into its server. Workers remember definitions by it. SQLite's
+workers remember by the id of the last run too, so there the versions of an endpoint may begin at 0.
+"""
+RANK = {
+    Dialect.POSTGRES: "",
+    Dialect.SQLITE: "(SELECT coalesce(max(rowid), 0) FROM endpoint_states) + row_number() OVER (),",
+}
+"""The order in which endpoints were added: PostgreSQL numbers rows by itself."""
+ADD_STATES = {
+    dialect: (
+        f"INSERT INTO endpoint_states (tenant_id, endpoint_id,{' rank,' if rank else ''} version,"
+        f" {', '.join(WRITTEN)}) SELECT g.tenant_id, g.endpoint_id, {rank} {VERSION[dialect]},"
+        f" {', '.join(f'g.{column}' for column in WRITTEN)}"
+        f" FROM {given('g', 'tenant_id', 'endpoint_id', *WRITTEN)}"
+    )
+    for dialect, rank in RANK.items()
+}
+UPDATE_ENDPOINTS = (
+    f"UPDATE endpoints AS e SET {assigned('g', *OWNED[2:-1])}, definition = g.definition::json"
+    f" FROM {given('g', *OWNED)} WHERE e.tenant_id = g.tenant_id AND e.id = g.id"
+)
+UPDATE_STATES = {
+    Dialect.POSTGRES: (
+        f"UPDATE endpoint_states AS s SET {assigned('g', *WRITTEN)},"
+        f" version = greatest(s.version + 1, {VERSION[Dialect.POSTGRES]})"
+        f" FROM {given('g', 'tenant_id', 'endpoint_id', *WRITTEN)}"
+        " WHERE s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id"
+    ),
+    Dialect.SQLITE: (
+        f"UPDATE endpoint_states SET {', '.join(f'{column} = ${n}' for n, column in enumerate(WRITTEN, 3))},"
+        " version = version + 1 WHERE tenant_id = $1 AND endpoint_id = $2"
+    ),
+}
+"""A command changes one endpoint, nearly always: on SQLite a plain row takes half the time of a table of
+one row. PostgreSQL takes all rows of a batch in one round trip."""
+ADD_LABELS = (
+    f"INSERT INTO endpoint_labels ({', '.join(LABEL)}) SELECT {', '.join(LABEL)} FROM {given('g', *LABEL)}"
+    " WHERE true ON CONFLICT DO NOTHING"
+)
+DROP_LABELS = (
+    f"DELETE FROM endpoint_labels WHERE ({', '.join(LABEL)}) IN"
+    f" (SELECT {', '.join(LABEL)} FROM {given('g', *LABEL)})"
+)
+ADD_RUNS = (
+    f"INSERT INTO runs ({', '.join(Run._fields)})"
+    f" SELECT {', '.join(f'g.{column}' for column in Run._fields)} FROM {given('g', *Run._fields)}"
+)
+ADD_HINT = (
+    "INSERT INTO hints"
+    " (tenant_id, endpoint_id, kind, written_at, origin, reason, expires_at, interval_ms, at)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+)
+
+Changed = tuple[Endpoint, Amended]
+"""An endpoint as it was, and what becomes of it."""
+
+
+class EndpointTables:
+    """Endpoints, their states and labels, and what changes record, in the transaction of the caller."""
+
+    def __init__(self, database: Database, ids: Ids) -> None:
+        self._read = database.read_moment
+        self._dialect = database.dialect
+        self._ids = ids
+
+    async def add(self, connection: Connection, endpoint: Endpoint, admission: Admission = ANY) -> None:
+        """Add a new endpoint, if it is admitted; it follows its job from the start."""
+        tenant_id, job_id = endpoint.tenant_id, endpoint.job_id
+        await connection.fetch(JOIN_TENANT if admission.most is None else LOCK_TENANT, tenant_id)
+        job = (await self.jobs_by_id(connection, tenant_id, [job_id])).get(job_id)
+        if admission.known_job and job is None:
+            raise missing("job", job_id)
+        endpoint = following(endpoint, job)
+        await self.add_all(connection, [endpoint])
+        if admission.most is not None and endpoint.live:
+            live = await connection.fetchval(COUNT_LIVE_UP_TO, tenant_id, admission.most + 1)
+            if live > admission.most:
+                raise too_many(admission.most)
+        if claimable_at(endpoint) is not None:
+            await wake_workers(connection)
+
+    async def add_all(self, connection: Connection, endpoints: Sequence[Endpoint]) -> None:
+        """Add new endpoints that follow their jobs."""
+        if not endpoints:
+            return
+        rows = await connection.fetch(ADD_ENDPOINTS, *columns_of(map(write_owned, endpoints)))
+        added = {row[0] for row in rows}
+        for endpoint in endpoints:
+            if endpoint.id not in added:
+                raise taken("endpoint", endpoint.id)
+        await connection.execute(ADD_STATES[self._dialect], *columns_of(_states(endpoints)))
+        await _write_labels(connection, ADD_LABELS, *map(write_labels, endpoints))
+
+    async def amend(self, connection: Connection, changed: Sequence[Changed]) -> list[Amended]:
+        """Write changes to locked rows with all that they record; wake workers if a next run has moved."""
+        amended = await self._following_new_jobs(connection, changed)
+        pairs = [(before, after.endpoint) for (before, _), after in zip(changed, amended, strict=True)]
+        await _write_definitions(connection, [pair for pair in pairs if defined_anew(*pair)])
+        await self.write_states(connection, [after for _, after in pairs])
+        await self.record(connection, amended)
+        if any(before.next_run_at != after.next_run_at for before, after in pairs):
+            await wake_workers(connection)
+        return amended
+
+    async def record(self, connection: Connection, amended: Iterable[Amended]) -> None:
+        """Add what changes record: the runs of slots that passed, and the history of hints."""
+        recorded = [one for one in amended if one.skipped or one.record]
+        passed = [(one.endpoint, slot) for one in recorded for slot in one.skipped]
+        await add_skipped_runs(connection, passed, self._ids)
+        hints = [(*one.endpoint.key, *one.record) for one in recorded if one.record is not None]
+        if hints:
+            await connection.executemany(ADD_HINT, hints)
+
+    async def write_states(self, connection: Connection, endpoints: Sequence[Endpoint]) -> None:
+        """Write the states of endpoints that are locked, under new versions."""
+        if not endpoints:
+            return
+        if self._dialect is Dialect.SQLITE:
+            await connection.executemany(UPDATE_STATES[self._dialect], _states(endpoints))
+        else:
+            await connection.execute(UPDATE_STATES[self._dialect], *columns_of(_states(endpoints)))
+
+    async def locked(self, connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[Endpoint]:
+        """Those endpoints that exist, locked and fresh, in the order of their ids."""
+        keys = [(tenant_id, id_) for id_ in ids]
+        rows = await connection.fetch(GET_MANY_LOCKED, *columns_of(keys)) if keys else []
+        return [read_endpoint(row, self._read) for row in rows]
+
+    async def jobs_by_id(
+        self, connection: Connection, tenant_id: str, job_ids: Iterable[str]
+    ) -> dict[str, Job]:
+        """Those jobs that exist."""
+        rows = await connection.fetch(GET_JOBS, tenant_id, list(job_ids))
+        return {job.id: job for job in (read_job(row, self._read) for row in rows)}
+
+    async def _following_new_jobs(self, connection: Connection, changed: Sequence[Changed]) -> list[Amended]:
+        moving = {after.endpoint.job_id for before, after in changed if _moves(before, after)}
+        if not moving:
+            return [after for _, after in changed]
+        jobs = await self.jobs_by_id(connection, changed[0][0].tenant_id, moving)
+        return [
+            followed(after, jobs.get(after.endpoint.job_id)) if _moves(before, after) else after
+            for before, after in changed
+        ]
+
+
+async def add_skipped_runs(
+    connection: Connection, passed: Iterable[tuple[Endpoint, SkippedSlot]], ids: Ids
+) -> None:
+    """Add the runs of slots that passed without a claim."""
+    runs = [write_run(skipped(endpoint, slot, ids.new())) for endpoint, slot in passed]
+    if runs:
+        await connection.execute(ADD_RUNS, *columns_of(runs))
+
+
+def _moves(before: Endpoint, after: Amended) -> bool:
+    return after.endpoint.job_id != before.job_id
+
+
+def _states(endpoints: Iterable[Endpoint]) -> list[tuple[object, ...]]:
+    return [(*endpoint.key, *write_state(endpoint)) for endpoint in endpoints]
+
+
+async def _write_definitions(connection: Connection, pairs: Sequence[tuple[Endpoint, Endpoint]]) -> None:
+    if not pairs:
+        return
+    await connection.execute(UPDATE_ENDPOINTS, *columns_of([write_owned(after) for _, after in pairs]))
+    labels = [(write_labels(before), write_labels(after)) for before, after in pairs]
+    await _write_labels(connection, DROP_LABELS, *(old - new for old, new in labels))
+    await _write_labels(connection, ADD_LABELS, *(new - old for old, new in labels))
+
+
+async def _write_labels(connection: Connection, statement: str, *labels: Iterable[tuple[str, ...]]) -> None:
+    rows = [row for of_endpoint in labels for row in of_endpoint]
+    if rows:
+        await connection.execute(statement, *columns_of(rows))
