@@ -28,7 +28,7 @@ from cadenza.operations.application import Application
 from cadenza.operations.context import Dependencies
 from cadenza.ports.store import Store
 from cadenza.sim.playback import Playback
-from cadenza.surfaces.http.app import Manners, http_app
+from cadenza.surfaces.http.app import ApiOptions, http_app
 from cadenza.testing import FakeClock, FakeLog
 from cadenza.testing.fakes import FakeDispatcher
 
@@ -60,7 +60,7 @@ class Answered(NamedTuple):
 class House:
     """An office, the application in front of it, and keys to it."""
 
-    def __init__(self, store: Store | None = None, *, per_minute: int = 600_000, **manners: Any) -> None:
+    def __init__(self, store: Store | None = None, *, per_minute: int = 600_000, **options: Any) -> None:
         self.clock = FakeClock(manual=True)  # What looks after sockets sleeps beside the requests.
         self.store = store or MemoryStore(TimeOrderedIds())
         self.log = FakeLog()
@@ -82,7 +82,9 @@ class House:
         )
         self.application = Application(replace(dependencies, conversations=agents(dependencies)))
         rates = SharedRates(self.store, self.clock, per_minute=per_minute)
-        self.app = http_app(self.application, Manners(version="1.2.3", **({"take": rates.take} | manners)))
+        self.app = http_app(
+            self.application, ApiOptions(version="1.2.3", **({"rate_limit": rates.take} | options))
+        )
         self._keys: dict[tuple[str, Scope], str] = {}
 
     async def key(self, tenant_id: str = "north", scope: Scope = Scope.ADMIN) -> str:

@@ -23,7 +23,7 @@ from cadenza.roots.wiring.application import open_application
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.process import open_log, run_event_loop, stop_on_signals, tune_garbage_collection
 from cadenza.roots.wiring.stores import open_store
-from cadenza.surfaces.http.app import Manners, http_app
+from cadenza.surfaces.http.app import ApiOptions, http_app
 from cadenza.surfaces.http.metrics import Metrics
 from cadenza.surfaces.websocket.limits import SocketLimits
 from cadenza.surfaces.websocket.protocol import SocketProtocol
@@ -76,9 +76,9 @@ def http_api(
     """The HTTP application with the limits of the settings."""
     dependencies = application.dependencies
     rates = SharedRates(dependencies.store, dependencies.clock, per_minute=settings.rate_per_minute)
-    manners = Manners(
+    options = ApiOptions(
         version=version("cadenza"),
-        take=rates.take,
+        rate_limit=rates.take,
         alive=alive,
         cors_origins=settings.cors_origins,
         metrics=metrics or Metrics(),
@@ -89,7 +89,7 @@ def http_api(
             grace_s=settings.grace_ms / 1_000,
         ),
     )
-    return http_app(application, manners)
+    return http_app(application, options)
 
 
 class ApiServer(uvicorn.Server):
@@ -97,7 +97,7 @@ class ApiServer(uvicorn.Server):
 
     def __init__(self, settings: Settings, app: ASGIApp) -> None:
         self._close_streams: Callable[[], None] = (
-            app.state.hang_up if isinstance(app, Starlette) else lambda: None
+            app.state.close_streams if isinstance(app, Starlette) else lambda: None
         )
         super().__init__(
             uvicorn.Config(

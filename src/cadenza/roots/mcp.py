@@ -12,8 +12,7 @@ from cadenza.roots.wiring.application import DEFAULT_TENANT, local_client, named
 from cadenza.roots.wiring.process import open_log, run_event_loop
 from cadenza.roots.wiring.remote_client import remote_client
 from cadenza.surfaces.cli.connection import Connection
-from cadenza.surfaces.mcp.caller import Visit
-from cadenza.surfaces.mcp.server import EXTRA, missing_extra
+from cadenza.surfaces.mcp.caller import EXTRA, McpCaller, missing_extra
 
 ORIGIN = "mcp"
 REMEDY = "CADENZA_MCP_SCOPES says what is allowed"
@@ -36,22 +35,22 @@ async def serve(settings: Settings, connection: Connection) -> None:
         if missing_extra(problem):
             raise Unavailable(EXTRA) from None
         raise
-    async with open_visit(settings, connection) as visit:
-        server = mcp_server(lambda _: visit, version=version("cadenza"), warn=open_log(settings).warning)
+    async with open_mcp_caller(settings, connection) as mcp_caller:
+        server = mcp_server(lambda _: mcp_caller, version=version("cadenza"), warn=open_log(settings).warning)
         await stdio.serve(server)
 
 
 @asynccontextmanager
-async def open_visit(settings: Settings, connection: Connection) -> AsyncIterator[Visit]:
+async def open_mcp_caller(settings: Settings, connection: Connection) -> AsyncIterator[McpCaller]:
     """A visit to the application on the database of the settings, or to the one behind a server."""
     caller = Caller(connection.tenant or DEFAULT_TENANT, allowed(settings), ORIGIN)
     server = named_server(settings, connection)
     if server is not None:
         async with remote_client(*server) as remote:
-            yield Visit(caller, remote.ask, REMEDY)
+            yield McpCaller(caller, remote.ask, REMEDY)
         return
     async with local_client(settings, caller) as local:
-        yield Visit(caller, local.ask, REMEDY)
+        yield McpCaller(caller, local.ask, REMEDY)
 
 
 def allowed(settings: Settings) -> frozenset[Scope]:

@@ -27,8 +27,8 @@ from cadenza.operations.operation import View
 from cadenza.ports.agents import CallTool, Prompt, Reply, Tool
 from cadenza.roots.api import ApiServer, address_of, listening_socket
 from cadenza.roots.settings import Settings
-from cadenza.surfaces.http.app import Manners, http_app
-from cadenza.surfaces.http.service import Take
+from cadenza.surfaces.http.app import ApiOptions, http_app
+from cadenza.surfaces.http.service import RateLimit
 from cadenza.surfaces.websocket.limits import SocketLimits
 
 TENANT = "north"
@@ -76,7 +76,7 @@ class NoTools:
 class Salon:
     """Users, agents, and a server where they meet."""
 
-    def __init__(self, limits: SocketLimits, take: Take) -> None:
+    def __init__(self, limits: SocketLimits, take: RateLimit) -> None:
         self._house = House()
         self.clock = MovableClock()
         self.store = self._house.store
@@ -95,9 +95,9 @@ class Salon:
             self._house.application.dependencies, clock=self.clock, conversations=conversations
         )
         self.application = Application(dependencies)
-        manners = Manners(version="1.2.3", take=take, sockets=limits)
-        self.app = http_app(self.application, manners)
-        self.metrics = manners.metrics
+        options = ApiOptions(version="1.2.3", rate_limit=take, sockets=limits)
+        self.app = http_app(self.application, options)
+        self.metrics = options.metrics
         self.address = ""
         self.server: ApiServer | None = None
         self._firings = 0
@@ -177,7 +177,7 @@ class Salon:
 
 @asynccontextmanager
 async def open_salon(
-    *, take: Take | None = None, ping_ms: int = 20_000, **limits: Any
+    *, take: RateLimit | None = None, ping_ms: int = 20_000, **limits: Any
 ) -> AsyncIterator[Salon]:
     """A salon with its doors open."""
 

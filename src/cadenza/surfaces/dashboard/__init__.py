@@ -1,1 +1,1 @@
-"""The dashboard: its files, its sessions, and what changes while somebody looks."""
+"""The dashboard: its files, login sessions, and the stream of changes."""

@@ -2,13 +2,13 @@
 
 from starlette.types import Scope
 
-from cadenza.surfaces.http.headers import Raw
+from cadenza.surfaces.http.response import RawHeaders
 
 LASTS_S = 14 * 86_400
 
 
 def name_for(scope: Scope) -> str:
-    """One for each port: cookies do not tell the servers of one machine apart."""
+    """The cookie's name, one for each port: cookies of one host are shared by all its ports."""
     server = scope.get("server")
     return f"cadenza_session_{server[1] if server else 0}"
 
@@ -25,17 +25,17 @@ def shown(scope: Scope) -> str | None:
     return None
 
 
-def set_cookie(scope: Scope, secret: str) -> Raw:
-    """The header that gives a browser its session."""
+def set_cookie(scope: Scope, secret: str) -> RawHeaders:
+    """The header that sets the session cookie."""
     return _header(scope, secret, LASTS_S)
 
 
-def clear_cookie(scope: Scope) -> Raw:
-    """The header that takes it back."""
+def clear_cookie(scope: Scope) -> RawHeaders:
+    """The header that removes the session cookie."""
     return _header(scope, "", 0)
 
 
-def _header(scope: Scope, secret: str, max_age: int) -> Raw:
+def _header(scope: Scope, secret: str, max_age: int) -> RawHeaders:
     secure = "; Secure" if scope.get("scheme") == "https" else ""
     cookie = f"{name_for(scope)}={secret}; Max-Age={max_age}; Path=/; HttpOnly; SameSite=Strict{secure}"
     return [(b"set-cookie", cookie.encode("latin-1"))]

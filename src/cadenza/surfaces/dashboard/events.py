@@ -1,4 +1,4 @@
-"""`/v1/events`: what changes, as server-sent events."""
+"""`/v1/events`: changes as server-sent events."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -16,14 +16,14 @@ from cadenza.surfaces.http.problems import TOO_MANY, Refusal
 from cadenza.surfaces.http.service import Service
 
 PATH = "/v1/events"
-SOMETHING_EVERY_S = 5.0
-"""So often something is said, so that nobody takes silence for peace."""
+HEARTBEAT_S = 5.0
+"""How often an event is sent at least, so that clients notice a broken connection."""
 MOST_READERS, MOST_OF_A_TENANT = 500, 100
-COME_BACK_MS = 1_000
+RETRY_MS = 1_000
 
 
 class Events:
-    """The stream of changes, for whoever may read."""
+    """The stream of changes, for callers who may read."""
 
     def __init__(self, service: Service, live_changes: LiveChanges) -> None:
         self._service = service
@@ -31,7 +31,7 @@ class Events:
         self._dependencies = service.application.dependencies
 
     def routes(self) -> list[Route]:
-        """Where it is."""
+        """Its route."""
         return [Route(PATH, self._stream)]
 
     async def _stream(self, request: Request) -> Response:
@@ -40,7 +40,7 @@ class Events:
         except (CadenzaError, Refusal) as problem:
             return refused(problem, request)
         return StreamingResponse(
-            self._said(request, caller), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
+            self._events(request, caller), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
         )
 
     async def _admitted(self, request: Request) -> Caller:
@@ -54,18 +54,18 @@ class Events:
             raise Refusal(TOO_MANY, detail, {"Retry-After": "30"})
         return caller
 
-    async def _said(self, request: Request, caller: Caller) -> AsyncIterator[bytes]:
+    async def _events(self, request: Request, caller: Caller) -> AsyncIterator[bytes]:
         last_seen = request.headers.get("last-event-id")
-        yield b"retry: %d\n\n" % COME_BACK_MS
+        yield b"retry: %d\n\n" % RETRY_MS
         async with self._live_changes.reader(caller.tenant_id, last_seen) as reader:
             yield self._now()
-            while (news := await reader.next(SOMETHING_EVERY_S)) is not None:
-                if not await self._still(request):
+            while (news := await reader.next(HEARTBEAT_S)) is not None:
+                if not await self._still_admitted(request):
                     return
-                yield self._now() if news == NOTHING else self._told(reader, news)
+                yield self._now() if news == NOTHING else self._change_event(reader, news)
 
-    async def _still(self, request: Request) -> bool:
-        """Is whoever listens still let in? A session may be over, or a key taken back."""
+    async def _still_admitted(self, request: Request) -> bool:
+        """Is the reader's key or session still valid?"""
         try:
             await self._service.admit(request.scope)
         except (CadenzaError, Refusal):
@@ -75,7 +75,7 @@ class Events:
     def _now(self) -> bytes:
         return _event("now", clocks(self._dependencies))
 
-    def _told(self, reader: ChangeReader, news: ChangeSummary) -> bytes:
+    def _change_event(self, reader: ChangeReader, news: ChangeSummary) -> bytes:
         if news.reset:
             return _event("reset", {}, reader.place) + self._now()
         words = {"endpoints": sorted(news.endpoints), "runs": news.runs, "steered": news.steered}

@@ -1,4 +1,4 @@
-"""`/v1/session`: come in, ask who one is, go out."""
+"""`/v1/session`: log in, show the session, log out."""
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -11,9 +11,9 @@ from cadenza.operations.access import sessions
 from cadenza.operations.access.sessions import Entered
 from cadenza.surfaces.dashboard import cookies
 from cadenza.surfaces.dashboard.responses import clocks, served
-from cadenza.surfaces.http.auth import Gate, nobody
-from cadenza.surfaces.http.request import body_of, refuse_body, spoken
-from cadenza.surfaces.http.response import JSON_TYPE, Outgoing
+from cadenza.surfaces.http.auth import Authenticator, unauthorized
+from cadenza.surfaces.http.request import body_of, json_arguments, refuse_body
+from cadenza.surfaces.http.response import JSON_TYPE, RawResponse
 
 PATH = "/v1/session"
 
@@ -37,47 +37,47 @@ class Credentials(BaseModel):
 class Login:
     """The routes of sessions."""
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-        self._dependencies = gate.application.dependencies
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
+        self._dependencies = authenticator.application.dependencies
 
     def routes(self) -> list[Route]:
-        """Where they are."""
-        methods = {"POST": self._enter, "GET": self._tell, "DELETE": self._leave}
+        """Its routes, one for each method."""
+        methods = {"POST": self._log_in, "GET": self._show, "DELETE": self._log_out}
         return [Route(PATH, served(answer), methods=[method]) for method, answer in methods.items()]
 
-    async def _enter(self, request: Request) -> Outgoing:
-        wait = self._gate.patience(request.scope)
+    async def _log_in(self, request: Request) -> RawResponse:
+        wait = self._authenticator.lockout(request.scope)
         if wait is not None:
             raise wait
-        given = _credentials(spoken(request.scope, await body_of(request.scope, request.receive)))
+        given = _credentials(json_arguments(request.scope, await body_of(request.scope, request.receive)))
         if given.key is not None:
             entered = await sessions.enter_by_key(self._dependencies, given.key)
         else:
             entered = await sessions.enter_by_code(self._dependencies, given.code or "")
         if entered is None:
-            self._gate.note_failure(request.scope)
+            self._authenticator.note_failure(request.scope)
             field = "key" if given.key is not None else "code"
             raise InvalidRequest(REFUSED[field], field)
-        return self._told(entered, request, new=True)
+        return self._session_response(entered, request, new=True)
 
-    async def _tell(self, request: Request) -> Outgoing:
+    async def _show(self, request: Request) -> RawResponse:
         refuse_body(request.scope)
         secret = cookies.shown(request.scope)
         session = None if secret is None else await sessions.recalled(self._dependencies, secret)
         if secret is None or session is None:
-            raise nobody("Nobody is logged in.")
-        return self._told(Entered(secret, session), request, new=False)
+            raise unauthorized("Nobody is logged in.")
+        return self._session_response(Entered(secret, session), request, new=False)
 
-    async def _leave(self, request: Request) -> Outgoing:
+    async def _log_out(self, request: Request) -> RawResponse:
         refuse_body(request.scope)
         secret = cookies.shown(request.scope)
         if secret is not None:
-            self._gate.must_show_csrf(request.scope, secret)
+            self._authenticator.must_show_csrf(request.scope, secret)
             await sessions.leave(self._dependencies, secret)
-        return Outgoing(204, cookies.clear_cookie(request.scope))
+        return RawResponse(204, cookies.clear_cookie(request.scope))
 
-    def _told(self, entered: Entered, request: Request, *, new: bool) -> Outgoing:
+    def _session_response(self, entered: Entered, request: Request, *, new: bool) -> RawResponse:
         session = entered.session
         words = {
             "tenant_id": session.tenant_id,
@@ -88,7 +88,7 @@ class Login:
         body = orjson.dumps(words | clocks(self._dependencies), option=orjson.OPT_UTC_Z)
         headers = cookies.set_cookie(request.scope, entered.secret) if new else []
         length = (b"content-length", b"%d" % len(body))
-        return Outgoing(201 if new else 200, [JSON_TYPE, length, *headers], body)
+        return RawResponse(201 if new else 200, [JSON_TYPE, length, *headers], body)
 
 
 REFUSED = {

@@ -1,4 +1,4 @@
-"""The dashboard's files: one page for all its addresses, and what that page loads."""
+"""The dashboard's files: one page for all its paths, and its assets."""
 
 from mimetypes import guess_type
 from pathlib import Path
@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 STATIC = Path(__file__).parent / "static"
 VIEWS = ("login", "endpoints", "simulator", "planners", "agents", "daily")
-"""The first parts of the addresses that the page knows what to do with."""
+"""The first parts of the paths that the page handles."""
 FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 ASK_AGAIN = {"Cache-Control": "no-cache"}
 MISSING = """<!doctype html>
@@ -27,7 +27,7 @@ MISSING = """<!doctype html>
 
 
 class Dashboard:
-    """Serves what was built into the package."""
+    """Serves the files that were built into the package."""
 
     def __init__(self, static: Path = STATIC) -> None:
         self._static = static
@@ -44,7 +44,7 @@ class Dashboard:
         return FileResponse(page, headers=ASK_AGAIN, media_type="text/html")
 
     async def _asset(self, request: Request) -> Response:
-        """A file whose name changes with what is in it."""
+        """An asset; its name changes with its content."""
         found = self._assets.get(request.path_params["name"])
         if found is None or not found.is_file():
             raise HTTPException(404)
@@ -52,5 +52,5 @@ class Dashboard:
 
     @property
     def _assets(self) -> dict[str, Path]:
-        """By name, as they are now: nothing else can be asked for."""
+        """Assets by name; nothing else is served."""
         return {path.name: path for path in (self._static / "assets").glob("*")}

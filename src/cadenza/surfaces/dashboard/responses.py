@@ -1,4 +1,4 @@
-"""What pages of the dashboard's own answer with: an answer of the API, or a refusal in its form."""
+"""Responses of the dashboard's own routes, in the form of the API."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -9,34 +9,34 @@ from starlette.types import Receive, Scope, Send
 
 from cadenza.domain.errors import CadenzaError
 from cadenza.operations.context import Dependencies
-from cadenza.surfaces.http.problems import Refusal, told
-from cadenza.surfaces.http.response import Outgoing, of_problem
+from cadenza.surfaces.http.problems import Refusal, describe_problem
+from cadenza.surfaces.http.response import RawResponse, problem_response
 
-Answer = Callable[[Request], Awaitable[Outgoing]]
+Answer = Callable[[Request], Awaitable[RawResponse]]
 
 
-class Sent(Response):
-    """An answer that goes out as it is."""
+class SendRaw(Response):
+    """A response that is sent as it is."""
 
-    def __init__(self, outgoing: Outgoing) -> None:
+    def __init__(self, outgoing: RawResponse) -> None:
         super().__init__()
         self._outgoing = outgoing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's form
-        await self._outgoing.leave(scope, send)
+        await self._outgoing.send(scope, send)
 
 
-def refused(problem: CadenzaError | Refusal, request: Request) -> Sent:
-    """The answer of an error."""
-    return Sent(of_problem(told(problem, request.scope["cadenza.request_id"])))
+def refused(problem: CadenzaError | Refusal, request: Request) -> SendRaw:
+    """The response of an error."""
+    return SendRaw(problem_response(describe_problem(problem, request.scope["cadenza.request_id"])))
 
 
 def served(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
-    """A route of an answer, or of the refusal that it raises."""
+    """A Starlette endpoint that sends the answer, or the refusal that it raises."""
 
     async def serve(request: Request) -> Response:
         try:
-            return Sent(await answer(request))
+            return SendRaw(await answer(request))
         except (CadenzaError, Refusal) as problem:
             return refused(problem, request)
 
@@ -44,5 +44,5 @@ def served(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
 
 
 def clocks(dependencies: Dependencies) -> dict[str, datetime]:
-    """What the scheduler's clock and the one on the wall show at this moment, to count on from."""
+    """The scheduler's clock and the wall clock, from which the dashboard counts on."""
     return {"now": dependencies.clock.now(), "wall": dependencies.wall_now()}

@@ -1,4 +1,4 @@
-"""The application: the table of operations under `/v1`, and public pages beside it."""
+"""The ASGI application: operations under `/v1`, dashboard, MCP, sockets and public pages."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -23,56 +23,61 @@ from cadenza.surfaces.dashboard.login import Login
 from cadenza.surfaces.dashboard.pages import Dashboard
 from cadenza.surfaces.http import openapi
 from cadenza.surfaces.http import pages as llms
-from cadenza.surfaces.http.auth import Gate
+from cadenza.surfaces.http.auth import Authenticator
 from cadenza.surfaces.http.idempotency import HEADER
 from cadenza.surfaces.http.metrics import Metrics
-from cadenza.surfaces.http.middleware import Front
+from cadenza.surfaces.http.middleware import RequestMiddleware
 from cadenza.surfaces.http.pages import Health, Pages
-from cadenza.surfaces.http.problems import BAD_REQUEST, KINDS, Refusal, told
-from cadenza.surfaces.http.response import of_problem
+from cadenza.surfaces.http.problems import BAD_REQUEST, KINDS, Refusal, describe_problem
+from cadenza.surfaces.http.response import problem_response
 from cadenza.surfaces.http.routing import OperationRoutes
-from cadenza.surfaces.http.service import Service, Take
+from cadenza.surfaces.http.service import RateLimit, Service
 from cadenza.surfaces.mcp import http as mcp
-from cadenza.surfaces.websocket.app import SocketDoor
+from cadenza.surfaces.websocket.app import SocketApp
 from cadenza.surfaces.websocket.limits import SocketLimits
 
 A_DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manners:
-    """How the application treats its callers."""
+class ApiOptions:
+    """Options of the HTTP application."""
 
     version: str
-    take: Take
-    """Lets a caller in, or tells in how many seconds to come back."""
+    rate_limit: RateLimit
+    """Counts a caller's requests."""
     alive: Callable[[], bool] = lambda: True
-    """Whether the process goes round."""
+    """Whether the process is alive."""
     cors_origins: Sequence[str] = ()
     metrics: Metrics = field(default_factory=Metrics)
     sockets: SocketLimits = SocketLimits()
 
 
 def http_app(
-    application: Application, manners: Manners, operations: tuple[AnyOperation, ...] = OPERATIONS
+    application: Application, options: ApiOptions, operations: tuple[AnyOperation, ...] = OPERATIONS
 ) -> Starlette:
-    """The application of an application."""
-    gate, live_changes = Gate(application), LiveChanges(application.dependencies)
-    service = Service(application, gate=gate, take=manners.take)
+    """The HTTP application that serves an application's operations."""
+    authenticator, live_changes = Authenticator(application), LiveChanges(application.dependencies)
+    service = Service(application, authenticator=authenticator, rate_limit=options.rate_limit)
     pages = Pages(
-        document=partial(openapi.document, operations, manners.version),
+        document=partial(openapi.document, operations, options.version),
         llms=partial(llms.text, operations),
-        metrics=manners.metrics,
-        health=Health(application.dependencies, manners.alive),
+        metrics=options.metrics,
+        health=Health(application.dependencies, options.alive),
     )
-    agents = mcp.mount(application, service.admit, version=manners.version, origins=manners.cors_origins)
-    sockets = SocketDoor(Visiting(application), gate=gate, take=manners.take, limits=manners.sockets)
-    manners.metrics.count_sockets(sockets.count)
+    agents = mcp.mount(application, service.admit, version=options.version, origins=options.cors_origins)
+    sockets = SocketApp(
+        Visiting(application),
+        authenticator=authenticator,
+        rate_limit=options.rate_limit,
+        limits=options.sockets,
+    )
+    options.metrics.count_sockets(sockets.count)
     app = Starlette(
         routes=[
             OperationRoutes(operations, service),
             *pages.routes(),
-            *Login(gate).routes(),
+            *Login(authenticator).routes(),
             *Events(service, live_changes).routes(),
             *Dashboard().routes(),
             *mcp.routes(agents),
@@ -80,18 +85,18 @@ def http_app(
         ],
         lifespan=_lifespan(agents.lifespan, sockets.lifespan),
         middleware=[
-            Middleware(Front, dependencies=application.dependencies, metrics=manners.metrics),
-            *([_cors(manners.cors_origins)] if manners.cors_origins else []),
+            Middleware(RequestMiddleware, dependencies=application.dependencies, metrics=options.metrics),
+            *([_cors(options.cors_origins)] if options.cors_origins else []),
         ],
         exception_handlers={HTTPException: _refused},
     )
     app.router.redirect_slashes = False
-    app.state.hang_up = live_changes.close
+    app.state.close_streams = live_changes.close
     return app
 
 
 def _lifespan(*spans: Callable[[], AbstractAsyncContextManager[None]]) -> Lifespan[Starlette]:
-    """From the start of the application to its end, for everything in it that goes on by itself."""
+    """Run all background work from the start of the application to its end."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -104,7 +109,7 @@ def _lifespan(*spans: Callable[[], AbstractAsyncContextManager[None]]) -> Lifesp
 
 
 def _cors(origins: Sequence[str]) -> Middleware:
-    """Pages of these origins may ask, with a key of their own; cookies mean nothing here."""
+    """Pages of these origins may send requests with a key of their own; cookies are not allowed."""
     return Middleware(
         CORSMiddleware,
         allow_origins=list(origins),
@@ -116,9 +121,9 @@ def _cors(origins: Sequence[str]) -> Middleware:
 
 
 async def _refused(request: Request, problem: Exception) -> Response:
-    """What Starlette itself refuses: a path that leads nowhere, a method that a page does not know."""
+    """The problem of what Starlette itself refuses: unknown paths and methods."""
     assert isinstance(problem, HTTPException)
     kind = next((kind for kind in KINDS if kind.status == problem.status_code), BAD_REQUEST)
     refusal = Refusal(kind, f"{kind.title}: {request.method} {request.url.path}.", problem.headers)
-    status, headers, body = of_problem(told(refusal, request.scope["cadenza.request_id"]))
+    status, headers, body = problem_response(describe_problem(refusal, request.scope["cadenza.request_id"]))
     return Response(body, status, {name.decode(): value.decode() for name, value in headers})

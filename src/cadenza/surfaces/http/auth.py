@@ -1,4 +1,4 @@
-"""Who knocks: bearer keys, sessions in cookies, and patience with those who guess."""
+"""Authentication: bearer keys, session cookies, and a lockout after wrong keys."""
 
 from collections import OrderedDict
 from datetime import datetime, timedelta
@@ -9,13 +9,13 @@ from cadenza.domain.access.key import Caller
 from cadenza.operations.access.sessions import admit_session, shows_csrf
 from cadenza.operations.application import Application
 from cadenza.surfaces.dashboard import cookies
-from cadenza.surfaces.http.headers import given
 from cadenza.surfaces.http.problems import NOT_ALLOWED, TOO_MANY, UNAUTHORIZED, Refusal
+from cadenza.surfaces.http.request import single_header
 
 SCHEME = "bearer"
 A_WHILE = timedelta(minutes=1)
 MOST_FAILURES = 30
-"""So many wrong keys may one address show in a while."""
+"""Wrong keys that one address may send before it is locked out for a while."""
 MOST_ADDRESSES = 10_000
 LONGEST_KEY = 200
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -23,19 +23,19 @@ CSRF = b"x-csrf-token"
 
 
 class Failures:
-    """How many wrong keys each address has shown lately."""
+    """Recent wrong keys by address."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, tuple[datetime, int]] = OrderedDict()
 
     def wait_s(self, address: str, now: datetime) -> int | None:
-        """None, or for how many seconds an address is not listened to."""
+        """For how many seconds an address is still locked out; None if it is not."""
         began, count = self._seen.get(address, (now, 0))
         left = began + A_WHILE - now
         return int(left.total_seconds()) + 1 if count >= MOST_FAILURES and left > timedelta() else None
 
     def note(self, address: str, now: datetime) -> None:
-        """One more."""
+        """Count one more."""
         began, count = self._seen.get(address, (now, 0))
         if now - began >= A_WHILE:
             began, count = now, 0
@@ -45,47 +45,47 @@ class Failures:
             self._seen.popitem(last=False)
 
 
-class Gate:
-    """Lets callers in who show a key that is good, or the cookie of a session."""
+class Authenticator:
+    """Finds the caller of a request by its key or its session cookie."""
 
     def __init__(self, application: Application) -> None:
         self.application = application
         self._failures = Failures()
 
     async def caller(self, scope: Scope) -> tuple[Caller, str]:
-        """Who asks, and the secret that says so."""
+        """The caller, and the key or session secret that they sent."""
         secret = cookies.shown(scope)
-        if secret is not None and given(scope, b"authorization") is None:
+        if secret is not None and single_header(scope, b"authorization") is None:
             return await self._in_session(scope, secret), secret
         token = bearer(scope)
         clock, caller_cache = self.application.dependencies.clock, self.application.dependencies.caller_cache
         known = caller_cache.known(token, clock.now())
         if known is not None:
             return known, token
-        wait = self.patience(scope)
+        wait = self.lockout(scope)
         if wait is not None:
             raise wait
         caller = await self.application.admit(token)
         if caller is None:
             self.note_failure(scope)
-            raise nobody("This key is not known, or no longer.", error="invalid_token")
+            raise unauthorized("This key is not known, or no longer.", error="invalid_token")
         return caller, token
 
     async def _in_session(self, scope: Scope, secret: str) -> Caller:
         caller = await admit_session(self.application.dependencies, secret)
         if caller is None:
-            raise nobody("This session is over; log in again.")
+            raise unauthorized("This session is over; log in again.")
         if scope["method"] not in READING:
             self.must_show_csrf(scope, secret)
         return caller
 
     def must_show_csrf(self, scope: Scope, secret: str) -> None:
-        """Refuse a write that another origin's page may have sent: it has the cookie, but not the token."""
-        if not shows_csrf(secret, given(scope, CSRF)):
+        """Refuse a write without the session's CSRF token: another origin's page has only the cookie."""
+        if not shows_csrf(secret, single_header(scope, CSRF)):
             raise Refusal(NOT_ALLOWED, "A write by cookie must show the session's token as X-Csrf-Token.")
 
-    def patience(self, scope: Scope) -> Refusal | None:
-        """The refusal of an address that has shown too many wrong keys."""
+    def lockout(self, scope: Scope) -> Refusal | None:
+        """The refusal of an address that is locked out; None if it is not."""
         wait = self._failures.wait_s(_address(scope), self.application.dependencies.wall_now())
         if wait is None:
             return None
@@ -93,7 +93,7 @@ class Gate:
         return Refusal(TOO_MANY, detail, {"Retry-After": str(wait)})
 
     def note_failure(self, scope: Scope) -> None:
-        """One more wrong key from an address."""
+        """Count a wrong key of an address."""
         self._failures.note(_address(scope), self.application.dependencies.wall_now())
 
 
@@ -102,18 +102,18 @@ def _address(scope: Scope) -> str:
 
 
 def bearer(scope: Scope) -> str:
-    """The key that a request shows."""
-    shown = given(scope, b"authorization")
+    """The bearer key of a request."""
+    shown = single_header(scope, b"authorization")
     if shown is None:
-        raise nobody("Show a key: Authorization: Bearer cad_….")
+        raise unauthorized("Show a key: Authorization: Bearer cad_….")
     scheme, _, token = shown.partition(" ")
     token = token.strip()
     if scheme.lower() != SCHEME or not token or len(token) > LONGEST_KEY:
-        raise nobody("Show a key as Authorization: Bearer cad_….", error="invalid_request")
+        raise unauthorized("Show a key as Authorization: Bearer cad_….", error="invalid_request")
     return token
 
 
-def nobody(detail: str, *, error: str | None = None) -> Refusal:
-    """The refusal of somebody without a good key."""
+def unauthorized(detail: str, *, error: str | None = None) -> Refusal:
+    """The refusal of a request without a valid key."""
     challenge = 'Bearer realm="cadenza"' + (f', error="{error}"' if error else "")
     return Refusal(UNAUTHORIZED, detail, {"WWW-Authenticate": challenge})

@@ -1,4 +1,4 @@
-"""Schemas that operations share, under one roof and one name each."""
+"""Schemas that several operations share, collected as OpenAPI components."""
 
 from collections.abc import Iterable
 from copy import deepcopy
@@ -12,10 +12,10 @@ SHOWN = "Shown"
 
 
 class Components:
-    """Collects schemas; what commands call their parts, the document calls them, too.
+    """Collects schemas under the names that the commands use.
 
-    A shape that is shown differs from the one that is written, as nothing in it may
-    be left out: it has a name of its own.
+    The schema of an answer differs from that of a command, because nothing in it may
+    be left out: where they differ, it gets a name of its own.
     """
 
     def __init__(self, operations: Iterable[AnyOperation]) -> None:
@@ -57,7 +57,7 @@ class Components:
 
     @staticmethod
     def title(view: type[View]) -> str:
-        """What an answer is, in words."""
+        """The first line of a view's docstring."""
         return (view.__doc__ or view.__name__).partition("\n")[0]
 
     def _renamed(self, parts: dict[str, Schema]) -> dict[str, str]:
@@ -81,7 +81,7 @@ class Components:
 
 
 def _moved(part: Any, names: dict[str, str]) -> Any:
-    """A schema with its references turned to where its parts are now."""
+    """A schema with its references pointing to the components."""
     if isinstance(part, dict):
         return {key: _moved(value, names) for key, value in part.items()}
     if isinstance(part, list):
@@ -93,7 +93,7 @@ def _moved(part: Any, names: dict[str, str]) -> Any:
 
 
 def _without_null(field: Schema) -> Schema:
-    """A query cannot say null; it leaves out."""
+    """A field without null: a query parameter is left out instead."""
     kinds = [kind for kind in field.get("anyOf", []) if kind.get("type") != "null"]
     if len(kinds) != 1:
         return field

@@ -1,4 +1,4 @@
-"""The documentation in a browser: Swagger UI from a wheel, without a foreign server or an inline script."""
+"""`/docs`: Swagger UI from an installed wheel, without external servers or inline scripts."""
 
 from importlib.util import find_spec
 from pathlib import Path

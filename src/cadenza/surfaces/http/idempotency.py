@@ -1,4 +1,4 @@
-"""Idempotency keys: as they are sent, and what a request is told apart by."""
+"""Idempotency keys: the header, and the digest that identifies a request."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -12,8 +12,8 @@ from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import InvalidRequest
 from cadenza.operations import fields as wire
 from cadenza.operations.idempotency import About, Answer, Asked
-from cadenza.surfaces.http.headers import given
-from cadenza.surfaces.http.problems import CONFLICT, written
+from cadenza.surfaces.http.problems import CONFLICT, problem_json
+from cadenza.surfaces.http.request import single_header
 
 HEADER = "Idempotency-Key"
 SHAPE = r"^[\x21-\x7e]{1,255}$"
@@ -23,21 +23,21 @@ AN_ID = pattern(wire.AN_ID)
 
 def key_of(scope: Scope) -> str | None:
     """The idempotency key of a request, if it has one."""
-    key = given(scope, HEADER.lower().encode())
+    key = single_header(scope, HEADER.lower().encode())
     if key is not None and not A_KEY.fullmatch(key):
         raise InvalidRequest(f"{HEADER} must be 1 to 255 visible letters without spaces.", HEADER)
     return key
 
 
 def about(caller: Caller, arguments: Mapping[str, Any]) -> About:
-    """Whose request it is, and which user it is about."""
+    """The tenant of a request, and the user that it is about."""
     named = arguments.get("user_id") if caller.on_behalf_of is None else caller.on_behalf_of.user_id
     is_one = isinstance(named, str) and AN_ID.fullmatch(named)
     return About(caller.tenant_id, named if is_one else None)
 
 
 def asked(about: About, key: str, *, token: str, scope: Scope, body: bytes) -> Asked:
-    """What a request asks for, told apart from others by a digest.
+    """A request with its idempotency key, identified by a digest.
 
     It is made with the caller's own key: what is stored tells nothing of a short
     secret in the body, and another key's answer is never repeated to this one.
@@ -55,6 +55,6 @@ def _path(scope: Scope) -> bytes:
 
 
 def unrepeatable(request_id: str) -> Answer:
-    """What is kept in place of an answer that holds a secret."""
+    """What is stored instead of an answer that holds a secret."""
     detail = "This was done, and its answer, which held a secret, was shown once. Delete it and ask anew."
-    return Answer(CONFLICT.status, written(CONFLICT, detail, request_id))
+    return Answer(CONFLICT.status, problem_json(CONFLICT, detail, request_id))

@@ -1,4 +1,4 @@
-"""Figures for whoever watches: the process, and requests by operation and status. No tenants in them."""
+"""Prometheus metrics of the process and its requests, by operation and status, never by tenant."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -24,7 +24,7 @@ BOUNDS = (*map(str, SECONDS), "+Inf")
 
 
 class Requests(Collector):
-    """Counts in plain numbers, all in one thread: a request is noted in a microsecond."""
+    """Request counts as plain numbers in one thread: recording a request takes a microsecond."""
 
     def __init__(self) -> None:
         self._counts: defaultdict[tuple[str, int], int] = defaultdict(int)
@@ -32,13 +32,13 @@ class Requests(Collector):
         self._sums: defaultdict[str, float] = defaultdict(float)
 
     def note(self, operation: str, status: int, seconds: float) -> None:
-        """One more."""
+        """Count one request."""
         self._counts[operation, status] += 1
         self._buckets[operation][bisect_left(SECONDS, seconds)] += 1
         self._sums[operation] += seconds
 
     def collect(self) -> Iterator[Metric]:
-        """What Prometheus asks for."""
+        """The metrics for one scrape."""
         counts = CounterMetricFamily(
             "cadenza_requests", "Requests by operation and status.", labels=["operation", "status"]
         )
@@ -55,7 +55,7 @@ class Requests(Collector):
 
 
 class Metrics:
-    """All figures of a process."""
+    """All metrics of a process."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
@@ -67,9 +67,9 @@ class Metrics:
         self.note = self._requests.note
 
     def count_sockets(self, count: Callable[[], int]) -> None:
-        """Tell how many sockets there are; of an API that began anew, the new one tells."""
+        """Report the number of open sockets; a restarted API replaces the function."""
         self._sockets.set_function(count)
 
     def written(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """All metrics in the Prometheus text format."""
         return generate_latest(self.registry)

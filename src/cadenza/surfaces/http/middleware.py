@@ -1,4 +1,4 @@
-"""What every request meets first: its id, the headers of its answer, its count, and the net for bugs."""
+"""The outermost middleware: request ids, response headers, request metrics, unexpected errors."""
 
 from time import perf_counter
 from traceback import format_exc
@@ -7,17 +7,17 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cadenza.operations.context import Dependencies
-from cadenza.surfaces.http.headers import Raw, protection, wanted_request_id
 from cadenza.surfaces.http.metrics import Metrics
 from cadenza.surfaces.http.problems import unexpected
-from cadenza.surfaces.http.response import of_problem
+from cadenza.surfaces.http.request import request_id_of
+from cadenza.surfaces.http.response import RawHeaders, problem_response, protection
 
-GONE = 499
-"""What is counted when the caller did not wait."""
+DISCONNECTED = 499
+"""The status that is counted when the client has disconnected."""
 
 
-class Front:
-    """Around everything else."""
+class RequestMiddleware:
+    """Wraps the whole application."""
 
     def __init__(self, app: ASGIApp, *, dependencies: Dependencies, metrics: Metrics) -> None:
         self._app = app
@@ -26,32 +26,32 @@ class Front:
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and its answer back."""
+        """Serve one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         began = perf_counter()
-        request_id = scope["cadenza.request_id"] = wanted_request_id(scope) or self._ids.new()
-        way_back = _WayBack(send, [*protection(scope["path"]), (b"x-request-id", request_id.encode())])
+        request_id = scope["cadenza.request_id"] = request_id_of(scope) or self._ids.new()
+        sender = _ResponseSender(send, [*protection(scope["path"]), (b"x-request-id", request_id.encode())])
         try:
-            await self._app(scope, receive, way_back)
+            await self._app(scope, receive, sender)
         except ClientDisconnect:
-            way_back.status = way_back.status or GONE
+            sender.status = sender.status or DISCONNECTED
         except Exception as problem:  # noqa: BLE001 - whatever it is, it must not reach the caller
-            self._tell(scope, problem)
-            if not way_back.status:
-                await of_problem(unexpected(request_id)).leave(scope, way_back)
+            self._log_error(scope, problem)
+            if not sender.status:
+                await problem_response(unexpected(request_id)).send(scope, sender)
         finally:
-            self._note(scope, way_back.status or GONE, perf_counter() - began)
+            self._record(scope, sender.status or DISCONNECTED, perf_counter() - began)
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
         name = scope.get("cadenza.operation", "page")
         self._metrics.note(name, status, seconds)
         if self._log.verbose:
             request_id = scope["cadenza.request_id"]
             self._log.debug("request", operation=name, status=status, request_id=request_id)
 
-    def _tell(self, scope: Scope, problem: Exception) -> None:
+    def _log_error(self, scope: Scope, problem: Exception) -> None:
         self._log.warning(
             "a request failed unexpectedly",
             request_id=scope["cadenza.request_id"],
@@ -61,10 +61,10 @@ class Front:
         )
 
 
-class _WayBack:
-    """Takes an answer to the caller, with the headers that every answer has."""
+class _ResponseSender:
+    """Sends a response with the headers that every response has, and remembers its status."""
 
-    def __init__(self, send: Send, extra: Raw) -> None:
+    def __init__(self, send: Send, extra: RawHeaders) -> None:
         self._send = send
         self._extra = extra
         self.status = 0

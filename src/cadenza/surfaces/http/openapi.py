@@ -1,4 +1,4 @@
-"""The OpenAPI document: what the table of operations says, said to machines."""
+"""The OpenAPI document, built from the table of operations."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -118,7 +118,7 @@ def refusals(operation: AnyOperation, route: Route) -> set[problems.Kind]:
 
 
 def _names_others(operation: AnyOperation) -> bool:
-    """May what it names be missing?"""
+    """Can the operation answer 404?"""
     return any(name.endswith("_id") for name in operation.schema.get("properties", {}))
 
 
@@ -135,7 +135,7 @@ def _problem(kind: problems.Kind) -> Schema:
 
 
 def problem_schema() -> Schema:
-    """What every problem looks like."""
+    """The schema of problems."""
     fault = {
         "type": "object",
         "required": ["field", "message"],

@@ -1,4 +1,4 @@
-"""What is public: health, figures, documentation, and what problems mean."""
+"""Public pages: health, metrics, OpenAPI, llms.txt, and the problem types."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -25,28 +25,28 @@ OK, AWAY = 200, 503
 
 
 class Health:
-    """`/healthz` asks nobody but this process; `/readyz` asks the store, too, at most once a second."""
+    """`/healthz` checks this process alone; `/readyz` also the store, at most once a second."""
 
     def __init__(self, dependencies: Dependencies, alive: Callable[[], bool]) -> None:
         self._store = dependencies.store
         self._clock = dependencies.clock
         self._alive = alive
-        self._looked: tuple[datetime, str] | None = None
+        self._checked: tuple[datetime, str] | None = None
 
     async def healthz(self, _: Request) -> JSONResponse:
-        """Does it go round?"""
+        """Is the process alive?"""
         return _answer("ok" if self._alive() else "hangs")
 
     async def readyz(self, _: Request) -> JSONResponse:
-        """Does it go round, and does its store answer?"""
+        """Is the process alive, and does its store answer?"""
         if not self._alive():
             return _answer("hangs")
         now = self._clock.now()
-        if self._looked is None or now - self._looked[0] >= REMEMBERED:
-            self._looked = (now, await self._look())
-        return _answer(self._looked[1])
+        if self._checked is None or now - self._checked[0] >= REMEMBERED:
+            self._checked = (now, await self._check_store())
+        return _answer(self._checked[1])
 
-    async def _look(self) -> str:
+    async def _check_store(self) -> str:
         try:
             await self._store.next_due()
         except Unavailable as problem:
@@ -59,7 +59,7 @@ def _answer(status: str) -> JSONResponse:
 
 
 class Pages:
-    """Pages that are written once, when somebody asks: most of a start would be spent on them."""
+    """Public pages; the documents are built on the first request, because they would slow down the start."""
 
     def __init__(
         self, *, document: Callable[[], Schema], llms: Callable[[], str], metrics: Metrics, health: Health
@@ -70,13 +70,13 @@ class Pages:
         self._health = health
 
     def routes(self) -> list[StarletteRoute]:
-        """Where they are."""
+        """Their routes."""
         return [
             StarletteRoute("/healthz", self._health.healthz),
             StarletteRoute("/readyz", self._health.readyz),
-            StarletteRoute("/metrics", self._figures),
+            StarletteRoute("/metrics", self._metrics_page),
             StarletteRoute("/openapi.json", self._openapi),
-            StarletteRoute("/llms.txt", self._words),
+            StarletteRoute("/llms.txt", self._llms_page),
             StarletteRoute("/docs", docs_page.page),
             StarletteRoute("/docs/{name}", docs_page.asset),
             StarletteRoute(TYPES + "{name}", self._problem),
@@ -93,10 +93,10 @@ class Pages:
     async def _openapi(self, _: Request) -> Response:
         return Response(self._openapi_json, media_type="application/json")
 
-    async def _words(self, _: Request) -> Response:
+    async def _llms_page(self, _: Request) -> Response:
         return PlainTextResponse(self._llms_text)
 
-    async def _figures(self, _: Request) -> Response:
+    async def _metrics_page(self, _: Request) -> Response:
         return Response(self._metrics.written(), media_type=MEDIA_TYPE)
 
     async def _problem(self, request: Request) -> Response:
@@ -132,7 +132,7 @@ Schemas: [OpenAPI](/openapi.json). For people: [documentation](/docs).
 
 
 def text(operations: Iterable[AnyOperation]) -> str:
-    """The whole text."""
+    """The text of llms.txt."""
     return HEAD + "\n" + "".join(_line(one, one.route) for one in operations if one.route is not None)
 
 
@@ -144,7 +144,7 @@ def _line(operation: AnyOperation, route: Route) -> str:
 
 
 def fields_of(operation: AnyOperation, route: Route) -> list[str]:
-    """What an operation takes beside its path, what must be given first; the rest with a question mark."""
+    """An operation's fields beside its path: required ones first, then optional ones with a question mark."""
     required = operation.schema.get("required", [])
     names = [name for name in operation.schema.get("properties", {}) if f"{{{name}}}" not in route.path]
     return [*(name for name in names if name in required), *(f"{n}?" for n in names if n not in required)]

@@ -1,4 +1,4 @@
-"""Problems as RFC 9457 tells them: one table from what went wrong to what a caller reads."""
+"""Errors as RFC 9457 problems: one table from exception to status, type and title."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -20,7 +20,7 @@ TYPES = "/problems/"
 
 
 class Kind(NamedTuple):
-    """A kind of problem: its status, the name in its type, and what it is in general."""
+    """A problem type: its status, name and title."""
 
     status: int
     name: str
@@ -28,7 +28,7 @@ class Kind(NamedTuple):
 
     @property
     def type(self) -> str:
-        """What programs compare."""
+        """The `type` of the problem, which programs compare."""
         return f"{TYPES}{self.name}"
 
 
@@ -69,7 +69,7 @@ ERRORS: dict[type[CadenzaError], Kind] = {
 
 
 class Refusal(Exception):
-    """What HTTP itself refuses, before anybody is asked."""
+    """A request that is refused before it reaches an operation."""
 
     def __init__(self, kind: Kind, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -78,32 +78,34 @@ class Refusal(Exception):
         self.headers = headers or {}
 
 
-class Told(NamedTuple):
-    """A problem as it leaves: status, body and what goes beside it."""
+class ProblemDetails(NamedTuple):
+    """A problem ready to be sent: kind, body and headers."""
 
     kind: Kind
     body: bytes
     headers: Mapping[str, str]
 
 
-def told(problem: CadenzaError | Refusal, request_id: str) -> Told:
-    """What a caller is told of an error."""
+def describe_problem(problem: CadenzaError | Refusal, request_id: str) -> ProblemDetails:
+    """The problem of an error."""
     if isinstance(problem, Refusal):
-        return Told(problem.kind, written(problem.kind, problem.detail, request_id), problem.headers)
+        return ProblemDetails(
+            problem.kind, problem_json(problem.kind, problem.detail, request_id), problem.headers
+        )
     kind = next((ERRORS[base] for base in type(problem).__mro__ if base in ERRORS), UNEXPECTED)
     faults = problem.faults if isinstance(problem, InvalidRequest) else ()
     wait = getattr(problem, "retry_after_s", None)
     headers = {} if wait is None else {"Retry-After": str(wait)}
-    return Told(kind, written(kind, problem.message, request_id, faults), headers)
+    return ProblemDetails(kind, problem_json(kind, problem.message, request_id, faults), headers)
 
 
-def unexpected(request_id: str) -> Told:
-    """What a caller is told of a bug: whom to ask, and with which words."""
+def unexpected(request_id: str) -> ProblemDetails:
+    """The problem of an unexpected error; it tells nothing but the request id."""
     detail = "Something went wrong here. Please tell the operator the request id."
-    return Told(UNEXPECTED, written(UNEXPECTED, detail, request_id), {})
+    return ProblemDetails(UNEXPECTED, problem_json(UNEXPECTED, detail, request_id), {})
 
 
-def written(kind: Kind, detail: str, request_id: str, faults: Sequence[Fault] = ()) -> bytes:
+def problem_json(kind: Kind, detail: str, request_id: str, faults: Sequence[Fault] = ()) -> bytes:
     """A problem as JSON."""
     return orjson.dumps(
         {

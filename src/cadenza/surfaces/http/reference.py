@@ -1,4 +1,4 @@
-"""The reference of the REST API for people, written from the table by `python -m` and this module."""
+"""Writes docs/reference/rest.md from the table of operations; run it with `python -m`."""
 
 import sys
 from collections.abc import Iterable

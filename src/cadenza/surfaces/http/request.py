@@ -1,4 +1,4 @@
-"""Requests read: path, query and JSON body become one mapping of arguments."""
+"""Request parsing: headers, query and JSON body become one mapping of arguments."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -12,22 +12,38 @@ from starlette.types import Receive, Scope
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.operations.operation import AnyOperation
-from cadenza.surfaces.http.headers import given
 from cadenza.surfaces.http.problems import BAD_REQUEST, TOO_LARGE, WRONG_MEDIA_TYPE, Refusal
 
 LARGEST_BODY = 1 << 20
 MOST_PARAMETERS = 100
 WHOLE = pattern(r"-?[0-9]{1,18}")
 JSON = pattern(r"application/json(\s*;\s*charset\s*=\s*\"?utf-?8\"?)?\s*")
+A_REQUEST_ID = pattern(rb"[A-Za-z0-9._:-]{1,64}")
 FLAGS = {"true": True, "false": False}
 
 Texts = list[str]
 Reading = Callable[[str, Texts], Any]
 
 
+def single_header(scope: Scope, name: bytes) -> str | None:
+    """A header that may be sent once; if it is there twice, readers could disagree about it."""
+    found = [value for key, value in scope["headers"] if key == name]
+    if len(found) > 1:
+        raise Refusal(BAD_REQUEST, f"The header {name.decode()} is given more than once.")
+    return found[0].decode("latin-1") if found else None
+
+
+def request_id_of(scope: Scope) -> str | None:
+    """The request id that the caller sent, if it is valid."""
+    for key, value in scope["headers"]:
+        if key == b"x-request-id":
+            return value.decode() if A_REQUEST_ID.fullmatch(value) else None
+    return None
+
+
 async def body_of(scope: Scope, receive: Receive) -> bytes:
-    """The whole body, and not more than is bearable."""
-    declared = given(scope, b"content-length")
+    """The whole body, up to the size limit."""
+    declared = single_header(scope, b"content-length")
     if declared is not None and int(declared) > LARGEST_BODY:
         raise _too_large()
     parts: list[bytes] = []
@@ -50,17 +66,17 @@ def _too_large() -> Refusal:
 
 
 def refuse_body(scope: Scope) -> None:
-    """What has its arguments in the query takes no body."""
+    """Refuse a body where arguments come from the query."""
     for name, value in scope["headers"]:
         if name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0")):
             raise Refusal(BAD_REQUEST, "This takes no body.", {"Connection": "close"})
 
 
-def spoken(scope: Scope, body: bytes) -> dict[str, Any]:
-    """The arguments of a JSON body; no body is none."""
+def json_arguments(scope: Scope, body: bytes) -> dict[str, Any]:
+    """The arguments of a JSON body; without a body there are none."""
     if not body:
         return {}
-    media_type = given(scope, b"content-type") or ""
+    media_type = single_header(scope, b"content-type") or ""
     if not JSON.fullmatch(media_type.lower().strip()):
         raise Refusal(WRONG_MEDIA_TYPE, "The body must be application/json in UTF-8, and say so.")
     try:
@@ -73,19 +89,19 @@ def spoken(scope: Scope, body: bytes) -> dict[str, Any]:
 
 
 class QueryReader:
-    """Reads the query of one operation: texts become what its fields are made of."""
+    """Parses the query of one operation into the types of its fields."""
 
     def __init__(self, operation: AnyOperation) -> None:
         self._operation = operation
 
     @cached_property
     def _readings(self) -> dict[str, Reading]:
-        """Of the first query on: schemas take a while, and most servers never need most of them."""
+        """Parsers by field, built on the first query: schemas are slow, and most are never needed."""
         fields = self._operation.schema.get("properties", {})
         return {name: _reading(field) for name, field in fields.items()}
 
     def read(self, query: bytes) -> dict[str, Any]:
-        """The arguments of a query; what is not known is left to be refused by the command."""
+        """The arguments of a query; unknown ones stay for the command to refuse."""
         if not query:
             return {}
         found: dict[str, Texts] = {}
@@ -95,7 +111,7 @@ class QueryReader:
 
 
 def refuse_query(scope: Scope) -> None:
-    """What has a body has its arguments there, so that they stand in no log of addresses."""
+    """Refuse a query where arguments come from the body, so that no access log holds them."""
     if scope["query_string"]:
         name = next((name for name, _ in _pairs(scope["query_string"])), "query")
         raise InvalidRequest(f"{name} stands in the query; put it into the body.", name)
@@ -111,7 +127,7 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
 
 
 def _reading(field: Mapping[str, Any]) -> Reading:
-    """How a field is read, by its schema; one that may be null is read as what else it may be."""
+    """The parser of a field, by its schema without null."""
     kinds = [kind for kind in field.get("anyOf", [field]) if kind.get("type") != "null"]
     return {"integer": _number, "boolean": _flag, "array": _all}.get(kinds[0].get("type", ""), _one)
 
@@ -137,7 +153,7 @@ def _all(_: str, texts: Texts) -> Texts:
 
 
 def merged(path: Mapping[str, str], words: dict[str, Any]) -> dict[str, Any]:
-    """One mapping; what the path says is not said again, least of all differently."""
+    """Path and other arguments in one mapping; InvalidRequest if one is given twice."""
     twice = path.keys() & words.keys()
     if twice:
         name = min(twice)

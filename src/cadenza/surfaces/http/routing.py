@@ -8,21 +8,21 @@ from starlette.routing import BaseRoute, Match, NoMatchFound
 from starlette.types import Receive, Scope, Send
 
 from cadenza.operations.operation import NO_CONTENT, AnyOperation
-from cadenza.surfaces.http.problems import WRONG_METHOD, Refusal, told
-from cadenza.surfaces.http.response import Outgoing, of_problem
-from cadenza.surfaces.http.service import Served, Service
+from cadenza.surfaces.http.problems import WRONG_METHOD, Refusal, describe_problem
+from cadenza.surfaces.http.response import RawResponse, problem_response
+from cadenza.surfaces.http.service import ServedOperation, Service
 
 
 @dataclass(slots=True)
 class Branch:
-    """A place in the tree: what is here, and where the ways go on."""
+    """A node of the tree: operations by method, and the nodes below it."""
 
-    here: dict[str, Served] = field(default_factory=dict)
+    here: dict[str, ServedOperation] = field(default_factory=dict)
     words: dict[str, "Branch"] = field(default_factory=dict)
     value: tuple[str, "Branch"] | None = None
 
     def grow(self, parts: list[str]) -> "Branch":
-        """The place at the end of a path, made if it is not there."""
+        """The node of a path, added if it is not there."""
         if not parts:
             return self
         part, *rest = parts
@@ -30,11 +30,11 @@ class Branch:
             return self.words.setdefault(part, Branch()).grow(rest)
         if self.value is None:
             self.value = (part.strip("{}"), Branch())
-        assert self.value[0] == part.strip("{}"), "one place, one name"
+        assert self.value[0] == part.strip("{}"), "one node, one parameter name"
         return self.value[1].grow(rest)
 
     def first(self, parts: list[str]) -> tuple["Branch", dict[str, str]] | None:
-        """Where a path leads at first sight."""
+        """The node of a path, when fixed parts are preferred; None if there is none."""
         place, values = self, {}
         for part in parts:
             branch = place.words.get(part)
@@ -47,7 +47,7 @@ class Branch:
         return place, values
 
     def places(self, parts: list[str]) -> Iterator[tuple["Branch", dict[str, str]]]:
-        """Where a path leads, with the values on the way; a word that is written out goes first."""
+        """All nodes that match a path, with its values; fixed parts are tried first."""
         if not parts:
             yield self, {}
             return
@@ -63,7 +63,7 @@ class Branch:
 class OperationRoutes(BaseRoute):
     """All operations with a route, found by the parts of the path as they were sent.
 
-    A part is decoded by itself: an escaped slash in an id is no way to another operation.
+    Each part is decoded by itself: an escaped slash in an id cannot reach another operation.
     """
 
     def __init__(self, operations: tuple[AnyOperation, ...], service: Service) -> None:
@@ -72,10 +72,10 @@ class OperationRoutes(BaseRoute):
             if operation.route is not None:
                 route = operation.route
                 place = self._root.grow(route.path.split("/")[1:])
-                place.here[route.method] = Served(operation, route, service)
+                place.here[route.method] = ServedOperation(operation, route, service)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Is there anything under this path?"""
+        """Find the operation of a path."""
         parts = _parts(scope)
         if scope["type"] != "http" or parts is None:
             return Match.NONE, {}
@@ -86,7 +86,7 @@ class OperationRoutes(BaseRoute):
         return self._look(parts, method)
 
     def _look(self, parts: list[str], method: str) -> tuple[Match, Scope]:
-        """Go every way that there is: a verb may be an id, too."""
+        """Try all matching nodes, because a fixed part may also be an id."""
         allowed: list[str] = []
         for place, values in self._root.places(parts):
             if method in place.here:
@@ -96,21 +96,21 @@ class OperationRoutes(BaseRoute):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the operation that was found."""
-        served: Served | None = scope.get("cadenza.served")
+        served: ServedOperation | None = scope.get("cadenza.served")
         if served is not None:
             scope["cadenza.operation"] = served.operation.name
             await served.serve(scope, receive, send)
             return
         allow = ", ".join(_methods(scope["cadenza.allowed"]))
         if scope["method"] == "OPTIONS":
-            outgoing = Outgoing(NO_CONTENT, [(b"allow", allow.encode())])
+            response = RawResponse(NO_CONTENT, [(b"allow", allow.encode())])
         else:
             refusal = Refusal(WRONG_METHOD, f"Here one can {allow}.", {"Allow": allow})
-            outgoing = of_problem(told(refusal, scope["cadenza.request_id"]))
-        await outgoing.leave(scope, send)
+            response = problem_response(describe_problem(refusal, scope["cadenza.request_id"]))
+        await response.send(scope, send)
 
     def url_path_for(self, name: str, /, **path_params: object) -> None:  # type: ignore[override]
-        """Nobody asks for addresses by name here."""
+        """Routes have no names here, so there is nothing to look up."""
         raise NoMatchFound(name, path_params)
 
 

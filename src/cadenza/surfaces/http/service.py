@@ -1,4 +1,4 @@
-"""One request to one operation, from the key that it shows to the answer that it gets."""
+"""One request to one operation: authentication, rate limit, idempotency, answer."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -14,40 +14,42 @@ from cadenza.operations.idempotency import Answer, once
 from cadenza.operations.operation import NO_CONTENT, AnyOperation, Route
 from cadenza.surfaces.http import idempotency
 from cadenza.surfaces.http import request as reading
-from cadenza.surfaces.http.auth import Gate
-from cadenza.surfaces.http.problems import TOO_MANY, Refusal, told
-from cadenza.surfaces.http.response import of_answer, of_problem
+from cadenza.surfaces.http.auth import Authenticator
+from cadenza.surfaces.http.problems import TOO_MANY, Refusal, describe_problem
+from cadenza.surfaces.http.response import answer_response, problem_response
 
 Arguments = Mapping[str, Any]
-Take = Callable[[str], Awaitable[float | None]]
-"""Let a caller in, or tell in how many seconds to come back."""
+RateLimit = Callable[[str], Awaitable[float | None]]
+"""Count a request; None if it is allowed, else after how many seconds to retry."""
 
 
-async def in_time(take: Take, caller: Caller) -> None:
-    """Let a caller in, or refuse one who asks too often."""
-    wait = await take(caller.origin)
+async def check_rate(rate_limit: RateLimit, caller: Caller) -> None:
+    """Refuse a caller who has used up the rate limit."""
+    wait = await rate_limit(caller.origin)
     if wait is not None:
         detail = "There were too many requests with this key; wait a while."
         raise Refusal(TOO_MANY, detail, {"Retry-After": str(max(1, ceil(wait)))})
 
 
 class Service:
-    """Serves the operations of an application to callers with keys, at a bearable rate."""
+    """Authenticates callers for the operations of an application, and limits their rate."""
 
-    def __init__(self, application: Application, *, gate: Gate, take: Take) -> None:
+    def __init__(
+        self, application: Application, *, authenticator: Authenticator, rate_limit: RateLimit
+    ) -> None:
         self.application = application
-        self._gate = gate
-        self._take = take
+        self._authenticator = authenticator
+        self._rate_limit = rate_limit
 
     async def admit(self, scope: Scope) -> tuple[Caller, str]:
-        """Who asks, and their key; refused if they ask too often."""
-        caller, token = await self._gate.caller(scope)
-        await in_time(self._take, caller)
+        """The caller and their key; refused without a valid key, or above the rate limit."""
+        caller, token = await self._authenticator.caller(scope)
+        await check_rate(self._rate_limit, caller)
         return caller, token
 
 
-class Served:
-    """An operation that is found under a route."""
+class ServedOperation:
+    """One operation, served under its route."""
 
     def __init__(self, operation: AnyOperation, route: Route, service: Service) -> None:
         self.operation = operation
@@ -61,15 +63,15 @@ class Served:
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         try:
-            outgoing = of_answer(await self._answer(scope, receive))
+            response = answer_response(await self._answer(scope, receive))
         except (CadenzaError, Refusal) as problem:
-            outgoing = of_problem(told(problem, scope["cadenza.request_id"]))
-        await outgoing.leave(scope, send)
+            response = problem_response(describe_problem(problem, scope["cadenza.request_id"]))
+        await response.send(scope, send)
 
     async def _answer(self, scope: Scope, receive: Receive) -> Answer:
-        """First who asks and whether they may, then what they ask for, then the answer.
+        """Authenticate and authorize, then parse, then carry out.
 
-        The application asks whether they may, too; but what was answered before passes it by.
+        The application checks the scope, too; but an answer that is replayed does not reach it.
         """
         caller, token = await self._service.admit(scope)
         if self._once:
@@ -89,20 +91,20 @@ class Served:
         )
 
     async def _words(self, scope: Scope, receive: Receive) -> tuple[bytes, dict[str, Any]]:
-        """The body, and the arguments beside the path: from the body, or from the query."""
+        """The raw body, and the arguments from the body or the query."""
         if not self._has_body:
             reading.refuse_body(scope)
             return b"", self._query.read(scope["query_string"])
         reading.refuse_query(scope)
         body = await reading.body_of(scope, receive)
-        return body, reading.spoken(scope, body)
+        return body, reading.json_arguments(scope, body)
 
     async def _carry_out(self, arguments: Arguments, caller: Caller, *, request_id: str) -> Answer:
-        """The answer, also if it is a refusal: sent twice, it is refused in the same words."""
+        """The answer, also of a refusal: a repeated request gets the same one."""
         try:
             return await self._perform(arguments, caller)
         except CadenzaError as problem:
-            kind, body, _ = told(problem, request_id)
+            kind, body, _ = describe_problem(problem, request_id)
             return Answer(kind.status, body)
 
     def _kept(self, request_id: str, answer: Answer) -> Answer:

@@ -1,4 +1,4 @@
-"""Whoever asks: how far they may go, and where their questions are answered."""
+"""The caller of an MCP request: their scopes, and how their operations are carried out."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
@@ -12,13 +12,13 @@ Ask = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """Carry out an operation by its name, and answer with its view as JSON values."""
 
 
-class Visit(NamedTuple):
-    """A caller, and a way to an application."""
+class McpCaller(NamedTuple):
+    """A caller, and a function that carries out operations for them."""
 
     caller: Caller
     ask: Ask
     remedy: str
-    """What to do about a scope that is missing, in words."""
+    """What to do about a missing scope, in words."""
 
     async def perform(self, operation: AnyOperation, arguments: Mapping[str, Any]) -> Any:
         """Carry out an operation, if the caller may; its view as JSON values."""
@@ -27,11 +27,19 @@ class Visit(NamedTuple):
         return await self.ask(operation.name, arguments)
 
 
-def for_application(application: Application, caller: Caller, *, remedy: str) -> Visit:
-    """A visit to an application in this process."""
+def application_caller(application: Application, caller: Caller, *, remedy: str) -> McpCaller:
+    """A caller of an application in this process."""
 
     async def ask(name: str, arguments: Mapping[str, Any]) -> Any:
         view = await application.ask(name, arguments, caller)
         return view.model_dump(mode="json")
 
-    return Visit(caller, ask, remedy)
+    return McpCaller(caller, ask, remedy)
+
+
+EXTRA = "MCP needs the extra: install cadenza[mcp]."
+
+
+def missing_extra(problem: Exception) -> bool:
+    """Is the error that the `mcp` library is not installed?"""
+    return isinstance(problem, ModuleNotFoundError) and (problem.name or "").partition(".")[0] == "mcp"

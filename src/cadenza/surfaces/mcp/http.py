@@ -1,4 +1,4 @@
-"""MCP over HTTP: one door in the API, for callers with the same keys."""
+"""MCP over HTTP, within the API and with the same keys."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -11,28 +11,26 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import CadenzaError, Unavailable
 from cadenza.operations.application import Application
-from cadenza.surfaces.http.headers import given
-from cadenza.surfaces.http.problems import NOT_ALLOWED, WRONG_METHOD, Refusal, told
-from cadenza.surfaces.http.request import LARGEST_BODY
-from cadenza.surfaces.http.response import of_problem
-from cadenza.surfaces.mcp.caller import Visit, for_application
-from cadenza.surfaces.mcp.server import EXTRA, missing_extra
+from cadenza.surfaces.http.problems import NOT_ALLOWED, WRONG_METHOD, Refusal, describe_problem
+from cadenza.surfaces.http.request import LARGEST_BODY, single_header
+from cadenza.surfaces.http.response import problem_response
+from cadenza.surfaces.mcp.caller import EXTRA, McpCaller, application_caller, missing_extra
 
 if TYPE_CHECKING:  # The library takes a second to import; whoever has no agents does not wait for it.
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATHS = ("/mcp", "/mcp/")
 HEADERS = ("Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name")
-"""What callers send beside the usual."""
-VISIT = "cadenza.visit"
+"""Headers that MCP clients send."""
+MCP_CALLER = "cadenza.mcp_caller"
 REMEDY = "ask for a key that has it"
 
 Authenticate = Callable[[Scope], Awaitable[tuple[Caller, str]]]
-"""Who asks, and their key; a Refusal if nobody knows them, or if they ask too often."""
+"""The caller and their key; Refusal without a valid key or above the rate limit."""
 
 
 class McpEndpoint:
-    """An application for one path, without sessions: any process can take any request.
+    """The ASGI application for MCP, without sessions: any process can take any request.
 
     The library is loaded for the first caller, in a thread, and its manager
     then runs until the application ends.
@@ -61,20 +59,20 @@ class McpEndpoint:
             caller, _ = await self._authenticate(scope)
             within = await self._within()
         except (CadenzaError, Refusal) as problem:
-            await of_problem(told(problem, scope["cadenza.request_id"])).leave(scope, send)
+            await problem_response(describe_problem(problem, scope["cadenza.request_id"])).send(scope, send)
             return
-        scope[VISIT] = for_application(self._application, caller, remedy=REMEDY)
+        scope[MCP_CALLER] = application_caller(self._application, caller, remedy=REMEDY)
         await within(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
-        """Only POST, and only from pages that are known.
+        """Only POST, and only from allowed origins.
 
-        A browser names the page behind every POST, and a page that had its own name
-        pointed at this machine cannot name another: it does not get in by that.
+        A browser sends the origin with every POST, so a page that had its own name
+        pointed at this machine (DNS rebinding) is refused.
         """
         if scope["method"] != "POST":
             raise Refusal(WRONG_METHOD, "Here one can POST.", {"Allow": "POST"})
-        origin = given(scope, b"origin")
+        origin = single_header(scope, b"origin")
         if origin is not None and origin not in self._origins:
             raise Refusal(
                 NOT_ALLOWED, "Pages of this origin may not ask; CADENZA_CORS_ORIGINS lists those that may."
@@ -87,7 +85,7 @@ class McpEndpoint:
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
-        """From the start of the application to its end."""
+        """Run the MCP library's manager from the first request to the end of the application."""
         self._open = asyncio.get_running_loop().create_future()
         keeping = asyncio.create_task(self._keep(self._open))
         try:
@@ -111,16 +109,16 @@ class McpEndpoint:
     def _manager(self) -> "StreamableHTTPSessionManager":
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-        from cadenza.surfaces.mcp.server import Asked, mcp_server
+        from cadenza.surfaces.mcp.server import McpRequest, mcp_server
 
-        def visitor(asked: Asked) -> Visit:
-            assert asked.request is not None, "it came over HTTP"
-            visit: Visit = asked.request.scope[VISIT]
-            return visit
+        def find_caller(request: McpRequest) -> McpCaller:
+            assert request.request is not None, "it came over HTTP"
+            mcp_caller: McpCaller = request.request.scope[MCP_CALLER]
+            return mcp_caller
 
         log = self._application.dependencies.log
         return StreamableHTTPSessionManager(
-            mcp_server(visitor, version=self._version, warn=log.warning),
+            mcp_server(find_caller, version=self._version, warn=log.warning),
             json_response=True,
             stateless=True,
             max_request_body_size=LARGEST_BODY,
@@ -130,10 +128,10 @@ class McpEndpoint:
 def mount(
     application: Application, authenticate: Authenticate, *, version: str, origins: Sequence[str] = ()
 ) -> McpEndpoint:
-    """The application of an application for agents; whoever mounts it runs its lifespan."""
+    """The MCP application of an application; its mount must run its lifespan."""
     return McpEndpoint(application, authenticate, version=version, origins=origins)
 
 
 def routes(endpoint: McpEndpoint) -> list[Route]:
-    """Where it is; without a redirect from one to the other, which not every client follows."""
+    """Its routes, with and without a slash: not every client follows a redirect."""
     return [Route(path, endpoint) for path in PATHS]

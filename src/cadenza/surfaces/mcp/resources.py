@@ -1,4 +1,4 @@
-"""The resources: texts to read first, and endpoints with their plans."""
+"""MCP resources: documentation texts, endpoints and their plans."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -18,16 +18,16 @@ from mcp.types import (
 from cadenza.domain.errors import CadenzaError, Unavailable
 from cadenza.domain.validation import quoted
 from cadenza.operations.table import BY_NAME
-from cadenza.surfaces.mcp.caller import Visit
+from cadenza.surfaces.mcp.caller import McpCaller
 from cadenza.surfaces.mcp.texts import TEXTS
-from cadenza.surfaces.mcp.tools import spoken
+from cadenza.surfaces.mcp.tools import error_text
 
 MARKDOWN, JSON = "text/markdown", "application/json"
 DOCS = "cadenza://docs/"
 
 
-class Shown(NamedTuple):
-    """What is found under a URI, or under all URIs of a template, and which operation knows it."""
+class OperationResource(NamedTuple):
+    """A resource or resource template, and the operation that reads it."""
 
     uri: str
     name: str
@@ -35,20 +35,20 @@ class Shown(NamedTuple):
     operation: str
 
 
-FIRST_PAGE = Shown(
+FIRST_PAGE = OperationResource(
     "cadenza://endpoints",
     "endpoints",
     "The first page of endpoints, as list_endpoints answers; that tool finds the others.",
     "list_endpoints",
 )
 TEMPLATES = (
-    Shown(
+    OperationResource(
         "cadenza://endpoints/{endpoint_id}",
         "endpoint",
         "One endpoint: what its owner wrote, and where it stands.",
         "get_endpoint",
     ),
-    Shown(
+    OperationResource(
         "cadenza://endpoints/{endpoint_id}/plan",
         "plan",
         "Why an endpoint's next run is when it is; `answer` tells all of it in words.",
@@ -59,7 +59,7 @@ PATTERNS = [(UriTemplate.parse(one.uri), one) for one in (FIRST_PAGE, *TEMPLATES
 
 
 def resources() -> list[Resource]:
-    """What has a URI of its own."""
+    """All resources with a fixed URI."""
     texts = [
         Resource(uri=f"{DOCS}{name}", name=name, title=text.title, description=text.about, mime_type=MARKDOWN)
         for name, text in TEXTS.items()
@@ -71,32 +71,32 @@ def resources() -> list[Resource]:
 
 
 def templates() -> list[ResourceTemplate]:
-    """What has a URI for each endpoint."""
+    """All resource templates."""
     return [
         ResourceTemplate(uri_template=one.uri, name=one.name, description=one.description, mime_type=JSON)
         for one in TEMPLATES
     ]
 
 
-async def read(visit: Visit, uri: str) -> ReadResourceResult:
-    """What is found under a URI."""
+async def read(mcp_caller: McpCaller, uri: str) -> ReadResourceResult:
+    """Read the resource of a URI."""
     text = TEXTS.get(uri.removeprefix(DOCS)) if uri.startswith(DOCS) else None
     if text is not None:
         return _contents(uri, MARKDOWN, text.body)
-    shown, arguments = _found(uri)
+    resource, arguments = _found(uri)
     try:
-        view = await visit.perform(BY_NAME[shown.operation], arguments)
+        view = await mcp_caller.perform(BY_NAME[resource.operation], arguments)
     except CadenzaError as problem:
         code = INTERNAL_ERROR if isinstance(problem, Unavailable) else INVALID_PARAMS
-        raise MCPError(code, spoken(problem), {"uri": uri}) from None
+        raise MCPError(code, error_text(problem), {"uri": uri}) from None
     return _contents(uri, JSON, orjson.dumps(view).decode())
 
 
-def _found(uri: str) -> tuple[Shown, Mapping[str, Any]]:
-    for pattern, shown in PATTERNS:
+def _found(uri: str) -> tuple[OperationResource, Mapping[str, Any]]:
+    for pattern, resource in PATTERNS:
         arguments = pattern.match(uri)
         if arguments is not None:
-            return shown, arguments
+            return resource, arguments
     raise MCPError(INVALID_PARAMS, f"There is no resource {quoted(uri)}.", {"uri": uri})
 
 

@@ -1,4 +1,4 @@
-"""The MCP server: tools and resources, whatever carries the words."""
+"""The MCP server with its tools and resources, for any transport."""
 
 from collections.abc import Callable
 from traceback import format_exc
@@ -21,76 +21,76 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from cadenza.surfaces.mcp import resources, tools
-from cadenza.surfaces.mcp.caller import Visit
+from cadenza.surfaces.mcp.caller import McpCaller
 from cadenza.surfaces.mcp.texts import INSTRUCTIONS
 
-Asked = ServerRequestContext[Any, Any]
-Visitor = Callable[[Asked], Visit]
-"""Who asks, told from what the transport knows of a request."""
+McpRequest = ServerRequestContext[Any, Any]
+FindCaller = Callable[[McpRequest], McpCaller]
+"""Finds the caller of a request of the transport."""
 Warn = Callable[..., None]
 """Writes a warning into the log, with facts as fields."""
 Paging = PaginatedRequestParams | None
 
 
-class Host:
-    """Answers whoever asks."""
+class Handlers:
+    """The handlers of MCP requests."""
 
-    def __init__(self, visitor: Visitor) -> None:
-        self._visitor = visitor
+    def __init__(self, find_caller: FindCaller) -> None:
+        self._find_caller = find_caller
 
-    async def list_tools(self, asked: Asked, _: Paging) -> ListToolsResult:
-        """Only what the caller may use."""
-        return ListToolsResult(tools=tools.tools_for(self._visitor(asked)))
+    async def list_tools(self, request: McpRequest, _: Paging) -> ListToolsResult:
+        """List the tools that the caller may use."""
+        return ListToolsResult(tools=tools.tools_for(self._find_caller(request)))
 
-    async def call_tool(self, asked: Asked, params: CallToolRequestParams) -> CallToolResult:
-        """Use a tool."""
-        return await tools.call(self._visitor(asked), params)
+    async def call_tool(self, request: McpRequest, params: CallToolRequestParams) -> CallToolResult:
+        """Call a tool."""
+        return await tools.call(self._find_caller(request), params)
 
-    async def list_resources(self, _asked: Asked, _: Paging) -> ListResourcesResult:
-        """What has a URI of its own."""
+    async def list_resources(self, _asked: McpRequest, _: Paging) -> ListResourcesResult:
+        """List the resources."""
         return ListResourcesResult(resources=resources.resources())
 
-    async def list_templates(self, _asked: Asked, _: Paging) -> ListResourceTemplatesResult:
-        """What has a URI for each endpoint."""
+    async def list_templates(self, _asked: McpRequest, _: Paging) -> ListResourceTemplatesResult:
+        """List the resource templates."""
         return ListResourceTemplatesResult(resource_templates=resources.templates())
 
-    async def read(self, asked: Asked, params: ReadResourceRequestParams) -> ReadResourceResult:
-        """What is found under a URI."""
-        return await resources.read(self._visitor(asked), params.uri)
+    async def read(self, request: McpRequest, params: ReadResourceRequestParams) -> ReadResourceResult:
+        """Read a resource."""
+        return await resources.read(self._find_caller(request), params.uri)
 
 
-def mcp_server(visitor: Visitor, *, version: str, warn: Warn) -> Server[Any]:
-    """A server that any transport can carry."""
+def mcp_server(find_caller: FindCaller, *, version: str, warn: Warn) -> Server[Any]:
+    """The server, for any transport."""
     tools.prepare()
-    host = Host(visitor)
+    handlers = Handlers(find_caller)
     server: Server[Any] = Server(
         "cadenza",
         version=version,
         title="Cadenza",
         instructions=INSTRUCTIONS,
         get_tool_input_schema=tools.input_schema,
-        on_list_tools=host.list_tools,
-        on_call_tool=host.call_tool,
-        on_list_resources=host.list_resources,
-        on_list_resource_templates=host.list_templates,
-        on_read_resource=host.read,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read,
     )
-    server.middleware.append(_net(warn))
+    server.middleware.append(_catch_bugs(warn))
     return server
 
 
-def _net(warn: Warn) -> Any:
-    """Catches bugs. Left to itself, the older protocol would tell the caller their very words."""
+def _catch_bugs(warn: Warn) -> Any:
+    """A middleware that logs unexpected errors and hides them from the caller."""
 
-    async def caught(asked: Asked, call_next: CallNext) -> HandlerResult:
+    async def caught(request: McpRequest, call_next: CallNext) -> HandlerResult:
         try:
-            return await call_next(asked)
+            return await call_next(request)
         except (MCPError, ValidationError):
             raise
         except Exception as problem:  # noqa: BLE001 - whatever it is, it must not reach the caller
             warn(
                 "an agent's request failed unexpectedly",
-                method=asked.method,
+                method=request.method,
                 error=type(problem).__name__,
                 trace=format_exc(),
             )
@@ -99,11 +99,3 @@ def _net(warn: Warn) -> Any:
             ) from None
 
     return caught
-
-
-EXTRA = "MCP needs the extra: install cadenza[mcp]."
-
-
-def missing_extra(problem: Exception) -> bool:
-    """Is it the library itself that is not there?"""
-    return isinstance(problem, ModuleNotFoundError) and (problem.name or "").partition(".")[0] == "mcp"

@@ -15,7 +15,7 @@ from mcp.server.stdio import stdio_server
 
 
 class Lines:
-    """The lines of a file, read by a thread that nobody waits for.
+    """The lines of a file, read by a daemon thread.
 
     The library's own reader cannot be interrupted: a signal would find it
     waiting for a line that never comes, and so would the end of the program.
@@ -39,7 +39,7 @@ class Lines:
 
 
 async def serve(server: Server[Any]) -> None:
-    """Serve whoever holds the other ends, until they let go or a signal comes."""
+    """Serve until standard input is closed or a signal comes."""
     serving = asyncio.ensure_future(_serve(server))
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, serving.cancel)

@@ -1,4 +1,4 @@
-"""The tools: every operation that is one for agents, as its table tells it."""
+"""MCP tools: every operation that is open to agents."""
 
 from functools import cache
 from typing import Any
@@ -19,7 +19,7 @@ from cadenza.domain.errors import CadenzaError, Fault, InvalidRequest
 from cadenza.domain.validation import quoted
 from cadenza.operations.operation import CREATED, AnyOperation, Route
 from cadenza.operations.table import OPERATIONS
-from cadenza.surfaces.mcp.caller import Visit
+from cadenza.surfaces.mcp.caller import McpCaller
 
 OFFERED: dict[str, tuple[AnyOperation, Route]] = {
     one.name: (one, one.route) for one in OPERATIONS if one.agent and one.route is not None
@@ -32,14 +32,14 @@ FOREIGN = (
 
 
 def prepare() -> None:
-    """Make every schema now: it takes a while, and later others would wait for it."""
+    """Build all schemas now: it is slow, and later requests would wait for it."""
     for name in OFFERED:
         tool(name)
 
 
-def tools_for(visit: Visit) -> list[Tool]:
+def tools_for(mcp_caller: McpCaller) -> list[Tool]:
     """What this caller may use."""
-    return [tool(name) for name, (operation, _) in OFFERED.items() if operation.open_to(visit.caller)]
+    return [tool(name) for name, (operation, _) in OFFERED.items() if operation.open_to(mcp_caller.caller)]
 
 
 @cache
@@ -48,7 +48,7 @@ def tool(name: str) -> Tool:
     operation, route = OFFERED[name]
     answer = operation.view.model_json_schema(mode="serialization")
     reads = operation.scope is Scope.READ
-    foreign = speaks_for_targets(answer)
+    foreign = holds_target_response(answer)
     return Tool.model_construct(
         name=name,
         title=name.replace("_", " ").capitalize(),
@@ -70,34 +70,34 @@ def input_schema(name: str) -> dict[str, Any] | None:
     return None if found is None else found[0].schema
 
 
-def speaks_for_targets(answer: dict[str, Any]) -> bool:
-    """Does an answer hold what a target said?"""
+def holds_target_response(answer: dict[str, Any]) -> bool:
+    """Does an answer contain a target's own response?"""
     return any(
         "response" in part.get("properties", {}) for part in (answer, *answer.get("$defs", {}).values())
     )
 
 
 def _takes_away(operation: AnyOperation, route: Route) -> bool:
-    """Does it overwrite or delete what somebody wrote? What is new does not, nor what can be steered back."""
+    """Does it overwrite or delete something? Creating does not, nor does steering, which can be undone."""
     if route.method == "DELETE":
         return True
     return operation.scope not in (Scope.READ, Scope.STEER) and route.status != CREATED
 
 
-async def call(visit: Visit, asked: CallToolRequestParams) -> CallToolResult:
-    """Use a tool. A refusal is an answer, too: agents read it, and say it differently."""
-    found = OFFERED.get(asked.name)
+async def call(mcp_caller: McpCaller, request: CallToolRequestParams) -> CallToolResult:
+    """Call a tool. A refusal is an answer, too, so that agents can read it and correct their call."""
+    found = OFFERED.get(request.name)
     if found is None:
-        raise MCPError(INVALID_PARAMS, f"There is no tool {quoted(asked.name)}.")
+        raise MCPError(INVALID_PARAMS, f"There is no tool {quoted(request.name)}.")
     try:
-        view = await visit.perform(found[0], asked.arguments or {})
+        view = await mcp_caller.perform(found[0], request.arguments or {})
     except CadenzaError as problem:
-        return CallToolResult(content=[TextContent(text=spoken(problem))], is_error=True)
+        return CallToolResult(content=[TextContent(text=error_text(problem))], is_error=True)
     return CallToolResult(content=[TextContent(text=orjson.dumps(view).decode())], structured_content=view)
 
 
-def spoken(problem: CadenzaError) -> str:
-    """What is wrong, with every field at fault, once each."""
+def error_text(problem: CadenzaError) -> str:
+    """An error in words, with every field at fault."""
     if not isinstance(problem, InvalidRequest) or not problem.faults:
         return problem.message
     return "\n".join(_about(fault) for fault in problem.faults)

@@ -1,1 +1,1 @@
-"""The socket over which users talk to agents, and get what is owed to them."""
+"""The WebSocket over which users send messages to agents and receive their deliveries."""

@@ -1,23 +1,25 @@
-"""One connection: frames in, frames out, and an end."""
+"""One WebSocket connection, and tasks that may outlive it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from traceback import format_exception
+from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-HANG_UP = "cadenza.hang_up"
-"""Under this name, a server that can close without waiting for the client to read says how."""
+CLOSE_NOW = "cadenza.close_now"
+"""The key in the ASGI scope under which a server offers to close without waiting for the client."""
 
-HangUp = Callable[[int, str], None]
-
-
-class Gone(Exception):
-    """There is nobody at the other end any more."""
+CloseNow = Callable[[int, str], None]
 
 
-class Closing(Exception):
-    """The connection is to be closed, and why."""
+class Disconnected(Exception):
+    """The client has disconnected."""
+
+
+class CloseSocket(Exception):
+    """The connection is to be closed, with this code and reason."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -28,52 +30,52 @@ class Closing(Exception):
 TRY_LATER, GOING_AWAY, UNEXPECTED, POLICY, NOT_ADMITTED = 1013, 1001, 1011, 1008, 4401
 
 
-class Line:
-    """A socket after its handshake. Whoever speaks into it waits for the client to read, but not for long."""
+class SocketConnection:
+    """A WebSocket after its handshake; sending waits for the client to read, up to a timeout."""
 
-    __slots__ = ("_hang_up", "_receive", "_send", "_slow_s", "address", "closed")
+    __slots__ = ("_close_now", "_receive", "_send", "_slow_s", "address", "closed")
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, *, slow_s: float) -> None:
         self._receive = receive
         self._send = send
         self._slow_s = slow_s
-        self._hang_up: HangUp | None = scope.get(HANG_UP)
+        self._close_now: CloseNow | None = scope.get(CLOSE_NOW)
         self.address: str = (scope.get("client") or ("",))[0]
         self.closed = False
 
     async def open(self) -> None:
-        """Take the call."""
+        """Accept the handshake."""
         if (await self._receive())["type"] != "websocket.connect":
-            raise Gone
+            raise Disconnected
         await self._pass({"type": "websocket.accept"})
 
-    async def hear(self) -> str | bytes:
-        """The next frame; Gone if there is none."""
+    async def receive(self) -> str | bytes:
+        """The next frame; Disconnected if the client has left."""
         message = await self._receive()
         if message["type"] != "websocket.receive":
             self.closed = True
-            raise Gone
+            raise Disconnected
         text: str | None = message.get("text")
         raw: bytes = message.get("bytes") or b""
         return raw if text is None else text
 
-    async def tell(self, frame: str) -> None:
-        """Send a frame; Gone if nobody is there, Closing if the client does not read what it is sent."""
+    async def send(self, frame: str) -> None:
+        """Send a frame; Disconnected if the client has left, CloseSocket if it does not read in time."""
         try:
             async with asyncio.timeout(self._slow_s):
                 await self._pass({"type": "websocket.send", "text": frame})
         except TimeoutError:
-            raise Closing(TRY_LATER, "You read too slowly; what you missed waits for you.") from None
+            raise CloseSocket(TRY_LATER, "You read too slowly; what you missed waits for you.") from None
 
     async def close(self, code: int, reason: str) -> None:
-        """End it, once; a client that does not read is not waited for."""
+        """Close once; a client that does not read is not waited for."""
         if self.closed:
             return
         self.closed = True
-        if self._hang_up is not None:
-            self._hang_up(code, reason)
+        if self._close_now is not None:
+            self._close_now(code, reason)
             return
-        with suppress(Gone, TimeoutError):
+        with suppress(Disconnected, TimeoutError):
             async with asyncio.timeout(self._slow_s):
                 await self._pass({"type": "websocket.close", "code": code, "reason": reason})
 
@@ -82,4 +84,36 @@ class Line:
             await self._send(message)
         except (OSError, RuntimeError):  # Servers say either when a connection has just ended.
             self.closed = True
-            raise Gone from None
+            raise Disconnected from None
+
+
+Warn = Callable[..., None]
+
+
+class BackgroundTasks:
+    """Tasks that go on after their socket has closed, until they are done or the process ends."""
+
+    def __init__(self, warn: Warn) -> None:
+        self._warn = warn
+        self._works: set[asyncio.Task[None]] = set()
+
+    def keep(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Start a task, and keep a reference to it until it is done."""
+        task = asyncio.create_task(work)
+        self._works.add(task)
+        task.add_done_callback(self._works.discard)
+        return task
+
+    def failed(self, problem: Exception) -> CloseSocket:
+        """Log an unexpected error; the close code and reason for the socket that met it."""
+        trace = "".join(format_exception(problem))
+        self._warn("a socket failed unexpectedly", error=type(problem).__name__, trace=trace)
+        return CloseSocket(UNEXPECTED, "Something went wrong here; nothing is lost, come again.")
+
+    async def finish(self, within_s: float) -> None:
+        """Wait up to a timeout for all tasks; cancel the rest."""
+        if self._works:
+            await asyncio.wait(self._works, timeout=within_s)
+        for work in list(self._works):
+            work.cancel()
+        await asyncio.gather(*self._works, return_exceptions=True)

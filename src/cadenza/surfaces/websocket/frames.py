@@ -1,4 +1,4 @@
-"""Frames: what a client may say, and what it is told. Each is one JSON object as text."""
+"""The frames that clients send and receive; each is one JSON object as text."""
 
 from typing import Annotated, Any, Literal
 
@@ -12,7 +12,7 @@ from cadenza.operations.agents.messages import Said
 from cadenza.operations.application import spelled
 from cadenza.operations.fields import Flag, Id, Whole
 from cadenza.surfaces.http.idempotency import SHAPE
-from cadenza.surfaces.http.problems import BAD_REQUEST, TOO_LARGE, Refusal, told
+from cadenza.surfaces.http.problems import BAD_REQUEST, TOO_LARGE, Refusal, describe_problem
 
 LONGEST_TOKEN = 200
 
@@ -21,13 +21,13 @@ Seq = Annotated[int, Whole(0, 2**63 - 1)]
 
 
 class Frame(BaseModel):
-    """What a client sends; what is not known is refused, so that nothing is misspelt unnoticed."""
+    """A frame from a client; unknown fields are refused, so that no typo goes unnoticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Hello(Frame):
-    """The first frame: who comes, and up to where they have everything."""
+class HelloFrame(Frame):
+    """The first frame: the token, and the last delivery that the client has."""
 
     type: Literal["hello"]
     token: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=LONGEST_TOKEN)]
@@ -36,31 +36,35 @@ class Hello(Frame):
     last_seq: Seq | None = None
 
 
-class Say(Frame):
-    """Words for an agent."""
+class MessageFrame(Frame):
+    """A message to an agent."""
 
     type: Literal["message"]
     agent_id: Id
     text: Said
     id: Id | None = None
-    """A name that the client gives to it; problems with it carry the name."""
+    """The client's own id of the message; errors about it carry the id."""
     idempotency_key: IdempotencyKey | None = None
-    """Under the same one, the same words are answered once, however often they are sent."""
+    """A message that is sent again with the same key is answered once."""
 
 
-class Ack(Frame):
-    """The client has everything up to a number."""
+class AckFrame(Frame):
+    """The client has received all deliveries up to this number."""
 
     type: Literal["ack"]
     seq: Seq
 
 
-Heard = Hello | Say | Ack
-KINDS: dict[str, type[Hello] | type[Say] | type[Ack]] = {"hello": Hello, "message": Say, "ack": Ack}
+ClientFrame = HelloFrame | MessageFrame | AckFrame
+KINDS: dict[str, type[HelloFrame] | type[MessageFrame] | type[AckFrame]] = {
+    "hello": HelloFrame,
+    "message": MessageFrame,
+    "ack": AckFrame,
+}
 
 
-def read(frame: str | bytes, largest: int) -> Heard:
-    """What a frame says; a Refusal or InvalidRequest if it says nothing."""
+def read(frame: str | bytes, largest: int) -> ClientFrame:
+    """Parse a frame; Refusal or InvalidRequest if it is not valid."""
     if isinstance(frame, bytes):
         raise Refusal(BAD_REQUEST, "A frame must be JSON as text, not bytes.")
     if len(frame) > largest:
@@ -72,10 +76,10 @@ def read(frame: str | bytes, largest: int) -> Heard:
         words = orjson.loads(raw)
     except orjson.JSONDecodeError as problem:
         raise Refusal(BAD_REQUEST, f"The frame is not JSON: {problem}.") from None
-    return _understood(words)
+    return _parse(words)
 
 
-def _understood(words: Any) -> Heard:
+def _parse(words: Any) -> ClientFrame:
     kind = words.get("type") if isinstance(words, dict) else None
     model = KINDS.get(kind) if isinstance(kind, str) else None
     if model is None:
@@ -89,12 +93,12 @@ def welcome(user_id: str, last_seq: int) -> str:
 
 
 def notification(text: str, count: int) -> str:
-    """What ran while the user was away."""
+    """How many schedules ran while the user was away."""
     return _text({"type": "notification", "text": text, "count": count})
 
 
 def delivered(delivery: Delivery) -> str:
-    """A message that is owed."""
+    """A delivery."""
     return _text(
         {
             **write_message(delivery.message),
@@ -108,14 +112,14 @@ def delivered(delivery: Delivery) -> str:
 
 
 def answered(idempotency_key: str, seq: int | None) -> str:
-    """A message with a key was answered; its answer ends with this number."""
+    """A message with an idempotency key was answered; `seq` is its last delivery."""
     return _text({"type": "answered", "idempotency_key": idempotency_key, "seq": seq})
 
 
 def error(problem: CadenzaError | Refusal, *, request_id: str, about: str | None = None) -> str:
-    """What went wrong; and with which of the client's messages, if it has a name."""
+    """A problem, and the id of the client's message that it is about, if there is one."""
     named = {} if about is None else {"message_id": about}
-    body = orjson.Fragment(told(problem, request_id).body)
+    body = orjson.Fragment(describe_problem(problem, request_id).body)
     return _text({"type": "error", **named, "problem": body})
 
 

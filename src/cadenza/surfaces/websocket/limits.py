@@ -1,4 +1,4 @@
-"""How much one socket may ask of its server."""
+"""Limits of one socket: frames, sizes, and how long the server waits for a client."""
 
 from dataclasses import dataclass
 from time import monotonic
@@ -6,26 +6,26 @@ from time import monotonic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SocketLimits:
-    """What keeps one client from taking the place of all others."""
+    """Limits that keep one client from using up what all share."""
 
     per_user: int = 10
-    """So many sockets may one user have, in each process."""
+    """Sockets of one user in each process."""
     frames_per_s: int = 10
     frame_bytes: int = 65_536
     hello_s: float = 5.0
-    """So long a client may take to say who it is."""
+    """How long a client may take to send its hello."""
     slow_s: float = 10.0
-    """So long a client may leave unread what it was sent."""
+    """How long a client may leave unread what it was sent."""
     grace_s: float = 10.0
-    """So long agents may go on answering when the process wants to end."""
+    """How long agents may go on answering when the process shuts down."""
     waiting: int = 1_000
-    """So many clients may be about to say who they are."""
+    """Clients that have connected and not yet sent a hello."""
     said: int = 16
-    """So many messages of one user may wait for an agent to answer the one before."""
+    """Messages of one user that may wait for the agent's answer to the one before."""
 
 
 class Pace:
-    """Lets through so many frames a second, and twice as many at once after a silence."""
+    """A token bucket: so many frames a second, and twice as many at once after a pause."""
 
     __slots__ = ("_at", "_left", "_per_s", "refused")
 
@@ -34,10 +34,10 @@ class Pace:
         self._left = 2.0 * per_s
         self._at = monotonic()
         self.refused = 0
-        """How many were refused since the last that was not."""
+        """How many frames were refused in a row."""
 
-    def take(self) -> bool:
-        """May one more pass?"""
+    def allows_one(self) -> bool:
+        """Take one token; False if there is none."""
         now = monotonic()
         self._left = min(2.0 * self._per_s, self._left + (now - self._at) * self._per_s)
         self._at = now

@@ -1,26 +1,26 @@
-"""The server's side of a connection, which can end it without waiting for the client to read."""
+"""The WebSocket protocol of the server: it can close a connection without waiting for the client to read."""
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import InvalidState
 from websockets.http11 import Request
 
-from cadenza.surfaces.websocket.connection import GOING_AWAY, HANG_UP
+from cadenza.surfaces.websocket.connection import CLOSE_NOW, GOING_AWAY
 
-LAST_WORDS_S = 5.0
-"""So long a client may take to read what it was sent before the end."""
+CLOSE_TIMEOUT_S = 5.0
+"""How long a client has to read what was sent before the connection is cut off."""
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """Ends on time, whoever is at the other end."""
+    """Closes on time, also when the client does not read."""
 
     def handle_connect(self, event: Request) -> None:
-        """Tell the application how to hang up."""
+        """Give the application a way to close without waiting."""
         super().handle_connect(event)
         if not self.close_sent:
-            self.scope[HANG_UP] = self.hang_up  # type: ignore[literal-required]
+            self.scope[CLOSE_NOW] = self.close_now  # type: ignore[literal-required]
 
-    def hang_up(self, code: int, reason: str) -> None:
-        """Say goodbye, and let the application know; a client that does not read it is cut off."""
+    def close_now(self, code: int, reason: str) -> None:
+        """Send a close frame and tell the application; a client that does not read it is cut off."""
         if self.close_sent or self.transport.is_closing():
             return
         try:
@@ -33,17 +33,17 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         if self.read_paused:
             self.read_paused = False
             self.transport.resume_reading()
-        self.close_timer = self.loop.call_later(LAST_WORDS_S, self.transport.abort)
+        self.close_timer = self.loop.call_later(CLOSE_TIMEOUT_S, self.transport.abort)
 
     def keepalive_timeout(self) -> None:
-        """Nobody answers: what they have not read will not be read."""
+        """The client does not answer pings: drop what it has not read."""
         super().keepalive_timeout()
         self.transport.abort()
 
     def shutdown(self) -> None:
-        """Say that the server is about to end."""
+        """Close with the reason that the server shuts down."""
         if not self.handshake_complete or self.close_sent:
             super().shutdown()
             return
         self.stop_keepalive()
-        self.hang_up(GOING_AWAY, "This server is about to end; come again.")
+        self.close_now(GOING_AWAY, "This server is about to end; come again.")

@@ -1,4 +1,4 @@
-"""All sockets of a process: how many each user has, and who must leave."""
+"""All sockets of a process, by user; it closes those whose key is no longer valid."""
 
 import asyncio
 from collections import defaultdict
@@ -10,75 +10,75 @@ from cadenza.domain.errors import Unavailable
 from cadenza.operations.agents.socket_users import Visiting
 from cadenza.surfaces.http.problems import TOO_MANY, Refusal
 from cadenza.surfaces.websocket.connection import NOT_ADMITTED
-from cadenza.surfaces.websocket.user_socket import Session
+from cadenza.surfaces.websocket.user_socket import UserSocket
 
-LOOK_EVERY_S = 1.0
+CHECK_EVERY_S = 1.0
 ASK_EVERY = 30
-"""After so many looks, keys are asked for that another process may have taken back."""
+"""After so many checks, the store is asked for keys that another process has revoked."""
 
 
-class Lobby:
-    """Who is here. A key that has run out, or was taken back, ends the sockets that it opened."""
+class SocketRegistry:
+    """The open sockets. When a key expires or is revoked, the sockets that it opened are closed."""
 
     def __init__(self, visiting: Visiting, per_user: int) -> None:
         self._visiting = visiting
         self._dependencies = visiting.application.dependencies
         self._per_user = per_user
-        self._here: defaultdict[UserKey, set[Session]] = defaultdict(set)
+        self._sockets: defaultdict[UserKey, set[UserSocket]] = defaultdict(set)
 
     def __len__(self) -> int:
-        return sum(map(len, self._here.values()))
+        return sum(map(len, self._sockets.values()))
 
     @contextmanager
-    def present(self, session: Session) -> Iterator[None]:
-        """Somebody is here for as long as this lasts."""
-        user = session.guest.user
-        self._here[user].add(session)
+    def registered(self, socket: UserSocket) -> Iterator[None]:
+        """Keep a socket registered for the time of this context."""
+        user = socket.guest.user
+        self._sockets[user].add(socket)
         try:
             yield
         finally:
-            self._here[user].discard(session)
-            if not self._here[user]:
-                del self._here[user]
+            self._sockets[user].discard(socket)
+            if not self._sockets[user]:
+                del self._sockets[user]
 
-    async def make_room(self, user: UserKey) -> None:
-        """Let one more socket of a user in, or refuse it.
+    async def check_limit(self, user: UserKey) -> None:
+        """Refuse one more socket of a user who has as many as allowed.
 
-        What the user's other sockets have is written down first, so that it is not sent again.
+        Acknowledgements of the user's other sockets are stored first, so that nothing is sent twice.
         """
-        mine = self._here.get(user, set())
+        mine = self._sockets.get(user, set())
         if len(mine) >= self._per_user:
             raise Refusal(TOO_MANY, f"A user may have {self._per_user} sockets, and this one has as many.")
-        acking = [session.acking for session in mine if session.acking is not None]
+        acking = [socket.acking for socket in mine if socket.acking is not None]
         if acking:
-            await asyncio.wait(acking, timeout=LOOK_EVERY_S)
+            await asyncio.wait(acking, timeout=CHECK_EVERY_S)
 
     async def watch(self) -> None:
-        """Look after everybody until cancelled."""
-        turn, looks = self._dependencies.caller_cache.turn, 0
+        """Close sockets of expired and revoked keys until cancelled."""
+        turn, checks = self._dependencies.caller_cache.turn, 0
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(CHECK_EVERY_S)
             self._end_expired()
-            looks += 1
-            if looks >= ASK_EVERY or turn != self._dependencies.caller_cache.turn:
-                turn, looks = self._dependencies.caller_cache.turn, 0
+            checks += 1
+            if checks >= ASK_EVERY or turn != self._dependencies.caller_cache.turn:
+                turn, checks = self._dependencies.caller_cache.turn, 0
                 with suppress(Unavailable):  # Then nobody can tell.
                     await self._visiting.streams.poll()
                     await self._end_revoked()
 
-    def _everybody(self) -> list[Session]:
-        return [session for mine in self._here.values() for session in mine]
+    def _all_sockets(self) -> list[UserSocket]:
+        return [socket for mine in self._sockets.values() for socket in mine]
 
     def _end_expired(self) -> None:
         now = self._dependencies.clock.now()
-        for session in self._everybody():
-            until = session.guest.expires_at
+        for socket in self._all_sockets():
+            until = socket.guest.expires_at
             if until is not None and until <= now:
-                session.end(NOT_ADMITTED, "The token has run out; get a new one.")
+                socket.end(NOT_ADMITTED, "The token has run out; get a new one.")
 
     async def _end_revoked(self) -> None:
-        everybody = self._everybody()
-        good = await self._visiting.still_good({session.guest.key_id for session in everybody})
-        for session in everybody:
-            if session.guest.key_id not in good:
-                session.end(NOT_ADMITTED, "The key opens nothing any more.")
+        sockets = self._all_sockets()
+        good = await self._visiting.still_good({socket.guest.key_id for socket in sockets})
+        for socket in sockets:
+            if socket.guest.key_id not in good:
+                socket.end(NOT_ADMITTED, "The key opens nothing any more.")

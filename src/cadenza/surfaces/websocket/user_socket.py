@@ -1,4 +1,4 @@
-"""One user at one socket, from the welcome to the end."""
+"""One user's socket, from the welcome frame to its close."""
 
 import asyncio
 from collections import Counter, deque
@@ -10,54 +10,60 @@ from cadenza.domain.errors import CadenzaError, InvalidRequest, Unavailable
 from cadenza.operations.agents.socket_users import DeliveryStream, Guest
 from cadenza.surfaces.http.problems import TOO_MANY, UNEXPECTED, Refusal
 from cadenza.surfaces.websocket import frames
-from cadenza.surfaces.websocket.background_tasks import Tending
-from cadenza.surfaces.websocket.connection import NOT_ADMITTED, POLICY, Closing, Gone, Line
-from cadenza.surfaces.websocket.frames import Ack, Hello, Say
+from cadenza.surfaces.websocket.connection import (
+    NOT_ADMITTED,
+    POLICY,
+    BackgroundTasks,
+    CloseSocket,
+    Disconnected,
+    SocketConnection,
+)
+from cadenza.surfaces.websocket.frames import AckFrame, HelloFrame, MessageFrame
 from cadenza.surfaces.websocket.limits import Pace, SocketLimits
 
-PATIENCE = 100
-"""A client that goes on after so many refusals in a row is sent away."""
-AGAIN_S = 1.0
+MOST_REFUSED = 100
+"""After so many refused frames in a row, the socket is closed."""
+RETRY_S = 1.0
 BUG = Refusal(UNEXPECTED, "Something went wrong here, and the agent did not answer. Say it again.")
 
 
-class Talk(Protocol):
-    """Lets agents answer."""
+class AnswerMessage(Protocol):
+    """Has an agent answer a message."""
 
-    async def __call__(self, guest: Guest, say: Say) -> int | None:
-        """Let an agent answer what was said; a CadenzaError or a Refusal if it cannot.
+    async def __call__(self, guest: Guest, message: MessageFrame) -> int | None:
+        """Have an agent answer a message; CadenzaError or Refusal if it cannot.
 
         The number of the last message of the answer, if there is any.
         """
         ...
 
 
-class House(NamedTuple):
+class SharedSockets(NamedTuple):
     """What all sockets share."""
 
     limits: SocketLimits
-    talk: Talk
-    tending: Tending
+    answer_message: AnswerMessage
+    tasks: BackgroundTasks
     said: Counter[UserKey]
-    """How many messages of each user wait for their answers; also those whose sockets are gone."""
+    """Unanswered messages by user, also those whose sockets have closed."""
 
 
-class Session:
-    """What is owed goes out, frames come in, and agents answer, all side by side.
+class UserSocket:
+    """Sends deliveries, receives frames and lets agents answer, all at the same time.
 
-    Agents' answers are owed like everything else, so that each socket of the user
+    Agents' answers are deliveries like all others, so that each socket of the user
     gets them in the same order. A message that came in is answered also if its
-    socket is gone by then.
+    socket has closed by then.
     """
 
     __slots__ = (
         "_acked",
         "_acks",
-        "_house",
-        "_line",
+        "_connection",
         "_pace",
         "_said",
         "_sent",
+        "_shared",
         "_stream",
         "_to_ack",
         "acking",
@@ -66,105 +72,112 @@ class Session:
     )  # fmt: skip
 
     def __init__(
-        self, line: Line, stream: DeliveryStream, *, guest: Guest, acks: bool, house: House, name: str
+        self,
+        connection: SocketConnection,
+        stream: DeliveryStream,
+        *,
+        guest: Guest,
+        acks: bool,
+        shared: SharedSockets,
+        name: str,
     ) -> None:
         self.id = name
         self.guest = guest
         self.acking: asyncio.Task[None] | None = None
-        """While what the client has is being written down."""
+        """The task that stores acknowledgements, while there is one."""
         self._acks = acks
-        self._line = line
+        self._connection = connection
         self._stream = stream
-        self._house = house
-        self._pace = Pace(house.limits.frames_per_s)
-        self._said: dict[str, deque[Say]] = {}
+        self._shared = shared
+        self._pace = Pace(shared.limits.frames_per_s)
+        self._said: dict[str, deque[MessageFrame]] = {}
         self._sent = self._acked = self._to_ack = stream.received
 
     async def run(self) -> None:
-        """Say welcome, then go on until the client is gone or somebody ends it."""
-        await self._line.tell(frames.welcome(self.guest.user.id, self._stream.last_seq))
+        """Send the welcome, then serve until the client disconnects or the socket is closed."""
+        await self._connection.send(frames.welcome(self.guest.user.id, self._stream.last_seq))
         if self._stream.notice is not None:
-            await self._line.tell(frames.notification(self._stream.notice, self._stream.count))
-        handing = asyncio.create_task(self._hand_over())
+            await self._connection.send(frames.notification(self._stream.notice, self._stream.count))
+        sending = asyncio.create_task(self._send_deliveries())
         try:
             while True:
-                await self._take(await self._line.hear())
+                await self._handle(await self._connection.receive())
         finally:
-            handing.cancel()
-            await asyncio.gather(handing, return_exceptions=True)
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
             if self.acking is not None:
-                await asyncio.wait([self.acking], timeout=AGAIN_S)
+                await asyncio.wait([self.acking], timeout=RETRY_S)
 
     def end(self, code: int, reason: str) -> None:
-        """Send the client away."""
-        self._house.tending.keep(self._line.close(code, reason))
+        """Close the socket."""
+        self._shared.tasks.keep(self._connection.close(code, reason))
 
-    async def _hand_over(self) -> None:
-        """Send everything that is owed; to a client that does not acknowledge, sent is delivered."""
-        closing = Closing(NOT_ADMITTED, "This user was deleted.")
+    async def _send_deliveries(self) -> None:
+        """Send all deliveries; for a client without acknowledgements, sent counts as received."""
+        closing = CloseSocket(NOT_ADMITTED, "This user was deleted.")
         try:
             async for page in self._stream.pages():
                 for delivery in page:
                     self._sent = delivery.seq
-                    await self._line.tell(frames.delivered(delivery))
+                    await self._connection.send(frames.delivered(delivery))
                 if not self._acks:
                     self._note(page[-1].seq)
-        except Gone:
+        except Disconnected:
             return
-        except Closing as slow:
+        except CloseSocket as slow:
             closing = slow
         except Exception as problem:  # noqa: BLE001 - A bug ends this socket; what is owed stays owed.
-            closing = self._house.tending.failed(problem)
-        await self._line.close(closing.code, closing.reason)
+            closing = self._shared.tasks.failed(problem)
+        await self._connection.close(closing.code, closing.reason)
 
-    async def _take(self, frame: str | bytes) -> None:
-        """Act on a frame, or say what is wrong with it. What it acknowledges is taken at any pace."""
+    async def _handle(self, frame: str | bytes) -> None:
+        """Act on a frame, or answer with an error. Acknowledgements are not rate limited."""
         problem: CadenzaError | Refusal | None = None
-        heard: frames.Heard | None = None
+        frame_in: frames.ClientFrame | None = None
         try:
-            heard = frames.read(frame, self._house.limits.frame_bytes)
+            frame_in = frames.read(frame, self._shared.limits.frame_bytes)
         except (CadenzaError, Refusal) as wrong:
             problem = wrong
-        if isinstance(heard, Ack) and self._to_ack < heard.seq <= self._sent:
-            self._note(heard.seq)
+        if isinstance(frame_in, AckFrame) and self._to_ack < frame_in.seq <= self._sent:
+            self._note(frame_in.seq)
             return
-        if not self._pace.take():
+        if not self._pace.allows_one():
             problem = self._too_fast()
-        elif heard is not None:
-            problem = self._acted(heard)
+        elif frame_in is not None:
+            problem = self._act(frame_in)
         if problem is not None:
-            about = heard.id if isinstance(heard, Say) else None
-            await self._line.tell(frames.error(problem, request_id=self.id, about=about))
+            about = frame_in.id if isinstance(frame_in, MessageFrame) else None
+            await self._connection.send(frames.error(problem, request_id=self.id, about=about))
 
     def _too_fast(self) -> Refusal:
-        if self._pace.refused > PATIENCE:
-            raise Closing(POLICY, "There were too many frames.")
-        most = self._house.limits.frames_per_s
+        if self._pace.refused > MOST_REFUSED:
+            raise CloseSocket(POLICY, "There were too many frames.")
+        most = self._shared.limits.frames_per_s
         return Refusal(TOO_MANY, f"At most {most} frames a second are taken, and this one was not.")
 
-    def _acted(self, heard: frames.Heard) -> CadenzaError | Refusal | None:
-        """Act on a frame; what is wrong with it now."""
-        match heard:
-            case Hello():
+    def _act(self, frame_in: frames.ClientFrame) -> CadenzaError | Refusal | None:
+        """Act on a frame; the error if it cannot be done now."""
+        match frame_in:
+            case HelloFrame():
                 return InvalidRequest("hello is said once; close and come again to say it anew.", "type")
-            case Ack(seq=seq) if seq > self._sent:
+            case AckFrame(seq=seq) if seq > self._sent:
                 return InvalidRequest(f"seq: {self._sent} is the last that was sent here.", "seq")
-            case Ack():
+            case AckFrame():
                 return None
-            case Say():
-                return self._hear_out(heard)
+            case MessageFrame():
+                return self._queue_message(frame_in)
 
-    def _hear_out(self, say: Say) -> Refusal | None:
-        """Let the agent answer when it has answered what was said before."""
-        if self._house.said[self.guest.user] >= self._house.limits.said:
+    def _queue_message(self, message: MessageFrame) -> Refusal | None:
+        """Queue a message for its agent, which answers one after the other."""
+        if self._shared.said[self.guest.user] >= self._shared.limits.said:
             return Refusal(TOO_MANY, "Too many messages wait for their answers, and this one was not taken.")
-        self._house.said[self.guest.user] += 1
-        waiting = self._said.get(say.agent_id)
+        self._shared.said[self.guest.user] += 1
+        waiting = self._said.get(message.agent_id)
         if waiting is None:
-            self._said[say.agent_id] = deque([say])
-            self._house.tending.keep(self._answer(say.agent_id))
+            self._said[message.agent_id] = deque([message])
+            self._shared.tasks.keep(self._answer(message.agent_id))
         else:
-            waiting.append(say)
+            waiting.append(message)
         return None
 
     async def _answer(self, agent_id: str) -> None:
@@ -173,41 +186,41 @@ class Session:
             while waiting:
                 await self._answer_one(waiting[0])
                 waiting.popleft()
-                self._heard_out()
+                self._message_done()
         finally:
             del self._said[agent_id]
 
-    def _heard_out(self) -> None:
-        said, user = self._house.said, self.guest.user
+    def _message_done(self) -> None:
+        said, user = self._shared.said, self.guest.user
         said[user] -= 1
         if not said[user]:
             del said[user]
 
-    async def _answer_one(self, say: Say) -> None:
+    async def _answer_one(self, message: MessageFrame) -> None:
         try:
-            seq = await self._house.talk(self.guest, say)
-            if say.idempotency_key is not None:
-                await self._reply(frames.answered(say.idempotency_key, seq))
+            seq = await self._shared.answer_message(self.guest, message)
+            if message.idempotency_key is not None:
+                await self._reply(frames.answered(message.idempotency_key, seq))
         except (CadenzaError, Refusal) as problem:
-            await self._not_answered(say, problem)
+            await self._send_error(message, problem)
         except Exception as problem:  # noqa: BLE001 - A bug costs this answer, and no other.
-            self._house.tending.failed(problem)
-            await self._not_answered(say, BUG)
+            self._shared.tasks.failed(problem)
+            await self._send_error(message, BUG)
 
-    async def _not_answered(self, say: Say, problem: CadenzaError | Refusal) -> None:
-        await self._reply(frames.error(problem, request_id=self.id, about=say.id))
+    async def _send_error(self, message: MessageFrame, problem: CadenzaError | Refusal) -> None:
+        await self._reply(frames.error(problem, request_id=self.id, about=message.id))
 
     async def _reply(self, frame: str) -> None:
-        with suppress(Gone, Closing):  # What else is sent meets the same.
-            await self._line.tell(frame)
+        with suppress(Disconnected, CloseSocket):  # What else is sent meets the same.
+            await self._connection.send(frame)
 
     def _note(self, seq: int) -> None:
-        """Have it written down that the client has everything up to a number."""
+        """Store, in the background, that the client has all deliveries up to a number."""
         self._to_ack = seq
         if self.acking is None:
-            self.acking = self._house.tending.keep(self._write_down())
+            self.acking = self._shared.tasks.keep(self._acknowledge())
 
-    async def _write_down(self) -> None:
+    async def _acknowledge(self) -> None:
         try:
             while self._acked < self._to_ack:
                 upto = self._to_ack
@@ -215,8 +228,8 @@ class Session:
                     await self._stream.acknowledge(upto)
                     self._acked = upto
                 except Unavailable:  # What is not written down comes again.
-                    if self._line.closed:
+                    if self._connection.closed:
                         return
-                    await asyncio.sleep(AGAIN_S)
+                    await asyncio.sleep(RETRY_S)
         finally:
             self.acking = None

@@ -1,4 +1,4 @@
-"""What agents read first: the texts beside this file, and the table of tools in words."""
+"""Documentation for agents: the texts beside this file, and a list of the tools."""
 
 from importlib.resources import files
 from typing import NamedTuple
