@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.listing import BEGIN, NOW, TENANT
 
-from cadenza.adapters.planners.learning.cache import NOTES_OF, Memory
+from cadenza.adapters.planners.learning.cache import LearnedState
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.agents.users import Agent, User
 from cadenza.domain.daily.rules import enroll, finalize_success
@@ -17,8 +17,9 @@ from cadenza.domain.daily.window import DAY, due_at_minute
 from cadenza.domain.monitoring.alert import failure_alert
 from cadenza.domain.monitoring.slo import Judgement, Slo, SloMeasurement, SloState
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
-from cadenza.domain.planning.learning.gains import Tally as Won
-from cadenza.domain.planning.learning.state import Known
+from cadenza.domain.planning.learning.gains import Gains
+from cadenza.domain.planning.learning.serialization import PLANNER
+from cadenza.domain.planning.learning.state import EndpointModel
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.operations.application import Application
 from cadenza.ports.monitoring import SloStatus
@@ -61,9 +62,11 @@ async def planners(store: Store, application: Application, endpoints: int) -> No
     """A week of sittings, what was learned of every endpoint, and rules."""
     for begin in range(0, SITTINGS, AT_ONCE):
         await store.add_analyses([_sitting(n, endpoints) for n in range(begin, begin + AT_ONCE)])
-    note = Memory(Known(tally=Won(10, 100, 90, 100, 10 * 20.0, 10 * 30.0)), beat_s=60).note()
+    note = LearnedState(
+        EndpointModel(gains=Gains(10, 100, 90, 100, 10 * 20.0, 10 * 30.0)), period_s=60
+    ).to_note()
     keys = [EndpointKey(TENANT, f"endpoint-{n}") for n in range(endpoints)]
-    await store.save_notes(NOTES_OF, dict.fromkeys(keys, note), NOW)
+    await store.save_notes(PLANNER, dict.fromkeys(keys, note), NOW)
     await application.ask("create_job", {"id": "default", "name": "default"}, ADMIN)
     then = {"tool": "propose_interval", "intervalMs": 20_000}
     for n in range(RULES):

@@ -13,7 +13,7 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from benchmarks.policies import Clairvoyant, Fixed, Informed, Learning, Policy, Seen, aimd, backoff, rules
-from benchmarks.worlds import BEAT_S, GUARD_S, JOB, WORLDS, Size, Track, World, world
+from benchmarks.worlds import GUARD_S, JOB, PERIOD_S, WORLDS, Size, Track, World, world
 
 FULL, QUICK = Size(100, 3.0), Size(60, 2.0)
 CLASS_S = 2.0
@@ -87,7 +87,7 @@ class Delays:
 def simulate(one: World, policy: Policy, *, seed: int) -> Figures:
     """Look at every endpoint of a world until it ends, as a policy says."""
     chance, tracks = Random(seed), one.tracks
-    due = [chance.uniform(0, BEAT_S) for _ in tracks]
+    due = [chance.uniform(0, PERIOD_S) for _ in tracks]
     looks = [(at, number) for number, at in enumerate(due)]
     heapify(looks)
     last, seen_changes = [0.0] * len(tracks), [0] * len(tracks)
@@ -146,10 +146,10 @@ def _siblings(number: int, count: int) -> Sequence[int]:
 def compare(name: str, size: Size, *, seed: int, peers: bool = True) -> dict[str, Any]:
     """All policies in one world, at the runs that the learning planner took; peers only if wanted."""
     one = world(name, size, seed=seed)
-    budget = len(one.tracks) * one.until / BEAT_S
+    budget = len(one.tracks) * one.until / PERIOD_S
     learning = simulate(one, Learning(one), seed=seed)
     spent = learning.runs / budget
-    figures = {"fixed": simulate(one, Fixed(BEAT_S / spent), seed=seed), "learning": learning}
+    figures = {"fixed": simulate(one, Fixed(PERIOD_S / spent), seed=seed), "learning": learning}
     if peers:
         figures |= {other: simulate(one, make(spent), seed=seed) for other, make in PEERS.items()}
     if any(track.changes for track in one.tracks):

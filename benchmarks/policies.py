@@ -4,18 +4,18 @@ from collections.abc import Callable
 from math import exp, sqrt
 from typing import NamedTuple, Protocol
 
-from benchmarks.worlds import BEAT_S, GUARD_S, JOB, Hidden, World
+from benchmarks.worlds import GUARD_S, JOB, PERIOD_S, Hidden, World
 
-from cadenza.domain.planning.learning.learner import Beat, echoed, learned
-from cadenza.domain.planning.learning.next_look import beats_worth, worth
-from cadenza.domain.planning.learning.proposal import MOST_BEATS, Bounds, decided, proposed
-from cadenza.domain.planning.learning.run_price import Purse
-from cadenza.domain.planning.learning.state import Known, Look, Pool
-from cadenza.domain.planning.learning.stress import damped
+from cadenza.domain.planning.learning.learner import Period, learn, with_sibling_change
+from cadenza.domain.planning.learning.proposal import MOST_PERIODS, Bounds, decide, propose
+from cadenza.domain.planning.learning.run_price import RunPrice
+from cadenza.domain.planning.learning.run_value import periods_until_worth, run_value
+from cadenza.domain.planning.learning.state import EndpointModel, Observation, SharedModel
+from cadenza.domain.planning.learning.stress import log_scaled
 
 LEAST, MOST = GUARD_S
-BOUNDS = Bounds(LEAST / BEAT_S, MOST_BEATS)
-BEAT = Beat(BEAT_S)
+BOUNDS = Bounds(LEAST / PERIOD_S, MOST_PERIODS)
+PERIOD = Period(PERIOD_S)
 
 
 class Seen(NamedTuple):
@@ -49,7 +49,7 @@ class Deaf:
 class Fixed(Deaf):
     """Always the same interval."""
 
-    def __init__(self, interval_s: float = BEAT_S) -> None:
+    def __init__(self, interval_s: float = PERIOD_S) -> None:
         self._interval_s = interval_s
 
     def look(self, _number: int, _seen: Seen) -> float:
@@ -60,23 +60,23 @@ class Learning:
     """The learning planner's own functions, as the planner calls them."""
 
     def __init__(self, world: World) -> None:
-        self._known = [Known()] * len(world.tracks)
-        self.pool = Pool()
+        self._models = [EndpointModel()] * len(world.tracks)
+        self.shared = SharedModel()
 
     def look(self, number: int, seen: Seen) -> float:
-        look = Look(seen.at, seen.changed, seen.failing, {"latency": damped(seen.latency_ms)})
-        known, pool = learned(self._known[number], look, pool=self.pool, beat=BEAT)
-        after = decided(known, pool, beat=BEAT, at_s=seen.at, bounds=BOUNDS)
-        self._known[number], self.pool, proposal = after
-        return proposal.beats * BEAT_S
+        look = Observation(seen.at, seen.changed, seen.failing, {"latency": log_scaled(seen.latency_ms)})
+        model, shared = learn(self._models[number], look, shared=self.shared, period=PERIOD)
+        after = decide(model, shared, period=PERIOD, at_s=seen.at, bounds=BOUNDS)
+        self._models[number], self.shared, proposal = after
+        return proposal.periods * PERIOD_S
 
     def hear(self, number: int, at: float) -> float | None:
-        known = self._known[number]
-        if known.at_s is None:
+        model = self._models[number]
+        if model.at_s is None:
             return None
-        known = self._known[number] = echoed(known, at, beat_s=BEAT_S)
-        beats = proposed(known, self.pool, beat=BEAT, at_s=at, bounds=BOUNDS).beats
-        return (known.at_s or at) + beats * BEAT_S
+        model = self._models[number] = with_sibling_change(model, at, period_s=PERIOD_S)
+        periods = propose(model, self.shared, period=PERIOD, at_s=at, bounds=BOUNDS).periods
+        return (model.at_s or at) + periods * PERIOD_S
 
 
 class Clairvoyant(Deaf):
@@ -114,16 +114,18 @@ class Balanced(Deaf):
     def __init__(self, shape: Callable[[int, Seen], float], allowance: float) -> None:
         self._shape = shape
         self._allowance = allowance
-        self._purse = Purse()
+        self._run_price = RunPrice()
         self._last: dict[int, float] = {}
 
     def look(self, number: int, seen: Seen) -> float:
-        beats = (seen.at - self._last[number]) / BEAT_S if number in self._last else 1.0
+        periods = (seen.at - self._last[number]) / PERIOD_S if number in self._last else 1.0
         self._last[number] = seen.at
-        self._purse = self._purse.ran(seen.at, beats, beat_s=BEAT_S, spent=1.0, allowance=self._allowance)
-        stretched = self._shape(number, seen) * exp(self._purse.logarithm / 2)
+        self._run_price = self._run_price.after_run(
+            seen.at, periods, period_s=PERIOD_S, spent=1.0, allowance=self._allowance
+        )
+        stretched = self._shape(number, seen) * exp(self._run_price.log_price / 2)
         interval = min(max(stretched, LEAST), MOST)
-        self._purse = self._purse.planned(interval / BEAT_S, self._allowance)
+        self._run_price = self._run_price.after_proposal(interval / PERIOD_S, self._allowance)
         return interval
 
 
@@ -132,7 +134,7 @@ def backoff(allowance: float) -> Balanced:
     waits: dict[int, float] = {}
 
     def shape(number: int, seen: Seen) -> float:
-        waits[number] = BEAT_S / 8 if seen.changed else min(waits.get(number, BEAT_S) * 2, 8 * BEAT_S)
+        waits[number] = PERIOD_S / 8 if seen.changed else min(waits.get(number, PERIOD_S) * 2, 8 * PERIOD_S)
         return waits[number]
 
     return Balanced(shape, allowance)
@@ -143,9 +145,9 @@ def aimd(allowance: float) -> Balanced:
     waits: dict[int, float] = {}
 
     def shape(number: int, seen: Seen) -> float:
-        before = waits.get(number, BEAT_S)
-        waits[number] = before / 2 if seen.changed else before + BEAT_S / 20
-        waits[number] = min(max(waits[number], BEAT_S / 10), 4 * BEAT_S)
+        before = waits.get(number, PERIOD_S)
+        waits[number] = before / 2 if seen.changed else before + PERIOD_S / 20
+        waits[number] = min(max(waits[number], PERIOD_S / 10), 4 * PERIOD_S)
         return waits[number]
 
     return Balanced(shape, allowance)
@@ -157,8 +159,8 @@ def rules(allowance: float) -> Balanced:
 
     def shape(number: int, seen: Seen) -> float:
         if seen.changed or seen.failing or seen.latency_ms > 90:
-            alert[number] = seen.at + 6 * BEAT_S
-        return BEAT_S / 4 if seen.at < alert.get(number, 0.0) else BEAT_S
+            alert[number] = seen.at + 6 * PERIOD_S
+        return PERIOD_S / 4 if seen.at < alert.get(number, 0.0) else PERIOD_S
 
     return Balanced(shape, allowance)
 
@@ -173,45 +175,47 @@ class Informed:
     def __init__(self, hidden: Hidden, allowance: float) -> None:
         self._hidden = hidden
         self._allowance = allowance
-        self._begins, self._ends = BEAT_S / hidden.every, BEAT_S / hidden.lasting
+        self._begins, self._ends = PERIOD_S / hidden.every, PERIOD_S / hidden.lasting
         self._usual = self._begins / (self._begins + self._ends)
-        self._purse = Purse()
+        self._run_price = RunPrice()
         self._spell: dict[int, tuple[float, float]] = {}
         self._last: dict[int, float] = {}
-        low, high = hidden.low * BEAT_S, hidden.high * BEAT_S
+        low, high = hidden.low * PERIOD_S, hidden.high * PERIOD_S
         self._rates = (low, high)
-        self._typical = (1 - self._usual) * worth(low, 1.0, impatience=0.0) + self._usual * worth(
-            high, 1.0, impatience=0.0
+        self._typical = (1 - self._usual) * run_value(low, 1.0, penalty=0.0) + self._usual * run_value(
+            high, 1.0, penalty=0.0
         )
 
     def look(self, number: int, seen: Seen) -> float:
         group = number // self._hidden.together
         at, spell = self._spell.get(group, (seen.at, self._usual))
-        spell = self._later(spell, (seen.at - at) / BEAT_S)
-        beats = 1.0
+        spell = self._later(spell, (seen.at - at) / PERIOD_S)
+        periods = 1.0
         if number in self._last:
-            beats = (seen.at - self._last[number]) / BEAT_S
-            calm, high = (exp(-rate * beats) for rate in self._rates)
+            periods = (seen.at - self._last[number]) / PERIOD_S
+            calm, high = (exp(-rate * periods) for rate in self._rates)
             if seen.changed:
                 calm, high = 1 - calm, 1 - high
             spell = spell * high / (spell * high + (1 - spell) * calm)
         self._spell[group], self._last[number] = (seen.at, spell), seen.at
-        self._purse = self._purse.ran(seen.at, beats, beat_s=BEAT_S, spent=1.0, allowance=self._allowance)
+        self._run_price = self._run_price.after_run(
+            seen.at, periods, period_s=PERIOD_S, spent=1.0, allowance=self._allowance
+        )
         wait = self._beats(number, seen.at)
-        self._purse = self._purse.planned(wait, self._allowance)
-        return wait * BEAT_S
+        self._run_price = self._run_price.after_proposal(wait, self._allowance)
+        return wait * PERIOD_S
 
     def hear(self, number: int, at: float) -> float | None:
         if self._hidden.together < JOB or number not in self._last:
             return None
-        return self._last[number] + self._beats(number, at) * BEAT_S
+        return self._last[number] + self._beats(number, at) * PERIOD_S
 
-    def _later(self, spell: float, beats: float) -> float:
-        return self._usual + (spell - self._usual) * exp(-(self._begins + self._ends) * beats)
+    def _later(self, spell: float, periods: float) -> float:
+        return self._usual + (spell - self._usual) * exp(-(self._begins + self._ends) * periods)
 
     def _beats(self, number: int, at: float) -> float:
         since, spell = self._spell[number // self._hidden.together]
-        likely = self._later(spell, (at - since) / BEAT_S + 0.5)
+        likely = self._later(spell, (at - since) / PERIOD_S + 0.5)
         rate = (1 - likely) * self._rates[0] + likely * self._rates[1]
-        price = self._purse.price * self._typical
-        return beats_worth(price, rate, impatience=0.0, least=BOUNDS.least, most=BOUNDS.most)
+        price = self._run_price.price * self._typical
+        return periods_until_worth(price, rate, penalty=0.0, least=BOUNDS.least, most=BOUNDS.most)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 HOUR = 3_600.0
 DAY = 24 * HOUR
-BEAT_S = 300.0
+PERIOD_S = 300.0
 """The baseline of every endpoint."""
 GUARD_S = (30.0, 1_800.0)
 JOB = 5

@@ -11,11 +11,12 @@ from tests.browser.dashboard_site import PHONE, WIDE, Site, Visit, site
 from tests.browser.database_seed import seed
 from tests.browser.run_history import MINUTE, in_store, right_now
 
-from cadenza.adapters.planners.learning.cache import NOTES_OF, Memory
+from cadenza.adapters.planners.learning.cache import LearnedState
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
-from cadenza.domain.planning.learning.gains import Tally
-from cadenza.domain.planning.learning.state import Known
+from cadenza.domain.planning.learning.gains import Gains
+from cadenza.domain.planning.learning.serialization import PLANNER
+from cadenza.domain.planning.learning.state import EndpointModel
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.target import CallableTarget
@@ -61,13 +62,15 @@ def sittings(endpoint: Endpoint) -> Iterator[Analysis]:
 
 def planned(path: Path, endpoints: list[Endpoint]) -> None:
     """Let planners have sat, and have learned."""
-    quiet, busy = Tally(0, 300, 150, 300), Tally(10, 100, 90, 100, 10 * 20.0, 10 * 30.0)
+    quiet, busy = Gains(0, 300, 150, 300), Gains(10, 100, 90, 100, 10 * 20.0, 10 * 30.0)
 
     async def work(store: SqliteStore) -> None:
         await store.add_analyses([*sittings(endpoints[0])])
         learned = zip(endpoints, (quiet, busy), strict=True)
-        notes = {one.key: Memory(Known(tally=tally), beat_s=60).note() for one, tally in learned}
-        await store.save_notes(NOTES_OF, notes, right_now())
+        notes = {
+            one.key: LearnedState(EndpointModel(gains=gains), period_s=60).to_note() for one, gains in learned
+        }
+        await store.save_notes(PLANNER, notes, right_now())
 
     in_store(path, work)
 

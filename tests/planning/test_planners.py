@@ -6,11 +6,12 @@ from datetime import timedelta
 import pytest
 from tests.operation_fixtures import Front
 
-from cadenza.adapters.planners.learning.cache import NOTES_OF, Memory
+from cadenza.adapters.planners.learning.cache import LearnedState
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.domain.planning.analysis import Tokens
-from cadenza.domain.planning.learning.gains import Tally
-from cadenza.domain.planning.learning.state import Known
+from cadenza.domain.planning.learning.gains import Gains
+from cadenza.domain.planning.learning.serialization import PLANNER
+from cadenza.domain.planning.learning.state import EndpointModel
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.target import Json
 from cadenza.operations.application import Application
@@ -63,12 +64,12 @@ async def test_spending_is_told_by_day_and_by_endpoint(house: Front) -> None:
 
 
 async def test_what_learning_wins_is_read_from_the_planners_own_notes(house: Front) -> None:
-    tally = Tally(4, 100, 80, 100, 4 * 10.0, 4 * 30.0)
+    gains = Gains(4, 100, 80, 100, 4 * 10.0, 4 * 30.0)
     notes: dict[EndpointKey, Json] = {
-        STOCK: Memory(Known(tally=tally), beat_s=60).note(),
+        STOCK: LearnedState(EndpointModel(gains=gains), period_s=60).to_note(),
         TRAFFIC: ["of another shape"],
     }
-    await house.store.save_notes(NOTES_OF, notes, house.clock.now())
+    await house.store.save_notes(PLANNER, notes, house.clock.now())
     (won,) = (await house.ask("list_learning"))["items"]
     assert won == {
         "endpoint_id": "stock",

@@ -10,9 +10,9 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.daily.single_process import FileLeaderLock
 from cadenza.adapters.ids import TimeOrderedIds
-from cadenza.adapters.planners.change_detection import shown
+from cadenza.adapters.planners.change_detection import fingerprint
 from cadenza.adapters.planners.http_hints import HttpHints
-from cadenza.adapters.planners.learning.planner import LearnedPlanner
+from cadenza.adapters.planners.learning.planner import LearningPlanner
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.adapters.planners.rules.planner import RulePlanner
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
@@ -54,7 +54,7 @@ def planners(settings: Settings, store: Store) -> list[Planner]:
     found: list[Planner | None] = [
         RulePlanner(store, CelExpressions()),
         HttpHints(),
-        LearnedPlanner(store),
+        LearningPlanner(store),
         llm_planner(settings, store),
     ]
     return [planner for planner in found if planner is not None]
@@ -82,7 +82,7 @@ def analyst(found: Sequence[Planner], context: PlannerContext) -> Analyst:
         steering=Steering(store=store, clock=clock, cron=CronsimCron(), log=log),
         log=log,
         telemetry=telemetry,
-        shown=shown,
+        fingerprint=fingerprint,
     )
     return Analyst(planner_groups(found), means=means, bell=bell)
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from itertools import islice
 
-from cadenza.adapters.planners.change_detection import looked, shown
+from cadenza.adapters.planners.change_detection import fingerprint, was_executed
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
@@ -31,12 +31,12 @@ class Pacing(ABC):
     def wants(self, briefing: Briefing) -> bool:
         """After every run of its own."""
         ran = briefing.trigger in (Trigger.RUN, Trigger.FAILURE)
-        return ran and any(looked(run) for run in briefing.recent)
+        return ran and any(was_executed(run) for run in briefing.recent)
 
     async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
         """Look sooner after a change, later after none."""
         endpoint = briefing.endpoint
-        looks = [shown(endpoint, run) for run in islice(filter(looked, briefing.recent), 2)]
+        looks = [fingerprint(endpoint, run) for run in islice(filter(was_executed, briefing.recent), 2)]
         beat_ms = _beat_ms(endpoint)
         before = self._interval_ms.get(endpoint.key, float(beat_ms))
         paced = self.paced(before, beat_ms, changed=len(set(looks)) > 1)

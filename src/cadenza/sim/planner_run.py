@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from cadenza.adapters.null import NoQuota, NoTelemetry
-from cadenza.adapters.planners.change_detection import shown
+from cadenza.adapters.planners.change_detection import fingerprint
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.target import Json
@@ -47,7 +47,7 @@ class PlannedStage(EngineStage[Sample]):
             steering=self.steering,
             log=self.log,
             telemetry=NoTelemetry(),
-            shown=shown,
+            fingerprint=fingerprint,
         )
         self._analyst = StepwiseAnalyst(await self._seating(self.store), means)
         await self._analyst.open()

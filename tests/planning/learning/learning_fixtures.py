@@ -6,7 +6,7 @@ from typing import Any
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog
-from cadenza.adapters.planners.learning.planner import LearnedPlanner
+from cadenza.adapters.planners.learning.planner import LearningPlanner
 from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.planner_settings import Learning, Planning
@@ -26,22 +26,22 @@ MINUTE_MS = 60_000
 ON = Planning(learning=Learning.ON)
 
 
-class Table:
+class LearningHarness:
     """Endpoints of one job that run once a minute, and what the planner makes of them."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.store = MemoryStore(FakeIds())
-        self.planner = LearnedPlanner(self.store)
+        self.planner = LearningPlanner(self.store)
         self.called: list[tuple[str, str, dict[str, Any]]] = []
         self.runs: dict[str, list[Run]] = {}
         self._steering = Steering(store=self.store, clock=self.clock, cron=CronsimCron(), log=NoLog())
 
-    async def lay(self, *names: str, **fields: Any) -> None:
+    async def add_endpoints(self, *names: str, **fields: Any) -> None:
         """Add endpoints."""
-        usual = {"planning": ON, "baseline": Every(MINUTE_MS), "next_run_at": self.clock.now()}
+        defaults = {"planning": ON, "baseline": Every(MINUTE_MS), "next_run_at": self.clock.now()}
         for name in names or ("front",):
-            await self.store.add(an_endpoint(name, **(usual | fields)))
+            await self.store.add(an_endpoint(name, **(defaults | fields)))
 
     def key(self, name: str = "front") -> EndpointKey:
         return EndpointKey("default", name)
@@ -79,9 +79,9 @@ class Table:
     ) -> None:
         """It runs now, and nobody thinks about it yet."""
         now = self.clock.now()
-        mine = self.runs.setdefault(name, [])
+        runs = self.runs.setdefault(name, [])
         run = Run(
-            id=f"{name}-{len(mine)}",
+            id=f"{name}-{len(runs)}",
             tenant_id="default",
             job_id="default",
             endpoint_id=name,
@@ -96,35 +96,35 @@ class Table:
             verdict=True,
             response=value,
         )
-        mine.append(run)
+        runs.append(run)
         following = now + timedelta(minutes=1)
         await self.store.amend(
             self.key(name), lambda old: Amended(evolve(old, last_run_at=now, next_run_at=following))
         )
 
-    async def think(self, name: str = "front", trigger: Trigger = Trigger.RUN) -> PlannerResult:
+    async def analyze(self, name: str = "front", trigger: Trigger = Trigger.RUN) -> PlannerResult:
         """The planner thinks, if it wants to."""
         briefing = await self.brief(name, trigger)
         if not self.planner.wants(briefing):
             return EMPTY_RESULT
         return await self.planner.sit(briefing, self.call)
 
-    async def look(
+    async def run_and_analyze(
         self, value: Any, name: str = "front", status: RunStatus = RunStatus.SUCCESS
     ) -> PlannerResult:
         """It runs, and the planner thinks about it."""
         await self.run(value, name, status)
-        return await self.think(name)
+        return await self.analyze(name)
 
-    async def live(
-        self, looks: int, *, every: int, name: str = "front", gap_ms: int = MINUTE_MS
+    async def run_repeatedly(
+        self, observations: int, *, every: int, name: str = "front", gap_ms: int = MINUTE_MS
     ) -> PlannerResult:
         """Looks that show something new every so many times; the last sitting."""
-        sitting = EMPTY_RESULT
-        for number in range(looks):
+        result = EMPTY_RESULT
+        for number in range(observations):
             self.clock.jump(gap_ms)
-            sitting = await self.look(number // every, name)
-        return sitting
+            result = await self.run_and_analyze(number // every, name)
+        return result
 
     def tools(self) -> list[str]:
         """What was called since the last time."""

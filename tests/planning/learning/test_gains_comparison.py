@@ -1,9 +1,9 @@
 """What learning wins is told of time in which it could have been otherwise."""
 
 import pytest
-from tests.planning.learning.learning_fixtures import MINUTE_MS, Table
+from tests.planning.learning.learning_fixtures import MINUTE_MS, LearningHarness
 
-from cadenza.adapters.planners.learning.cache import Scope
+from cadenza.adapters.planners.learning.cache import BudgetScope
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.plan import Source
 
@@ -23,17 +23,17 @@ from cadenza.domain.scheduling.plan import Source
 async def test_time_in_which_nobody_could_look_is_held_against_neither_way(
     *, learning: Learning, source: Source, late_ms: int, compared: bool
 ) -> None:
-    table = Table()
-    await table.lay(planning=Planning(learning=learning))
-    await table.live(30, every=3)
-    table.clock.jump(180 * MINUTE_MS)
-    scope, memory = Scope("default", str(learning)), table.planner._memory
-    before, shared = memory.of(table.key()).known, memory.pool(scope)
-    await table.run("news", source=source, late_ms=late_ms)
-    await table.think()
-    known, pool = memory.of(table.key()).known, memory.pool(scope)
-    assert known.at_s == table.clock.now().timestamp(), "it learns all the same"
-    assert (known.tally != before.tally) is compared
-    assert (pool.tally != shared.tally) is compared
-    assert (pool.purse.overdraft != shared.purse.overdraft) is compared
-    assert (pool.patience != shared.patience) is compared
+    harness = LearningHarness()
+    await harness.add_endpoints(planning=Planning(learning=learning))
+    await harness.run_repeatedly(30, every=3)
+    harness.clock.jump(180 * MINUTE_MS)
+    scope, cache = BudgetScope("default", str(learning)), harness.planner._cache
+    before, shared_before = cache.get(harness.key()).model, cache.shared(scope)
+    await harness.run("news", source=source, late_ms=late_ms)
+    await harness.analyze()
+    model, shared = cache.get(harness.key()).model, cache.shared(scope)
+    assert model.at_s == harness.clock.now().timestamp(), "it learns all the same"
+    assert (model.gains != before.gains) is compared
+    assert (shared.gains != shared_before.gains) is compared
+    assert (shared.run_price.overdraft != shared_before.run_price.overdraft) is compared
+    assert (shared.delay_penalty != shared_before.delay_penalty) is compared

@@ -6,7 +6,7 @@ from itertools import pairwise
 from random import Random
 from statistics import mean
 
-from cadenza.adapters.planners.learning.planner import LearnedPlanner
+from cadenza.adapters.planners.learning.planner import LearningPlanner
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
@@ -17,7 +17,7 @@ from cadenza.sim.replay.replay import Course, Record, ReplayPolicy, ReplayStage,
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 
-HOURS, STEP_S, BEAT_S = 14, 20, 300
+HOURS, STEP_S, PERIOD_S = 14, 20, 300
 GUARD = Guard(60_000, 900_000)
 RATES_PER_HOUR = (6.0, 6.0, 0.05, 0.05, 0.05, 0.05)
 
@@ -46,13 +46,13 @@ def a_history(name: str, per_hour: float) -> Record:
                 response=value,
             )
         )
-    found = recorded(an_endpoint(name, baseline=Every(BEAT_S * 1_000), guard=GUARD), runs)
+    found = recorded(an_endpoint(name, baseline=Every(PERIOD_S * 1_000), guard=GUARD), runs)
     assert found is not None
     return found
 
 
 async def learning(store: Store) -> Sequence[Planner]:
-    return [LearnedPlanner(store)]
+    return [LearningPlanner(store)]
 
 
 HISTORY = [a_history(f"endpoint-{number}", rate) for number, rate in enumerate(RATES_PER_HOUR)]
@@ -72,8 +72,8 @@ async def test_it_sees_changes_sooner_than_the_baseline_at_the_same_number_of_lo
 async def test_the_guard_is_never_broken() -> None:
     stage = ReplayStage(LEARNED, HISTORY)
     await stage.open()
-    looks = await stage.play(HISTORY[0].times[-1])
-    gaps = [later - earlier for course in looks.values() for earlier, later in pairwise(course)]
+    observations = await stage.play(HISTORY[0].times[-1])
+    gaps = [later - earlier for course in observations.values() for earlier, later in pairwise(course)]
     assert len(gaps) > 500
     assert min(gaps) >= timedelta(seconds=60)
     assert max(gaps) <= timedelta(seconds=900)

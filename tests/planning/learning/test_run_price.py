@@ -9,50 +9,54 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cadenza.domain.planning.learning.learner import Beat, learned
-from cadenza.domain.planning.learning.proposal import Bounds, decided
-from cadenza.domain.planning.learning.run_price import LARGEST_STEP, STEEPEST, Purse
-from cadenza.domain.planning.learning.state import Known, Look, Pool
+from cadenza.domain.planning.learning.learner import Period, learn
+from cadenza.domain.planning.learning.proposal import Bounds, decide
+from cadenza.domain.planning.learning.run_price import LARGEST_STEP, MOST_LOG_PRICE, RunPrice
+from cadenza.domain.planning.learning.state import EndpointModel, Observation, SharedModel
 
-BEAT_S = 60.0
-QUIET_BEAT_S = 300.0
+PERIOD_S = 60.0
+QUIET_PERIOD_S = 300.0
 """Longer, so that there are days and not only hours to be unlike each other."""
 
 
 def spent(
-    allowance: float, *, endpoints: int = 20, beats: int = 1_500, jump: float = 1.0
-) -> tuple[float, Purse]:
+    allowance: float, *, endpoints: int = 20, periods: int = 1_500, jump: float = 1.0
+) -> tuple[float, RunPrice]:
     """Runs per beat in the second half, where an interval grows with the square root of the price.
 
     Halfway everything becomes so many times more worth.
     """
-    chance, purse = Random(5), Purse()
+    chance, run_price = Random(5), RunPrice()
     due = [(chance.random(), number, 1.0) for number in range(endpoints)]
     runs = 0
     while True:
         at, number, waited = min(due)
-        if at > beats:
-            return runs / endpoints / (beats / 2), purse
-        runs += at > beats / 2
-        purse = purse.ran(at * BEAT_S, waited, beat_s=BEAT_S, spent=1.0, allowance=allowance)
-        worth = (jump if at > beats / 2 else 1.0) * (0.2 + number / endpoints)
-        wait = min(max(exp(purse.logarithm / 2) / worth**0.5, 0.1), 10.0)
-        purse = purse.planned(wait, allowance)
+        if at > periods:
+            return runs / endpoints / (periods / 2), run_price
+        runs += at > periods / 2
+        run_price = run_price.after_run(
+            at * PERIOD_S, waited, period_s=PERIOD_S, spent=1.0, allowance=allowance
+        )
+        value = (jump if at > periods / 2 else 1.0) * (0.2 + number / endpoints)
+        wait = min(max(exp(run_price.log_price / 2) / value**0.5, 0.1), 10.0)
+        run_price = run_price.after_proposal(wait, allowance)
         due[number] = (at + wait, number, wait)
 
 
-def looks_where_nothing_changes(*, endpoints: int, beats: int) -> Iterator[float]:
-    """When the learner looks at endpoints that never change, in beats."""
-    pool, chance = Pool(), Random(6)
-    due = [(chance.random(), number, Known()) for number in range(endpoints)]
+def runs_where_nothing_changes(*, endpoints: int, periods: int) -> Iterator[float]:
+    """When endpoints that never change run under the learner, in periods."""
+    shared, chance = SharedModel(), Random(6)
+    due = [(chance.random(), number, EndpointModel()) for number in range(endpoints)]
     heapify(due)
-    beat = Beat(QUIET_BEAT_S)
-    while due[0][0] < beats:
-        at, number, known = due[0]
+    period = Period(QUIET_PERIOD_S)
+    while due[0][0] < periods:
+        at, number, model = due[0]
         yield at
-        known, pool = learned(known, Look(at * QUIET_BEAT_S), pool=pool, beat=beat)
-        known, pool, proposal = decided(known, pool, beat=beat, at_s=at * QUIET_BEAT_S, bounds=Bounds())
-        heapreplace(due, (at + proposal.beats, number, known))
+        model, shared = learn(model, Observation(at * QUIET_PERIOD_S), shared=shared, period=period)
+        model, shared, proposal = decide(
+            model, shared, period=period, at_s=at * QUIET_PERIOD_S, bounds=Bounds()
+        )
+        heapreplace(due, (at + proposal.periods, number, model))
 
 
 @pytest.mark.parametrize("allowance", [0.5, 1.0, 3.0])
@@ -61,9 +65,9 @@ def test_the_spend_meets_the_allowance(allowance: float) -> None:
 
 
 def test_when_everything_becomes_more_urgent_the_price_rises_and_the_spend_stays() -> None:
-    runs, purse = spent(1.0, jump=6.0)
+    runs, run_price = spent(1.0, jump=6.0)
     assert runs == pytest.approx(1.0, rel=0.06)
-    assert purse.price > 3 * spent(1.0)[1].price
+    assert run_price.price > 3 * spent(1.0)[1].price
 
 
 def test_a_single_endpoint_spends_its_allowance_too() -> None:
@@ -71,7 +75,7 @@ def test_a_single_endpoint_spends_its_allowance_too() -> None:
 
 
 def test_where_nothing_changes_and_looks_are_worth_ever_less_the_spend_meets_the_allowance_too() -> None:
-    runs = sum(1 for _ in looks_where_nothing_changes(endpoints=8, beats=600))
+    runs = sum(1 for _ in runs_where_nothing_changes(endpoints=8, periods=600))
     assert runs == pytest.approx(8 * 600, rel=0.02)
 
 
@@ -82,19 +86,19 @@ SPANS = some.lists(some.tuples(some.floats(0.01, 50.0), some.floats(0.01, 50.0))
 def test_the_price_moves_in_small_steps_within_bounds(
     spans: list[tuple[float, float]], allowance: float
 ) -> None:
-    purse, now = Purse(), 0.0
-    for waited, planned in spans:
-        now += waited * BEAT_S
-        purse = purse.ran(now, waited, beat_s=BEAT_S, spent=1.0, allowance=allowance)
-        after = purse.planned(planned, allowance)
-        assert abs(after.logarithm - purse.logarithm) <= LARGEST_STEP + 1e-9
-        assert abs(after.logarithm) <= STEEPEST
-        purse = after
+    run_price, now = RunPrice(), 0.0
+    for waited, proposed in spans:
+        now += waited * PERIOD_S
+        run_price = run_price.after_run(now, waited, period_s=PERIOD_S, spent=1.0, allowance=allowance)
+        after = run_price.after_proposal(proposed, allowance)
+        assert abs(after.log_price - run_price.log_price) <= LARGEST_STEP + 1e-9
+        assert abs(after.log_price) <= MOST_LOG_PRICE
+        run_price = after
 
 
 def test_whoever_was_down_for_a_week_has_not_saved_its_runs() -> None:
-    purse = Purse().ran(0.0, 1.0, beat_s=BEAT_S, spent=1.0, allowance=1.0)
+    run_price = RunPrice().after_run(0.0, 1.0, period_s=PERIOD_S, spent=1.0, allowance=1.0)
     week = 7 * 86_400.0
-    back = purse.ran(week, week / BEAT_S, beat_s=BEAT_S, spent=1.0, allowance=1.0)
+    back = run_price.after_run(week, week / PERIOD_S, period_s=PERIOD_S, spent=1.0, allowance=1.0)
     assert -10 <= back.overdraft <= 0
     assert isclose(back.price, 1.0)

@@ -6,28 +6,32 @@ from typing import Any
 
 import pytest
 
-from cadenza.adapters.planners.learning.cache import Hand, Memory
-from cadenza.domain.planning.learning.learner import Beat, echoed, hinted, learned
-from cadenza.domain.planning.learning.proposal import Bounds, decided
-from cadenza.domain.planning.learning.serialization import known_of, pool_of, written
-from cadenza.domain.planning.learning.state import Known, Look, Pool
+from cadenza.adapters.planners.learning.cache import HintIdentity, LearnedState
+from cadenza.domain.planning.learning.learner import Period, learn, with_foreign_hint, with_sibling_change
+from cadenza.domain.planning.learning.proposal import Bounds, decide
+from cadenza.domain.planning.learning.serialization import model_from_note, shared_from_note, to_note
+from cadenza.domain.planning.learning.state import EndpointModel, Observation, SharedModel
 
-BEAT = Beat(60.0)
+PERIOD = Period(60.0)
 LONGEST_NOTE = 8_000
 
 
-def lived(looks: int = 300, seed: int = 1) -> tuple[Known, Pool]:
+def learned_models(observations: int = 300, seed: int = 1) -> tuple[EndpointModel, SharedModel]:
     """Of everything that can be known, something."""
-    chance, known, pool, at_s = Random(seed), Known(), Pool(), 1.7e9
-    for number in range(looks):
+    chance, model, shared, at_s = Random(seed), EndpointModel(), SharedModel(), 1.7e9
+    for number in range(observations):
         at_s += chance.uniform(10, 200)
         changed, failing = chance.random() < 0.2, chance.random() < 0.1
-        look = Look(at_s, changed, failing, {f"figure {place}": chance.gauss(5, 1) for place in range(25)})
-        known, pool = learned(known, look, pool=pool, beat=BEAT)
-        known, pool, _ = decided(known, pool, beat=BEAT, at_s=at_s, bounds=Bounds())
+        observation = Observation(
+            at_s, changed, failing, {f"figure {place}": chance.gauss(5, 1) for place in range(25)}
+        )
+        model, shared = learn(model, observation, shared=shared, period=PERIOD)
+        model, shared, _ = decide(model, shared, period=PERIOD, at_s=at_s, bounds=Bounds())
         if number % 7 == 0:
-            known = hinted(echoed(known, at_s, beat_s=60.0), f"planner:{number % 40}", until_s=at_s + 600)
-    return known, pool
+            model = with_foreign_hint(
+                with_sibling_change(model, at_s, period_s=60.0), f"planner:{number % 40}", until_s=at_s + 600
+            )
+    return model, shared
 
 
 def through_a_store(value: Any) -> Any:
@@ -36,37 +40,44 @@ def through_a_store(value: Any) -> Any:
 
 def nearly(value: Any) -> Any:
     """Comparable where the last digits are not kept."""
-    return through_a_store(written(value))
+    return through_a_store(to_note(value))
 
 
 def test_what_is_known_survives_its_note() -> None:
-    known, pool = lived()
-    assert nearly(known_of(through_a_store(written(known)))) == nearly(known)
-    assert nearly(pool_of(through_a_store(written(pool)))) == nearly(pool)
+    model, shared = learned_models()
+    assert nearly(model_from_note(through_a_store(to_note(model)))) == nearly(model)
+    assert nearly(shared_from_note(through_a_store(to_note(shared)))) == nearly(shared)
 
 
 def test_the_same_is_decided_after_a_restart() -> None:
-    known, pool = lived()
-    again = known_of(through_a_store(written(known))), pool_of(through_a_store(written(pool)))
-    look = Look(1.7e9 + 1e6, changed=True, figures={"figure 1": 9.0})
-    beats = []
-    for before, shared in ((known, pool), again):
-        after, both = learned(before, look, pool=shared, beat=BEAT)
-        beats.append(decided(after, both, beat=BEAT, at_s=look.at_s, bounds=Bounds()).proposal.beats)
-    assert beats[0] == pytest.approx(beats[1], rel=1e-6)
+    model, shared = learned_models()
+    again = (
+        model_from_note(through_a_store(to_note(model))),
+        shared_from_note(through_a_store(to_note(shared))),
+    )
+    observation = Observation(1.7e9 + 1e6, changed=True, metrics={"figure 1": 9.0})
+    periods = []
+    for model_before, shared_before in ((model, shared), again):
+        after, shared_after = learn(model_before, observation, shared=shared_before, period=PERIOD)
+        periods.append(
+            decide(
+                after, shared_after, period=PERIOD, at_s=observation.at_s, bounds=Bounds()
+            ).proposal.periods
+        )
+    assert periods[0] == pytest.approx(periods[1], rel=1e-6)
 
 
 def test_a_note_stays_small_however_much_was_seen() -> None:
-    known, pool = lived(2_000)
-    assert len(json.dumps(Memory(known=known, shown="x" * 32).note())) < LONGEST_NOTE
-    assert len(json.dumps(written(pool))) < 4 * LONGEST_NOTE
+    model, shared = learned_models(2_000)
+    assert len(json.dumps(LearnedState(model=model, fingerprint="x" * 32).to_note())) < LONGEST_NOTE
+    assert len(json.dumps(to_note(shared))) < 4 * LONGEST_NOTE
 
 
 def test_a_memory_survives_its_note() -> None:
-    memory = Memory(lived()[0], 60.0, "shown", Hand(1_000, 1.7e9), None, 1.7e9)
-    again = Memory.of(through_a_store(memory.note()))
-    assert nearly(again.known) == nearly(memory.known)
-    assert again[1:] == memory[1:]
+    state = LearnedState(learned_models()[0], 60.0, "shown", HintIdentity(1_000, 1.7e9), None, 1.7e9)
+    again = LearnedState.from_note(through_a_store(state.to_note()))
+    assert nearly(again.model) == nearly(state.model)
+    assert again[1:] == state[1:]
 
 
 @pytest.mark.parametrize(
@@ -75,4 +86,4 @@ def test_a_memory_survives_its_note() -> None:
     ids=["none", "empty", "object", "text", "number", "version", "shape"],
 )
 def test_a_note_that_cannot_be_read_is_as_good_as_none(note: Any) -> None:
-    assert Memory.of(note) == Memory()
+    assert LearnedState.from_note(note) == LearnedState()

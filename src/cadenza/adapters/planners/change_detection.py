@@ -1,4 +1,4 @@
-"""What a run shows of the world: the part of it whose change is a change."""
+"""Fingerprints of responses: two runs with different ones show a change."""
 
 from hashlib import blake2b
 
@@ -10,27 +10,33 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.target import HttpTarget, Json
 
-TELLING = ("status", "body", "text", "sha256")
-"""Of an HTTP answer, what it says; its headers and its size change without a reason."""
+COMPARED_PARTS = ("status", "body", "text", "sha256")
+"""The parts of an HTTP response that are compared; headers and size change for no reason."""
 
 
-def looked(run: Run) -> bool:
-    """Did this run look at the world, whatever it found? One that was skipped or cancelled did not."""
+def was_executed(run: Run) -> bool:
+    """Whether a run reached its target, whatever the outcome; skipped and cancelled ones did not."""
     return run.started_at is not None and run.status in COUNTED
 
 
-def shown(endpoint: Endpoint, run: Run) -> str:
-    """How a run ended and what it saw, in short; two runs that saw the same show the same."""
-    facts = [run.status, _seen(endpoint, run.response)]
-    return blake2b(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+def fingerprint(endpoint: Endpoint, run: Run) -> str:
+    """A hash of a run's status and the compared parts of its response.
+
+    Runs with the same status and the same compared parts have the same fingerprint.
+    """
+    compared = [run.status, _compared(endpoint, run.response)]
+    return blake2b(orjson.dumps(compared, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
 
 
-def _seen(endpoint: Endpoint, response: Json) -> Json:
-    """What its owner watches or, if that is nothing in particular, all that the answer says."""
-    watch, seen = endpoint.planning.watch, response
+def _compared(endpoint: Endpoint, response: Json) -> Json:
+    """The values that the owner watches or, if there are none, the whole response.
+
+    A watched path that does not exist differs from one whose value is null.
+    """
+    watch, value = endpoint.planning.watch, response
     if isinstance(endpoint.target, HttpTarget) and isinstance(response, dict):
-        seen = response.get("body") if watch else {name: response.get(name) for name in TELLING}
+        value = response.get("body") if watch else {name: response.get(name) for name in COMPARED_PARTS}
     if not watch:
-        return seen
-    found = {path: follow(path, seen) for path in watch}
+        return value
+    found = {path: follow(path, value) for path in watch}
     return {path: [place.value] for path, place in found.items() if place is not None}

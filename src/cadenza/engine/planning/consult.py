@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from cadenza.domain.planning.analysis import Analysis, Trigger
-from cadenza.domain.planning.run_changes import Shown, concerns_siblings, whole_response
+from cadenza.domain.planning.run_changes import Fingerprint, concerns_siblings, whole_response
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.async_helpers import RECOVERY_MS, survived
 from cadenza.engine.planning.analysis import Sat, Seat, analyze, said
@@ -39,7 +39,7 @@ class Means:
     log: Logger
     telemetry: Telemetry
     budget: BriefingBudget = BriefingBudget()
-    shown: Shown = whole_response
+    fingerprint: Fingerprint = whole_response
 
 
 class Thought(NamedTuple):
@@ -74,7 +74,7 @@ class Thinking:
     def for_siblings(self, look: Look, briefing: Briefing, *, thoughts: Sequence[Thought]) -> list[Look]:
         """Looks at its siblings: what one does concerns them; what they do for its sake concerns nobody."""
         ran = look.trigger in (Trigger.RUN, Trigger.FAILURE)
-        news = ran and concerns_siblings(briefing.endpoint, briefing.recent, self._means.shown)
+        news = ran and concerns_siblings(briefing.endpoint, briefing.recent, self._means.fingerprint)
         steered = any(thought.sat.steered for thought in thoughts)
         if not news and not (steered and look.trigger is not Trigger.SIBLING):
             return []

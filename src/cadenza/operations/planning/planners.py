@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.planning.learning.serialization import PLANNER, Lesson, lesson_of
+from cadenza.domain.planning.learning.serialization import PLANNER, LearnedSummary, summary_from_note
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.operations.context import RequestContext
@@ -79,19 +79,19 @@ class LearnedView(View):
     """So many runs the schedule without it takes, of which this is the share."""
 
     @classmethod
-    def of(cls, endpoint: Endpoint, lesson: Lesson) -> Self:
+    def of(cls, endpoint: Endpoint, summary: LearnedSummary) -> Self:
         """The view of a lesson."""
-        tally = lesson.tally
+        gains = summary.gains
         return cls(
             endpoint_id=endpoint.id,
             name=endpoint.name,
             learning=endpoint.planning.learning,
-            interval_ms=lesson.interval_ms,
-            changes=round(tally.changes, 1),
-            delay_ms=round(tally.mean_delay_s * 1_000),
-            plain_delay_ms=round(tally.plain_mean_delay_s * 1_000),
-            looks=round(tally.share_of_looks, 3),
-            plain_looks=round(tally.plain_looks, 1),
+            interval_ms=summary.interval_ms,
+            changes=round(gains.changes, 1),
+            delay_ms=round(gains.mean_delay_s * 1_000),
+            plain_delay_ms=round(gains.baseline_mean_delay_s * 1_000),
+            looks=round(gains.share_of_runs, 3),
+            plain_looks=round(gains.baseline_runs, 1),
         )
 
 
@@ -133,9 +133,9 @@ async def list_learning(context: RequestContext, command: ListLearning) -> Learn
     """Tell what the learning planner has won, by endpoint, and in the shadow what it would have won."""
     endpoints, more = cut(await context.store.find(context.tenant_id, page=command.page()), command.limit)
     notes = await context.store.notes(PLANNER, [one.key for one in endpoints])
-    lessons = [(one, lesson_of(notes.get(one.key))) for one in endpoints]
+    lessons = [(one, summary_from_note(notes.get(one.key))) for one in endpoints]
     return LearningPage(
-        items=[LearnedView.of(one, lesson) for one, lesson in lessons if lesson is not None],
+        items=[LearnedView.of(one, summary) for one, summary in lessons if summary is not None],
         next_cursor=endpoints[-1].id if more else None,
     )
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.planning.learning.serialization import PLANNER, lesson_of
+from cadenza.domain.planning.learning.serialization import PLANNER, summary_from_note
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling import steer
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
@@ -59,8 +59,8 @@ async def _shadow_ms(context: RequestContext, endpoint: Endpoint) -> int | None:
     if endpoint.planning.learning is not Learning.SHADOW:
         return None
     notes = await context.store.notes(PLANNER, [endpoint.key])
-    lesson = lesson_of(notes.get(endpoint.key))
-    return None if lesson is None else lesson.interval_ms
+    summary = summary_from_note(notes.get(endpoint.key))
+    return None if summary is None else summary.interval_ms
 
 
 @operation("DELETE /v1/endpoints/{endpoint_id}/hints", Scope.STEER)

@@ -103,8 +103,10 @@ def health_outruns_investigation(recording: Recording) -> Finding:
 
 
 def _next_checks(recording: Recording, minutes: Container[int]) -> list[int]:
-    shown = [snapshot.row["nextCheck"] for snapshot in recording.snapshots if snapshot.minute in minutes]
-    return [span for span in shown if isinstance(span, int)]
+    fingerprint = [
+        snapshot.row["nextCheck"] for snapshot in recording.snapshots if snapshot.minute in minutes
+    ]
+    return [span for span in fingerprint if isinstance(span, int)]
 
 
 CHECKS: Judges = {

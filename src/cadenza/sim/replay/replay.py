@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
-from cadenza.adapters.planners.change_detection import looked, shown
+from cadenza.adapters.planners.change_detection import fingerprint, was_executed
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.planner_settings import Learning
@@ -50,14 +50,15 @@ class Record:
     def changes(self) -> list[UnnoticedChange]:
         """Between which looks it changed."""
         seen = [
-            (run_at, shown(self.endpoint, run)) for run_at, run in zip(self.times, self.looks, strict=True)
+            (run_at, fingerprint(self.endpoint, run))
+            for run_at, run in zip(self.times, self.looks, strict=True)
         ]
         return [UnnoticedChange(after, by) for (after, before), (by, now) in pairwise(seen) if before != now]
 
 
 def recorded(endpoint: Endpoint, runs: Sequence[Run]) -> Record | None:
     """The record of an endpoint, from its runs in any order; None if there are too few to compare."""
-    looks = sorted((run for run in runs if looked(run)), key=_moment)
+    looks = sorted((run for run in runs if was_executed(run)), key=_moment)
     times = [_moment(run) for run in looks]
     return Record(endpoint, looks, times) if len(set(times)) >= FEWEST_LOOKS else None
 
@@ -167,7 +168,7 @@ class ReplayStage:
             steering=self._steering,
             log=NoLog(),
             telemetry=NoTelemetry(),
-            shown=shown,
+            fingerprint=fingerprint,
         )
         self._analyst = StepwiseAnalyst(planners, means)
         await self._analyst.open()

@@ -1,74 +1,67 @@
-"""What the learning planner does about a thought: a hint, a single look, or nothing."""
+"""The action that follows from an estimate: an interval hint, a single run, or none."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
 
-from cadenza.adapters.planners.learning.cache import Hand, Memory
-from cadenza.adapters.planners.learning.estimator import Thought
-from cadenza.domain.planning.learning.explanation import reason
+from cadenza.adapters.planners.learning.cache import HintIdentity, LearnedState
+from cadenza.adapters.planners.learning.estimator import Estimate
+from cadenza.domain.planning.analysis import ToolRequest
+from cadenza.domain.planning.learning.explanation import short_reason
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES, IntervalHint
 from cadenza.domain.validation import iso, milliseconds
 from cadenza.ports.planning import Briefing
 
-ALIKE = 0.1
-"""An interval that differs by less is not worth a new hint, nor is a look that is sooner by less."""
-LASTS, LEFT = 8, 2
+TOLERANCE = 0.1
+"""An interval that differs by less is not worth a new hint, nor is a run that is sooner by less."""
+TTL_INTERVALS, RENEW_INTERVALS = 8, 2
 """For how many intervals a hint lasts, and how many are left when it is renewed."""
 MINUTE_MS = 60_000
 
 
-class Step(NamedTuple):
-    """A tool to call."""
+def choose_action(briefing: Briefing, estimate: Estimate) -> ToolRequest | None:
+    """The tool to call where the planner may steer.
 
-    tool: str
-    arguments: Mapping[str, Any]
-
-
-def step(briefing: Briefing, thought: Thought) -> Step | None:
-    """What to do, where the planner may steer.
-
-    1. Nothing while the endpoint is paused, and nothing beside somebody else's hint.
-    2. After a look, an interval hint, unless the one that holds is about the same.
-    3. After a sibling's change, a single look, if it is sooner than the next one.
+    1. None while the endpoint is paused, or while another origin's hint is in effect.
+    2. After a run, an interval hint, unless the one in effect is about the same.
+    3. After a sibling's change, a single run, if it is sooner than the next one.
     """
     endpoint, now = briefing.endpoint, briefing.now
     idle = endpoint.paused(now) or not endpoint.enabled
-    if thought.beat.shadow or idle or foreign(endpoint, thought.memory, now):
+    if estimate.period.shadow or idle or has_foreign_hint(endpoint, estimate.state, now):
         return None
-    if not thought.looked:
-        return _sooner(endpoint, thought, now)
-    wanted_ms = thought.interval_ms
-    if _holds(endpoint.interval_hint, wanted_ms, now):
+    if not estimate.has_new_run:
+        return _earlier_run(endpoint, estimate, now)
+    wanted_ms = estimate.interval_ms
+    if _is_in_effect(endpoint.interval_hint, wanted_ms, now):
         return None
-    ttl = min(LASTS * wanted_ms / MINUTE_MS + 1, LONGEST_TTL_MINUTES)
-    why = reason(thought.proposal, thought.beat)
-    return Step("propose_interval", {"intervalMs": wanted_ms, "ttlMinutes": ttl, "reason": why})
+    ttl = min(TTL_INTERVALS * wanted_ms / MINUTE_MS + 1, LONGEST_TTL_MINUTES)
+    why = short_reason(estimate.proposal, estimate.period)
+    return ToolRequest("propose_interval", {"intervalMs": wanted_ms, "ttlMinutes": ttl, "reason": why})
 
 
-def foreign(endpoint: Endpoint, memory: Memory, now: datetime) -> bool:
-    """Does somebody else's hint hold?"""
+def has_foreign_hint(endpoint: Endpoint, state: LearnedState, now: datetime) -> bool:
+    """Whether an interval hint of another origin is in effect."""
     hint = endpoint.interval_hint
-    return hint is not None and hint.fresh(now) and Hand.of(hint) != memory.mine
+    return hint is not None and hint.fresh(now) and HintIdentity.of(hint) != state.own_hint
 
 
-def _holds(hint: IntervalHint | None, wanted_ms: int, now: datetime) -> bool:
-    """Is there such a hint already, for a while yet?"""
-    if hint is None or hint.expires_at - now < milliseconds(LEFT * wanted_ms):
+def _is_in_effect(hint: IntervalHint | None, wanted_ms: int, now: datetime) -> bool:
+    """Whether such a hint is in effect already, and for long enough."""
+    if hint is None or hint.expires_at - now < milliseconds(RENEW_INTERVALS * wanted_ms):
         return False
-    return abs(hint.interval_ms - wanted_ms) <= ALIKE * wanted_ms
+    return abs(hint.interval_ms - wanted_ms) <= TOLERANCE * wanted_ms
 
 
-def _sooner(endpoint: Endpoint, thought: Thought, now: datetime) -> Step | None:
-    """Once, and not in place of a one-shot that somebody waits for."""
+def _earlier_run(endpoint: Endpoint, estimate: Estimate, now: datetime) -> ToolRequest | None:
+    """A single earlier run; a pending one-shot hint is not replaced."""
     pending, next_run_at = endpoint.one_shot_hint, endpoint.next_run_at
     if next_run_at is None or (pending is not None and not pending.served(endpoint.last_run_at)):
         return None
-    looked_at = datetime.fromtimestamp(thought.memory.known.at_s or 0.0, UTC)
-    at = max(looked_at + milliseconds(thought.interval_ms), now)
-    if at + ALIKE * timedelta(seconds=thought.beat.seconds) >= next_run_at:
+    last_run_at = datetime.fromtimestamp(estimate.state.model.at_s or 0.0, UTC)
+    at = max(last_run_at + milliseconds(estimate.interval_ms), now)
+    if at + TOLERANCE * timedelta(seconds=estimate.period.seconds) >= next_run_at:
         return None
-    return Step(
-        "propose_next_time", {"nextRunAtIso": iso(at), "reason": reason(thought.proposal, thought.beat)}
+    return ToolRequest(
+        "propose_next_time",
+        {"nextRunAtIso": iso(at), "reason": short_reason(estimate.proposal, estimate.period)},
     )

@@ -1,4 +1,4 @@
-"""What the learning planner remembers: at hand for those that run, in the store for all."""
+"""A write-back cache of what was learned, in front of the planner's notes in the store."""
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
@@ -6,169 +6,187 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from cadenza.domain.errors import Unavailable
-from cadenza.domain.planning.learning.run_price import Purse
-from cadenza.domain.planning.learning.serialization import known_of, pool_of, purse_of, written
-from cadenza.domain.planning.learning.state import Known, Pool
+from cadenza.domain.planning.learning.run_price import RunPrice
+from cadenza.domain.planning.learning.serialization import (
+    PLANNER,
+    model_from_note,
+    price_from_note,
+    shared_from_note,
+    to_note,
+)
+from cadenza.domain.planning.learning.state import EndpointModel, SharedModel
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.scheduling.target import Json
 from cadenza.ports.planning import AnalysisStore
 
-NOTES_OF = "learned"
 VERSION = 1
-POOL, PURSE = "*pool", "*purse"
-"""Notes that are not of one endpoint; no endpoint has such an id."""
-WRITTEN_EVERY = timedelta(seconds=60)
-MOST_AT_HAND = 20_000
+SHARED_NOTE, RUN_PRICE_NOTE = "*pool", "*purse"
+"""Ids of notes that belong to no endpoint; no endpoint has such an id."""
+SAVE_EVERY = timedelta(seconds=60)
+MOST_CACHED = 20_000
 
 
-class Hand(NamedTuple):
-    """Whose hint it is cannot be seen on it; this is enough to know it again."""
+class HintIdentity(NamedTuple):
+    """Identifies an interval hint, which does not carry its origin."""
 
     interval_ms: int
     expires_s: float
 
     @classmethod
-    def of(cls, hint: IntervalHint) -> "Hand":
-        """What to know a hint by."""
+    def of(cls, hint: IntervalHint) -> "HintIdentity":
+        """The identity of a hint."""
         return cls(hint.interval_ms, hint.expires_at.timestamp())
 
 
-class Memory(NamedTuple):
-    """What is remembered of one endpoint."""
+class LearnedState(NamedTuple):
+    """What the planner keeps about one endpoint."""
 
-    known: Known = Known()
-    beat_s: float = 0.0
-    """The beat in which it was learned."""
-    shown: str | None = None
-    """What it showed last."""
-    mine: Hand | None = None
-    """The planner's own hint."""
-    theirs: Hand | None = None
-    """Somebody else's, whose origin was looked up."""
-    told_s: float = 0.0
-    """When its thoughts were last told."""
+    model: EndpointModel = EndpointModel()
+    period_s: float = 0.0
+    """The period for which the model was learned."""
+    fingerprint: str | None = None
+    """The fingerprint of its last response."""
+    own_hint: HintIdentity | None = None
+    """The hint that this planner wrote last."""
+    foreign_hint: HintIdentity | None = None
+    """The hint of another origin that was last looked up."""
+    explained_s: float = 0.0
+    """When its reasoning was last recorded."""
 
-    def note(self) -> Json:
-        """For the store."""
-        return [VERSION, *(written(part) for part in self)]
+    def to_note(self) -> Json:
+        """The JSON for the store."""
+        return [VERSION, *(to_note(part) for part in self)]
 
     @classmethod
-    def of(cls, note: Any) -> "Memory":
-        """From the store; what cannot be read is learned anew."""
+    def from_note(cls, note: Any) -> "LearnedState":
+        """Restore from the store; a note that cannot be read starts from scratch."""
         try:
-            version, known, beat_s, shown, *hands, told_s = note
+            version, model, period_s, fingerprint, *hints, explained_s = note
             if version != VERSION:
                 return cls()
-            mine, theirs = (None if hand is None else Hand(int(hand[0]), float(hand[1])) for hand in hands)
-            return cls(known_of(known), float(beat_s), shown, mine, theirs, float(told_s))
+            own_hint, foreign_hint = (
+                None if hint is None else HintIdentity(int(hint[0]), float(hint[1])) for hint in hints
+            )
+            return cls(
+                model_from_note(model),
+                float(period_s),
+                fingerprint,
+                own_hint,
+                foreign_hint,
+                float(explained_s),
+            )
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):
             return cls()
 
 
-class Scope(NamedTuple):
-    """Who spends from one purse."""
+class BudgetScope(NamedTuple):
+    """The endpoints of a tenant that share one budget and so one price."""
 
     tenant_id: str
-    of: str
+    group: str
 
 
-class LearnedMemory:
-    """Keeps what is in use at hand, and writes what is new once a minute, in one commit.
+class LearningCache:
+    """Holds the states in use, and saves the changed ones once a minute, in one commit.
 
-    Who is killed loses a minute; the endpoint's recent runs, which every briefing holds,
-    tell most of it again.
+    A process that is killed loses a minute; most of it is learned again from the recent
+    runs that every briefing holds.
     """
 
-    def __init__(self, store: AnalysisStore, *, most: int = MOST_AT_HAND) -> None:
+    def __init__(self, store: AnalysisStore, *, most: int = MOST_CACHED) -> None:
         self._store = store
         self._most = most
-        self._memories: OrderedDict[EndpointKey, Memory] = OrderedDict()
-        self._pools: dict[str, Pool] = {}
-        self._purses: dict[Scope, Purse] = {}
-        self._new: set[EndpointKey] = set()
-        self._written_at: datetime | None = None
+        self._states: OrderedDict[EndpointKey, LearnedState] = OrderedDict()
+        self._shared_models: dict[str, SharedModel] = {}
+        self._run_prices: dict[BudgetScope, RunPrice] = {}
+        self._unsaved: set[EndpointKey] = set()
+        self._saved_at: datetime | None = None
 
-    async def recall(self, key: EndpointKey, scope: Scope) -> None:
-        """Have everything at hand about an endpoint."""
+    async def load(self, key: EndpointKey, scope: BudgetScope) -> None:
+        """Load what is missing about an endpoint."""
         wanted = [
-            *([] if key in self._memories else [key]),
-            *([] if key.tenant_id in self._pools else [_pool_key(key.tenant_id)]),
-            *([] if scope in self._purses else [_purse_key(scope)]),
+            *([] if key in self._states else [key]),
+            *([] if key.tenant_id in self._shared_models else [_shared_key(key.tenant_id)]),
+            *([] if scope in self._run_prices else [_run_price_key(scope)]),
         ]
         if not wanted:
             return
-        notes = await self._store.notes(NOTES_OF, wanted)
-        # Another sitting may have read the same meanwhile, and gone on: what is at hand stays.
-        self._memories.setdefault(key, Memory.of(notes.get(key)))
-        self._pools.setdefault(key.tenant_id, _restored(pool_of, notes.get(_pool_key(key.tenant_id)), Pool()))
-        self._purses.setdefault(scope, _restored(purse_of, notes.get(_purse_key(scope)), Purse()))
+        notes = await self._store.notes(PLANNER, wanted)
+        # A concurrent analysis may have loaded and changed the same entries meanwhile: they stay.
+        self._states.setdefault(key, LearnedState.from_note(notes.get(key)))
+        self._shared_models.setdefault(
+            key.tenant_id, _restored(shared_from_note, notes.get(_shared_key(key.tenant_id)), SharedModel())
+        )
+        self._run_prices.setdefault(
+            scope, _restored(price_from_note, notes.get(_run_price_key(scope)), RunPrice())
+        )
 
     def has(self, key: EndpointKey) -> bool:
-        """Is it at hand?"""
-        return key in self._memories
+        """Whether an endpoint is cached."""
+        return key in self._states
 
-    def of(self, key: EndpointKey) -> Memory:
-        """What is remembered of an endpoint."""
-        return self._memories.get(key, Memory())
+    def get(self, key: EndpointKey) -> LearnedState:
+        """The state of an endpoint."""
+        return self._states.get(key, LearnedState())
 
-    def keep(self, key: EndpointKey, memory: Memory) -> None:
-        """Remember an endpoint so."""
-        self._memories[key] = memory
-        self._memories.move_to_end(key)
-        self._new.add(key)
+    def put(self, key: EndpointKey, state: LearnedState) -> None:
+        """Set the state of an endpoint, to be saved."""
+        self._states[key] = state
+        self._states.move_to_end(key)
+        self._unsaved.add(key)
 
-    def pool(self, scope: Scope) -> Pool:
-        """What the endpoints of a tenant know together, with the purse of a scope."""
-        return self._pools[scope.tenant_id]._replace(purse=self._purses[scope])
+    def shared(self, scope: BudgetScope) -> SharedModel:
+        """The shared model of a tenant, with the price of one budget."""
+        return self._shared_models[scope.tenant_id]._replace(run_price=self._run_prices[scope])
 
-    def keep_pool(self, scope: Scope, pool: Pool) -> None:
-        """Remember that so."""
-        self._pools[scope.tenant_id], self._purses[scope] = pool, pool.purse
-        self._new |= {_pool_key(scope.tenant_id), _purse_key(scope)}
+    def put_shared(self, scope: BudgetScope, shared: SharedModel) -> None:
+        """Set the shared model of a tenant and the price of one budget, to be saved."""
+        self._shared_models[scope.tenant_id], self._run_prices[scope] = shared, shared.run_price
+        self._unsaved |= {_shared_key(scope.tenant_id), _run_price_key(scope)}
 
-    async def write(self, now: datetime) -> None:
-        """Write down what is new, if that was a while ago; what cannot be written now is written later."""
-        if self._written_at is not None and timedelta() <= now - self._written_at < WRITTEN_EVERY:
+    async def save(self, now: datetime) -> None:
+        """Save what changed, at most once a minute; if the store is unavailable, it is saved later."""
+        if self._saved_at is not None and timedelta() <= now - self._saved_at < SAVE_EVERY:
             return
-        new, self._new, self._written_at = self._new, set(), now
+        unsaved, self._unsaved, self._saved_at = self._unsaved, set(), now
         try:
-            await self._store.save_notes(NOTES_OF, dict(self._notes(new)), now)
+            await self._store.save_notes(PLANNER, dict(self._notes(unsaved)), now)
         except Unavailable:
-            self._new |= new
+            self._unsaved |= unsaved
             return
-        self._forget()
+        self._evict()
 
     def _notes(self, keys: Collection[EndpointKey]) -> Iterable[tuple[EndpointKey, Json]]:
-        for tenant_id, pool in self._pools.items():
-            if _pool_key(tenant_id) in keys:
-                yield _pool_key(tenant_id), [VERSION, written(pool)]
-        for scope, purse in self._purses.items():
-            if _purse_key(scope) in keys:
-                yield _purse_key(scope), [VERSION, written(purse)]
+        for tenant_id, shared in self._shared_models.items():
+            if _shared_key(tenant_id) in keys:
+                yield _shared_key(tenant_id), [VERSION, to_note(shared)]
+        for scope, run_price in self._run_prices.items():
+            if _run_price_key(scope) in keys:
+                yield _run_price_key(scope), [VERSION, to_note(run_price)]
         for key in keys:
-            if key in self._memories:
-                yield key, self._memories[key].note()
+            if key in self._states:
+                yield key, self._states[key].to_note()
 
-    def _forget(self) -> None:
-        """Let go of those that have not run for longest, if there are too many; the store knows them."""
-        written_down = [key for key in self._memories if key not in self._new]
-        for key in written_down[: max(len(self._memories) - self._most, 0)]:
-            del self._memories[key]
-
-
-def _pool_key(tenant_id: str) -> EndpointKey:
-    return EndpointKey(tenant_id, POOL)
+    def _evict(self) -> None:
+        """Remove the least recently used entries beyond the limit; they are saved."""
+        saved = [key for key in self._states if key not in self._unsaved]
+        for key in saved[: max(len(self._states) - self._most, 0)]:
+            del self._states[key]
 
 
-def _purse_key(scope: Scope) -> EndpointKey:
-    return EndpointKey(scope.tenant_id, f"{PURSE}:{scope.of}")
+def _shared_key(tenant_id: str) -> EndpointKey:
+    return EndpointKey(tenant_id, SHARED_NOTE)
 
 
-def _restored(restore: Any, note: Any, otherwise: Any) -> Any:
-    """A note read back; of another version or shape, it is as if there were none."""
+def _run_price_key(scope: BudgetScope) -> EndpointKey:
+    return EndpointKey(scope.tenant_id, f"{RUN_PRICE_NOTE}:{scope.group}")
+
+
+def _restored(restore: Any, note: Any, default: Any) -> Any:
+    """A restored note; the default if it has another version or shape."""
     try:
         version, value = note
-        return restore(value) if version == VERSION else otherwise
+        return restore(value) if version == VERSION else default
     except (TypeError, ValueError, KeyError, IndexError, AttributeError):
-        return otherwise
+        return default

@@ -1,115 +1,115 @@
-"""How the learning planner thinks: it takes in the looks that are new, and decides on the next."""
+"""Updates the models with new runs, and estimates the best next interval."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cadenza.adapters.planners.change_detection import looked, shown
-from cadenza.adapters.planners.learning.cache import Hand, LearnedMemory, Memory, Scope
-from cadenza.adapters.planners.learning.observations import bounds_of, look_of, moment_s
-from cadenza.domain.planning.learning.learner import Beat, echoed, hinted, learned
-from cadenza.domain.planning.learning.proposal import Proposal, decided, proposed
-from cadenza.domain.planning.learning.state import Pool
+from cadenza.adapters.planners.change_detection import fingerprint, was_executed
+from cadenza.adapters.planners.learning.cache import BudgetScope, HintIdentity, LearnedState, LearningCache
+from cadenza.adapters.planners.learning.observations import bounds_of, epoch_seconds, observation_of
+from cadenza.domain.planning.learning.learner import Period, learn, with_foreign_hint, with_sibling_change
+from cadenza.domain.planning.learning.proposal import Proposal, decide, propose
+from cadenza.domain.planning.learning.state import SharedModel
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run
 from cadenza.ports.planning import Briefing
 
 
-class Thought(NamedTuple):
-    """What it came to about one endpoint."""
+class Estimate(NamedTuple):
+    """The proposal for one endpoint, and the models behind it."""
 
-    beat: Beat
-    memory: Memory
-    pool: Pool
+    period: Period
+    state: LearnedState
+    shared: SharedModel
     proposal: Proposal
-    looked: bool
-    """Whether there was a new look; otherwise a sibling changed."""
+    has_new_run: bool
+    """Whether it has run since the last analysis; otherwise a sibling changed."""
 
     @property
     def interval_ms(self) -> int:
         """The interval to propose."""
-        return max(round(self.proposal.beats * self.beat.seconds * 1_000), 1)
+        return max(round(self.proposal.periods * self.period.seconds * 1_000), 1)
 
 
-def scope_of(endpoint: Endpoint) -> Scope:
-    """Who shares its purse: the job, if it has a budget; else all of the tenant's without one.
+def budget_scope(endpoint: Endpoint) -> BudgetScope:
+    """The budget of an endpoint: its job's, if that has one; else one for all of the tenant's others.
 
-    What is only thought must not pay for what is done, so the shadow has purses of its own.
+    Shadow mode has budgets of its own, so that it does not change the price of actual runs.
     """
     planning = endpoint.planning
     mode = "on" if planning.learning is Learning.ON else "shadow"
-    whose = "" if planning.runs_per_hour is None else f":{endpoint.job_id}"
-    return Scope(endpoint.tenant_id, f"{mode}{whose}")
+    job = "" if planning.runs_per_hour is None else f":{endpoint.job_id}"
+    return BudgetScope(endpoint.tenant_id, f"{mode}{job}")
 
 
-class Mind:
-    """Thinks without waiting for anything, since all sittings of a tenant share what is known."""
+class Estimator:
+    """Learns and proposes without awaiting anything, since all analyses of a tenant share one model."""
 
-    def __init__(self, memory: LearnedMemory) -> None:
-        self._memory = memory
+    def __init__(self, cache: LearningCache) -> None:
+        self._cache = cache
 
-    def think(self, briefing: Briefing, beat: Beat, *, origin: str | None) -> Thought | None:
-        """Learn from what is new, and decide; None while there is nothing to go by.
+    def estimate(self, briefing: Briefing, period: Period, *, origin: str | None) -> Estimate | None:
+        """Learn from new runs, and propose; None while there is no run yet.
 
-        1. Somebody else's hint is a sign, as good as its author has been.
-        2. Every look since the last one is learned from, oldest first.
-        3. The next look is decided on; after a sibling's change only once more.
-        4. Siblings hear of a change.
+        1. A hint of another origin is a signal, as strong as that origin's track record.
+        2. The models learn from every new run, oldest first.
+        3. A proposal is made; without a new run it leaves the price as it is.
+        4. A change is passed on to the siblings' models.
         """
-        endpoint, scope = briefing.endpoint, scope_of(briefing.endpoint)
-        before = self._before(briefing, beat, origin)
-        fresh = _fresh(briefing, before)
-        memory, pool, changed = _learned(
-            before, fresh, endpoint=endpoint, pool=self._memory.pool(scope), beat=beat
+        endpoint, scope = briefing.endpoint, budget_scope(briefing.endpoint)
+        before = self._prepared_state(briefing, period, origin)
+        new_runs = _new_runs(briefing, before)
+        state, shared, changed = _learn_from(
+            before, new_runs, endpoint=endpoint, shared=self._cache.shared(scope), period=period
         )
-        if memory.known.at_s is None:
+        if state.model.at_s is None:
             return None
-        at_s, bounds = briefing.now.timestamp(), bounds_of(endpoint, beat)
-        if fresh:
-            known, pool, proposal = decided(memory.known, pool, beat=beat, at_s=at_s, bounds=bounds)
-            memory = memory._replace(known=known)
-            self._memory.keep_pool(scope, pool)
+        at_s, bounds = briefing.now.timestamp(), bounds_of(endpoint, period)
+        if new_runs:
+            model, shared, proposal = decide(state.model, shared, period=period, at_s=at_s, bounds=bounds)
+            state = state._replace(model=model)
+            self._cache.put_shared(scope, shared)
         else:
-            proposal = proposed(memory.known, pool, beat=beat, at_s=at_s, bounds=bounds)
-        self._memory.keep(endpoint.key, memory)
+            proposal = propose(state.model, shared, period=period, at_s=at_s, bounds=bounds)
+        self._cache.put(endpoint.key, state)
         if changed:
-            self._echo(briefing)
-        return Thought(beat, memory, pool, proposal, bool(fresh))
+            self._inform_siblings(briefing)
+        return Estimate(period, state, shared, proposal, bool(new_runs))
 
-    def _before(self, briefing: Briefing, beat: Beat, origin: str | None) -> Memory:
-        """What is remembered; where the beat is another, everything is learned anew."""
-        memory, hint = self._memory.of(briefing.endpoint.key), briefing.endpoint.interval_hint
-        if memory.beat_s != beat.seconds:
-            memory = Memory(beat_s=beat.seconds)
+    def _prepared_state(self, briefing: Briefing, period: Period, origin: str | None) -> LearnedState:
+        """The state before learning, with a new foreign hint; another period starts from scratch."""
+        state, hint = self._cache.get(briefing.endpoint.key), briefing.endpoint.interval_hint
+        if state.period_s != period.seconds:
+            state = LearnedState(period_s=period.seconds)
         if origin is None or hint is None:
-            return memory
-        theirs = Hand.of(hint)
-        known = hinted(memory.known, origin, until_s=theirs.expires_s)
-        return memory._replace(known=known, theirs=theirs)
+            return state
+        foreign_hint = HintIdentity.of(hint)
+        model = with_foreign_hint(state.model, origin, until_s=foreign_hint.expires_s)
+        return state._replace(model=model, foreign_hint=foreign_hint)
 
-    def _echo(self, briefing: Briefing) -> None:
+    def _inform_siblings(self, briefing: Briefing) -> None:
         for sibling in briefing.siblings.values():
-            memory = self._memory.of(sibling.key)
-            if memory.known.at_s is not None:
-                known = echoed(memory.known, briefing.now.timestamp(), beat_s=memory.beat_s)
-                self._memory.keep(sibling.key, memory._replace(known=known))
+            state = self._cache.get(sibling.key)
+            if state.model.at_s is not None:
+                model = with_sibling_change(state.model, briefing.now.timestamp(), period_s=state.period_s)
+                self._cache.put(sibling.key, state._replace(model=model))
 
 
-def _fresh(briefing: Briefing, memory: Memory) -> list[Run]:
-    """The looks that nothing was learned from yet, oldest first."""
-    last_s = memory.known.at_s
-    seen = [run for run in reversed(briefing.recent) if looked(run)]
-    return [run for run in seen if last_s is None or moment_s(run.started_at) > last_s]
+def _new_runs(briefing: Briefing, state: LearnedState) -> list[Run]:
+    """The runs that were not learned from yet, oldest first."""
+    last_s = state.model.at_s
+    executed = [run for run in reversed(briefing.recent) if was_executed(run)]
+    return [run for run in executed if last_s is None or epoch_seconds(run.started_at) > last_s]
 
 
-def _learned(
-    memory: Memory, runs: Sequence[Run], *, endpoint: Endpoint, pool: Pool, beat: Beat
-) -> tuple[Memory, Pool, bool]:
+def _learn_from(
+    state: LearnedState, runs: Sequence[Run], *, endpoint: Endpoint, shared: SharedModel, period: Period
+) -> tuple[LearnedState, SharedModel, bool]:
     changed = False
     for run in runs:
-        shows = shown(endpoint, run)
-        changed = memory.shown is not None and shows != memory.shown
-        look = look_of(endpoint, run, changed=changed, beat=beat)
-        known, pool = learned(memory.known, look, pool=pool, beat=beat)
-        memory = memory._replace(known=known, shown=shows)
-    return memory, pool, changed
+        latest = fingerprint(endpoint, run)
+        changed = state.fingerprint is not None and latest != state.fingerprint
+        observation = observation_of(endpoint, run, changed=changed, period=period)
+        model, shared = learn(state.model, observation, shared=shared, period=period)
+        state = state._replace(model=model, fingerprint=latest)
+    return state, shared, changed

@@ -1,86 +1,97 @@
-"""The planner that learns how often endpoints change, and looks where that shortens delays most."""
+"""The planner that learns how often endpoints change, and spends runs where they shorten delays most."""
 
-from cadenza.adapters.planners.learning.actions import foreign, step
-from cadenza.adapters.planners.learning.cache import NOTES_OF, Hand, LearnedMemory
-from cadenza.adapters.planners.learning.estimator import Mind, Thought, scope_of
-from cadenza.adapters.planners.learning.observations import beat_of
+from cadenza.adapters.planners.learning.actions import choose_action, has_foreign_hint
+from cadenza.adapters.planners.learning.cache import HintIdentity, LearningCache
+from cadenza.adapters.planners.learning.estimator import Estimate, Estimator, budget_scope
+from cadenza.adapters.planners.learning.observations import period_of
 from cadenza.domain.planning.analysis import Trigger
-from cadenza.domain.planning.learning.explanation import told
+from cadenza.domain.planning.learning.explanation import explanation
+from cadenza.domain.planning.learning.serialization import PLANNER
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.steer import HintKind
 from cadenza.ports.catalog import Page
 from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 from cadenza.ports.store import Store
 
-TOLD_EVERY_S = 600.0
-"""Thoughts in the shadow are told no more often."""
+EXPLAIN_EVERY_S = 600.0
+"""How often reasoning is recorded in shadow mode, at most."""
 LAST_HINTS = Page(10)
-ORIGIN = f"planner:{NOTES_OF}"
+ORIGIN = f"planner:{PLANNER}"
 
 
-class LearnedPlanner:
-    """Learns from every run, in the same time however many there were, and proposes when to look again."""
+class LearningPlanner:
+    """Learns from every run in constant time, and proposes the next interval."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._memory = LearnedMemory(store)
-        self._mind = Mind(self._memory)
+        self._cache = LearningCache(store)
+        self._estimator = Estimator(self._cache)
 
     @property
     def name(self) -> str:
-        """What its sittings and hints are recorded as."""
-        return NOTES_OF
+        """The name under which its analyses and hints are recorded."""
+        return PLANNER
 
     def wants(self, briefing: Briefing) -> bool:
-        """After a run; and after a sibling's change, where it may act on it."""
+        """After a run; and after a sibling's change, where it may steer."""
         endpoint = briefing.endpoint
         learning = endpoint.planning.learning
-        if learning is Learning.OFF or beat_of(endpoint) is None:
+        if learning is Learning.OFF or period_of(endpoint) is None:
             return False
         if briefing.trigger is Trigger.SIBLING:
-            return learning is Learning.ON and self._memory.of(endpoint.key).known.siblings > 0
+            return learning is Learning.ON and self._cache.get(endpoint.key).model.sibling_excitation > 0
         return briefing.trigger in (Trigger.RUN, Trigger.FAILURE)
 
     async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
-        """Learn, decide, and act where its owner lets it."""
-        endpoint, beat = briefing.endpoint, beat_of(briefing.endpoint)
-        if beat is None:
+        """Learn, propose, and steer where the owner allows it."""
+        endpoint, period = briefing.endpoint, period_of(briefing.endpoint)
+        if period is None:
             return EMPTY_RESULT
-        await self._memory.recall(endpoint.key, scope_of(endpoint))
-        thought = self._mind.think(briefing, beat, origin=await self._whose(briefing))
-        acted = thought is not None and await self._acted(briefing, thought, call)
-        sitting = EMPTY_RESULT if thought is None else self._said(briefing, thought, acted=acted)
-        await self._memory.write(briefing.now)
-        return sitting
+        await self._cache.load(endpoint.key, budget_scope(endpoint))
+        estimate = self._estimator.estimate(briefing, period, origin=await self._foreign_origin(briefing))
+        steered = estimate is not None and await self._act(briefing, estimate, call)
+        result = EMPTY_RESULT if estimate is None else self._result(briefing, estimate, steered=steered)
+        await self._cache.save(briefing.now)
+        return result
 
-    async def _whose(self, briefing: Briefing) -> str | None:
-        """Whose hint it is that holds, if that is news and not the planner itself."""
-        endpoint, memory = briefing.endpoint, self._memory.of(briefing.endpoint.key)
+    async def _foreign_origin(self, briefing: Briefing) -> str | None:
+        """The origin of the hint in effect, if it is new and not this planner's."""
+        endpoint, state = briefing.endpoint, self._cache.get(briefing.endpoint.key)
         hint = endpoint.interval_hint
-        if hint is None or not foreign(endpoint, memory, briefing.now) or Hand.of(hint) == memory.theirs:
+        if (
+            hint is None
+            or not has_foreign_hint(endpoint, state, briefing.now)
+            or HintIdentity.of(hint) == state.foreign_hint
+        ):
             return None
         lines = await self._store.hints(endpoint.key, LAST_HINTS)
         origin = next((line.origin for line in lines if line.kind is HintKind.INTERVAL), None)
         if origin == ORIGIN:
-            self._memory.keep(endpoint.key, self._memory.of(endpoint.key)._replace(mine=Hand.of(hint)))
+            self._cache.put(
+                endpoint.key, self._cache.get(endpoint.key)._replace(own_hint=HintIdentity.of(hint))
+            )
             return None
         return origin
 
-    async def _acted(self, briefing: Briefing, thought: Thought, call: CallTool) -> bool:
-        todo, key = step(briefing, thought), briefing.endpoint.key
-        if todo is None:
+    async def _act(self, briefing: Briefing, estimate: Estimate, call: CallTool) -> bool:
+        request, key = choose_action(briefing, estimate), briefing.endpoint.key
+        if request is None:
             return False
-        amended = await call(briefing.endpoint, todo.tool, todo.arguments)
+        amended = await call(briefing.endpoint, request.tool, request.arguments)
         hint = amended.endpoint.interval_hint
-        if hint is not None and todo.tool == "propose_interval":
-            self._memory.keep(key, self._memory.of(key)._replace(mine=Hand.of(hint)))
+        if hint is not None and request.tool == "propose_interval":
+            self._cache.put(key, self._cache.get(key)._replace(own_hint=HintIdentity.of(hint)))
         return True
 
-    def _said(self, briefing: Briefing, thought: Thought, *, acted: bool) -> PlannerResult:
-        """Its reasons: whenever it acts and, in the shadow, now and then."""
-        key, shadow, now_s = briefing.endpoint.key, thought.beat.shadow, briefing.now.timestamp()
-        if not acted and not (shadow and thought.looked and now_s - thought.memory.told_s >= TOLD_EVERY_S):
+    def _result(self, briefing: Briefing, estimate: Estimate, *, steered: bool) -> PlannerResult:
+        """The reasoning: whenever it steers and, in shadow mode, from time to time."""
+        key, shadow, now_s = briefing.endpoint.key, estimate.period.shadow, briefing.now.timestamp()
+        if not steered and not (
+            shadow and estimate.has_new_run and now_s - estimate.state.explained_s >= EXPLAIN_EVERY_S
+        ):
             return EMPTY_RESULT
-        self._memory.keep(key, self._memory.of(key)._replace(told_s=now_s))
-        words = told(thought.memory.known, thought.pool, proposal=thought.proposal, beat=thought.beat)
-        return PlannerResult(words, shadow=shadow)
+        self._cache.put(key, self._cache.get(key)._replace(explained_s=now_s))
+        reasoning = explanation(
+            estimate.state.model, estimate.shared, proposal=estimate.proposal, period=estimate.period
+        )
+        return PlannerResult(reasoning, shadow=shadow)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from cadenza.adapters.planners.change_detection import looked
+from cadenza.adapters.planners.change_detection import was_executed
 from cadenza.adapters.planners.llm.briefing import health_told, quoted_json, response_told, runs_told
 from cadenza.adapters.planners.llm.client import Shape
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
@@ -171,7 +171,7 @@ class Toolbox:
     async def _latest(self, endpoint: Endpoint) -> str:
         wanted = RunFilter(endpoint_id=endpoint.id)
         found = await self._store.find_runs(endpoint.tenant_id, wanted=wanted, page=Page(20))
-        run = next(filter(looked, found.runs), None)
+        run = next(filter(was_executed, found.runs), None)
         if run is None:
             raise NotFound(f"{endpoint.name} has not answered yet.")
         response = response_told(run, most=LONGEST_ANSWER)

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from cadenza.adapters.planners.change_detection import looked, shown
+from cadenza.adapters.planners.change_detection import fingerprint, was_executed
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run, RunStatus
@@ -68,9 +68,9 @@ class Occasions:
 def _view(briefing: Briefing) -> View:
     looks = _looks(briefing)
     return View(
-        own=shown(briefing.endpoint, looks[0]) if looks else None,
+        own=fingerprint(briefing.endpoint, looks[0]) if looks else None,
         others=frozenset(
-            (name, shown(briefing.siblings[name], run)) for name, run in _unattended(briefing).items()
+            (name, fingerprint(briefing.siblings[name], run)) for name, run in _unattended(briefing).items()
         ),
     )
 
@@ -80,11 +80,11 @@ def _worth_a_first(briefing: Briefing) -> bool:
     looks = _looks(briefing)
     if any(_failed(run) for run in (*looks[:1], *_unattended(briefing).values())):
         return True
-    return len({shown(briefing.endpoint, run) for run in looks[:2]}) > 1
+    return len({fingerprint(briefing.endpoint, run) for run in looks[:2]}) > 1
 
 
 def _looks(briefing: Briefing) -> list[Run]:
-    return [run for run in briefing.recent if looked(run)]
+    return [run for run in briefing.recent if was_executed(run)]
 
 
 def _unattended(briefing: Briefing) -> dict[str, Run]:
@@ -92,7 +92,7 @@ def _unattended(briefing: Briefing) -> dict[str, Run]:
     return {
         name: run
         for name, run in briefing.latest.items()
-        if looked(run) and name in briefing.siblings and not briefing.siblings[name].planning.llm
+        if was_executed(run) and name in briefing.siblings and not briefing.siblings[name].planning.llm
     }
 
 

@@ -1,5 +1,5 @@
-"""The learning planner's mathematics: where a look is worth most.
+"""The learning planner's mathematics: when the next run of an endpoint is worth its price.
 
-Spans are counted in beats here: one beat is the endpoint's own baseline interval. So
-nothing below knows seconds, and endpoints of unlike pace learn from each other.
+Durations are counted in periods here: one period is the endpoint's own baseline interval. So
+nothing below knows seconds, and endpoints with different intervals learn from each other.
 """

@@ -1,85 +1,87 @@
-"""Signs that a change is near, and how often each has been right."""
+"""Signals that a change is near, and how well each has predicted changes so far."""
 
 from collections.abc import Mapping
 from math import exp, sqrt
 from typing import NamedTuple
 
-LASTS_BEATS = 6.0
-"""How long a change excites: its own endpoint, and its siblings."""
-GUESSED = 3.0
-"""How many changes it takes until a sign is believed more than doubted."""
-LOUD = 1.5
-"""A sign counts when changes come so many times more often than in the long run, and than without it."""
-FULL = 1_000.0
-KNOTS = 5
-MOST_SIGNS = 12
+EXCITATION_PERIODS = 6.0
+"""How long a change makes further changes likelier: of its own endpoint, and of its siblings."""
+PRIOR_CHANGES = 3.0
+"""How many changes it takes until a signal is believed more than doubted."""
+SIGNIFICANT_RATIO = 1.5
+"""A signal counts when its rate exceeds the long-run rate, and the rate without it, by this factor."""
+MOST_CHANGES = 1_000.0
+BINS = 5
+MOST_SIGNALS = 12
 
-FIGURES, ITSELF, SIBLINGS = "figures", "itself", "siblings"
-Strengths = Mapping[str, float]
-"""How strong each sign is, from 0 to 1."""
+STRESS_SIGNAL, OWN_CHANGES, SIBLING_CHANGES = "figures", "itself", "siblings"
+SignalStrengths = Mapping[str, float]
+"""How strong each signal is, from 0 to 1."""
 
 
-class Knot(NamedTuple):
-    """What came when a sign was about so strong: changes, those due by the long-run rate alone, and beats."""
+class SignalBin(NamedTuple):
+    """Observations at about one strength: changes, changes expected at the long-run rate, and periods."""
 
-    came: float = 0.0
-    due: float = 0.0
-    beats: float = 0.0
+    changes: float = 0.0
+    expected: float = 0.0
+    periods: float = 0.0
 
     @property
-    def times(self) -> float:
-        """How many times more often changes came than in the long run; once, until there is evidence."""
-        return (self.came + GUESSED) / (self.due + GUESSED)
+    def rate_ratio(self) -> float:
+        """The observed rate by the long-run rate; 1 until there is evidence."""
+        return (self.changes + PRIOR_CHANGES) / (self.expected + PRIOR_CHANGES)
 
-    def plus(self, share: float, seen: "Knot") -> "Knot":
-        """With another look, as far as it belongs here; when it is full, half of the older is forgotten."""
-        kept = 1.0 if self.due + self.came < FULL else 0.5
-        came, due, beats = self
-        return Knot(
-            came * kept + share * seen[0], due * kept + share * seen[1], beats * kept + share * seen[2]
+    def plus(self, share: float, observed: "SignalBin") -> "SignalBin":
+        """With a share of another observation; when the bin is full, half of the older is forgotten."""
+        kept = 1.0 if self.expected + self.changes < MOST_CHANGES else 0.5
+        return SignalBin(
+            self.changes * kept + share * observed.changes,
+            self.expected * kept + share * observed.expected,
+            self.periods * kept + share * observed.periods,
         )
 
 
-Record = tuple[Knot, ...]
-"""The track record of one sign: a knot for each quarter of its strength."""
-NO_RECORD: Record = (Knot(),) * KNOTS
+SignalRecord = tuple[SignalBin, ...]
+"""The track record of one signal: a bin for each quarter of its strength."""
+EMPTY_RECORD: SignalRecord = (SignalBin(),) * BINS
 
 
-def meant(record: Record, strength: float, *, long_run: float) -> float:
-    """The rate that a sign of this strength has meant; 0 if it has not been right often enough.
+def signal_rate(record: SignalRecord, strength: float, *, long_run: float) -> float:
+    """The rate of changes at this strength of a signal; 0 if that is not significantly higher.
 
-    Half by what it has meant compared with the long run, half by what it has meant in itself.
+    It is the geometric mean of the rate by the ratio to the long run and of the rate observed directly.
     """
-    lower, beyond = _place(strength)
+    lower, fraction = _bin_position(strength)
     below, above = record[lower], record[lower + 1]
-    times = below.times * (1 - beyond) + above.times * beyond
-    if times <= LOUD * max(record[0].times, 1.0):
+    ratio = below.rate_ratio * (1 - fraction) + above.rate_ratio * fraction
+    if ratio <= SIGNIFICANT_RATIO * max(record[0].rate_ratio, 1.0):
         return 0.0
-    came = below.came * (1 - beyond) + above.came * beyond
-    beats = below.beats * (1 - beyond) + above.beats * beyond
-    return sqrt(times * long_run * came / beats) if beats > 0 else times * long_run
+    changes = below.changes * (1 - fraction) + above.changes * fraction
+    periods = below.periods * (1 - fraction) + above.periods * fraction
+    return sqrt(ratio * long_run * changes / periods) if periods > 0 else ratio * long_run
 
 
-def recorded(record: Record, strength: float, *, seen: Knot) -> Record:
-    """The record after a look."""
-    lower, beyond = _place(strength)
-    knots = list(record)
-    knots[lower] = knots[lower].plus(1 - beyond, seen)
-    knots[lower + 1] = knots[lower + 1].plus(beyond, seen)
-    return tuple(knots)
+def updated_record(record: SignalRecord, strength: float, *, observed: SignalBin) -> SignalRecord:
+    """The record with one more observation at this strength."""
+    lower, fraction = _bin_position(strength)
+    bins = list(record)
+    bins[lower] = bins[lower].plus(1 - fraction, observed)
+    bins[lower + 1] = bins[lower + 1].plus(fraction, observed)
+    return tuple(bins)
 
 
-def _place(strength: float) -> tuple[int, float]:
-    """Between which knots a strength lies: the lower one, and how far beyond it."""
-    scaled = strength * (KNOTS - 1)
+def _bin_position(strength: float) -> tuple[int, float]:
+    """Between which bins a strength lies: the lower one, and the fraction of the way to the next."""
+    scaled = strength * (BINS - 1)
     lower = int(scaled)
-    return (lower, scaled - lower) if lower < KNOTS - 1 else (KNOTS - 2, 1.0)
+    return (lower, scaled - lower) if lower < BINS - 1 else (BINS - 2, 1.0)
 
 
-def excited(excitement: float) -> float:
-    """Any number of changes, as a strength."""
-    return excitement / (1 + excitement)
+def excitation_strength(excitation: float) -> float:
+    """The excitation by any number of changes, as a strength from 0 to 1."""
+    return excitation / (1 + excitation)
 
 
-def faded(excitement: float, beats: float) -> float:
-    return excitement * exp(-beats / LASTS_BEATS)
+def decayed(excitation: float, periods: float) -> float:
+    """The excitation that is left after some periods."""
+    return excitation * exp(-periods / EXCITATION_PERIODS)

@@ -1,36 +1,36 @@
-"""What the learning planner thinks, in numbers."""
+"""The reasoning of the learning planner as text, with its numbers."""
 
-from cadenza.domain.planning.learning.gains import Tally
-from cadenza.domain.planning.learning.learner import Beat
+from cadenza.domain.planning.learning.gains import Gains
+from cadenza.domain.planning.learning.learner import Period
 from cadenza.domain.planning.learning.proposal import Proposal
-from cadenza.domain.planning.learning.state import Known, Pool
+from cadenza.domain.planning.learning.state import EndpointModel, SharedModel
 
 HOUR_S = 3_600.0
 MINUTE_S = 60.0
-LIKELY = 0.5
+LEAST_CHANGES = 0.5
 
 
-def told(known: Known, pool: Pool, *, proposal: Proposal, beat: Beat) -> str:
-    """Why this interval: the rate, its uncertainty, what else counts, and what it is expected to win."""
+def explanation(model: EndpointModel, shared: SharedModel, *, proposal: Proposal, period: Period) -> str:
+    """Why this interval: the rate and its uncertainty, the signals, and the gains so far."""
     sentences = [
-        _interval(proposal, beat),
-        _rate(known, proposal, beat),
-        _signs(known, proposal, beat),
-        _what_else(proposal, beat),
-        _won(known.tally, "Here", beat),
-        _won(pool.tally, "In all", beat),
+        _interval(proposal, period),
+        _rate(model, proposal, period),
+        _signals(model, proposal, period),
+        _alternatives(proposal, period),
+        _gains_text(model.gains, "Here", period),
+        _gains_text(shared.gains, "In all", period),
     ]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def reason(proposal: Proposal, beat: Beat) -> str:
-    """The same in a few words."""
-    per_hour = proposal.forecast.rate * HOUR_S / beat.seconds
-    return f"{per_hour:.2g} changes an hour are expected; a look is worth {proposal.price:.2g}"
+def short_reason(proposal: Proposal, period: Period) -> str:
+    """The reason of a hint, in one line."""
+    per_hour = proposal.forecast.rate * HOUR_S / period.seconds
+    return f"{per_hour:.2g} changes an hour are expected; a run must be worth {proposal.price:.2g}"
 
 
-def span(seconds: float) -> str:
-    """A span as people say it."""
+def duration_text(seconds: float) -> str:
+    """A duration with its unit."""
     if seconds < MINUTE_S:
         return f"{seconds:.3g} s"
     if seconds < HOUR_S:
@@ -38,56 +38,58 @@ def span(seconds: float) -> str:
     return f"{seconds / HOUR_S:.3g} h"
 
 
-def _interval(proposal: Proposal, beat: Beat) -> str:
-    wait_s = proposal.beats * beat.seconds
-    would = "would look" if beat.shadow else "looks"
+def _interval(proposal: Proposal, period: Period) -> str:
+    wait_s, baseline_s = proposal.periods * period.seconds, period.seconds
+    runs = "would run" if period.shadow else "runs"
     return (
-        f"It {would} again after {span(wait_s)}, where the baseline is {span(beat.seconds)}:"
-        f" a change is then seen after {span(wait_s / 2)} on average, instead of {span(beat.seconds / 2)}."
+        f"It {runs} again after {duration_text(wait_s)}, where the baseline is {duration_text(baseline_s)}:"
+        f" a change is then seen after {duration_text(wait_s / 2)} on average,"
+        f" instead of {duration_text(baseline_s / 2)}."
     )
 
 
-def _rate(known: Known, proposal: Proposal, beat: Beat) -> str:
-    per_hour = HOUR_S / beat.seconds
-    belief, expected = proposal.forecast.long_run, proposal.forecast
-    what = "It recovers" if known.failing else "It changes"
+def _rate(model: EndpointModel, proposal: Proposal, period: Period) -> str:
+    per_hour = HOUR_S / period.seconds
+    estimate, expected = proposal.forecast.long_run, proposal.forecast
+    what = "It recovers" if model.failing else "It changes"
     return (
-        f"{what} {belief.mean * per_hour:.2g} ± {belief.deviation * per_hour:.1g} times an hour in the long"
-        f" run, and {expected.rate * per_hour:.2g} times now; the price of a look is {proposal.price:.2g}."
+        f"{what} {estimate.mean * per_hour:.2g} ± {estimate.deviation * per_hour:.1g} times an hour"
+        f" in the long run, and {expected.rate * per_hour:.2g} times now;"
+        f" the price of a run is {proposal.price:.2g}."
     )
 
 
-def _signs(known: Known, proposal: Proposal, beat: Beat) -> str:
-    if known.failing:
+def _signals(model: EndpointModel, proposal: Proposal, period: Period) -> str:
+    if model.failing:
         return ""
-    loud = f"they mean {proposal.forecast.sign * HOUR_S / beat.seconds:.2g} changes an hour"
-    strengths = known.strengths(known.at_s or 0.0, beat.seconds)
+    meaning = f"they mean {proposal.forecast.signal * HOUR_S / period.seconds:.2g} changes an hour"
+    strengths = model.strengths(model.at_s or 0.0, period.seconds)
     named = {"figures": "stress", "itself": "its own changes", "siblings": "its siblings' changes"}
-    said = [f"{named.get(sign, sign)} {strength:.0%}" for sign, strength in strengths.items()]
-    means = loud if proposal.forecast.sign else "they mean nothing more"
-    return f"Signs: {', '.join(said)}; {means}; the hour counts {proposal.forecast.hour:.2g} times."
+    said = [f"{named.get(signal, signal)} {strength:.0%}" for signal, strength in strengths.items()]
+    means = meaning if proposal.forecast.signal else "they mean nothing more"
+    return f"Signals: {', '.join(said)}; {means}; the hour counts {proposal.forecast.hour_ratio:.2g} times."
 
 
-def _what_else(proposal: Proposal, beat: Beat) -> str:
-    """What the interval would have been without each."""
+def _alternatives(proposal: Proposal, period: Period) -> str:
+    """What the interval would be without each part of the forecast."""
     expected = proposal.forecast
     without = {
-        "without signs": proposal.at_rate(expected._replace(sign=0.0).rate),
-        "without the hour": proposal.at_rate(expected._replace(hour=1.0).rate),
+        "without signals": proposal.at_rate(expected._replace(signal=0.0).rate),
+        "without the hour": proposal.at_rate(expected._replace(hour_ratio=1.0).rate),
         "by the long run alone": proposal.at_rate(expected.long_run.mean),
     }
-    said = [f"{span(beats * beat.seconds)} {word}" for word, beats in without.items()]
+    said = [f"{duration_text(periods * period.seconds)} {word}" for word, periods in without.items()]
     return f"It would be {', '.join(said)}."
 
 
-def _won(tally: Tally, where: str, beat: Beat) -> str:
-    if tally.changes < LIKELY:
+def _gains_text(gains: Gains, where: str, period: Period) -> str:
+    if gains.changes < LEAST_CHANGES:
         return ""
-    seen = "would have been seen" if beat.shadow else "were seen"
-    otherwise = "were" if beat.shadow else "would have been"
-    share, plain_s = tally.share_of_looks, tally.plain_mean_delay_s
+    seen = "would have been seen" if period.shadow else "were seen"
+    otherwise = "were" if period.shadow else "would have been"
+    share, baseline_s = gains.share_of_runs, gains.baseline_mean_delay_s
     return (
-        f"{where}, {tally.changes:.0f} changes {seen} after {span(tally.mean_delay_s)} on average with"
-        f" {share:.2f} of the looks; without learning they {otherwise} after {span(plain_s)},"
-        f" and after {span(plain_s / share)} with as many looks."
+        f"{where}, {gains.changes:.0f} changes {seen} after {duration_text(gains.mean_delay_s)} on average"
+        f" with {share:.2f} of the runs; without learning they {otherwise} after {duration_text(baseline_s)},"
+        f" and after {duration_text(baseline_s / share)} with as many runs."
     )

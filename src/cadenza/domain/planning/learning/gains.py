@@ -1,49 +1,51 @@
-"""What learning has won: how late changes were seen, and how late they would have been otherwise."""
+"""What learning has gained: the delay of detected changes, with learning and without."""
 
 from typing import NamedTuple
 
-FULL = 10_000.0
+MOST_PERIODS_COUNTED = 10_000.0
 
 
-class Tally(NamedTuple):
-    """Changes that were seen, and the mean of how late, both ways; in beats and in seconds.
+class Gains(NamedTuple):
+    """Detected changes, runs and summed delays, with learning and on the baseline schedule.
 
-    A change between two looks may have come at any moment of the gap, so it is taken to
-    have waited for half of it. Time in which nobody could look is left out.
+    A change between two runs may have happened at any moment of the gap, so its delay is
+    taken as half of the gap. Time in which the endpoint could not run is left out.
     """
 
     changes: float = 0.0
-    beats: float = 0.0
-    looks: float = 0.0
-    """Looks that learning took, or would have taken, in so many beats."""
-    plain_looks: float = 0.0
+    periods: float = 0.0
+    runs: float = 0.0
+    """Runs that learning took, or in shadow mode would have taken."""
+    baseline_runs: float = 0.0
     delay_s: float = 0.0
-    plain_delay_s: float = 0.0
+    baseline_delay_s: float = 0.0
 
-    def looked(self, gap: float, *, learned: float, plain: float, beat_s: float, changed: bool) -> "Tally":
-        """After a gap, where looks are so many beats apart with learning, and so many without."""
-        kept = 1.0 if self.beats < FULL else 0.5
+    def after_run(
+        self, gap: float, *, learned_gap: float, baseline_gap: float, period_s: float, changed: bool
+    ) -> "Gains":
+        """After a run; gaps are in periods: the actual one, with learning, and without."""
+        kept = 1.0 if self.periods < MOST_PERIODS_COUNTED else 0.5
         seen = float(changed)
-        return Tally(
+        return Gains(
             self.changes * kept + seen,
-            self.beats * kept + gap,
-            self.looks * kept + gap / learned,
-            self.plain_looks * kept + gap / plain,
-            self.delay_s * kept + seen * learned * beat_s / 2,
-            self.plain_delay_s * kept + seen * plain * beat_s / 2,
+            self.periods * kept + gap,
+            self.runs * kept + gap / learned_gap,
+            self.baseline_runs * kept + gap / baseline_gap,
+            self.delay_s * kept + seen * learned_gap * period_s / 2,
+            self.baseline_delay_s * kept + seen * baseline_gap * period_s / 2,
         )
 
     @property
     def mean_delay_s(self) -> float:
-        """How late a change is seen with learning."""
+        """The mean delay until a change is detected, with learning."""
         return self.delay_s / self.changes if self.changes else 0.0
 
     @property
-    def plain_mean_delay_s(self) -> float:
-        """How late a change is seen without it."""
-        return self.plain_delay_s / self.changes if self.changes else 0.0
+    def baseline_mean_delay_s(self) -> float:
+        """The mean delay until a change is detected, without learning."""
+        return self.baseline_delay_s / self.changes if self.changes else 0.0
 
     @property
-    def share_of_looks(self) -> float:
-        """The looks it takes, where the schedule without it takes 1."""
-        return self.looks / self.plain_looks if self.plain_looks else 1.0
+    def share_of_runs(self) -> float:
+        """The runs with learning by the runs without."""
+        return self.runs / self.baseline_runs if self.baseline_runs else 1.0

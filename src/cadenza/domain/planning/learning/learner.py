@@ -1,158 +1,201 @@
-"""A look comes in: what it teaches of its endpoint, and of all that share its budget."""
+"""Updates the models of an endpoint, and of all that share its budget, with one observation."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from cadenza.domain.planning.learning import change_signals as signs
-from cadenza.domain.planning.learning import recent_rate as ladder
-from cadenza.domain.planning.learning import stress as figures
-from cadenza.domain.planning.learning.change_signals import Knot, Record, Strengths
-from cadenza.domain.planning.learning.long_term_rate import Belief, behind, shown
-from cadenza.domain.planning.learning.state import Hinted, Known, Look, Pool
+from cadenza.domain.planning.learning.change_signals import (
+    EMPTY_RECORD,
+    MOST_SIGNALS,
+    SignalBin,
+    SignalRecord,
+    SignalStrengths,
+    decayed,
+    signal_rate,
+    updated_record,
+)
+from cadenza.domain.planning.learning.long_term_rate import GammaRate, changes_per_seen_one, evidence_of
+from cadenza.domain.planning.learning.recent_rate import updated_rates
+from cadenza.domain.planning.learning.state import EndpointModel, ForeignHint, Observation, SharedModel
+from cadenza.domain.planning.learning.stress import decayed_stress, levels_after, stress_after
 
-HALF_LIFE_S, HALF_LIFE_BEATS = 2 * 86_400.0, 500.0
-"""After how long, at least, half of what was seen of the long run still counts."""
-LONGEST_BEATS = 1_000.0
+HALF_LIFE_S, HALF_LIFE_PERIODS = 2 * 86_400.0, 500.0
+"""The half-life of evidence about the long run: the longer of the two."""
+LONGEST_PERIODS = 1_000.0
 LEAST_GAP = 1e-3
 STRESSED = 0.5
 
 
-class Beat(NamedTuple):
-    """The measure of an endpoint: one baseline interval, and what it may spend in it."""
+class Period(NamedTuple):
+    """The time unit of an endpoint, its baseline interval, and its budget in it."""
 
     seconds: float
     allowance: float = 1.0
-    """Runs per beat."""
+    """Runs per period."""
     shadow: bool = False
-    """Its proposals are not followed, so that it is they that are charged, and not its runs."""
+    """Its proposals are not followed, so they are charged instead of its runs."""
 
 
-def learned(known: Known, look: Look, *, pool: Pool, beat: Beat) -> tuple[Known, Pool]:
-    """What is known after a look.
+def learn(
+    model: EndpointModel, observation: Observation, *, shared: SharedModel, period: Period
+) -> tuple[EndpointModel, SharedModel]:
+    """Both models after an observation.
 
-    1. The first look only tells where things stand.
-    2. While the endpoint is failing, the unknown is its recovery.
-    3. Else it is the next change: of the long run, of now, of the hour, and by each sign.
-    4. The figures say whether it is stressed, and a change excites it.
-    5. The purse is charged, and what was won is counted; not for a look that was held up, as it would
-       have come at that moment either way.
+    1. The first observation only sets the starting point.
+    2. While the endpoint is failing, the rate of its recovery is learned.
+    3. Otherwise the rate of changes is: in the long run, recently, by hour, and by each signal.
+    4. The metrics update its stress, and a change adds excitation.
+    5. The run is charged to the price, and the gains are counted; not for a delayed run, which
+       would have come at that moment with any schedule.
     """
-    if known.at_s is None:
-        return _first(known, look, pool=pool, beat=beat)
-    beats = min(max(look.at_s - known.at_s, 0.0) / beat.seconds, LONGEST_BEATS)
-    kept = 0.5 ** (beats / max(HALF_LIFE_S / beat.seconds, HALF_LIFE_BEATS))
-    if known.failing:
-        after, pool = _recovering(known, look, pool=pool, beats=beats, kept=kept)
+    if model.at_s is None:
+        return _first(model, observation, shared=shared, period=period)
+    periods = min(max(observation.at_s - model.at_s, 0.0) / period.seconds, LONGEST_PERIODS)
+    kept = 0.5 ** (periods / max(HALF_LIFE_S / period.seconds, HALF_LIFE_PERIODS))
+    if model.failing:
+        after, shared = _learn_recovery(model, observation, shared=shared, periods=periods, kept=kept)
     else:
-        after, pool = _changing(known, look, pool=pool, beats=beats, kept=kept, beat_s=beat.seconds)
-    after = _noticed(after, look, beats)
-    if look.held:
-        return after, pool
-    if look.changed:
-        gap, announced = known.proposed if beat.shadow else beats, known.stress < STRESSED <= after.stress
-        pool = pool._replace(patience=pool.patience.seen(gap, announced=announced))
-    return _charged(after, look, pool=pool, beat=beat, beats=beats)
+        after, shared = _learn_changes(
+            model, observation, shared=shared, periods=periods, kept=kept, period_s=period.seconds
+        )
+    after = _update_signals(after, observation, periods)
+    if observation.delayed:
+        return after, shared
+    if observation.changed:
+        gap = model.proposed_periods if period.shadow else periods
+        announced = model.stress < STRESSED <= after.stress
+        shared = shared._replace(delay_penalty=shared.delay_penalty.after_change(gap, announced=announced))
+    return _charge(after, observation, shared=shared, period=period, periods=periods)
 
 
-def _charged(known: Known, look: Look, *, pool: Pool, beat: Beat, beats: float) -> tuple[Known, Pool]:
-    """A look in the shadow counts as those that were proposed instead."""
-    mine = known.proposed if beat.shadow else max(beats, LEAST_GAP)
-    plain = max(beats, LEAST_GAP) if beat.shadow else 1.0
-    allowance = beat.allowance * pool.hours.share(look.at_s)
-    spent = beats / mine if beat.shadow else 1.0
-    changed, beat_s = look.changed, beat.seconds
-    return known._replace(
-        tally=known.tally.looked(beats, learned=mine, plain=plain, beat_s=beat_s, changed=changed)
-    ), pool._replace(
-        purse=pool.purse.ran(look.at_s, beats, beat_s=beat_s, spent=spent, allowance=allowance),
-        tally=pool.tally.looked(beats, learned=mine, plain=plain, beat_s=beat_s, changed=changed),
+def _charge(
+    model: EndpointModel, observation: Observation, *, shared: SharedModel, period: Period, periods: float
+) -> tuple[EndpointModel, SharedModel]:
+    """In shadow mode, the runs that were proposed are charged instead of the actual one."""
+    learned_gap = model.proposed_periods if period.shadow else max(periods, LEAST_GAP)
+    baseline_gap = max(periods, LEAST_GAP) if period.shadow else 1.0
+    allowance = period.allowance * shared.weekly_pattern.budget_share(observation.at_s)
+    spent = periods / learned_gap if period.shadow else 1.0
+    changed, period_s = observation.changed, period.seconds
+    return model._replace(
+        gains=model.gains.after_run(
+            periods, learned_gap=learned_gap, baseline_gap=baseline_gap, period_s=period_s, changed=changed
+        )
+    ), shared._replace(
+        run_price=shared.run_price.after_run(
+            observation.at_s, periods, period_s=period_s, spent=spent, allowance=allowance
+        ),
+        gains=shared.gains.after_run(
+            periods, learned_gap=learned_gap, baseline_gap=baseline_gap, period_s=period_s, changed=changed
+        ),
     )
 
 
-def echoed(known: Known, at_s: float, *, beat_s: float) -> Known:
-    """After a sibling has changed."""
-    beats = max(at_s - (known.at_s or at_s), 0.0) / beat_s
-    return known._replace(siblings=min(known.siblings + 1 / max(signs.faded(1.0, beats), 1e-3), 1e3))
+def with_sibling_change(model: EndpointModel, at_s: float, *, period_s: float) -> EndpointModel:
+    """The model after a sibling has changed."""
+    periods = max(at_s - (model.at_s or at_s), 0.0) / period_s
+    excitation = min(model.sibling_excitation + 1 / max(decayed(1.0, periods), 1e-3), 1e3)
+    return model._replace(sibling_excitation=excitation)
 
 
-def hinted(known: Known, source: str, *, until_s: float) -> Known:
-    """After somebody else has written a hint."""
-    return known._replace(hinted=Hinted(source, until_s))
+def with_foreign_hint(model: EndpointModel, source: str, *, until_s: float) -> EndpointModel:
+    """The model after another planner or a person has written a hint."""
+    return model._replace(foreign_hint=ForeignHint(source, until_s))
 
 
-def _first(known: Known, look: Look, *, pool: Pool, beat: Beat) -> tuple[Known, Pool]:
-    levels = figures.settled({}, look.figures, beats=1.0, stress=0.0)
-    purse = pool.purse.ran(look.at_s, 1.0, beat_s=beat.seconds, spent=1.0, allowance=1.0)
-    first = known._replace(at_s=look.at_s, failing=look.failing, levels=levels)
-    return first, pool._replace(purse=purse)
-
-
-def _recovering(known: Known, look: Look, *, pool: Pool, beats: float, kept: float) -> tuple[Known, Pool]:
-    belief = pool.recovery.prior().after(known.recovery)
-    recovery = known.recovery.plus(shown(belief, beats, changed=look.changed), kept=kept)
-    census = pool.recovery.counted(belief, beats, changed=look.changed)
-    return known._replace(recovery=recovery), pool._replace(recovery=census)
-
-
-def _changing(
-    known: Known, look: Look, *, pool: Pool, beats: float, kept: float, beat_s: float
-) -> tuple[Known, Pool]:
-    belief = pool.long_run.prior().after(known.long_run)
-    strengths = known.strengths(look.at_s - beats * beat_s / 2, beat_s)
-    hour = pool.hours.times(look.at_s)
-    usual, climb = pool.usual, known.climb.waited(beats)
-    loud = loudest(strengths, pool, long_run=belief.mean)
-    if loud <= climb.mean(usual.shares, usual.weights):
-        climb, usual = ladder.looked(climb, usual, beats=beats * hour, spent=beats, changed=look.changed)
-    came = behind(max(loud, belief.mean) * beats) if look.changed else 0.0
-    due = belief.mean * beats
-    seen = Knot(came, due * hour, beats * hour)
-    after = known._replace(
-        climb=climb,
-        long_run=known.long_run.plus(shown(belief, beats, changed=look.changed), kept=kept),
+def _first(
+    model: EndpointModel, observation: Observation, *, shared: SharedModel, period: Period
+) -> tuple[EndpointModel, SharedModel]:
+    levels = levels_after({}, observation.metrics, periods=1.0, stress=0.0)
+    run_price = shared.run_price.after_run(
+        observation.at_s, 1.0, period_s=period.seconds, spent=1.0, allowance=1.0
     )
-    return after, pool._replace(
-        usual=usual,
-        long_run=pool.long_run.counted(belief, beats, changed=look.changed),
-        signs=_recorded(pool.signs, strengths, seen),
-        hours=pool.hours.counted(look.at_s, came=came, due=due),
+    first = model._replace(at_s=observation.at_s, failing=observation.failing, levels=levels)
+    return first, shared._replace(run_price=run_price)
+
+
+def _learn_recovery(
+    model: EndpointModel, observation: Observation, *, shared: SharedModel, periods: float, kept: float
+) -> tuple[EndpointModel, SharedModel]:
+    estimate = shared.recovery.gamma().posterior(model.recovery)
+    changed = observation.changed
+    recovery = model.recovery.plus(evidence_of(estimate, periods, changed=changed), kept=kept)
+    prior = shared.recovery.updated(estimate, periods, changed=changed)
+    return model._replace(recovery=recovery), shared._replace(recovery=prior)
+
+
+def _learn_changes(
+    model: EndpointModel,
+    observation: Observation,
+    *,
+    shared: SharedModel,
+    periods: float,
+    kept: float,
+    period_s: float,
+) -> tuple[EndpointModel, SharedModel]:
+    at_s, changed = observation.at_s, observation.changed
+    estimate = shared.long_run.gamma().posterior(model.long_run)
+    strengths = model.strengths(at_s - periods * period_s / 2, period_s)
+    hour_ratio = shared.weekly_pattern.rate_ratio(at_s)
+    population, recent_rate = shared.population, model.recent_rate.after_wait(periods)
+    strongest = strongest_signal_rate(strengths, shared, long_run=estimate.mean)
+    if strongest <= recent_rate.mean(population.shares, population.weights):
+        recent_rate, population = updated_rates(
+            recent_rate, population, periods=periods * hour_ratio, spent=periods, changed=changed
+        )
+    changes = changes_per_seen_one(max(strongest, estimate.mean) * periods) if changed else 0.0
+    expected = estimate.mean * periods
+    observed = SignalBin(changes, expected * hour_ratio, periods * hour_ratio)
+    after = model._replace(
+        recent_rate=recent_rate,
+        long_run=model.long_run.plus(evidence_of(estimate, periods, changed=changed), kept=kept),
+    )
+    return after, shared._replace(
+        population=population,
+        long_run=shared.long_run.updated(estimate, periods, changed=changed),
+        signal_records=_updated_records(shared.signal_records, strengths, observed),
+        weekly_pattern=shared.weekly_pattern.updated(at_s, changes=changes, expected=expected),
     )
 
 
-def loudest(strengths: Strengths, pool: Pool, *, long_run: float) -> float:
-    """The rate that the loudest sign means; 0 if none has proven itself.
+def strongest_signal_rate(strengths: SignalStrengths, shared: SharedModel, *, long_run: float) -> float:
+    """The highest rate that any signal predicts; 0 if none is significant.
 
-    While a sign speaks, the rate is its business, and the ladder learns nothing from the look.
+    While a signal predicts a higher rate than the recent one, the recent rate learns nothing from a run.
     """
     return max(
-        [signs.meant(pool.record(sign), strength, long_run=long_run) for sign, strength in strengths.items()],
+        [
+            signal_rate(shared.record(signal), strength, long_run=long_run)
+            for signal, strength in strengths.items()
+        ],
         default=0.0,
     )
 
 
-def _recorded(records: Mapping[str, Record], strengths: Strengths, seen: Knot) -> Mapping[str, Record]:
+def _updated_records(
+    records: Mapping[str, SignalRecord], strengths: SignalStrengths, observed: SignalBin
+) -> Mapping[str, SignalRecord]:
     after = dict(records)
-    for sign, strength in strengths.items():
-        after[sign] = signs.recorded(after.get(sign, signs.NO_RECORD), strength, seen=seen)
-    if len(after) > signs.MOST_SIGNS:
-        del after[min(after, key=lambda sign: sum(knot.due for knot in after[sign]))]
+    for signal, strength in strengths.items():
+        after[signal] = updated_record(after.get(signal, EMPTY_RECORD), strength, observed=observed)
+    if len(after) > MOST_SIGNALS:
+        del after[min(after, key=lambda signal: sum(one.expected for one in after[signal]))]
     return after
 
 
-def _noticed(known: Known, look: Look, beats: float) -> Known:
-    stress = figures.heard(figures.calmed(known.stress, beats), known.levels, look.figures)
-    return known._replace(
-        at_s=look.at_s,
-        failing=look.failing,
+def _update_signals(model: EndpointModel, observation: Observation, periods: float) -> EndpointModel:
+    stress = stress_after(decayed_stress(model.stress, periods), model.levels, observation.metrics)
+    return model._replace(
+        at_s=observation.at_s,
+        failing=observation.failing,
         stress=stress,
-        itself=signs.faded(known.itself, beats) + float(look.changed),
-        siblings=signs.faded(known.siblings, beats),
-        levels=figures.settled(known.levels, look.figures, beats=beats, stress=stress),
+        own_excitation=decayed(model.own_excitation, periods) + float(observation.changed),
+        sibling_excitation=decayed(model.sibling_excitation, periods),
+        levels=levels_after(model.levels, observation.metrics, periods=periods, stress=stress),
     )
 
 
-def belief_of(known: Known, pool: Pool) -> Belief:
-    """How often it changes in the long run; of one that fails, how soon it recovers."""
-    if known.failing:
-        return pool.recovery.prior().after(known.recovery)
-    return pool.long_run.prior().after(known.long_run)
+def rate_estimate(model: EndpointModel, shared: SharedModel) -> GammaRate:
+    """The long-run rate of changes; while it fails, the rate of recovery."""
+    if model.failing:
+        return shared.recovery.gamma().posterior(model.recovery)
+    return shared.long_run.gamma().posterior(model.long_run)

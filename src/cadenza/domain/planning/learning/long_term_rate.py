@@ -1,4 +1,4 @@
-"""How often something changes in the long run: what looks have shown, and what may be believed."""
+"""How often an endpoint changes in the long run: the evidence, and the Gamma distribution it leads to."""
 
 from math import expm1, log1p, sqrt
 from typing import NamedTuple
@@ -7,60 +7,60 @@ SMALLEST = 1e-12
 
 
 class Evidence(NamedTuple):
-    """What looks have shown: changes, and the beats in which they could have happened."""
+    """Changes, and the periods in which they could have happened."""
 
     changes: float = 0.0
-    beats: float = 0.0
+    periods: float = 0.0
 
     def plus(self, more: "Evidence", *, kept: float = 1.0) -> "Evidence":
-        """Both together, when only a share of the older still counts."""
-        return Evidence(self.changes * kept + more.changes, self.beats * kept + more.beats)
+        """The sum of both, with the older weighted by `kept`."""
+        return Evidence(self.changes * kept + more.changes, self.periods * kept + more.periods)
 
 
-class Belief(NamedTuple):
-    """A Gamma distribution of the changes per beat."""
+class GammaRate(NamedTuple):
+    """A Gamma distribution of the changes per period."""
 
     shape: float
-    beats: float
+    periods: float
 
     @property
     def mean(self) -> float:
-        """Changes per beat, as far as is known."""
-        return self.shape / self.beats
+        """The mean rate, in changes per period."""
+        return self.shape / self.periods
 
     @property
     def deviation(self) -> float:
-        """How uncertain the mean is."""
-        return sqrt(self.shape) / self.beats
+        """The standard deviation of the rate."""
+        return sqrt(self.shape) / self.periods
 
-    def after(self, evidence: Evidence) -> "Belief":
-        """The belief of somebody who has seen this."""
-        return Belief(self.shape + evidence.changes, self.beats + evidence.beats)
+    def posterior(self, evidence: Evidence) -> "GammaRate":
+        """The posterior distribution after this evidence."""
+        return GammaRate(self.shape + evidence.changes, self.periods + evidence.periods)
 
 
-def shown(belief: Belief, beats: float, *, changed: bool) -> Evidence:
-    """What one look adds to a belief, `beats` after the last.
+def evidence_of(estimate: GammaRate, periods: float, *, changed: bool) -> Evidence:
+    """What one run adds to an estimate, `periods` after the last one.
 
-    Nothing changed: so many beats without a change. Something changed, once or more often:
+    Nothing changed: that many periods without a change. Something changed, once or more often:
     the Gamma distribution with the mean and the variance of the exact posterior, which adds
     a whole change after a short gap and next to nothing after a long one.
     """
-    if not changed or beats <= 0:
-        return Evidence(0.0, max(beats, 0.0))
-    shape, before = belief
-    shrunk = -log1p(beats / before)
-    seen = -expm1(shape * shrunk)
-    if seen < SMALLEST:
-        return Evidence(1.0, beats / 2)
-    mean = belief.mean * -expm1((shape + 1) * shrunk) / seen
-    square = belief.mean * (shape + 1) / before * -expm1((shape + 2) * shrunk) / seen
+    if not changed or periods <= 0:
+        return Evidence(0.0, max(periods, 0.0))
+    shape, exposure = estimate
+    shrunk = -log1p(periods / exposure)
+    probability = -expm1(shape * shrunk)
+    if probability < SMALLEST:
+        return Evidence(1.0, periods / 2)
+    mean = estimate.mean * -expm1((shape + 1) * shrunk) / probability
+    square = estimate.mean * (shape + 1) / exposure * -expm1((shape + 2) * shrunk) / probability
     variance = square - mean * mean
     if variance <= mean * mean * SMALLEST:
-        return Evidence(1.0, beats / 2)
+        return Evidence(1.0, periods / 2)
     changes = min(max(mean * mean / variance - shape, 0.0), 1.0)
-    return Evidence(changes, min(max(mean / variance - before, 0.0), beats))
+    return Evidence(changes, min(max(mean / variance - exposure, 0.0), periods))
 
 
-def behind(likely: float) -> float:
-    """How many changes hide behind one that is seen, where so many are likely: at least that one."""
-    return likely / -expm1(-likely) if likely > SMALLEST else 1.0
+def changes_per_seen_one(expected: float) -> float:
+    """The expected number of changes given that at least one was seen, where `expected` is their mean."""
+    return expected / -expm1(-expected) if expected > SMALLEST else 1.0

@@ -1,54 +1,54 @@
-"""How often endpoints change, and how unlike they are: the prior that they lend each other."""
+"""The prior of an endpoint's rate, from the rates of all endpoints and how much they differ."""
 
 from typing import NamedTuple
 
-from cadenza.domain.planning.learning.long_term_rate import Belief, behind
+from cadenza.domain.planning.learning.long_term_rate import GammaRate, changes_per_seen_one
 
 LEAST_RATE = 1e-6
 SHAPES = (0.3, 30.0)
-"""How unlike endpoints may be thought to be: from very, to hardly."""
-GUESSED_BEATS = 50.0
-"""For how long the first guess of their unlikeness counts."""
-FULL_BEATS = 500_000.0
+"""Bounds of the Gamma shape: a low one for endpoints that differ much, a high one for similar ones."""
+PRIOR_PERIODS = 50.0
+"""How many periods the initial guess of their variance counts for."""
+HISTORY_PERIODS = 500_000.0
 
 
-class Census(NamedTuple):
-    """Changes and beats of all endpoints together, and how their own beliefs scatter."""
+class RatePrior(NamedTuple):
+    """Changes and periods of all endpoints together, and the moments of their own estimates."""
 
     changes: float
-    beats: float
+    periods: float
     weight: float = 0.0
     mean: float = 0.0
     square: float = 0.0
 
     @classmethod
-    def guess(cls, rate: float) -> "Census":
-        """As if one change had been seen, at this rate."""
+    def initial(cls, rate: float) -> "RatePrior":
+        """The prior before any data: as if one change had been seen at this rate."""
         return cls(1.0, 1.0 / rate)
 
     @property
     def rate(self) -> float:
-        """Changes per beat of all."""
-        return max(self.changes / self.beats, LEAST_RATE)
+        """The mean rate of all endpoints."""
+        return max(self.changes / self.periods, LEAST_RATE)
 
-    def prior(self) -> Belief:
-        """What to believe of an endpoint that nobody has looked at."""
-        rate, weight = self.rate, self.weight + GUESSED_BEATS
-        mean = (self.mean + GUESSED_BEATS * rate) / weight
-        square = (self.square + GUESSED_BEATS * 2 * rate * rate) / weight
+    def gamma(self) -> GammaRate:
+        """The Gamma distribution for an endpoint without data."""
+        rate, weight = self.rate, self.weight + PRIOR_PERIODS
+        mean = (self.mean + PRIOR_PERIODS * rate) / weight
+        square = (self.square + PRIOR_PERIODS * 2 * rate * rate) / weight
         variance = max(square - mean * mean, LEAST_RATE**2)
         shape = min(max(mean * mean / variance, SHAPES[0]), SHAPES[1])
-        return Belief(shape, shape / rate)
+        return GammaRate(shape, shape / rate)
 
-    def counted(self, belief: Belief, beats: float, *, changed: bool) -> "Census":
-        """After one look at one endpoint; several changes may hide behind one that is seen."""
-        mean = belief.mean
-        came = behind(mean * beats) if changed else 0.0
-        kept = 1.0 if self.beats < FULL_BEATS else 0.5
-        return Census(
-            self.changes * kept + came,
-            self.beats * kept + beats,
-            self.weight * kept + beats,
-            self.mean * kept + beats * mean,
-            self.square * kept + beats * mean * mean * (1 + 1 / belief.shape),
+    def updated(self, estimate: GammaRate, periods: float, *, changed: bool) -> "RatePrior":
+        """After one run of one endpoint; several changes may have happened where one was seen."""
+        mean = estimate.mean
+        changes = changes_per_seen_one(mean * periods) if changed else 0.0
+        kept = 1.0 if self.periods < HISTORY_PERIODS else 0.5
+        return RatePrior(
+            self.changes * kept + changes,
+            self.periods * kept + periods,
+            self.weight * kept + periods,
+            self.mean * kept + periods * mean,
+            self.square * kept + periods * mean * mean * (1 + 1 / estimate.shape),
         )

@@ -1,93 +1,99 @@
-"""The interval to propose, and what it would be if less were known."""
+"""The interval to propose, and what it would be with less information."""
 
 from typing import NamedTuple
 
-from cadenza.domain.planning.learning.learner import Beat, belief_of, loudest
-from cadenza.domain.planning.learning.long_term_rate import Belief
-from cadenza.domain.planning.learning.next_look import beats_worth, worth
-from cadenza.domain.planning.learning.state import Known, Pool
+from cadenza.domain.planning.learning.learner import Period, rate_estimate, strongest_signal_rate
+from cadenza.domain.planning.learning.long_term_rate import GammaRate
+from cadenza.domain.planning.learning.run_value import periods_until_worth, run_value
+from cadenza.domain.planning.learning.state import EndpointModel, SharedModel
 
-LEAST_BEATS, MOST_BEATS = 0.1, 3.0
-"""No look comes sooner or later than so many beats: the latter keeps the worst delays short."""
+LEAST_PERIODS, MOST_PERIODS = 0.1, 3.0
+"""The least and the longest interval, in periods; the latter bounds the worst delays."""
 AHEAD = 0.6
-"""Where in an interval its hazard is judged: later moments count more."""
+"""The point of an interval at which its rate is forecast: later moments count more."""
 
 
 class Bounds(NamedTuple):
-    """Beats between which an interval may lie."""
+    """The bounds of an interval, in periods."""
 
-    least: float = LEAST_BEATS
-    most: float = MOST_BEATS
+    least: float = LEAST_PERIODS
+    most: float = MOST_PERIODS
 
 
-class Forecast(NamedTuple):
-    """How often an endpoint is expected to change until the next look, and why."""
+class RateForecast(NamedTuple):
+    """The expected rate of changes until the next run, and its parts."""
 
-    long_run: Belief
-    """By all that was seen of it and its like; of one that fails, its recovery."""
-    now: float
-    """By its latest looks."""
-    sign: float
-    """By the loudest sign; 0 if there is none."""
-    hour: float
-    """So many times more often at this hour."""
+    long_run: GammaRate
+    """The long-run rate; while the endpoint fails, the rate of recovery."""
+    recent: float
+    """The rate by its latest runs."""
+    signal: float
+    """The rate by the strongest signal; 0 if there is none."""
+    hour_ratio: float
+    """The ratio of this hour's rate to the long-run rate."""
 
     @property
     def rate(self) -> float:
-        """Changes per beat, all in all."""
-        return max(self.now, self.sign) * self.hour
+        """The expected changes per period."""
+        return max(self.recent, self.signal) * self.hour_ratio
 
 
 class Proposal(NamedTuple):
-    """When to look again."""
+    """When to run next, and the quantities that led to it."""
 
-    beats: float
+    periods: float
     price: float
-    impatience: float
+    penalty: float
     bounds: Bounds
-    forecast: Forecast
+    forecast: RateForecast
 
     def at_rate(self, rate: float) -> float:
-        """The beats that it would be if changes came so often."""
+        """The interval, in periods, for another rate."""
         least, most = self.bounds
-        return beats_worth(self.price, rate, impatience=self.impatience, least=least, most=most)
+        return periods_until_worth(self.price, rate, penalty=self.penalty, least=least, most=most)
 
 
-def forecast(known: Known, pool: Pool, *, beat_s: float, at_s: float) -> Forecast:
-    """How often it is expected to change from a moment on."""
-    belief = belief_of(known, pool)
-    if known.failing:
-        return Forecast(belief, belief.mean, 0.0, 1.0)
-    ahead = AHEAD * known.proposed
-    now = known.climb.waited(ahead).mean(pool.usual.shares, pool.usual.weights)
-    moment = max(at_s, (known.at_s or at_s) + ahead * beat_s)
-    sign = loudest(known.strengths(moment, beat_s), pool, long_run=belief.mean)
-    return Forecast(belief, now, sign, pool.hours.times(at_s))
+def forecast_rate(model: EndpointModel, shared: SharedModel, *, period_s: float, at_s: float) -> RateForecast:
+    """The expected rate of changes from a moment on."""
+    estimate = rate_estimate(model, shared)
+    if model.failing:
+        return RateForecast(estimate, estimate.mean, 0.0, 1.0)
+    ahead = AHEAD * model.proposed_periods
+    recent = model.recent_rate.after_wait(ahead).mean(shared.population.shares, shared.population.weights)
+    moment = max(at_s, (model.at_s or at_s) + ahead * period_s)
+    signal = strongest_signal_rate(model.strengths(moment, period_s), shared, long_run=estimate.mean)
+    return RateForecast(estimate, recent, signal, shared.weekly_pattern.rate_ratio(at_s))
 
 
-def price_of(pool: Pool) -> float:
-    """What a look must be worth: the purse's price, in terms of what a typical one saves at its baseline."""
-    return pool.purse.price * worth(pool.long_run.rate, 1.0, impatience=pool.patience.impatience)
+def current_price(shared: SharedModel) -> float:
+    """The value that a run must have: the price times the value of a typical run at its baseline."""
+    return shared.run_price.price * run_value(shared.long_run.rate, 1.0, penalty=shared.delay_penalty.penalty)
 
 
-def proposed(known: Known, pool: Pool, *, beat: Beat, at_s: float, bounds: Bounds) -> Proposal:
-    """When to look again: as soon as that is worth its price."""
-    expected = forecast(known, pool, beat_s=beat.seconds, at_s=at_s)
-    blank = Proposal(1.0, price_of(pool), pool.patience.impatience, bounds, expected)
-    return blank._replace(beats=blank.at_rate(expected.rate))
+def propose(
+    model: EndpointModel, shared: SharedModel, *, period: Period, at_s: float, bounds: Bounds
+) -> Proposal:
+    """The interval after which a run is worth its price."""
+    expected = forecast_rate(model, shared, period_s=period.seconds, at_s=at_s)
+    unpriced = Proposal(1.0, current_price(shared), shared.delay_penalty.penalty, bounds, expected)
+    return unpriced._replace(periods=unpriced.at_rate(expected.rate))
 
 
-class Decided(NamedTuple):
-    """What is known after a decision, and the decision."""
+class ProposalDecision(NamedTuple):
+    """A proposal, and the models after it."""
 
-    known: Known
-    pool: Pool
+    model: EndpointModel
+    shared: SharedModel
     proposal: Proposal
 
 
-def decided(known: Known, pool: Pool, *, beat: Beat, at_s: float, bounds: Bounds) -> Decided:
-    """Propose after a look, and let the purse know what that will cost."""
-    proposal = proposed(known, pool, beat=beat, at_s=at_s, bounds=bounds)
-    allowance = beat.allowance * pool.hours.share(at_s)
-    purse = pool.purse.planned(proposal.beats, allowance)
-    return Decided(known._replace(proposed=proposal.beats), pool._replace(purse=purse), proposal)
+def decide(
+    model: EndpointModel, shared: SharedModel, *, period: Period, at_s: float, bounds: Bounds
+) -> ProposalDecision:
+    """Propose after a run, and adjust the price by the runs that the proposal will take."""
+    proposal = propose(model, shared, period=period, at_s=at_s, bounds=bounds)
+    allowance = period.allowance * shared.weekly_pattern.budget_share(at_s)
+    run_price = shared.run_price.after_proposal(proposal.periods, allowance)
+    return ProposalDecision(
+        model._replace(proposed_periods=proposal.periods), shared._replace(run_price=run_price), proposal
+    )

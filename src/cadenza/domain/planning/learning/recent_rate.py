@@ -1,100 +1,104 @@
-"""How often something changes now: a ladder of rates, and how well each explains the latest looks."""
+"""How often an endpoint changes now: a grid of rates, and how well each explains the latest runs."""
 
 from collections.abc import Sequence
 from math import exp, log
 from operator import mul
 from typing import NamedTuple
 
-Rungs = tuple[float, ...]
+GridValues = tuple[float, ...]
 
-RUNGS = 12
+GRID_SIZE = 12
 SLOWEST, FASTEST = 2e-4, 2.0
-LADDER: Rungs = tuple(SLOWEST * float((FASTEST / SLOWEST) ** (rung / (RUNGS - 1))) for rung in range(RUNGS))
-"""Changes per beat; on each rung a bit more than twice those on the rung below."""
-STAYS_BEATS = (40.0, 400.0, 4_000.0)
-"""How long an endpoint may keep its rate, until it has any that others have; which it is, is learned."""
-UNKNOWN: tuple[Rungs, ...] = ((1.0,) * RUNGS,) * len(STAYS_BEATS)
-"""Support for each rung, compared with the usual: before the first look they are all alike."""
-GUESSED_RATE = 0.02
-GUESSED_WIDTH = 2.0
-GUESSED_BEATS = 100.0
-FULL_BEATS = 500_000.0
+RATE_GRID: GridValues = tuple(
+    SLOWEST * float((FASTEST / SLOWEST) ** (index / (GRID_SIZE - 1))) for index in range(GRID_SIZE)
+)
+"""Changes per period; each a bit more than twice the one before."""
+PERSISTENCE_PERIODS = (40.0, 400.0, 4_000.0)
+"""For how long an endpoint may keep its rate before it takes another one; which applies is learned."""
+UNIFORM_SUPPORT: tuple[GridValues, ...] = ((1.0,) * GRID_SIZE,) * len(PERSISTENCE_PERIODS)
+"""The likelihood of each rate relative to the population's; equal before the first run."""
+PRIOR_RATE = 0.02
+PRIOR_WIDTH = 2.0
+PRIOR_PERIODS = 100.0
+HISTORY_PERIODS = 500_000.0
 SMALLEST = 1e-290
-SUREST = 20.0
-"""How far, as a logarithm, one way to change may fall behind another: not so far that it cannot come back."""
+MOST_LOG_ODDS = 20.0
+"""How far, as a logarithm, one persistence may fall behind another: not so far that it cannot come back."""
 
 
-def _guess() -> Rungs:
-    bell = [exp(-((log(rate / GUESSED_RATE) / GUESSED_WIDTH) ** 2) / 2) for rate in LADDER]
-    return tuple(GUESSED_BEATS * height / sum(bell) for height in bell)
+def _prior_periods() -> GridValues:
+    density = [exp(-((log(rate / PRIOR_RATE) / PRIOR_WIDTH) ** 2) / 2) for rate in RATE_GRID]
+    return tuple(PRIOR_PERIODS * height / sum(density) for height in density)
 
 
-class Usual(NamedTuple):
-    """What endpoints usually do: the beats spent on each rung, and how well each staying explains them."""
+class PopulationRates(NamedTuple):
+    """All endpoints together: the periods spent at each rate, and how well each persistence explains them."""
 
-    beats: Rungs = _guess()
-    evidence: Rungs = (0.0,) * len(STAYS_BEATS)
-    """As logarithms, the best of them 0."""
-
-    @property
-    def shares(self) -> Rungs:
-        """The share of time that is spent on each rung."""
-        whole = 1 / sum(self.beats)
-        return tuple([beat * whole for beat in self.beats])
+    periods: GridValues = _prior_periods()
+    evidence: GridValues = (0.0,) * len(PERSISTENCE_PERIODS)
+    """Log-likelihoods, the highest of them 0."""
 
     @property
-    def weights(self) -> Rungs:
-        """How much is to be said for each staying."""
+    def shares(self) -> GridValues:
+        """The share of time that is spent at each rate."""
+        scale = 1 / sum(self.periods)
+        return tuple([one * scale for one in self.periods])
+
+    @property
+    def weights(self) -> GridValues:
+        """The probability of each persistence."""
         odds = [exp(one) for one in self.evidence]
-        whole = sum(odds)
-        return tuple([one / whole for one in odds])
+        total = sum(odds)
+        return tuple([one / total for one in odds])
 
 
-class Climb(NamedTuple):
-    """Where one endpoint stands on the ladder, for each staying."""
+class RecentRate(NamedTuple):
+    """The likelihood of each rate for one endpoint now, for each persistence."""
 
-    supports: tuple[Rungs, ...] = UNKNOWN
+    supports: tuple[GridValues, ...] = UNIFORM_SUPPORT
 
-    def waited(self, beats: float) -> "Climb":
-        """After some beats without a look: it goes back to the usual."""
+    def after_wait(self, periods: float) -> "RecentRate":
+        """After some periods without a run: it reverts to the population."""
         after = []
-        for support, stays_beats in zip(self.supports, STAYS_BEATS, strict=True):
-            stays = exp(-beats / stays_beats)
+        for support, persistence_periods in zip(self.supports, PERSISTENCE_PERIODS, strict=True):
+            stays = exp(-periods / persistence_periods)
             moved = 1 - stays
             after.append(tuple([one * stays + moved for one in support]))
-        return Climb(tuple(after))
+        return RecentRate(tuple(after))
 
-    def mean(self, shares: Rungs, weights: Rungs) -> float:
-        """Changes per beat, all in all."""
-        rates = list(map(mul, shares, LADDER))
+    def mean(self, shares: GridValues, weights: GridValues) -> float:
+        """The expected changes per period."""
+        rates = list(map(mul, shares, RATE_GRID))
         means: Sequence[float] = [
-            # The shares may have moved since the last look, so that supports no longer add up to one.
+            # The shares may have changed since the last run, so that supports no longer add up to one.
             sum(map(mul, support, rates)) / sum(map(mul, support, shares))
             for support in self.supports
         ]
-        whole: float = sum(map(mul, means, weights))
-        return whole
+        total: float = sum(map(mul, means, weights))
+        return total
 
 
-def looked(climb: Climb, usual: Usual, *, beats: float, spent: float, changed: bool) -> tuple[Climb, Usual]:
-    """After a look, so many beats after the last; the mean of all supports is 1."""
-    shares, weights = usual.shares, usual.weights
-    likely = [exp(-rate * beats) for rate in LADDER]
+def updated_rates(
+    recent_rate: RecentRate, population: PopulationRates, *, periods: float, spent: float, changed: bool
+) -> tuple[RecentRate, PopulationRates]:
+    """After a run, so many periods after the last one; supports are scaled to a mean of 1."""
+    shares, weights = population.shares, population.weights
+    likelihoods = [exp(-rate * periods) for rate in RATE_GRID]
     if changed:
-        likely = [1 - one for one in likely]
-    supports, told = [], []
-    for support in climb.supports:
-        after = list(map(mul, support, likely))
-        whole = max(sum(map(mul, after, shares)), SMALLEST)
-        supports.append(tuple([one / whole for one in after]))
-        told.append(log(whole))
-    evidence = list(map(sum, zip(usual.evidence, told, strict=True)))
+        likelihoods = [1 - one for one in likelihoods]
+    supports, log_likelihoods = [], []
+    for support in recent_rate.supports:
+        after = list(map(mul, support, likelihoods))
+        total = max(sum(map(mul, after, shares)), SMALLEST)
+        supports.append(tuple([one / total for one in after]))
+        log_likelihoods.append(log(total))
+    evidence = list(map(sum, zip(population.evidence, log_likelihoods, strict=True)))
     best = max(evidence)
-    kept = 1.0 if sum(usual.beats) < FULL_BEATS else 0.5
-    where = [
-        sum(map(mul, weights, on_rung)) * share for share, *on_rung in zip(shares, *supports, strict=True)
+    kept = 1.0 if sum(population.periods) < HISTORY_PERIODS else 0.5
+    posterior = [
+        sum(map(mul, weights, at_rate)) * share for share, *at_rate in zip(shares, *supports, strict=True)
     ]
-    return Climb(tuple(supports)), Usual(
-        tuple([old * kept + spent * new for old, new in zip(usual.beats, where, strict=True)]),
-        tuple([max(one - best, -SUREST) for one in evidence]),
+    return RecentRate(tuple(supports)), PopulationRates(
+        tuple([old * kept + spent * new for old, new in zip(population.periods, posterior, strict=True)]),
+        tuple([max(one - best, -MOST_LOG_ODDS) for one in evidence]),
     )

@@ -1,75 +1,85 @@
-"""What was learned, as notes that a store keeps: small, and read back as they were."""
+"""The learned models as notes for a store: small, and restored exactly."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from cadenza.domain.planning.learning.change_signals import KNOTS, Knot
-from cadenza.domain.planning.learning.gains import Tally
+from cadenza.domain.planning.learning.change_signals import BINS, SignalBin
+from cadenza.domain.planning.learning.gains import Gains
 from cadenza.domain.planning.learning.long_term_rate import Evidence
-from cadenza.domain.planning.learning.next_look import Patience
-from cadenza.domain.planning.learning.prior import Census
-from cadenza.domain.planning.learning.recent_rate import RUNGS, STAYS_BEATS, Climb, Usual
-from cadenza.domain.planning.learning.run_price import Purse
-from cadenza.domain.planning.learning.state import Hinted, Known, Pool
-from cadenza.domain.planning.learning.stress import Level
-from cadenza.domain.planning.learning.weekly_pattern import DAY_H, WEEK_H, Hour, Profile
+from cadenza.domain.planning.learning.prior import RatePrior
+from cadenza.domain.planning.learning.recent_rate import (
+    GRID_SIZE,
+    PERSISTENCE_PERIODS,
+    PopulationRates,
+    RecentRate,
+)
+from cadenza.domain.planning.learning.run_price import RunPrice
+from cadenza.domain.planning.learning.run_value import DelayPenalty
+from cadenza.domain.planning.learning.state import EndpointModel, ForeignHint, SharedModel
+from cadenza.domain.planning.learning.stress import MetricLevel
+from cadenza.domain.planning.learning.weekly_pattern import DAY_H, WEEK_H, HourCounts, WeeklyPattern
 from cadenza.domain.scheduling.target import Json
 
 DIGITS = 12
-"""Enough for a moment in milliseconds."""
+"""Enough for a timestamp in milliseconds."""
 NUMBERS = (int, float)
 
 
-def written(value: Any) -> Json:
-    """Any value of this package: its parts by their names, its numbers no longer than they need be."""
+def to_note(value: Any) -> Json:
+    """Any value of this package as JSON: tuples as lists, numbers rounded to twelve digits."""
     if isinstance(value, bool | str) or value is None:
         return value
     if isinstance(value, NUMBERS):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, Mapping):
-        return {str(name): written(part) for name, part in value.items()}
-    return [written(part) for part in value]
+        return {str(name): to_note(part) for name, part in value.items()}
+    return [to_note(part) for part in value]
 
 
-def known_of(note: Any) -> Known:
-    """What is known of an endpoint, from its note."""
-    parts = dict(zip(Known._fields, note, strict=True))
-    parts["climb"] = Climb(_grid(parts["climb"][0], len(STAYS_BEATS), RUNGS))
+def model_from_note(note: Any) -> EndpointModel:
+    """An endpoint's model from its note."""
+    parts = dict(zip(EndpointModel._fields, note, strict=True))
+    parts["recent_rate"] = RecentRate(_grid(parts["recent_rate"][0], len(PERSISTENCE_PERIODS), GRID_SIZE))
     parts["long_run"], parts["recovery"] = Evidence(*parts["long_run"]), Evidence(*parts["recovery"])
-    parts["hinted"] = None if parts["hinted"] is None else Hinted(*parts["hinted"])
-    parts["levels"] = {name: Level(*level) for name, level in parts["levels"].items()}
-    parts["tally"] = Tally(*parts["tally"])
-    return Known(**parts)
+    parts["foreign_hint"] = None if parts["foreign_hint"] is None else ForeignHint(*parts["foreign_hint"])
+    parts["levels"] = {name: MetricLevel(*level) for name, level in parts["levels"].items()}
+    parts["gains"] = Gains(*parts["gains"])
+    return EndpointModel(**parts)
 
 
-def pool_of(note: Any) -> Pool:
-    """What endpoints know together, from its note."""
-    parts = dict(zip(Pool._fields, note, strict=True))
-    beats, evidence = parts["usual"]
-    parts["usual"] = Usual(*_grid([beats], 1, RUNGS), *_grid([evidence], 1, len(STAYS_BEATS)))
-    parts["long_run"], parts["recovery"] = Census(*parts["long_run"]), Census(*parts["recovery"])
-    parts["signs"] = {
-        sign: tuple(Knot(*knot) for knot in _grid(record, KNOTS, len(Knot._fields)))
-        for sign, record in parts["signs"].items()
+def shared_from_note(note: Any) -> SharedModel:
+    """A shared model from its note."""
+    parts = dict(zip(SharedModel._fields, note, strict=True))
+    periods, evidence = parts["population"]
+    parts["population"] = PopulationRates(
+        *_grid([periods], 1, GRID_SIZE), *_grid([evidence], 1, len(PERSISTENCE_PERIODS))
+    )
+    parts["long_run"], parts["recovery"] = RatePrior(*parts["long_run"]), RatePrior(*parts["recovery"])
+    parts["signal_records"] = {
+        signal: tuple(SignalBin(*counts) for counts in _grid(record, BINS, len(SignalBin._fields)))
+        for signal, record in parts["signal_records"].items()
     }
-    day, week = parts["hours"]
-    parts["hours"] = Profile(_hours(day, DAY_H), _hours(week, WEEK_H))
-    parts["purse"], parts["patience"] = purse_of(parts["purse"]), Patience(*parts["patience"])
-    parts["tally"] = Tally(*parts["tally"])
-    return Pool(**parts)
+    day, week = parts["weekly_pattern"]
+    parts["weekly_pattern"] = WeeklyPattern(_hours(day, DAY_H), _hours(week, WEEK_H))
+    parts["run_price"], parts["delay_penalty"] = (
+        price_from_note(parts["run_price"]),
+        DelayPenalty(*parts["delay_penalty"]),
+    )
+    parts["gains"] = Gains(*parts["gains"])
+    return SharedModel(**parts)
 
 
-def purse_of(note: Any) -> Purse:
-    """What was spent, from its note."""
-    return Purse(*note)
+def price_from_note(note: Any) -> RunPrice:
+    """A price from its note."""
+    return RunPrice(*note)
 
 
-def _hours(note: Any, count: int) -> tuple[Hour, ...]:
-    return tuple(Hour(*hour) for hour in _grid(note, count, len(Hour._fields)))
+def _hours(note: Any, count: int) -> tuple[HourCounts, ...]:
+    return tuple(HourCounts(*hour) for hour in _grid(note, count, len(HourCounts._fields)))
 
 
 def _grid(note: Any, rows: int, columns: int) -> tuple[tuple[float, ...], ...]:
-    """Rows of numbers, as many as there must be."""
+    """Rows of numbers; ValueError if there are more or fewer than expected."""
     grid = tuple(tuple(float(number) for number in row) for row in note)
     if len(grid) != rows or {len(row) for row in grid} != {columns}:
         raise ValueError("This note is of another shape.")
@@ -77,23 +87,23 @@ def _grid(note: Any, rows: int, columns: int) -> tuple[tuple[float, ...], ...]:
 
 
 PLANNER = "learned"
-"""Whose notes they are."""
+"""The name under which the notes, analyses and hints are recorded."""
 
 
-class Lesson(NamedTuple):
-    """What the planner has come to about an endpoint."""
+class LearnedSummary(NamedTuple):
+    """What the planner has learned about an endpoint, in short."""
 
-    tally: Tally
+    gains: Gains
     interval_ms: int
-    """What it last proposed or, in the shadow, would have."""
+    """The interval that it last proposed or, in shadow mode, would have."""
 
 
-def lesson_of(note: Any) -> Lesson | None:
-    """The lesson about an endpoint; None if nothing was learned, or the note is of another shape."""
+def summary_from_note(note: Any) -> LearnedSummary | None:
+    """The summary of an endpoint's note; None if nothing was learned, or the note has another shape."""
     try:
-        _, known, beat_s, *_ = note
-        learned = known_of(known)
-        lesson = Lesson(learned.tally, round(learned.proposed * beat_s * 1_000))
+        _, model, period_s, *_ = note
+        learned = model_from_note(model)
+        summary = LearnedSummary(learned.gains, round(learned.proposed_periods * period_s * 1_000))
     except (TypeError, ValueError, KeyError, IndexError, AttributeError):
         return None
-    return lesson if lesson.tally.beats else None
+    return summary if summary.gains.periods else None

@@ -1,91 +1,98 @@
-"""What is known of one endpoint, and what endpoints that share a budget know together."""
+"""The model of one endpoint, and the model that endpoints with a common budget share."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from cadenza.domain.planning.learning import change_signals as signs
-from cadenza.domain.planning.learning import stress as figures
-from cadenza.domain.planning.learning.change_signals import FIGURES, ITSELF, SIBLINGS, Record, Strengths
-from cadenza.domain.planning.learning.gains import Tally
+from cadenza.domain.planning.learning.change_signals import (
+    EMPTY_RECORD,
+    OWN_CHANGES,
+    SIBLING_CHANGES,
+    STRESS_SIGNAL,
+    SignalRecord,
+    SignalStrengths,
+    decayed,
+    excitation_strength,
+)
+from cadenza.domain.planning.learning.gains import Gains
 from cadenza.domain.planning.learning.long_term_rate import Evidence
-from cadenza.domain.planning.learning.next_look import Patience
-from cadenza.domain.planning.learning.prior import Census
-from cadenza.domain.planning.learning.recent_rate import Climb, Usual
-from cadenza.domain.planning.learning.run_price import Purse
-from cadenza.domain.planning.learning.stress import Levels
-from cadenza.domain.planning.learning.weekly_pattern import Profile
+from cadenza.domain.planning.learning.prior import RatePrior
+from cadenza.domain.planning.learning.recent_rate import PopulationRates, RecentRate
+from cadenza.domain.planning.learning.run_price import RunPrice
+from cadenza.domain.planning.learning.run_value import DelayPenalty
+from cadenza.domain.planning.learning.stress import USUAL_STRESS, MetricLevels, decayed_stress
+from cadenza.domain.planning.learning.weekly_pattern import WeeklyPattern
 
-GUESSED_RATE, GUESSED_RECOVERY = 0.05, 0.1
-NO_FIGURES: Mapping[str, float] = MappingProxyType({})
-NO_LEVELS: Levels = MappingProxyType({})
-NO_RECORDS: Mapping[str, Record] = MappingProxyType({})
+PRIOR_CHANGE_RATE, PRIOR_RECOVERY_RATE = 0.05, 0.1
+NO_METRICS: Mapping[str, float] = MappingProxyType({})
+NO_LEVELS: MetricLevels = MappingProxyType({})
+NO_SIGNAL_RECORDS: Mapping[str, SignalRecord] = MappingProxyType({})
 
 
-class Look(NamedTuple):
+class Observation(NamedTuple):
     """What one run has shown."""
 
     at_s: float
     changed: bool = False
     failing: bool = False
-    figures: Mapping[str, float] = NO_FIGURES
-    held: bool = False
-    """It could not come before, whoever planned it: the gate was closed, or nobody was there to run it."""
+    metrics: Mapping[str, float] = NO_METRICS
+    delayed: bool = False
+    """It could not run earlier: the endpoint was paused or out of quota, or no worker was running."""
 
 
-class Hinted(NamedTuple):
-    """A hint that somebody else wrote, taken as a sign."""
+class ForeignHint(NamedTuple):
+    """A hint that another planner or a person wrote, used as a signal."""
 
     source: str
     until_s: float
 
 
-class Known(NamedTuple):
-    """What is known of one endpoint; all of it fits into a small note."""
+class EndpointModel(NamedTuple):
+    """What was learned about one endpoint; it fits into a small note."""
 
     at_s: float | None = None
-    """When it was last looked at."""
+    """The time of its last observation."""
     failing: bool = False
-    climb: Climb = Climb()
+    recent_rate: RecentRate = RecentRate()
     long_run: Evidence = Evidence()
     recovery: Evidence = Evidence()
-    stress: float = figures.USUAL
-    itself: float = 0.0
-    """How much its own latest changes excite it."""
-    siblings: float = 0.0
-    """How much those of its siblings do."""
-    hinted: Hinted | None = None
-    levels: Levels = NO_LEVELS
-    proposed: float = 1.0
-    """The beats that were last proposed."""
-    tally: Tally = Tally()
+    stress: float = USUAL_STRESS
+    own_excitation: float = 0.0
+    """The excitation by its own latest changes."""
+    sibling_excitation: float = 0.0
+    """The excitation by its siblings' latest changes."""
+    foreign_hint: ForeignHint | None = None
+    levels: MetricLevels = NO_LEVELS
+    proposed_periods: float = 1.0
+    """The interval that was last proposed."""
+    gains: Gains = Gains()
 
-    def strengths(self, at_s: float, beat_s: float) -> Strengths:
-        """How strong each sign is at a moment after the last look."""
-        beats = max(at_s - (self.at_s or at_s), 0.0) / beat_s
+    def strengths(self, at_s: float, period_s: float) -> SignalStrengths:
+        """How strong each signal is at a moment after the last observation."""
+        periods = max(at_s - (self.at_s or at_s), 0.0) / period_s
         strengths = {
-            FIGURES: figures.calmed(self.stress, beats),
-            ITSELF: signs.excited(signs.faded(self.itself, beats)),
-            SIBLINGS: signs.excited(signs.faded(self.siblings, beats)),
+            STRESS_SIGNAL: decayed_stress(self.stress, periods),
+            OWN_CHANGES: excitation_strength(decayed(self.own_excitation, periods)),
+            SIBLING_CHANGES: excitation_strength(decayed(self.sibling_excitation, periods)),
         }
-        if self.hinted is not None:
-            over = max(at_s - self.hinted.until_s, 0.0) / beat_s
-            strengths[f"hint {self.hinted.source}"] = signs.faded(1.0, over)
+        if self.foreign_hint is not None:
+            expired = max(at_s - self.foreign_hint.until_s, 0.0) / period_s
+            strengths[f"hint {self.foreign_hint.source}"] = decayed(1.0, expired)
         return strengths
 
 
-class Pool(NamedTuple):
-    """What endpoints that share a budget have learned together, and what they have spent."""
+class SharedModel(NamedTuple):
+    """What endpoints with a common budget have learned together, and the price of a run for them."""
 
-    usual: Usual = Usual()
-    long_run: Census = Census.guess(GUESSED_RATE)
-    recovery: Census = Census.guess(GUESSED_RECOVERY)
-    signs: Mapping[str, Record] = NO_RECORDS
-    hours: Profile = Profile()
-    purse: Purse = Purse()
-    patience: Patience = Patience()
-    tally: Tally = Tally()
+    population: PopulationRates = PopulationRates()
+    long_run: RatePrior = RatePrior.initial(PRIOR_CHANGE_RATE)
+    recovery: RatePrior = RatePrior.initial(PRIOR_RECOVERY_RATE)
+    signal_records: Mapping[str, SignalRecord] = NO_SIGNAL_RECORDS
+    weekly_pattern: WeeklyPattern = WeeklyPattern()
+    run_price: RunPrice = RunPrice()
+    delay_penalty: DelayPenalty = DelayPenalty()
+    gains: Gains = Gains()
 
-    def record(self, sign: str) -> Record:
-        """How often a sign has been right."""
-        return self.signs.get(sign, signs.NO_RECORD)
+    def record(self, signal: str) -> SignalRecord:
+        """The track record of a signal."""
+        return self.signal_records.get(signal, EMPTY_RECORD)

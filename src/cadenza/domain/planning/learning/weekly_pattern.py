@@ -1,4 +1,4 @@
-"""The hours of the week: when changes come more often than in the long run."""
+"""The hours of the week in which changes come more often, or less often, than in the long run."""
 
 from math import sqrt
 from typing import NamedTuple
@@ -6,51 +6,51 @@ from typing import NamedTuple
 HOUR_S, DAY_H, WEEK_H = 3_600, 24, 168
 EPOCH_H = 72
 """The epoch began on a Thursday; hours are counted from Monday."""
-GUESSED = 10.0
-"""How many changes it takes until an hour is believed to be unlike the others."""
-FULL = 1_000.0
+PRIOR_CHANGES = 10.0
+"""How many changes it takes until an hour is believed to differ from the others."""
+MOST_CHANGES = 1_000.0
 
 
-class Hour(NamedTuple):
-    """Changes that came within an hour of the day or the week, and those that were due."""
+class HourCounts(NamedTuple):
+    """Changes within an hour of the day or the week, and those expected at the long-run rate."""
 
-    came: float = 0.0
-    due: float = 0.0
+    changes: float = 0.0
+    expected: float = 0.0
 
-    def plus(self, came: float, due: float) -> "Hour":
-        kept = 1.0 if self.due < FULL else 0.5
-        return Hour(self.came * kept + came, self.due * kept + due)
+    def plus(self, changes: float, expected: float) -> "HourCounts":
+        kept = 1.0 if self.expected < MOST_CHANGES else 0.5
+        return HourCounts(self.changes * kept + changes, self.expected * kept + expected)
 
-    def times(self, guess: float) -> float:
-        return (self.came + GUESSED * guess) / (self.due + GUESSED)
+    def rate_ratio(self, prior: float) -> float:
+        return (self.changes + PRIOR_CHANGES * prior) / (self.expected + PRIOR_CHANGES)
 
 
-class Profile(NamedTuple):
-    """What is known of each hour; the week's hours lean on the day's, and those on the mean."""
+class WeeklyPattern(NamedTuple):
+    """Counts for each hour; the prior of a week's hour is the day's hour, and that one's prior is 1."""
 
-    day: tuple[Hour, ...] = (Hour(),) * DAY_H
-    week: tuple[Hour, ...] = (Hour(),) * WEEK_H
+    day: tuple[HourCounts, ...] = (HourCounts(),) * DAY_H
+    week: tuple[HourCounts, ...] = (HourCounts(),) * WEEK_H
 
-    def times(self, at_s: float) -> float:
-        """How many times more often changes come at this hour."""
+    def rate_ratio(self, at_s: float) -> float:
+        """The rate at this hour by the long-run rate."""
         hour = hour_of_week(at_s)
-        return self.week[hour].times(self.day[hour % DAY_H].times(1.0))
+        return self.week[hour].rate_ratio(self.day[hour % DAY_H].rate_ratio(1.0))
 
-    def share(self, at_s: float) -> float:
-        """How much more than usual is to be spent at this hour: as much as the square root of its changes.
+    def budget_share(self, at_s: float) -> float:
+        """The budget at this hour by the mean budget: proportional to the square root of its rate.
 
-        Over the hours known so far it is 1 on average, each counting alike since all are equally long:
-        however the hours differ, no more is spent in a day.
+        Over the hours known so far its mean is 1, each hour counting equally: however the
+        hours differ, no more is spent in a day.
         """
-        roots = [sqrt(hour.times(1.0)) for hour in self.day if hour.due]
-        return sqrt(self.times(at_s)) * len(roots) / sum(roots) if roots else 1.0
+        roots = [sqrt(hour.rate_ratio(1.0)) for hour in self.day if hour.expected]
+        return sqrt(self.rate_ratio(at_s)) * len(roots) / sum(roots) if roots else 1.0
 
-    def counted(self, at_s: float, *, came: float, due: float) -> "Profile":
+    def updated(self, at_s: float, *, changes: float, expected: float) -> "WeeklyPattern":
         hour = hour_of_week(at_s)
         of_day = hour % DAY_H
-        day = (*self.day[:of_day], self.day[of_day].plus(came, due), *self.day[of_day + 1 :])
-        week = (*self.week[:hour], self.week[hour].plus(came, due), *self.week[hour + 1 :])
-        return Profile(day, week)
+        day = (*self.day[:of_day], self.day[of_day].plus(changes, expected), *self.day[of_day + 1 :])
+        week = (*self.week[:hour], self.week[hour].plus(changes, expected), *self.week[hour + 1 :])
+        return WeeklyPattern(day, week)
 
 
 def hour_of_week(at_s: float) -> int:
