@@ -30,7 +30,7 @@ from cadenza.adapters.stores.sql.rows import to_micros
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.baseline import Every
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.operations.application import Application
 from cadenza.ports.catalog import Arrangement, Extent
 from cadenza.ports.store import Store
@@ -62,7 +62,7 @@ async def furnish(store: Store, endpoints: int) -> None:
         )
         for n in range(endpoints)
     ]
-    arranged = Arrangement(endpoints=[Amended(one) for one in due])
+    arranged = Arrangement(endpoints=[ChangedEndpoint(one) for one in due])
     await store.arrange(TENANT, Extent(), lambda _: arranged)
 
 

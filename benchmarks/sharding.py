@@ -27,7 +27,7 @@ from cadenza.domain.scheduling.abandon import abandonment, tidy
 from cadenza.domain.scheduling.due import recheck
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import settle
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.store import Sweeping
 
 HOT = {"endpoints": "", "endpoint_states": "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02)"}
@@ -103,7 +103,7 @@ def operations(claim: Claim) -> dict[str, Callable[[PostgresStore], Awaitable[ob
         "start": lambda store: store.start([claim], partial(recheck, now=now)),
         "renew": lambda store: store.renew([claim], now + 2 * LEASE),
         "finalize": lambda store: settled(store, [claim]),
-        "amend": lambda store: store.amend(claim.key, Amended),
+        "amend": lambda store: store.amend(claim.key, ChangedEndpoint),
         "runs": lambda store: store.runs(claim.key),
         "next_due": lambda store: store.next_due(),
         "claim_due": lambda store: claimed(store, 10),

@@ -7,9 +7,8 @@ import pytest
 from cadenza.domain.access.key import ApiKey, Caller, Scope
 from cadenza.domain.access.tenant import Limits, month_of, next_month
 from cadenza.domain.errors import InvalidRequest, NotAllowed
-from cadenza.domain.labels import carries, checked_labels
 from cadenza.domain.scheduling.baseline import Cron, Every
-from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.endpoint import Endpoint, check_labels, has_labels
 from cadenza.domain.scheduling.policy import Guard
 
 LIMITS = Limits(min_interval_ms=60_000)
@@ -74,7 +73,7 @@ def test_a_key_runs_out_at_its_moment() -> None:
 
 @pytest.mark.parametrize("labels", [{"team": "web"}, {"a/b.c-d": "x:y@z"}, {"empty": ""}])
 def test_labels_are_short_words(labels: dict[str, str]) -> None:
-    assert checked_labels(labels) == labels
+    assert check_labels(labels) == labels
 
 
 @pytest.mark.parametrize(
@@ -82,15 +81,15 @@ def test_labels_are_short_words(labels: dict[str, str]) -> None:
 )
 def test_what_is_no_label_is_refused(labels: object) -> None:
     with pytest.raises(InvalidRequest):
-        checked_labels(labels)
+        check_labels(labels)
 
 
 def test_more_than_32_labels_are_refused() -> None:
     with pytest.raises(InvalidRequest):
-        checked_labels({f"label{number}": "" for number in range(33)})
+        check_labels({f"label{number}": "" for number in range(33)})
 
 
 def test_endpoints_are_found_by_all_of_the_labels() -> None:
-    assert carries({"team": "web", "tier": "1"}, {"team": "web"})
-    assert not carries({"team": "web"}, {"team": "web", "tier": "1"})
-    assert not carries({"team": "web"}, {"team": "ops"})
+    assert has_labels({"team": "web", "tier": "1"}, {"team": "web"})
+    assert not has_labels({"team": "web"}, {"team": "web", "tier": "1"})
+    assert not has_labels({"team": "web"}, {"team": "ops"})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cadenza.domain.access.tenant import Charge, charges
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.testing import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 
@@ -22,7 +22,7 @@ def closed(
     *,
     finished_at: datetime = NEW_YEAR,
     started: bool = True,
-) -> Settled:
+) -> SettledRun:
     run = Run(
         id="run",
         tenant_id=tenant_id,
@@ -37,7 +37,7 @@ def closed(
         finished_at=finished_at,
         status=status,
     )
-    return Settled(an_endpoint(), run)
+    return SettledRun(an_endpoint(), run)
 
 
 def test_nothing_costs_nothing() -> None:

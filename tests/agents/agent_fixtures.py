@@ -19,7 +19,7 @@ from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.engine.agents.conversation import Conversations
 from cadenza.engine.agents.prompt_dispatcher import PromptDispatcher
 from cadenza.engine.agents.turn_lock import TurnLock, TurnSettings
@@ -123,7 +123,7 @@ class Parlour:
         listed: list[Any] = (await self.ask("list_schedules", user_id=user, **words))["items"]
         return listed
 
-    async def fires(self, in_ms: float = 20 * MINUTE) -> list[Settled]:
+    async def fires(self, in_ms: float = 20 * MINUTE) -> list[SettledRun]:
         """Let time pass, and the worker look."""
         await self.clock.advance(in_ms)
         return await self.worker.run_once()

@@ -12,7 +12,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.engine.agents.turn_lock import TurnSettings
 from cadenza.operations.idempotency import LEFT_BEHIND
 from cadenza.ports.agents import CallTool, Prompt, Reply
@@ -109,7 +109,7 @@ async def test_the_user_is_told_also_if_the_agent_never_ends() -> None:
     made = await parlour.schedule()
     impatient = replace(POLICY, timeout_ms=20, max_attempts=1)
     await parlour.store.amend(
-        EndpointKey(TENANT, made["id"]), lambda endpoint: Amended(evolve(endpoint, policy=impatient))
+        EndpointKey(TENANT, made["id"]), lambda endpoint: ChangedEndpoint(evolve(endpoint, policy=impatient))
     )
     await parlour.fires()
     (run,) = await parlour.runs(made["id"])
@@ -123,7 +123,7 @@ async def test_the_user_is_told_also_if_the_next_fire_comes_before_another_attem
     made = await parlour.schedule(schedule_type="recurring", cron_expression="*/10 * * * *")
     patient = replace(POLICY, retry_delay_ms=10 * MINUTE)
     await parlour.store.amend(
-        EndpointKey(TENANT, made["id"]), lambda endpoint: Amended(evolve(endpoint, policy=patient))
+        EndpointKey(TENANT, made["id"]), lambda endpoint: ChangedEndpoint(evolve(endpoint, policy=patient))
     )
     await parlour.fires(5 * MINUTE)
     (run,) = await parlour.runs(made["id"])

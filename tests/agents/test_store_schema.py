@@ -18,7 +18,7 @@ from cadenza.adapters.stores.sqlite.dialect import for_sqlite
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import evolve
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, Talk, a_schedule
@@ -73,7 +73,7 @@ async def test_the_view_shows_schedules_by_the_names_that_people_know(url: str, 
     await bench.add("plain", tenant_id="north")
     gone = a_schedule("sched-ccccc")
     await store.add(gone)
-    await store.amend(gone.key, lambda endpoint: Amended(evolve(endpoint, archived=True)))
+    await store.amend(gone.key, lambda endpoint: ChangedEndpoint(evolve(endpoint, archived=True)))
     shown = {row["id"]: row for row in await rows(url, "SELECT * FROM schedules")}
     assert shown.keys() == {"sched-aaaaa", "sched-bbbbb"}
     first, second = shown["sched-aaaaa"], shown["sched-bbbbb"]

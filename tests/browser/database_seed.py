@@ -16,7 +16,7 @@ from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.catalog import Arrangement, Extent
 
 STATUSES = (*[RunStatus.SUCCESS] * 17, RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.SKIPPED)
@@ -36,7 +36,7 @@ async def _keep(path: Path, endpoints: list[Endpoint]) -> None:
     await migrate(f"sqlite:///{path}")
     store = SqliteStore(SqliteFile(path, synchronous="OFF"), TimeOrderedIds())
     jobs = [Job(id=job_id, name=job_id) for job_id in sorted({one.job_id for one in endpoints})]
-    scene = Arrangement(jobs=jobs, endpoints=[Amended(one) for one in endpoints])
+    scene = Arrangement(jobs=jobs, endpoints=[ChangedEndpoint(one) for one in endpoints])
     await store.arrange("default", Extent(), lambda _: scene)
     await store.close()
 

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from tests.browser.database_seed import ADD
@@ -17,7 +18,7 @@ from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.steer import Amended, HintKind, HintRecord
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintKind, HintRecord
 from cadenza.domain.scheduling.target import Json
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
@@ -103,12 +104,16 @@ def steered(reason: str, now: datetime) -> list[HintRecord]:
     ]
 
 
+def _with_hint(endpoint: Endpoint, record: HintRecord) -> ChangedEndpoint:
+    return ChangedEndpoint(endpoint, record=record)
+
+
 def write_hints(path: Path, endpoint: Endpoint, records: list[HintRecord]) -> None:
     """Keep lines of the hint history as they are."""
 
     async def work(store: SqliteStore) -> None:
         for record in records:
-            await store.amend(endpoint.key, lambda found, record=record: Amended(found, record=record))  # type: ignore[misc]
+            await store.amend(endpoint.key, partial(_with_hint, record=record))
 
     in_store(path, work)
 

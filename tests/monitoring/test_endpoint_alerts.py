@@ -8,8 +8,8 @@ from tests.monitoring.alert_fixtures import FAILURE, FAILURES, SUCCESS, House
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome
-from cadenza.domain.scheduling.settle import Settled
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.settle import SettledRun
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.store import Settle
 from cadenza.testing import FakeIds, an_endpoint
 
@@ -27,7 +27,7 @@ class Mortal(MemoryStore):
 
     batches: int | None = None
 
-    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
+    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
         answers = await super().finalize(completions, settle)
         if self.batches is not None:
             self.batches -= 1
@@ -94,7 +94,7 @@ async def test_a_failure_that_was_reset_in_mid_run_has_no_recovery_to_tell(store
     house = House(store)
 
     async def reset(_: Claim) -> Outcome:
-        await store.amend(TRAFFIC.key, lambda endpoint: Amended(evolve(endpoint, failure_count=0)))
+        await store.amend(TRAFFIC.key, lambda endpoint: ChangedEndpoint(evolve(endpoint, failure_count=0)))
         return SUCCESS
 
     async with house.running():

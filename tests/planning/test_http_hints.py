@@ -14,7 +14,7 @@ from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import Json
 from cadenza.engine.steering import COMMANDS
 from cadenza.ports.planning import EMPTY_RESULT, Briefing
@@ -56,12 +56,12 @@ async def called(briefing: Briefing) -> Called | None:
     """The tool that it calls, if any."""
     calls: list[Called] = []
 
-    async def call(endpoint: Endpoint, tool: str, arguments: Any) -> Amended:
+    async def call(endpoint: Endpoint, tool: str, arguments: Any) -> ChangedEndpoint:
         assert endpoint is briefing.endpoint
         COMMANDS[tool].parse(arguments)
         assert arguments["reason"]
         calls.append((tool, dict(arguments)))
-        return Amended(endpoint)
+        return ChangedEndpoint(endpoint)
 
     planner = HttpHints()
     sitting = await planner.sit(briefing, call)

@@ -7,9 +7,9 @@ from typing import Any
 
 from cadenza.domain.scheduling.due import Cancel, Start, claim, due, recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease
-from cadenza.domain.scheduling.run import Claim, Completion, Outcome, Run, RunStatus, SkippedSlot, skipped
-from cadenza.domain.scheduling.settle import Settled, settle
-from cadenza.domain.scheduling.steer import Amended, pause, resume
+from cadenza.domain.scheduling.run import Claim, Completion, Outcome, Run, RunStatus, SkippedSlot, skipped_run
+from cadenza.domain.scheduling.settle import SettledRun, settle
+from cadenza.domain.scheduling.steer import ChangedEndpoint, pause, resume
 from cadenza.domain.validation import milliseconds
 
 NOW = datetime(2025, 3, 30, 0, 55, tzinfo=UTC)
@@ -47,12 +47,12 @@ def claimed(endpoint: Endpoint, now: datetime = NOW) -> Claim:
     return claim(endpoint, a_lease(now), now)
 
 
-def ended(held: Claim, status: RunStatus, *, now: datetime, **details: Any) -> Settled:
+def ended(held: Claim, status: RunStatus, *, now: datetime, **details: Any) -> SettledRun:
     """Settle the endpoint as it was claimed."""
     return settled(held.endpoint, held, Outcome(status, **details), now=now)
 
 
-def settled(endpoint: Endpoint, held: Claim, outcome: Outcome, *, now: datetime) -> Settled:
+def settled(endpoint: Endpoint, held: Claim, outcome: Outcome, *, now: datetime) -> SettledRun:
     """Settle the endpoint as it stands now."""
     return settle(endpoint, Completion(held, outcome, now), now=now, cron=CRON)
 
@@ -71,7 +71,7 @@ class Worker:
     def wait(self, span_ms: int) -> None:
         self.now += milliseconds(span_ms)
 
-    def amend(self, amended: Amended) -> None:
+    def amend(self, amended: ChangedEndpoint) -> None:
         self.endpoint = amended.endpoint
         self.pass_over(amended.skipped)
 
@@ -89,7 +89,7 @@ class Worker:
         self.pauses = [(since, min(until, self.now)) for since, until in self.pauses]
 
     def pass_over(self, passed: Sequence[SkippedSlot]) -> None:
-        self.rows += [skipped(self.endpoint, slot, next(self._ids)) for slot in passed]
+        self.rows += [skipped_run(self.endpoint, slot, next(self._ids)) for slot in passed]
 
     def claim(self, within_ms: int = 0) -> bool:
         if self.held is None and due(self.endpoint, self.now, milliseconds(within_ms)):

@@ -15,7 +15,15 @@ from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
-from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, a_count, a_moment, a_span, a_text, iso
+from cadenza.domain.validation import (
+    LONGEST_SPAN_MS,
+    LONGEST_TEXT,
+    check_count,
+    check_duration_ms,
+    check_moment,
+    check_text,
+    iso,
+)
 
 NAIVE = NOW.replace(tzinfo=None)
 TEN_MEGABYTES = "x" * 10_000_000
@@ -65,10 +73,14 @@ def test_a_span_is_positive_and_has_an_end(make: Callable[..., object], field: s
 
 
 def test_a_span_may_be_as_short_and_as_long_as_it_says() -> None:
-    assert (a_span("x", 1), a_span("x", LONGEST_SPAN_MS), a_span("x", 0, least=0)) == (1, LONGEST_SPAN_MS, 0)
-    assert (a_count("x", 1, least=1, most=100), a_count("x", 100, least=1, most=100)) == (1, 100)
+    assert (
+        check_duration_ms("x", 1),
+        check_duration_ms("x", LONGEST_SPAN_MS),
+        check_duration_ms("x", 0, least=0),
+    ) == (1, LONGEST_SPAN_MS, 0)
+    assert (check_count("x", 1, least=1, most=100), check_count("x", 100, least=1, most=100)) == (1, 100)
     with pytest.raises(InvalidRequest, match="x must be from 1 to 100"):
-        a_count("x", 101, least=1, most=100)
+        check_count("x", 101, least=1, most=100)
 
 
 @given(st.integers(1, HOUR), st.integers(1, HOUR))
@@ -178,6 +190,6 @@ def test_an_endpoint_has_no_fields_but_its_own() -> None:
 
 def test_every_refusal_is_an_error_that_a_caller_can_act_on() -> None:
     with pytest.raises(CadenzaError):
-        a_text("x", TEN_MEGABYTES)
-    assert a_text("x", "abc", longest=3) == "abc"
-    assert iso(a_moment("x", NOW)) == "2025-03-30T00:55:00Z"
+        check_text("x", TEN_MEGABYTES)
+    assert check_text("x", "abc", longest=3) == "abc"
+    assert iso(check_moment("x", NOW)) == "2025-03-30T00:55:00Z"

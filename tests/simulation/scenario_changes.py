@@ -13,7 +13,7 @@ from cadenza.domain.scheduling import steer as creation
 from cadenza.domain.scheduling.endpoint import NO_GUARD, Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.run import Completion
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.worker import settle as worker_settle
 from cadenza.sim import product_run as corrected
@@ -47,13 +47,13 @@ def let_no_hint_relax(patch: pytest.MonkeyPatch) -> None:
     """The rule that the earliest candidate wins."""
 
     def tightening(endpoint: Endpoint, **circumstances: Any) -> Endpoint:
-        return creation.created(evolve(endpoint, hint_mode=HintMode.TIGHTEN), **circumstances)
+        return creation.plan_first_run(evolve(endpoint, hint_mode=HintMode.TIGHTEN), **circumstances)
 
-    patch.setattr(corrected, "created", tightening)
+    patch.setattr(corrected, "plan_first_run", tightening)
 
 
 def forget_verdicts(patch: pytest.MonkeyPatch) -> None:
-    def undecided(endpoint: Endpoint, completion: Completion, **circumstances: Any) -> Settled:
+    def undecided(endpoint: Endpoint, completion: Completion, **circumstances: Any) -> SettledRun:
         settled = settling.settle(endpoint, completion, **circumstances)
         return settled._replace(run=settled.run._replace(verdict=False))
 

@@ -11,7 +11,7 @@ from cadenza.domain.scheduling.baseline import Cron, Every
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.settle import FOR_GOOD
+from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.roots.replay import policy_named
@@ -152,7 +152,7 @@ async def test_a_change_that_nobody_comes_to_see_is_counted() -> None:
 
 
 async def test_an_endpoint_that_stays_paused_is_never_looked_at() -> None:
-    found = await course(fixed(60), an_hour(paused_until=FOR_GOOD))
+    found = await course(fixed(60), an_hour(paused_until=FOREVER))
     assert found.looks == 0
     assert found.unnoticed == 2
 

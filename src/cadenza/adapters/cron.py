@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.validation import a_moment, a_text
+from cadenza.domain.validation import check_moment, check_text
 
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
@@ -63,8 +63,8 @@ class CronsimCron:
         self._line(expression, timezone).first_after(CHECKED_FROM)
 
     def _line(self, expression: str, timezone: str) -> "Line":
-        a_text("expression", expression, longest=LONGEST_LINE)
-        a_text("timezone", timezone, longest=LONGEST_ZONE)
+        check_text("expression", expression, longest=LONGEST_LINE)
+        check_text("timezone", timezone, longest=LONGEST_ZONE)
         return self._read(expression, timezone)
 
 
@@ -154,7 +154,7 @@ def end_of_gap(local: datetime) -> datetime:
 def in_utc(after: datetime) -> datetime:
     """An aware moment of any zone, in UTC."""
     try:
-        return a_moment("after", after).astimezone(UTC)
+        return check_moment("after", after).astimezone(UTC)
     except OverflowError:
         raise InvalidRequest("after lies outside the calendar.", "after") from None
 

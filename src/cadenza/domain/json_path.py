@@ -13,7 +13,7 @@ class Found(NamedTuple):
     value: Json
 
 
-def follow(path: str, value: Json) -> Found | None:
+def follow_path(path: str, value: Json) -> Found | None:
     """Go where the path leads; None if it leads nowhere."""
     for step in _steps(path):
         if isinstance(step, int):

@@ -1,5 +1,6 @@
-"""What every value must be: whole spans, aware moments, texts of a bearable length."""
+"""Checks of values from outside, durations, counts, moments and texts; each raises InvalidRequest."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -8,14 +9,30 @@ from cadenza.domain.errors import InvalidRequest
 
 LONGEST_SPAN_MS = 10 * 366 * 86_400_000
 LONGEST_TEXT = 2_000
+UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+DURATION_PART = re.compile(r"(\d{1,15})(ms|s|m|h|d)")
+
+Duration = str | timedelta
+"""As people write it: 500ms, 20s, 1h30m; or as Python has it."""
 
 
-def a_span(field: str, value: Any, *, least: int = 1) -> int:
+def check_duration_ms(field: str, value: Any, *, least: int = 1) -> int:
     """A whole number of milliseconds, from `least` to ten years."""
-    return a_count(field, value, least=least, most=LONGEST_SPAN_MS)
+    return check_count(field, value, least=least, most=LONGEST_SPAN_MS)
 
 
-def a_count(field: str, value: Any, *, least: int, most: int) -> int:
+def parse_duration_ms(field: str, duration: Duration) -> int:
+    """A written duration in milliseconds, from one to ten years' worth."""
+    if isinstance(duration, timedelta):
+        return check_duration_ms(field, duration // milliseconds(1))
+    text = str(duration).replace(" ", "")
+    if not re.fullmatch(f"({DURATION_PART.pattern})+", text):
+        raise InvalidRequest(f"{field} must be a span such as 500ms, 20s, 5m or 1h30m.", field)
+    parts = DURATION_PART.findall(text)
+    return check_duration_ms(field, sum(int(number) * UNITS_MS[unit] for number, unit in parts))
+
+
+def check_count(field: str, value: Any, *, least: int, most: int) -> int:
     """A whole number within bounds; true and false are not numbers."""
     if type(value) is not int:
         raise InvalidRequest(f"{field} must be a whole number.", field)
@@ -24,12 +41,12 @@ def a_count(field: str, value: Any, *, least: int, most: int) -> int:
     return value
 
 
-def without_point(value: Any) -> Any:
+def as_whole_number(value: Any) -> Any:
     """A number as JSON has it: 60.0 is the whole number 60. Anything else is left as it is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def a_moment(field: str, value: Any) -> datetime:
+def check_moment(field: str, value: Any) -> datetime:
     """A moment with a time zone, given back in UTC."""
     if not isinstance(value, datetime):
         raise InvalidRequest(f"{field} must be a moment.", field)
@@ -40,8 +57,8 @@ def a_moment(field: str, value: Any) -> datetime:
     return value.astimezone(UTC)
 
 
-def a_text(field: str, value: Any, *, longest: int = LONGEST_TEXT) -> str:
-    """A text that is not longer than people read."""
+def check_text(field: str, value: Any, *, longest: int = LONGEST_TEXT) -> str:
+    """A text of at most so many characters."""
     if not isinstance(value, str):
         raise InvalidRequest(f"{field} must be a text.", field)
     if len(value) > longest:
@@ -49,25 +66,25 @@ def a_text(field: str, value: Any, *, longest: int = LONGEST_TEXT) -> str:
     return value
 
 
-def in_utc(value: object, *fields: str) -> None:
-    """Make the named moments of a frozen value UTC; a local clock would add hours across daylight saving."""
+def convert_to_utc(value: object, *fields: str) -> None:
+    """Convert moments of a frozen value to UTC: local times would be an hour off across daylight saving."""
     for field in fields:
         moment = getattr(value, field)
         if moment is not None and getattr(moment, "tzinfo", None) is not UTC:
-            object.__setattr__(value, field, a_moment(field, moment))
+            object.__setattr__(value, field, check_moment(field, moment))
 
 
 def quoted(value: object) -> str:
-    """Something that a stranger sent, short enough to be repeated in a sentence."""
+    """A value from outside, shortened to be repeated in a message."""
     return repr(str(value)[:60])[:100]
 
 
 def iso(moment: datetime) -> str:
-    """A moment as it stands on the wire and in the log."""
+    """A moment as JSON and the log have it."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 @lru_cache(maxsize=4096)
-def milliseconds(span: int) -> timedelta:
-    """A span as Python adds it; remembered, because few spans are planned with over and over."""
-    return timedelta(0, 0, 0, span)
+def milliseconds(count: int) -> timedelta:
+    """A duration as a timedelta; cached, because the same few are used over and over."""
+    return timedelta(0, 0, 0, count)

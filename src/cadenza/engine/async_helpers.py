@@ -36,7 +36,7 @@ async def all_of(*works: Work, until: Work, patience: Patience) -> bool:
         await _call_off(tasks, patience)
 
 
-async def survived(work: Awaitable[object], log: Logger) -> bool:
+async def try_once(work: Awaitable[object], log: Logger) -> bool:
     """Did it go well? What is unavailable is logged and may come back; anything else is a bug and raises."""
     try:
         await work

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Protocol
 
-from cadenza.engine.async_helpers import survived
+from cadenza.engine.async_helpers import try_once
 from cadenza.ports.access import ReplyStore
 from cadenza.ports.agents import ConversationStore, DeliveryStore
 from cadenza.ports.clock import Clock
@@ -52,7 +52,7 @@ class Upkeep:
     async def run(self) -> None:
         """Keep the history until cancelled."""
         while True:
-            await survived(self._keep(), self._log)
+            await try_once(self._keep(), self._log)
             await self._clock.sleep(EVERY_MS)
 
     async def _keep(self) -> None:

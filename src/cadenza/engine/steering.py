@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, overload
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.nudge import Nudge
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.validation import iso, quoted
 from cadenza.engine.steering_commands import (
     PauseUntil,
@@ -34,7 +34,7 @@ class Tool(NamedTuple):
     """A tool of one endpoint, as a planner sees it."""
 
     description: str
-    execute: Callable[[Mapping[str, Any]], Awaitable[Amended]]
+    execute: Callable[[Mapping[str, Any]], Awaitable[ChangedEndpoint]]
 
 
 Tools = Mapping[str, Tool]
@@ -53,14 +53,14 @@ class Steering:
         """The tools of one endpoint, used in the name of `origin`."""
 
         def tool(command: type[SteeringCommand]) -> Tool:
-            async def execute(arguments: Mapping[str, Any]) -> Amended:
+            async def execute(arguments: Mapping[str, Any]) -> ChangedEndpoint:
                 return await self.steer(key, command.parse(arguments), origin=origin)
 
             return Tool(command.__doc__ or "", execute)
 
         return {name: tool(command) for name, command in COMMANDS.items()}
 
-    async def steer(self, key: EndpointKey, command: SteeringAction, *, origin: str) -> Amended:
+    async def steer(self, key: EndpointKey, command: SteeringAction, *, origin: str) -> ChangedEndpoint:
         """Apply one command as one commit: hint and nudge together, or nothing."""
         by = SteeringContext(now=self._clock.now(), cron=self._cron, origin=origin)
         amended = await self._store.amend(key, lambda endpoint: command.apply(endpoint, by))
@@ -72,18 +72,18 @@ class Steering:
 @overload
 async def call_tool(
     tools: Tools, name: Literal["propose_interval"], arguments: ProposeIntervalArguments
-) -> Amended: ...
+) -> ChangedEndpoint: ...
 @overload
 async def call_tool(
     tools: Tools, name: Literal["propose_next_time"], arguments: ProposeNextTimeArguments
-) -> Amended: ...
+) -> ChangedEndpoint: ...
 @overload
 async def call_tool(
     tools: Tools, name: Literal["pause_until"], arguments: PauseUntilArguments
-) -> Amended: ...
+) -> ChangedEndpoint: ...
 @overload
-async def call_tool(tools: Tools, name: str, arguments: Mapping[str, Any]) -> Amended: ...
-async def call_tool(tools: Tools, name: object, arguments: Mapping[str, Any]) -> Amended:
+async def call_tool(tools: Tools, name: str, arguments: Mapping[str, Any]) -> ChangedEndpoint: ...
+async def call_tool(tools: Tools, name: object, arguments: Mapping[str, Any]) -> ChangedEndpoint:
     """Call a tool by its name; a tool that is not there is a clear error."""
     tool = tools.get(name) if isinstance(name, str) else None
     if tool is None:

@@ -14,9 +14,17 @@ from cadenza.domain.scheduling.hint import (
     IntervalHint,
     OneShotHint,
 )
-from cadenza.domain.scheduling.settle import FOR_GOOD
-from cadenza.domain.scheduling.steer import Amended, pause, resume, take_interval_hint, take_one_shot
-from cadenza.domain.validation import a_moment, a_span, a_text, iso, milliseconds, quoted, without_point
+from cadenza.domain.scheduling.settle import FOREVER
+from cadenza.domain.scheduling.steer import ChangedEndpoint, pause, resume, take_interval_hint, take_one_shot
+from cadenza.domain.validation import (
+    as_whole_number,
+    check_duration_ms,
+    check_moment,
+    check_text,
+    iso,
+    milliseconds,
+    quoted,
+)
 
 DEFAULT_INTERVAL_TTL = 60
 DEFAULT_ONE_SHOT_TTL = 30
@@ -34,7 +42,7 @@ class SteeringContext:
 class SteeringAction(Protocol):
     """What is to be done to an endpoint."""
 
-    def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
+    def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
         """The endpoint after this; pure."""
         ...
 
@@ -86,12 +94,12 @@ class ProposeInterval:
         _only(arguments, ProposeIntervalArguments)
         ttl = arguments.get("ttlMinutes")
         return cls(
-            interval_ms=a_span("intervalMs", without_point(_required(arguments, "intervalMs"))),
+            interval_ms=check_duration_ms("intervalMs", as_whole_number(_required(arguments, "intervalMs"))),
             ttl=hint_ttl(DEFAULT_INTERVAL_TTL if ttl is None else ttl),
             reason=_reason(arguments),
         )
 
-    def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
+    def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
         """Write the hint and nudge."""
         hint = IntervalHint(self.interval_ms, by.now + self.ttl, self.reason)
         return take_interval_hint(endpoint, hint, now=by.now, cron=by.cron, origin=by.origin)
@@ -115,12 +123,14 @@ class ProposeNextTime:
         ttl = arguments.get("ttlMinutes")
         return cls(
             at=None if at is None else wire_moment("nextRunAtIso", at),
-            in_ms=None if in_ms is None else a_span("nextRunInMs", without_point(in_ms), least=0),
+            in_ms=None
+            if in_ms is None
+            else check_duration_ms("nextRunInMs", as_whole_number(in_ms), least=0),
             ttl=None if ttl is None else hint_ttl(ttl),
             reason=_reason(arguments),
         )
 
-    def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
+    def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
         """Write the hint and nudge. A ttl that nobody gave stretches to half an hour after the moment."""
         at = self.at or by.now + milliseconds(self.in_ms or 0)
         if at < by.now:
@@ -149,7 +159,7 @@ class PauseUntil:
         until = arguments["untilIso"]
         return cls(until=None if until is None else wire_moment("untilIso", until), reason=_reason(arguments))
 
-    def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
+    def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
         """Pause or resume."""
         if self.until is None:
             return resume(endpoint, self.reason, now=by.now, cron=by.cron, origin=by.origin)
@@ -172,7 +182,7 @@ def _required(arguments: Mapping[str, Any], name: str) -> Any:
 
 def _reason(arguments: Mapping[str, Any]) -> str | None:
     reason = arguments.get("reason")
-    return None if reason is None else a_text("reason", reason)
+    return None if reason is None else check_text("reason", reason)
 
 
 def exactly_one_moment(in_ms: object, at: object) -> None:
@@ -193,11 +203,11 @@ def hint_ttl(minutes: Any) -> timedelta:
 def wire_moment(field: str, value: Any) -> datetime:
     """A moment from its ISO 8601 text, in UTC, and not after the last moment that is planned."""
     try:
-        moment = a_moment(field, datetime.fromisoformat(a_text(field, value, longest=64)))
+        moment = check_moment(field, datetime.fromisoformat(check_text(field, value, longest=64)))
     except (ValueError, OverflowError):
         raise InvalidRequest(
             f"{field} must be an ISO 8601 moment such as 2030-01-31T12:00:00Z.", field
         ) from None
-    if moment > FOR_GOOD:
-        raise InvalidRequest(f"{field} must not be after {iso(FOR_GOOD)}.", field)
+    if moment > FOREVER:
+        raise InvalidRequest(f"{field} must not be after {iso(FOREVER)}.", field)
     return moment

@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, without_point
+from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, as_whole_number
 
 WITHOUT_CONTROL = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
 ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
@@ -34,7 +34,7 @@ class Whole:
     def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
         """The schema of the number, behind one that takes its point away."""
         number = core_schema.int_schema(strict=True, ge=self.least, le=self.most)
-        return core_schema.no_info_before_validator_function(without_point, number)
+        return core_schema.no_info_before_validator_function(as_whole_number, number)
 
 
 def _in_words(value: Any) -> Any:

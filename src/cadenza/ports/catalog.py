@@ -9,7 +9,7 @@ from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.steer import Amended, EndpointChange
+from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 
 
 class Page(NamedTuple):
@@ -92,7 +92,7 @@ class Arrangement(NamedTuple):
     """What is to be written: jobs, endpoints and rules, new or changed, and jobs and rules that go."""
 
     jobs: Sequence[Job] = ()
-    endpoints: Sequence[Amended] = ()
+    endpoints: Sequence[ChangedEndpoint] = ()
     jobs_gone: Sequence[str] = ()
     rules: Sequence[Rule] = ()
     rules_gone: Sequence[str] = ()
@@ -143,7 +143,7 @@ class Catalog(JobStore, Protocol):
 
     async def amend_all(
         self, tenant_id: str, change: EndpointChange, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
-    ) -> list[Amended]:
+    ) -> list[ChangedEndpoint]:
         """Apply a change to a page of endpoints, in one commit, with all that it records."""
         ...
 

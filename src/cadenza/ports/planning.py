@@ -12,7 +12,7 @@ from cadenza.domain.planning.rules.incidents import Evaluation
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import Json
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
@@ -178,7 +178,7 @@ class Expressions(Protocol):
         ...
 
 
-CallTool = Callable[[Endpoint, str, Mapping[str, Any]], Awaitable[Amended]]
+CallTool = Callable[[Endpoint, str, Mapping[str, Any]], Awaitable[ChangedEndpoint]]
 """Calls a steering tool on an endpoint, with the tool's JSON arguments."""
 
 

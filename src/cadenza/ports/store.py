@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol
 from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim, Completion, Run
-from cadenza.domain.scheduling.settle import Settled
-from cadenza.domain.scheduling.steer import Amended, EndpointChange, HintRecord
+from cadenza.domain.scheduling.settle import SettledRun
+from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
 from cadenza.ports.access import KeyStore, RateStore, ReplyStore, SessionStore, TenantStore
 from cadenza.ports.agents import ConversationStore, DeliveryStore, PeopleStore, ScheduleStore
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Catalog, Page
@@ -16,9 +16,9 @@ from cadenza.ports.daily import DailyFigureStore, DailyStore
 from cadenza.ports.monitoring import StatisticsStore, WatchStore
 from cadenza.ports.planning import AnalysisStore, RuleStore
 
-Settle = Callable[[Endpoint, Completion], Settled]
+Settle = Callable[[Endpoint, Completion], SettledRun]
 Decide = Callable[[Endpoint, Claim], Recheck]
-Abandon = Callable[[Endpoint, Run], Settled]
+Abandon = Callable[[Endpoint, Run], SettledRun]
 
 
 class Sweeping(NamedTuple):
@@ -51,7 +51,7 @@ class EndpointStore(Protocol):
         """The endpoint as it stands; NotFound if there is none under this key."""
         ...
 
-    async def amend(self, key: EndpointKey, change: EndpointChange) -> Amended:
+    async def amend(self, key: EndpointKey, change: EndpointChange) -> ChangedEndpoint:
         """Apply a change to the fresh row, in one commit with all that it records.
 
         Changes to one endpoint happen one after the other; a change that raises
@@ -83,7 +83,7 @@ class EndpointStore(Protocol):
         """Protect what is running for longer; the run ids whose leases are still held."""
         ...
 
-    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
+    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
         """Settle fresh rows, close their runs and end their leases, all in one commit.
 
         Hints written during a run are seen. The turn that an endpoint is settled with
@@ -94,7 +94,7 @@ class EndpointStore(Protocol):
         """
         ...
 
-    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
+    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[SettledRun]:
         """Abandon runs whose lease ran out and tidy one-shot hints that expired unserved, in one commit.
 
         What was abandoned is answered; turns and alerts that it leaves are kept as by `finalize`.

@@ -11,7 +11,7 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.domain.errors import Conflict, NotFound, Unavailable
 from cadenza.domain.planning.rules.rule import MOST_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
-from cadenza.domain.scheduling.steer import Amended, created
+from cadenza.domain.scheduling.steer import ChangedEndpoint, plan_first_run
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
@@ -78,12 +78,13 @@ class FlashSale:
             await self._store.amend_job(TENANT, JOB, lambda job: replace(job, active=False))
 
     async def _settle_in(self, endpoint: Endpoint) -> None:
-        planned = created(endpoint, now=self._clock.now(), cron=self._cron, start_now=True)
+        planned = plan_first_run(endpoint, now=self._clock.now(), cron=self._cron, start_now=True)
         try:
             await self._store.add(planned)
         except Conflict:
             await self._store.amend(
-                EndpointKey(TENANT, endpoint.id), lambda old: Amended(evolve(old, target=endpoint.target))
+                EndpointKey(TENANT, endpoint.id),
+                lambda old: ChangedEndpoint(evolve(old, target=endpoint.target)),
             )
 
     async def _answer(self, request: web.Request) -> web.Response:

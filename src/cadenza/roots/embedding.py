@@ -16,12 +16,12 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.telemetry.log import StructuredLog
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import enrollment
-from cadenza.domain.durations import Span, span_ms
 from cadenza.domain.errors import Conflict
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim
-from cadenza.domain.scheduling.steer import created, redefined
+from cadenza.domain.scheduling.steer import plan_first_run, redefine
+from cadenza.domain.validation import Duration, parse_duration_ms
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.loop import WorkerLoop
 from cadenza.ports.clock import Clock
@@ -73,14 +73,14 @@ class Cadenza:
         self._running: asyncio.Task[None] | None = None
 
     def every(
-        self, interval: Span | None = None, **options: Unpack[EveryOptions]
+        self, interval: Duration | None = None, **options: Unpack[EveryOptions]
     ) -> Callable[[Function], Function]:
         """Run on an interval, given as a span or as `days`, `hours`, `minutes` and `seconds`."""
         given: dict[str, Any] = dict(options)
         units = IntervalParts.__annotations__.keys() & given.keys()
         parts = IntervalParts(**{unit: given.pop(unit) for unit in units})  # type: ignore[typeddict-item]
         start_now = bool(given.pop("start_now", False))
-        baseline = Every(span_ms("interval", interval_of(interval, parts)))
+        baseline = Every(parse_duration_ms("interval", interval_of(interval, parts)))
         return self._declare(baseline, given, start_now=start_now)
 
     def cron(
@@ -173,9 +173,9 @@ class Cadenza:
         """Add an endpoint, or bring the one that is there up to date; another process may do the same."""
         now = self._clock.now()
         try:
-            await store.add(created(endpoint, now=now, cron=self._cron, start_now=start_now))
+            await store.add(plan_first_run(endpoint, now=now, cron=self._cron, start_now=start_now))
         except Conflict:
-            await store.amend(endpoint.key, lambda old: redefined(old, endpoint, now=now, cron=self._cron))
+            await store.amend(endpoint.key, lambda old: redefine(old, endpoint, now=now, cron=self._cron))
 
     def _declare(
         self, baseline: Baseline, options: dict[str, Any], *, start_now: bool = False

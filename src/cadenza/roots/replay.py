@@ -5,12 +5,11 @@ from collections.abc import Sequence
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
-from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.domain.validation import quoted
+from cadenza.domain.validation import parse_duration_ms, quoted
 from cadenza.ports.catalog import EndpointFilter, Page, RunFilter
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
@@ -43,7 +42,7 @@ def policy_named(word: str, tenant_id: str = DEFAULT_TENANT) -> ReplayPolicy:
         case "baseline", False:
             return ReplayPolicy(name=word)
         case "fixed", True:
-            return ReplayPolicy(name=word, baseline=Every(span_ms("policy", rest)))
+            return ReplayPolicy(name=word, baseline=Every(parse_duration_ms("policy", rest)))
         case "backoff", False:
             return ReplayPolicy(name=word, seating=_backoff)
         case "aimd", False:

@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.due import due
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
-from cadenza.domain.scheduling.steer import created
+from cadenza.domain.scheduling.steer import plan_first_run
 from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import iso
 from cadenza.engine.steering import Steering, Tools, call_tool
@@ -150,7 +150,7 @@ class EngineStage(Generic[Sample]):
         now = self.clock.now()
         for endpoint in self.scenario.endpoints:
             planned = self.planned(new_endpoint(endpoint))
-            await self.store.add(created(planned, now=now, cron=self._cron, start_now=True))
+            await self.store.add(plan_first_run(planned, now=now, cron=self._cron, start_now=True))
 
     async def tick(self) -> None:
         await self._tick()

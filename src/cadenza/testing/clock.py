@@ -4,7 +4,7 @@ import asyncio
 from datetime import UTC, datetime
 from heapq import heappop, heappush
 
-from cadenza.domain.validation import a_moment, milliseconds
+from cadenza.domain.validation import check_moment, milliseconds
 
 NEW_YEAR = datetime(2025, 1, 1, tzinfo=UTC)
 BREATHS = 50
@@ -20,7 +20,7 @@ class FakeClock:
     """
 
     def __init__(self, start: datetime = NEW_YEAR, *, manual: bool = False) -> None:
-        self._now = a_moment("start", start)
+        self._now = check_moment("start", start)
         self._manual = manual
         self._sleepers: list[tuple[datetime, int, asyncio.Future[None]]] = []
         self._count = 0

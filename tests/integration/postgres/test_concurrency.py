@@ -16,8 +16,8 @@ from cadenza.domain.scheduling.due import claim as claimed_by_the_rules
 from cadenza.domain.scheduling.endpoint import Job, Lease, OpenSlot, evolve
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.run import Outcome, RunStatus, opened
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.run import Outcome, RunStatus, open_run
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.catalog import EVERY_ENDPOINT, Arrangement, Estate, Extent, Page
 from cadenza.testing import FakeIds, an_endpoint
 from cadenza.testing.clock import NEW_YEAR
@@ -74,7 +74,7 @@ async def bustle(url: str, number: int) -> None:
             steered = asyncio.gather(
                 *(bench.tool(one.endpoint, "propose_interval", intervalMs=30_000) for one in claims[:3])
             )
-            together = store.amend_all("default", Amended, wanted=EVERY_ENDPOINT, page=Page(30))
+            together = store.amend_all("default", ChangedEndpoint, wanted=EVERY_ENDPOINT, page=Page(30))
             await asyncio.gather(steered, together, bench.start(*claims), bench.sweep())
             if lap % 5 == 0:
                 await bench.switch("default", active=False)
@@ -84,7 +84,8 @@ async def bustle(url: str, number: int) -> None:
 
 def written_backwards(estate: Estate) -> Arrangement:
     relabelled = [
-        Amended(evolve(one, labels={"failures": str(one.failure_count)})) for one in estate.endpoints.values()
+        ChangedEndpoint(evolve(one, labels={"failures": str(one.failure_count)}))
+        for one in estate.endpoints.values()
     ]
     return Arrangement(list(estate.jobs.values()), relabelled[::-1])
 
@@ -147,7 +148,7 @@ async def test_the_statement_claims_as_the_rules_do(database_url: str, fields: d
         rules = claimed_by_the_rules(an_endpoint(**fields), lease, bench.clock.now())
         held = rules._replace(place=claim.place, version=claim.version)
         assert claim == held, "the rules know neither places nor versions, and all else"
-        assert await store.run("default", claim.run_id) == opened(rules)
+        assert await store.run("default", claim.run_id) == open_run(rules)
 
 
 async def test_with_more_tenants_than_one_claim_can_serve_each_gets_its_turn(database_url: str) -> None:

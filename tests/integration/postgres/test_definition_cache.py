@@ -14,7 +14,7 @@ from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.testing import FakeIds
 from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, Talk, a_schedule
@@ -59,7 +59,7 @@ async def test_what_another_process_changed_holds_from_the_next_claim_on(databas
         target = HttpTarget("http://127.0.0.1:9/new")
         await other.amend(
             changed.key,
-            lambda fresh: Amended(evolve(fresh, target=target, name="New", baseline=Every(7_000))),
+            lambda fresh: ChangedEndpoint(evolve(fresh, target=target, name="New", baseline=Every(7_000))),
         )
         bench.pass_ms(HOUR_MS)
         claims = {claim.endpoint.id: claim.endpoint for claim in await bench.claim()}
@@ -77,7 +77,7 @@ async def test_a_definition_is_read_once_until_it_changes(database_url: str) -> 
         first = await definitions.of(await claimable(store, "one", "two"))
         assert await definitions.of(await claimable(store, "one", "two")) == first
         assert pool.asked == [["one", "two"]]
-        await store.amend(EndpointKey("default", "two"), Amended)
+        await store.amend(EndpointKey("default", "two"), ChangedEndpoint)
         await definitions.of(await claimable(store, "one", "two"))
         assert pool.asked == [["one", "two"], ["two"]]
         await pool.close()
@@ -102,7 +102,7 @@ async def test_after_a_dump_was_restored_nobody_runs_what_was_written_since(data
         endpoint = await bench.add()
 
         async def call(name: str) -> None:
-            await store.amend(endpoint.key, lambda fresh: Amended(evolve(fresh, name=name)))
+            await store.amend(endpoint.key, lambda fresh: ChangedEndpoint(evolve(fresh, name=name)))
 
         async def run() -> str:
             bench.pass_ms(HOUR_MS)

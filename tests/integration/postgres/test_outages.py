@@ -10,7 +10,7 @@ from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.testing import FakeLog
 from cadenza.testing.contracts.harness import Bench
 
@@ -121,4 +121,4 @@ async def test_a_text_that_cannot_be_stored_is_refused(database_url: str) -> Non
         bench = Bench(store)
         endpoint = await bench.add()
         with pytest.raises(Exception, match="cannot be stored"):
-            await store.amend(endpoint.key, lambda fresh: Amended(evolve(fresh, pause_reason="\0")))
+            await store.amend(endpoint.key, lambda fresh: ChangedEndpoint(evolve(fresh, pause_reason="\0")))

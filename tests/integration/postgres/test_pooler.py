@@ -17,7 +17,7 @@ from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.ports.store import Store
 from cadenza.roots.doctor import _nudges
@@ -58,7 +58,7 @@ async def test_endpoints_run_and_a_nudge_is_found_by_looking(pooler: Pooler) -> 
         async with open_loop(settings(pooler), shop) as loop, asyncio.timeout(30):
             running = asyncio.create_task(loop.run())
             for number in range(1, 4):
-                await store.amend(endpoint.key, lambda old: Amended(evolve(old, next_run_at=NOW())))
+                await store.amend(endpoint.key, lambda old: ChangedEndpoint(evolve(old, next_run_at=NOW())))
                 await succeeded(store, endpoint.key, number)
             loop.stop()
             await running

@@ -19,8 +19,8 @@ from cadenza.domain.scheduling import due
 from cadenza.domain.scheduling.endpoint import Lease
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Policy
-from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus, opened
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus, open_run
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.testing import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import LEASE_MS, MINUTE, Bench
@@ -217,4 +217,4 @@ def _limit(pages: int) -> Callable[[sqlite3.Connection], int]:
 
 def _held(run_id: str) -> Held:
     claimed = due.claim(an_endpoint(), Lease("token", run_id, NEW_YEAR), NEW_YEAR)
-    return Held(claimed, Settled(claimed.endpoint, opened(claimed)))
+    return Held(claimed, SettledRun(claimed.endpoint, open_run(claimed)))

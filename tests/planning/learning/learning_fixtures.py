@@ -14,7 +14,7 @@ from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.ports.planning import EMPTY_RESULT, Briefing, PlannerResult
@@ -53,7 +53,7 @@ class LearningHarness:
         """Somebody else steers."""
         await call_tool(self._steering.tools(self.key(), origin=origin), tool, arguments)
 
-    async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> Amended:
+    async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> ChangedEndpoint:
         self.called.append((endpoint.name, tool, dict(arguments)))
         return await call_tool(self._steering.tools(endpoint.key, origin="planner:learned"), tool, arguments)
 
@@ -99,7 +99,7 @@ class LearningHarness:
         runs.append(run)
         following = now + timedelta(minutes=1)
         await self.store.amend(
-            self.key(name), lambda old: Amended(evolve(old, last_run_at=now, next_run_at=following))
+            self.key(name), lambda old: ChangedEndpoint(evolve(old, last_run_at=now, next_run_at=following))
         )
 
     async def analyze(self, name: str = "front", trigger: Trigger = Trigger.RUN) -> PlannerResult:

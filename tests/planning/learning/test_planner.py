@@ -17,7 +17,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.planning import EMPTY_RESULT
 from cadenza.testing.clock import NEW_YEAR
 
@@ -335,5 +335,5 @@ async def test_it_has_no_opinion_before_the_first_look(harness: LearningHarness)
     assert await harness.analyze(trigger=Trigger.SIBLING) == EMPTY_RESULT
 
 
-def _paced(old: Endpoint, interval_ms: int) -> Amended:
-    return Amended(evolve(old, baseline=Every(interval_ms)))
+def _paced(old: Endpoint, interval_ms: int) -> ChangedEndpoint:
+    return ChangedEndpoint(evolve(old, baseline=Every(interval_ms)))

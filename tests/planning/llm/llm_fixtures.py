@@ -12,7 +12,7 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.settle import FOR_GOOD
+from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.engine.planning.analysis import Sat, Seat, analyze
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
 from cadenza.engine.planning.queue import Look
@@ -37,8 +37,8 @@ class Job:
     async def open(self, **fields: Any) -> "Job":
         add, given = self.bench.add, {"planning": Planning(llm=True)} | fields
         await add(SHOP, job_id="shop", **given)
-        await add(TRACE, job_id="shop", paused_until=FOR_GOOD, next_run_at=FOR_GOOD)
-        await add(STRANGER, job_id="elsewhere", next_run_at=FOR_GOOD)
+        await add(TRACE, job_id="shop", paused_until=FOREVER, next_run_at=FOREVER)
+        await add(STRANGER, job_id="elsewhere", next_run_at=FOREVER)
         return self
 
     async def ran(self, response: Any = None, status: RunStatus = RunStatus.SUCCESS) -> None:

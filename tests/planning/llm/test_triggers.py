@@ -9,7 +9,7 @@ from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import HttpTarget
 
 
@@ -151,4 +151,4 @@ async def test_memory_is_bounded(job: Job, monkeypatch: pytest.MonkeyPatch) -> N
 
 async def _switch(job: Job, name: str, *, llm: bool) -> None:
     key = (await job.endpoint(name)).key
-    await job.store.amend(key, lambda endpoint: Amended(evolve(endpoint, planning=Planning(llm=llm))))
+    await job.store.amend(key, lambda endpoint: ChangedEndpoint(evolve(endpoint, planning=Planning(llm=llm))))

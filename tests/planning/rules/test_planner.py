@@ -28,7 +28,7 @@ from cadenza.domain.planning.rules.rule import (
 )
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.ports.planning import EMPTY_RESULT, Briefing, Planner, PlannerResult
 from cadenza.testing.builders import an_endpoint
@@ -61,7 +61,7 @@ class RulePlannerHarness:
         for rule in rules:
             await self.store.add_rule(rule, most=10)
 
-    async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> Amended:
+    async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> ChangedEndpoint:
         if self.problem is not None:
             raise self.problem
         self.called.append((endpoint.name, tool, dict(arguments)))
@@ -215,7 +215,7 @@ async def test_a_call_that_is_refused_is_told_and_counts_as_done(harness: RulePl
     with pytest.raises(Unavailable):
         await harness.analyze({})
     harness.problem = None
-    await harness.store.amend(EndpointKey("default", "front"), lambda one: Amended(_once(one)))
+    await harness.store.amend(EndpointKey("default", "front"), lambda one: ChangedEndpoint(_once(one)))
     result = await harness.analyze({})
     assert harness.tools() == [("back", "propose_next_time"), ("front", "propose_interval")]
     assert "was refused: An endpoint that runs once takes no interval hint." in result.reasoning

@@ -26,7 +26,7 @@ from cadenza.domain.scheduling.governor import plan_next_run
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.settle import FOR_GOOD
+from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering_commands import ProposeInterval, SteeringContext
@@ -81,7 +81,7 @@ def test_a_step_may_add_to_the_reason() -> None:
 
 
 def test_no_pause_goes_beyond_the_end_of_time() -> None:
-    late = FOR_GOOD - MINUTE
+    late = FOREVER - MINUTE
     ((_, arguments),) = tool_requests(PauseStep(for_ms=3_600_000), an_endpoint(), rule=RULE, now=late)
     assert arguments["untilIso"] == "9999-01-01T00:00:00Z"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cadenza.adapters.dispatch.http.exchange import same
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.json_path import follow
+from cadenza.domain.json_path import follow_path
 from cadenza.domain.scheduling.target import HttpTarget
 
 URL = "https://example.org/"
@@ -48,7 +48,7 @@ def test_statuses_ranges_and_classes_count(status: int) -> None:
 def test_a_path_leads_to_one_place(path: str, found: Any) -> None:
     document: Any = {"a": {"b c": [1, {"ü": None}]}, "": "empty"}
     HttpTarget(URL, success_path=path)
-    there = follow(path, document)
+    there = follow_path(path, document)
     assert there is not None
     assert there.value == found
 
@@ -57,7 +57,7 @@ def test_a_path_leads_to_one_place(path: str, found: Any) -> None:
     "path", ["$.b", "$.a.b", "$.a[0]", "$.a['b c'][2]", "$.a['b c'][-3]", "$.a['b c'].length"]
 )
 def test_a_path_may_lead_nowhere(path: str) -> None:
-    assert follow(HttpTarget(URL, success_path=path).success_path or "", {"a": {"b c": [1, 2]}}) is None
+    assert follow_path(HttpTarget(URL, success_path=path).success_path or "", {"a": {"b c": [1, 2]}}) is None
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_any_text_is_a_path_or_refused(path: str) -> None:
             HttpTarget(URL, success_path=text)
         except InvalidRequest:
             continue
-        follow(text, {"a": [1]})
+        follow_path(text, {"a": [1]})
 
 
 def test_values_need_a_path() -> None:

@@ -8,7 +8,7 @@ from tests.operation_fixtures import A_TARGET, Front
 from cadenza.domain.errors import NotAllowed
 from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 
 EVERY_MINUTE = {"kind": "every", "interval_ms": 60_000}
 
@@ -23,7 +23,7 @@ async def house(front: Front) -> Front:
 
 async def do_its_duty(house: Front, name: str = "traffic") -> None:
     done = {"next_run_at": None, "next_source": Source.FINISHED}
-    await house.store.amend(EndpointKey("default", name), lambda one: Amended(evolve(one, **done)))
+    await house.store.amend(EndpointKey("default", name), lambda one: ChangedEndpoint(evolve(one, **done)))
 
 
 async def counted(house: Front) -> int:

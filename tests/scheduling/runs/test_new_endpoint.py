@@ -23,25 +23,25 @@ from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import plan_next_run
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus, opened
-from cadenza.domain.scheduling.steer import DEFINED, Amended, created, redefined
+from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus, open_run
+from cadenza.domain.scheduling.steer import DEFINITION_FIELDS, ChangedEndpoint, plan_first_run, redefine
 
 
 @given(endpoints())
 def test_a_new_endpoint_starts_with_the_plan(endpoint: Endpoint) -> None:
     plan = plan_next_run(NOW, endpoint, CRON)
     expected = evolve(endpoint, next_run_at=plan.next_run_at, next_source=plan.source)
-    assert created(endpoint, now=NOW, cron=CRON) == expected
+    assert plan_first_run(endpoint, now=NOW, cron=CRON) == expected
 
 
 @given(endpoints(paused_until=NOTHING | past(), last_run_at=NOTHING, skipped_at=NOTHING))
 def test_start_now_makes_it_due_at_once(endpoint: Endpoint) -> None:
-    first = created(evolve(endpoint, next_source=Source.MANUAL), now=NOW, cron=CRON, start_now=True)
+    first = plan_first_run(evolve(endpoint, next_source=Source.MANUAL), now=NOW, cron=CRON, start_now=True)
     assert (first.next_run_at, first.next_source) == (NOW, Source.FIRST)
 
 
 def test_start_now_waits_for_the_end_of_a_pause() -> None:
-    first = created(an_endpoint(paused_until=at(HOUR)), now=NOW, cron=CRON, start_now=True)
+    first = plan_first_run(an_endpoint(paused_until=at(HOUR)), now=NOW, cron=CRON, start_now=True)
     assert (first.next_run_at, first.next_source) == (at(HOUR), Source.PAUSED)
 
 
@@ -49,7 +49,7 @@ def test_start_now_waits_for_the_end_of_a_pause() -> None:
 def test_a_new_definition_leaves_alone_where_the_endpoint_stands(
     endpoint: Endpoint, wanted: Endpoint
 ) -> None:
-    amended = redefined(endpoint, wanted, now=NOW, cron=CRON).endpoint
+    amended = redefine(endpoint, wanted, now=NOW, cron=CRON).endpoint
     for field in (
         "last_run_at",
         "skipped_at",
@@ -60,22 +60,22 @@ def test_a_new_definition_leaves_alone_where_the_endpoint_stands(
         "one_shot_hint",
     ):
         assert getattr(amended, field) == getattr(endpoint, field)
-    for field in DEFINED:
+    for field in DEFINITION_FIELDS:
         assert getattr(amended, field) == getattr(wanted, field)
 
 
 def test_a_new_baseline_is_planned_at_once_and_the_same_one_changes_nothing() -> None:
     endpoint = an_endpoint(last_run_at=NOW, next_run_at=at(SECOND), next_source=Source.MANUAL)
-    assert redefined(endpoint, an_endpoint(), now=NOW, cron=CRON) == Amended(endpoint)
-    hourly = redefined(endpoint, an_endpoint(baseline=Every(HOUR)), now=NOW, cron=CRON).endpoint
+    assert redefine(endpoint, an_endpoint(), now=NOW, cron=CRON) == ChangedEndpoint(endpoint)
+    hourly = redefine(endpoint, an_endpoint(baseline=Every(HOUR)), now=NOW, cron=CRON).endpoint
     assert (hourly.next_run_at, hourly.next_source) == (at(HOUR), Source.BASELINE_INTERVAL)
-    by_cron = redefined(endpoint, an_endpoint(baseline=Cron("*/5 * * * *")), now=NOW, cron=CRON).endpoint
+    by_cron = redefine(endpoint, an_endpoint(baseline=Cron("*/5 * * * *")), now=NOW, cron=CRON).endpoint
     assert (by_cron.next_run_at, by_cron.next_source) == (at(5 * MINUTE), Source.BASELINE_CRON)
 
 
 def test_what_is_to_run_once_from_now_on_keeps_no_interval_hint() -> None:
     hinted = an_endpoint(interval_hint=IntervalHint(MINUTE, at(HOUR)), next_run_at=at(MINUTE))
-    once = redefined(hinted, an_endpoint(baseline=Once(at(2 * HOUR))), now=NOW, cron=CRON).endpoint
+    once = redefine(hinted, an_endpoint(baseline=Once(at(2 * HOUR))), now=NOW, cron=CRON).endpoint
     assert once.interval_hint is None
     assert (once.next_run_at, once.next_source) == (at(2 * HOUR), Source.BASELINE_ONCE)
 
@@ -103,6 +103,6 @@ def test_the_sweeper_comes_when_a_lease_or_a_one_shot_that_nobody_will_serve_run
 def test_a_run_is_abandoned_by_its_row_as_it_would_be_by_its_claim(ahead_ms: int) -> None:
     held = claimed(an_endpoint(next_run_at=at(ahead_ms), next_source=Source.MANUAL))
     outcome = Outcome(RunStatus.ABANDONED, error="its worker let the lease run out")
-    assert abandonment(held.endpoint, opened(held), at(MINUTE)) == Completion(held, outcome, at(MINUTE))
+    assert abandonment(held.endpoint, open_run(held), at(MINUTE)) == Completion(held, outcome, at(MINUTE))
     with pytest.raises(AssertionError, match=r"^only a lease can run out"):
-        abandonment(an_endpoint(), opened(held), at(MINUTE))
+        abandonment(an_endpoint(), open_run(held), at(MINUTE))

@@ -26,7 +26,7 @@ from cadenza.domain.scheduling.hint import OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard, Policy
 from cadenza.domain.scheduling.run import Outcome, RunStatus
-from cadenza.domain.scheduling.settle import FOR_GOOD
+from cadenza.domain.scheduling.settle import FOREVER
 
 THRICE = Policy(max_attempts=3, retry_delay_ms=10 * SECOND)
 FAILED = (RunStatus.FAILURE, RunStatus.TIMEOUT)
@@ -147,7 +147,7 @@ def test_what_is_abandoned_three_times_in_a_row_is_paused_and_says_so() -> None:
         assert not worker.endpoint.paused(worker.now)
         worker.run(RunStatus.ABANDONED, MINUTE)
     assert worker.endpoint.pause_reason == "abandoned 3 times in a row"
-    assert worker.endpoint.paused_until == worker.endpoint.next_run_at == FOR_GOOD
+    assert worker.endpoint.paused_until == worker.endpoint.next_run_at == FOREVER
     assert (worker.endpoint.next_source, worker.endpoint.open_slot) == (Source.PAUSED, None)
     assert [(row.attempt, row.verdict) for row in worker.rows] == [(1, False), (2, False), (3, True)]
     assert worker.endpoint.failure_count == 3

@@ -29,7 +29,7 @@ from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Policy
 from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus
-from cadenza.domain.scheduling.settle import FOR_GOOD, settle, unplannable
+from cadenza.domain.scheduling.settle import FOREVER, settle, unplannable
 from cadenza.domain.scheduling.steer import take_interval_hint
 from cadenza.domain.validation import milliseconds
 
@@ -208,7 +208,7 @@ def test_where_no_plan_can_be_made_the_run_is_closed_and_the_endpoint_waits_for_
     after = unplannable(
         held.endpoint, Completion(held, Outcome(RunStatus.SUCCESS), at(1)), "its cron line is gone"
     )
-    assert (after.endpoint.paused_until, after.endpoint.next_run_at) == (FOR_GOOD, FOR_GOOD)
+    assert (after.endpoint.paused_until, after.endpoint.next_run_at) == (FOREVER, FOREVER)
     assert (after.endpoint.pause_reason, after.endpoint.lease) == ("its cron line is gone", None)
     assert (after.run.status, after.run.verdict, after.run.coalesced) == (RunStatus.SUCCESS, True, 0)
 

@@ -28,26 +28,26 @@ from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import SkippedSlot
 from cadenza.domain.scheduling.steer import (
-    Amended,
+    ChangedEndpoint,
     HintKind,
     HintRecord,
     clear_hints,
+    earliest_run,
     pause,
     resume,
     run_now,
-    soonest,
 )
 
 
-def paused(endpoint: Endpoint, until: datetime) -> Amended:
+def paused(endpoint: Endpoint, until: datetime) -> ChangedEndpoint:
     return pause(endpoint, until, "maintenance", now=NOW, origin=ORIGIN)
 
 
-def resumed(endpoint: Endpoint) -> Amended:
+def resumed(endpoint: Endpoint) -> ChangedEndpoint:
     return resume(endpoint, "done", now=NOW, cron=CRON, origin=ORIGIN)
 
 
-def cleared(endpoint: Endpoint) -> Amended:
+def cleared(endpoint: Endpoint) -> ChangedEndpoint:
     return clear_hints(endpoint, now=NOW, cron=CRON, origin=ORIGIN)
 
 
@@ -186,7 +186,7 @@ def test_clearing_hints_leaves_the_slot_of_an_expired_one_shot_as_skipped() -> N
 @given(stored(paused_until=NOTHING | past(), quota_opens_at=NOTHING | past(), lease=NOTHING))
 def test_run_now_is_due_at_once_or_when_the_guard_allows(endpoint: Endpoint) -> None:
     amended = run_now(endpoint, now=NOW)
-    first = soonest(endpoint, NOW)
+    first = earliest_run(endpoint, NOW)
     if endpoint.next_run_at is not None and endpoint.next_run_at <= first:
         assert amended.endpoint == endpoint
     else:
@@ -228,7 +228,7 @@ def test_run_now_is_refused_with_the_gate_that_is_closed(standing: dict[str, Any
 def test_the_soonest_moment_is_the_guard_s_least_interval_after_the_last_run(
     parts: dict[str, Any], expected: datetime
 ) -> None:
-    assert soonest(an_endpoint(**parts), NOW) == expected
+    assert earliest_run(an_endpoint(**parts), NOW) == expected
 
 
 @given(stored(), st.sampled_from((paused, resumed, cleared)))

@@ -26,18 +26,24 @@ from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.nudge import nudge, relax
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import SkippedSlot
-from cadenza.domain.scheduling.steer import Amended, HintKind, HintRecord, take_interval_hint, take_one_shot
+from cadenza.domain.scheduling.steer import (
+    ChangedEndpoint,
+    HintKind,
+    HintRecord,
+    take_interval_hint,
+    take_one_shot,
+)
 from cadenza.domain.validation import milliseconds
 
 FRESH_INTERVAL = interval_hints(future())
 FRESH_ONE_SHOT = one_shots(future() | st.just(NOW), st.just(at(24 * HOUR)))
 
 
-def with_interval(endpoint: Endpoint, hint: IntervalHint) -> Amended:
+def with_interval(endpoint: Endpoint, hint: IntervalHint) -> ChangedEndpoint:
     return take_interval_hint(endpoint, hint, now=NOW, cron=CRON, origin=ORIGIN)
 
 
-def with_one_shot(endpoint: Endpoint, hint: OneShotHint) -> Amended:
+def with_one_shot(endpoint: Endpoint, hint: OneShotHint) -> ChangedEndpoint:
     return take_one_shot(endpoint, hint, now=NOW, origin=ORIGIN)
 
 
@@ -182,7 +188,7 @@ def test_a_one_shot_that_replaces_an_expired_one_leaves_its_slot_as_skipped(ago_
     assert amended.skipped == (SkippedSlot(at(-HOUR), Source.AI_ONESHOT, reason, NOW),)
 
 
-def moment_of(amended: Amended) -> datetime:
+def moment_of(amended: ChangedEndpoint) -> datetime:
     assert amended.endpoint.next_run_at is not None
     return amended.endpoint.next_run_at
 

@@ -12,7 +12,7 @@ from tests.scheduling.scheduling_fixtures import CRON, HOUR, MINUTE, NOW, ORIGIN
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.engine.steering_commands import (
     PauseUntil,
     ProposeInterval,
@@ -24,7 +24,9 @@ from cadenza.engine.steering_commands import (
 BY = SteeringContext(now=NOW, cron=CRON, origin=ORIGIN)
 
 
-def called(tool: type[SteeringCommand], endpoint: Endpoint | None = None, **arguments: Any) -> Amended:
+def called(
+    tool: type[SteeringCommand], endpoint: Endpoint | None = None, **arguments: Any
+) -> ChangedEndpoint:
     return tool.parse(arguments).apply(endpoint or an_endpoint(next_run_at=at(HOUR)), BY)
 
 

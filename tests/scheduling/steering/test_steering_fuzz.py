@@ -14,7 +14,7 @@ from cadenza.domain.errors import CadenzaError
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.policy import Guard
-from cadenza.domain.scheduling.steer import Amended, HintKind
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintKind
 from cadenza.testing.clock import NEW_YEAR
 
 STEERED = {"interval_hint", "one_shot_hint", "paused_until", "pause_reason", "next_run_at", "next_source"}
@@ -84,7 +84,7 @@ def changed(before: Endpoint, after: Endpoint) -> set[str]:
 
 async def steer(
     given_fields: dict[str, Any], tool: str, arguments: Any
-) -> tuple[Endpoint, Corridor, Amended | None]:
+) -> tuple[Endpoint, Corridor, ChangedEndpoint | None]:
     """An endpoint before a call, its corridor after it, and what the call answered, if it was not refused."""
     corridor = Corridor()
     before = await corridor.add(**given_fields)

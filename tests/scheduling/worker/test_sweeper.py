@@ -9,7 +9,7 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.settle import FOR_GOOD
+from cadenza.domain.scheduling.settle import FOREVER
 
 LEASE = 3_000
 
@@ -72,7 +72,7 @@ async def test_an_endpoint_that_cannot_be_planned_does_not_stop_the_sweeper() ->
     await corridor.sweeper.sweep()
     assert (await corridor.only_run("even")).status is RunStatus.ABANDONED
     odd = await corridor.endpoint("odd")
-    assert (odd.paused_until, odd.lease) == (FOR_GOOD, None)
+    assert (odd.paused_until, odd.lease) == (FOREVER, None)
     assert odd.pause_reason == "it cannot be planned: There is no such zone."
 
 

@@ -13,7 +13,7 @@ from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.policy import Misfire, Policy
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
-from cadenza.domain.scheduling.settle import FOR_GOOD
+from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.testing.fakes import Event
 
 GRACE = 60_000
@@ -120,7 +120,7 @@ async def test_an_endpoint_that_cannot_be_planned_is_paused_and_does_not_block_i
     await corridor.add("even", baseline=Cron("* * * * *"))
     assert len(await corridor.tick()) == 2
     odd, even = await corridor.endpoint("odd"), await corridor.endpoint("even")
-    assert (odd.pause_reason, odd.paused_until) == ("it cannot be planned: five fields, please", FOR_GOOD)
+    assert (odd.pause_reason, odd.paused_until) == ("it cannot be planned: five fields, please", FOREVER)
     assert (odd.lease, even.next_run_at) == (None, corridor.at(MINUTE))
     assert "an endpoint cannot be planned and is paused" in corridor.log.events("warning")
 

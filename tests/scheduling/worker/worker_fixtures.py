@@ -9,8 +9,8 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
-from cadenza.domain.scheduling.settle import Settled
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.settle import SettledRun
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.engine.worker.claim import Claimer
@@ -70,13 +70,13 @@ class Corridor:
             **self._around(),
         )
 
-    async def tick(self) -> list[Settled]:
+    async def tick(self) -> list[SettledRun]:
         """Run what is due, once; what was settled."""
         return await self.worker.run_once()
 
-    async def drain(self) -> list[Settled]:
+    async def drain(self) -> list[SettledRun]:
         """Run until nothing is due; what was settled."""
-        settled: list[Settled] = []
+        settled: list[SettledRun] = []
         while batch := await self.tick():
             settled += batch
         return settled
@@ -106,7 +106,7 @@ class Corridor:
         (run,) = await self.runs(name)
         return run
 
-    async def tool(self, tool: str, name: str = "endpoint", **arguments: Any) -> Amended:
+    async def tool(self, tool: str, name: str = "endpoint", **arguments: Any) -> ChangedEndpoint:
         """Call one of the three tools."""
         tools = self.steering.tools(EndpointKey(TENANT, name), origin="test")
         return await call_tool(tools, tool, arguments)
@@ -114,7 +114,7 @@ class Corridor:
     async def change(self, name: str = "endpoint", **fields: Any) -> None:
         """Set fields of a stored endpoint, as its owner would."""
         key = EndpointKey(TENANT, name)
-        await self.store.port.amend(key, lambda endpoint: Amended(evolve(endpoint, **fields)))
+        await self.store.port.amend(key, lambda endpoint: ChangedEndpoint(evolve(endpoint, **fields)))
 
     def at(self, in_ms: float) -> Any:
         """The moment so many milliseconds from now."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.surfaces.cli.cli_fixtures import Desk, Office
 from tests.surfaces.cli.cli_process import command, env
 
-from cadenza.domain.durations import span_ms
+from cadenza.domain.validation import parse_duration_ms
 from cadenza.surfaces.cli.output.formatting import safe, span
 
 
@@ -67,7 +67,7 @@ def test_an_output_without_unicode_is_enough(here: Desk, tmp_path: Path) -> None
 
 @given(st.integers(1, 10 * 366 * 86_400_000))
 def test_a_span_that_is_shown_can_be_written(length: int) -> None:
-    assert span_ms("span", str(span(length))) == length
+    assert parse_duration_ms("span", str(span(length))) == length
 
 
 @given(st.text())

@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 from datetime import datetime
 
-from cadenza.domain.validation import a_count
+from cadenza.domain.validation import check_count
 from cadenza.ports.access import RateStore
 from cadenza.ports.clock import Clock
 
@@ -58,7 +58,7 @@ class SharedRates:
     """
 
     def __init__(self, store: RateStore, clock: Clock, *, per_minute: int) -> None:
-        a_count("per_minute", per_minute, least=WINDOWS_A_MINUTE, most=MOST_A_MINUTE)
+        check_count("per_minute", per_minute, least=WINDOWS_A_MINUTE, most=MOST_A_MINUTE)
         self._store = store
         self._clock = clock
         self._allowance = per_minute // WINDOWS_A_MINUTE

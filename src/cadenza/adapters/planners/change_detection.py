@@ -4,7 +4,7 @@ from hashlib import blake2b
 
 import orjson
 
-from cadenza.domain.json_path import follow
+from cadenza.domain.json_path import follow_path
 from cadenza.domain.planning.health import COUNTED
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run
@@ -38,5 +38,5 @@ def _compared(endpoint: Endpoint, response: Json) -> Json:
         value = response.get("body") if watch else {name: response.get(name) for name in COMPARED_PARTS}
     if not watch:
         return value
-    found = {path: follow(path, value) for path in watch}
+    found = {path: follow_path(path, value) for path in watch}
     return {path: [place.value] for path, place in found.items() if place is not None}

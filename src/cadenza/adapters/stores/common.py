@@ -7,13 +7,12 @@ from typing import TypeVar
 from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.errors import Conflict, NotAllowed, NotFound
-from cadenza.domain.labels import carries
 from cadenza.domain.monitoring.alert import RaisedAlert
 from cadenza.domain.planning.rules.rule import Rule
-from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
+from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, has_labels
 from cadenza.domain.scheduling.run import Run
-from cadenza.domain.scheduling.settle import Settled
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.settle import SettledRun
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.catalog import Arrangement, EndpointFilter, RunFilter
 
 
@@ -22,7 +21,7 @@ def matches(endpoint: Endpoint, wanted: EndpointFilter) -> bool:
     return (
         wanted.job_id in (None, endpoint.job_id)
         and wanted.archived in (None, endpoint.archived)
-        and carries(endpoint.labels, wanted.labels)
+        and has_labels(endpoint.labels, wanted.labels)
     )
 
 
@@ -58,7 +57,7 @@ def arranged(decided: Arrangement, tenant_id: str, jobs: Mapping[str, Job]) -> A
     )
 
 
-def followed(amended: Amended, job: Job | None) -> Amended:
+def followed(amended: ChangedEndpoint, job: Job | None) -> ChangedEndpoint:
     """A change, with an endpoint that follows its job."""
     return amended._replace(endpoint=following(amended.endpoint, job))
 
@@ -92,21 +91,21 @@ def too_many_rules(most: int) -> NotAllowed:
 
 
 Answer = TypeVar("Answer")
-Closed = Callable[[Answer], Iterable[Settled | None]]
+Closed = Callable[[Answer], Iterable[SettledRun | None]]
 """What work that closes runs has settled, by what it has answered."""
 
 
-def turns_in(settled: Iterable[Settled | None]) -> list[Turn]:
+def turns_in(settled: Iterable[SettledRun | None]) -> list[Turn]:
     """The turns that runs left; nearly always there is none."""
     return [one.turn for one in settled if one is not None and one.turn is not None]
 
 
-def raised_in(settled: Iterable[Settled | None]) -> list[RaisedAlert]:
+def raised_in(settled: Iterable[SettledRun | None]) -> list[RaisedAlert]:
     """The alerts that runs gave cause for; nearly always there is none."""
     return [one.raised for one in settled if one is not None and one.raised is not None]
 
 
-def spoken_to(settled: Iterable[Settled | None]) -> set[UserKey]:
+def spoken_to(settled: Iterable[SettledRun | None]) -> set[UserKey]:
     """The users to whom these runs may owe something."""
     return {turn.conversation.user for turn in turns_in(settled)}
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cadenza.domain.errors import NotAllowed
-from cadenza.domain.validation import in_utc
+from cadenza.domain.validation import convert_to_utc
 
 
 class Scope(StrEnum):
@@ -35,7 +35,7 @@ class ApiKey:
     """The user for whom alone it speaks; None for a key of the tenant itself."""
 
     def __post_init__(self) -> None:
-        in_utc(self, "created_at", "expires_at")
+        convert_to_utc(self, "created_at", "expires_at")
 
     def valid(self, now: datetime) -> bool:
         """Has it not run out?"""

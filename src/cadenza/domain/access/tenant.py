@@ -11,8 +11,8 @@ from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.settle import Settled
-from cadenza.domain.validation import a_count, a_span
+from cadenza.domain.scheduling.settle import SettledRun
+from cadenza.domain.validation import check_count, check_duration_ms
 
 MOST = 2**53
 COUNTED = (
@@ -44,10 +44,10 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("min_interval_ms", "schedule_min_interval_ms"):
             if getattr(self, name) is not None:
-                a_span(name, getattr(self, name))
+                check_duration_ms(name, getattr(self, name))
         for name in COUNTED:
             if getattr(self, name) is not None:
-                a_count(name, getattr(self, name), least=0, most=MOST)
+                check_count(name, getattr(self, name), least=0, most=MOST)
 
     def admit(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint with its guard inside the limits; refused if its owner asked for less."""
@@ -132,7 +132,7 @@ class Charge(NamedTuple):
     runs: int
 
 
-def charges(settled: Iterable[Settled]) -> list[Charge]:
+def charges(settled: Iterable[SettledRun]) -> list[Charge]:
     """Charge every run that was dispatched to the month in which it ended; by tenant and month, in order.
 
     What was cancelled or skipped costs nothing, and neither does a claim that was

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cadenza.domain.agents.delivery import KEPT_FOR, Delivery, SocketMessage
 from cadenza.domain.agents.users import AgentKey, UserKey
 from cadenza.domain.scheduling.target import Json
-from cadenza.domain.validation import in_utc, iso
+from cadenza.domain.validation import convert_to_utc, iso
 
 
 class OriginKind(StrEnum):
@@ -72,7 +72,7 @@ class Message:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "role", Role(self.role))
-        in_utc(self, "at")
+        convert_to_utc(self, "at")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class Turn:
     """The owed messages reach the user with the answer to their own request: nothing is left to deliver."""
 
     def __post_init__(self) -> None:
-        in_utc(self, "began_at", "ended_at", "expires_at")
+        convert_to_utc(self, "began_at", "ended_at", "expires_at")
 
 
 def owed_by(turn: Turn, last_seq: int) -> list[Delivery]:

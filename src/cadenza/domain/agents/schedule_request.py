@@ -15,7 +15,7 @@ from cadenza.domain.scheduling.baseline import Cron, Once
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.target import PromptTarget
-from cadenza.domain.validation import a_count, a_text, iso, milliseconds, quoted
+from cadenza.domain.validation import check_count, check_text, iso, milliseconds, quoted
 
 LONGEST_PROMPT = 8_000
 FURTHEST = timedelta(days=3_650)
@@ -112,7 +112,7 @@ def _moment(wanted: NewSchedule, *, now: datetime, zone: str | None) -> datetime
             "run_at",
         )
     if wanted.delay_seconds is not None:
-        seconds = a_count(
+        seconds = check_count(
             "delay_seconds", wanted.delay_seconds, least=1, most=FURTHEST // timedelta(seconds=1)
         )
         return now + timedelta(seconds=seconds)
@@ -123,7 +123,7 @@ def _read(value: str | datetime | None) -> datetime:
     if isinstance(value, datetime):
         return value
     try:
-        return datetime.fromisoformat(a_text("run_at", value).strip())
+        return datetime.fromisoformat(check_text("run_at", value).strip())
     except ValueError:
         example = "2030-01-31T09:00:00+01:00"
         raise InvalidRequest(f"run_at must be an ISO date and time, such as {example}.", "run_at") from None
@@ -185,7 +185,7 @@ def draft_endpoint(
 ) -> Endpoint:
     """The endpoint of a new schedule, before anything is planned."""
     request = request_of(caller, wanted)
-    prompt = a_text("prompt", wanted.prompt, longest=LONGEST_PROMPT)
+    prompt = check_text("prompt", wanted.prompt, longest=LONGEST_PROMPT)
     if not prompt.strip():
         raise InvalidRequest("prompt must say what is to be done when it fires.", "prompt")
     return Endpoint(

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.validation import a_text, in_utc, quoted
+from cadenza.domain.validation import check_text, convert_to_utc, quoted
 
 LONGEST_NAME = 200
 LONGEST_INSTRUCTIONS = 50_000
@@ -40,8 +40,8 @@ class User:
 
     def __post_init__(self) -> None:
         if self.timezone is not None:
-            a_text("timezone", self.timezone, longest=LONGEST_NAME)
-        in_utc(self, "created_at")
+            check_text("timezone", self.timezone, longest=LONGEST_NAME)
+        convert_to_utc(self, "created_at")
 
     @property
     def key(self) -> UserKey:
@@ -62,10 +62,10 @@ class Agent:
 
     def __post_init__(self) -> None:
         one_line("name", self.name)
-        a_text("instructions", self.instructions, longest=LONGEST_INSTRUCTIONS)
+        check_text("instructions", self.instructions, longest=LONGEST_INSTRUCTIONS)
         if self.model is not None:
             one_line("model", self.model)
-        in_utc(self, "created_at")
+        convert_to_utc(self, "created_at")
 
     @property
     def key(self) -> AgentKey:
@@ -84,7 +84,7 @@ def refused_model(model: str | None, allowed: Collection[str]) -> str | None:
 
 def one_line(field: str, value: object) -> str:
     """A short text on one line, with something to see on it."""
-    text = a_text(field, value, longest=LONGEST_NAME)
+    text = check_text(field, value, longest=LONGEST_NAME)
     if not text.strip() or not text.isprintable():
         raise InvalidRequest(f"{field} must be one line of visible characters.", field)
     return text

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.window import cutoff, minute_of_day
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.validation import a_text, in_utc
+from cadenza.domain.validation import check_text, convert_to_utc
 
 LONGEST_USER_ID = 200
 A_DUE_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
@@ -81,7 +81,7 @@ class DailyUser:
     """When a run last succeeded in time."""
 
     def __post_init__(self) -> None:
-        in_utc(self, "next_cutoff", "added_at", "last_run_at")
+        convert_to_utc(self, "next_cutoff", "added_at", "last_run_at")
 
     @property
     def key(self) -> UserKey:
@@ -210,7 +210,7 @@ def due_among(changes: Sequence[DueChange], day: date, due: time) -> time:
 
 def enrollment(tenant_id: str, user_id: str, due: time) -> Enrollment:
     """A checked enrollment; InvalidRequest unless the due time is a whole minute of a UTC day."""
-    if not a_text("user_id", user_id, longest=LONGEST_USER_ID).strip():
+    if not check_text("user_id", user_id, longest=LONGEST_USER_ID).strip():
         raise InvalidRequest("user_id must say who.", "user_id")
     if due.second or due.microsecond or due.tzinfo not in (None, UTC):
         raise InvalidRequest(f"due_time must be {DUE_TIME_FORM}.", "due_time")

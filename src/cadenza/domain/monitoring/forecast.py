@@ -10,7 +10,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, plan_next_run
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.steer import held_by_quota, without_stale_hints
+from cadenza.domain.scheduling.steer import not_before_quota, without_stale_hints
 
 MS = timedelta(milliseconds=1)
 MOST_FIRES = 1_000
@@ -126,4 +126,4 @@ def _after(endpoint: Endpoint, at: datetime, cron: CronClock) -> Endpoint:
     ran = evolve(endpoint, last_run_at=at, open_slot=None)
     tidy, _ = without_stale_hints(ran, at)
     plan = plan_next_run(at, tidy, cron)
-    return evolve(tidy, next_run_at=held_by_quota(tidy, plan.next_run_at), next_source=plan.source)
+    return evolve(tidy, next_run_at=not_before_quota(tidy, plan.next_run_at), next_source=plan.source)

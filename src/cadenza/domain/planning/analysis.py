@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from cadenza.domain.scheduling.target import Json
-from cadenza.domain.validation import in_utc
+from cadenza.domain.validation import convert_to_utc
 
 
 class Trigger(StrEnum):
@@ -72,4 +72,4 @@ class Analysis:
     error: str | None = None
 
     def __post_init__(self) -> None:
-        in_utc(self, "began_at", "look_again_at")
+        convert_to_utc(self, "began_at", "look_again_at")

@@ -6,7 +6,7 @@ from typing import Any
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.target import JSON_PATH
-from cadenza.domain.validation import a_text
+from cadenza.domain.validation import check_text
 
 MOST_WATCHED = 16
 LEAST_RUNS, MOST_RUNS = 0.01, 3_600_000
@@ -54,6 +54,6 @@ def _budget(runs: Any) -> float | None:
 def _watched(paths: Any) -> tuple[str, ...]:
     if not isinstance(paths, list | tuple) or len(paths) > MOST_WATCHED:
         raise InvalidRequest(f"watch must be a list of at most {MOST_WATCHED} JSON paths.", "watch")
-    if not all(JSON_PATH.fullmatch(a_text("watch", path)) for path in paths):
+    if not all(JSON_PATH.fullmatch(check_text("watch", path)) for path in paths):
         raise InvalidRequest("watch must list paths: $, followed by .name, ['name'] or [0].", "watch")
     return tuple(paths)

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, Run, RunStatus
-from cadenza.domain.scheduling.steer import Amended, without_stale_hints
+from cadenza.domain.scheduling.steer import ChangedEndpoint, without_stale_hints
 
 
 def sweep_at(endpoint: Endpoint) -> datetime | None:
@@ -36,6 +36,6 @@ def abandonment(endpoint: Endpoint, run: Run, now: datetime) -> Completion:
     return Completion(claim, Outcome(RunStatus.ABANDONED, error="its worker let the lease run out"), now)
 
 
-def tidy(endpoint: Endpoint, *, now: datetime) -> Amended:
+def tidy(endpoint: Endpoint, *, now: datetime) -> ChangedEndpoint:
     """The endpoint without its stale hints."""
-    return Amended(*without_stale_hints(endpoint, now))
+    return ChangedEndpoint(*without_stale_hints(endpoint, now))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.validation import a_moment, a_span, a_text, in_utc
+from cadenza.domain.validation import check_duration_ms, check_moment, check_text, convert_to_utc
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Every:
     interval_ms: int
 
     def __post_init__(self) -> None:
-        a_span("interval_ms", self.interval_ms)
+        check_duration_ms("interval_ms", self.interval_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Cron:
     timezone: str = "UTC"
 
     def __post_init__(self) -> None:
-        if not a_text("expression", self.expression).strip():
+        if not check_text("expression", self.expression).strip():
             raise InvalidRequest("expression must have five fields.", "expression")
-        a_text("timezone", self.timezone)
+        check_text("timezone", self.timezone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Once:
     at: datetime
 
     def __post_init__(self) -> None:
-        a_moment("at", self.at)
-        in_utc(self, "at")
+        check_moment("at", self.at)
+        convert_to_utc(self, "at")
 
 
 Baseline = Every | Cron | Once

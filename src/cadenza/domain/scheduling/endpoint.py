@@ -1,21 +1,24 @@
-"""One schedulable thing: what it does, when it should, and where it stands."""
+"""An endpoint: what it does, when it should run, its state, and the job it belongs to."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.labels import checked_labels
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.baseline import Baseline, Every, Once
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard, Policy
 from cadenza.domain.scheduling.target import CallableTarget, Target
-from cadenza.domain.validation import a_count, in_utc
+from cadenza.domain.validation import check_count, convert_to_utc, quoted
 
 DEFAULT_INTERVAL_MS = 60_000
+MOST_LABELS = 32
+LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
+LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._:/@-]{0,61}[A-Za-z0-9])?)?")
 NO_GUARD = Guard()
 PARTS: tuple[tuple[str, Any], ...] = (
     ("id", str),
@@ -111,9 +114,9 @@ class Endpoint:
             if not isinstance(getattr(self, part), kind):
                 raise InvalidRequest(f"{part} is not of its kind.", part)
         for count in COUNTS:
-            a_count(count, getattr(self, count), least=0, most=MOST)
-        object.__setattr__(self, "labels", checked_labels(self.labels))
-        in_utc(self, *MOMENTS)
+            check_count(count, getattr(self, count), least=0, most=MOST)
+        object.__setattr__(self, "labels", check_labels(self.labels))
+        convert_to_utc(self, *MOMENTS)
 
     @property
     def key(self) -> EndpointKey:
@@ -150,7 +153,7 @@ class Endpoint:
 FIELDS = frozenset(one.name for one in fields(Endpoint))
 
 
-def restored(state: dict[str, Any]) -> Endpoint:
+def restore_endpoint(state: dict[str, Any]) -> Endpoint:
     """An endpoint from all of its fields, as a store kept them; they were checked when they were made.
 
     The dictionary becomes the endpoint's own.
@@ -165,7 +168,7 @@ def restored(state: dict[str, Any]) -> Endpoint:
 
 def evolve(endpoint: Endpoint, **changes: Any) -> Endpoint:
     """The endpoint with some fields changed: `dataclasses.replace` for checked values, ten times as fast."""
-    return restored(vars(endpoint) | changes)
+    return restore_endpoint(vars(endpoint) | changes)
 
 
 def _hint_mode(value: str) -> HintMode:
@@ -173,6 +176,26 @@ def _hint_mode(value: str) -> HintMode:
         return HintMode(value)
     except ValueError:
         raise InvalidRequest(f"hint_mode must be one of {', '.join(HintMode)}.", "hint_mode") from None
+
+
+def check_labels(labels: Any) -> dict[str, str]:
+    """Labels with which an owner finds and steers endpoints together.
+
+    Names and values are short words without spaces; a value may be empty.
+    """
+    if not isinstance(labels, Mapping) or len(labels) > MOST_LABELS:
+        raise InvalidRequest(f"labels must be at most {MOST_LABELS} names with their values.", "labels")
+    for name, value in labels.items():
+        if not isinstance(name, str) or not LABEL_NAME.fullmatch(name):
+            raise InvalidRequest(f"{quoted(name)} is not the name of a label.", "labels")
+        if not isinstance(value, str) or not LABEL_VALUE.fullmatch(value):
+            raise InvalidRequest(f"{quoted(value)} is not the value of a label.", "labels")
+    return dict(labels)
+
+
+def has_labels(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Are all the wanted labels there, with these values?"""
+    return all(labels.get(name) == value for name, value in wanted.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,4 +212,4 @@ class Job:
     created_at: datetime | None = None
 
     def __post_init__(self) -> None:
-        in_utc(self, "created_at")
+        convert_to_utc(self, "created_at")

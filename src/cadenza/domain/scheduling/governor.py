@@ -8,7 +8,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint
 from cadenza.domain.scheduling.plan import Candidate, Plan, Source
 from cadenza.domain.scheduling.policy import Backoff
-from cadenza.domain.validation import a_moment, milliseconds
+from cadenza.domain.validation import check_moment, milliseconds
 
 MOST_DOUBLINGS = 5
 NO_BACKOFF, BASELINE_INTERVAL = Backoff.NONE, Source.BASELINE_INTERVAL  # Python 3.11 is slow to find members.
@@ -32,7 +32,7 @@ def plan_next_run(now: datetime, endpoint: Endpoint, cron: CronClock) -> Plan:
     4. A pause outranks them all.
     """
     if now.tzinfo is not UTC:
-        now = a_moment("now", now)
+        now = check_moment("now", now)
     last = endpoint.anchor(now)
     regular, candidates = _regular(now, last, endpoint, cron)
     one_shot = _one_shot(now, endpoint)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from cadenza.domain.validation import a_moment, a_span, a_text, in_utc
+from cadenza.domain.validation import check_duration_ms, check_moment, check_text, convert_to_utc
 
 LONGEST_TTL_MINUTES = 366 * 24 * 60
 SHORTEST_TTL_MINUTES = 1 / 60_000
@@ -26,9 +26,9 @@ class IntervalHint:
     reason: str | None = None
 
     def __post_init__(self) -> None:
-        a_span("interval_ms", self.interval_ms)
+        check_duration_ms("interval_ms", self.interval_ms)
         _check_advice(self.expires_at, self.reason)
-        in_utc(self, "expires_at")
+        convert_to_utc(self, "expires_at")
 
     def fresh(self, now: datetime) -> bool:
         """Does it still count?"""
@@ -44,9 +44,9 @@ class OneShotHint:
     reason: str | None = None
 
     def __post_init__(self) -> None:
-        a_moment("at", self.at)
+        check_moment("at", self.at)
         _check_advice(self.expires_at, self.reason)
-        in_utc(self, "at", "expires_at")
+        convert_to_utc(self, "at", "expires_at")
 
     def fresh(self, now: datetime) -> bool:
         """Does it still count?"""
@@ -58,6 +58,6 @@ class OneShotHint:
 
 
 def _check_advice(expires_at: datetime, reason: str | None) -> None:
-    a_moment("expires_at", expires_at)
+    check_moment("expires_at", expires_at)
     if reason is not None:
-        a_text("reason", reason)
+        check_text("reason", reason)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.validation import a_count, a_span
+from cadenza.domain.validation import check_count, check_duration_ms
 
 
 class Misfire(StrEnum):
@@ -30,9 +30,9 @@ class Guard:
 
     def __post_init__(self) -> None:
         if self.min_interval_ms is not None:
-            a_span("min_interval_ms", self.min_interval_ms)
+            check_duration_ms("min_interval_ms", self.min_interval_ms)
         if self.max_interval_ms is not None:
-            a_span("max_interval_ms", self.max_interval_ms)
+            check_duration_ms("max_interval_ms", self.max_interval_ms)
         if (self.min_interval_ms or 0) > (self.max_interval_ms or float("inf")):
             raise InvalidRequest("min_interval_ms must not exceed max_interval_ms.", "min_interval_ms")
 
@@ -49,10 +49,10 @@ class Policy:
     backoff: Backoff = Backoff.NONE
 
     def __post_init__(self) -> None:
-        a_span("timeout_ms", self.timeout_ms)
-        a_count("max_attempts", self.max_attempts, least=1, most=100)
-        a_span("retry_delay_ms", self.retry_delay_ms, least=0)
-        a_span("misfire_grace_ms", self.misfire_grace_ms, least=0)
+        check_duration_ms("timeout_ms", self.timeout_ms)
+        check_count("max_attempts", self.max_attempts, least=1, most=100)
+        check_duration_ms("retry_delay_ms", self.retry_delay_ms, least=0)
+        check_duration_ms("misfire_grace_ms", self.misfire_grace_ms, least=0)
         _one_of(self, "misfire", Misfire)
         _one_of(self, "backoff", Backoff)
 

@@ -104,7 +104,7 @@ class Run(NamedTuple):
     response: Json = None
 
 
-def opened(claim: Claim) -> Run:
+def open_run(claim: Claim) -> Run:
     """The row of a run that has just been claimed."""
     endpoint = claim.endpoint
     return Run(
@@ -130,7 +130,7 @@ class SkippedSlot(NamedTuple):
     noticed_at: datetime
 
 
-def skipped(endpoint: Endpoint, passed: SkippedSlot, run_id: str) -> Run:
+def skipped_run(endpoint: Endpoint, passed: SkippedSlot, run_id: str) -> Run:
     """The row of a slot that passed without a claim."""
     return Run(
         id=run_id,

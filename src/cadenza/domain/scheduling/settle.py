@@ -12,7 +12,12 @@ from cadenza.domain.scheduling.governor import BASELINE_INTERVAL, CronClock, gua
 from cadenza.domain.scheduling.plan import Candidate, Source
 from cadenza.domain.scheduling.run import Claim, Completion, Run, RunStatus, SkippedSlot
 from cadenza.domain.scheduling.slots import cadence_ms, slots_between, slots_missed
-from cadenza.domain.scheduling.steer import held_by_quota, soonest, without_one_shot_of, without_stale_hints
+from cadenza.domain.scheduling.steer import (
+    earliest_run,
+    not_before_quota,
+    without_one_shot_of,
+    without_stale_hints,
+)
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.domain.validation import milliseconds
 
@@ -20,10 +25,10 @@ SUCCESS, ABANDONED, SKIPPED = RunStatus.SUCCESS, RunStatus.ABANDONED, RunStatus.
 FAILED = (RunStatus.FAILURE, RunStatus.TIMEOUT, ABANDONED)
 MOST_ABANDONED = 3
 ON_TIME, MILLISECOND = milliseconds(0), milliseconds(1)
-FOR_GOOD = datetime(9999, 1, 1, tzinfo=UTC)
+FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-class Settled(NamedTuple):
+class SettledRun(NamedTuple):
     """An endpoint after an outcome, its closed run, and the slots that passed meanwhile."""
 
     endpoint: Endpoint
@@ -41,7 +46,7 @@ class _Next(NamedTuple):
     """Is the slot over?"""
 
 
-def settle(endpoint: Endpoint, completion: Completion, *, now: datetime, cron: CronClock) -> Settled:
+def settle(endpoint: Endpoint, completion: Completion, *, now: datetime, cron: CronClock) -> SettledRun:
     """Close a run and decide what comes next.
 
     1. The failure count follows the outcome; a success resets it.
@@ -58,13 +63,13 @@ def settle(endpoint: Endpoint, completion: Completion, *, now: datetime, cron: C
 
 def settle_step_by_step(
     endpoint: Endpoint, completion: Completion, *, now: datetime, cron: CronClock
-) -> Settled:
+) -> SettledRun:
     """Settle any endpoint; for most there is a shorter way to the same."""
     counted = _counted(endpoint, completion, now)
     tidy, passed = without_stale_hints(counted, now)
     after, verdict = _next(tidy, completion, now, cron)
     run = _closed(completion, verdict=verdict, coalesced=_coalesced(endpoint, completion, cron))
-    return Settled(after, run, passed, _turn_of(completion, verdict=verdict))
+    return SettledRun(after, run, passed, _turn_of(completion, verdict=verdict))
 
 
 def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
@@ -84,7 +89,7 @@ def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
     )
 
 
-def _settle_at_once(endpoint: Endpoint, completion: Completion, now: datetime) -> Settled:
+def _settle_at_once(endpoint: Endpoint, completion: Completion, now: datetime) -> SettledRun:
     """What all the steps come to then: one value is made instead of one at every step."""
     started, due_at = completion.claim.started_at, completion.claim.due_at
     assert started is not None, "what never started is not ordinary"
@@ -104,14 +109,14 @@ def _settle_at_once(endpoint: Endpoint, completion: Completion, now: datetime) -
         missed_slots=passed - 1 if passed else 0,
     )
     run = _closed(completion, verdict=True, coalesced=endpoint.missed_slots + late)
-    return Settled(after, run, (), completion.outcome.turn)
+    return SettledRun(after, run, (), completion.outcome.turn)
 
 
-def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> Settled:
+def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> SettledRun:
     """The last resort where no plan can be made: the run is closed, and the endpoint waits for a person."""
     paused = _paused_for_good(evolve(endpoint, lease=None), reason)
     run = _closed(completion, verdict=True, coalesced=0)
-    return Settled(paused, run, (), _turn_of(completion, verdict=True))
+    return SettledRun(paused, run, (), _turn_of(completion, verdict=True))
 
 
 def _counted(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
@@ -189,7 +194,7 @@ def _planned(endpoint: Endpoint, claim: Claim, now: datetime, cron: CronClock) -
     over = endpoint if endpoint.open_slot is None else evolve(endpoint, open_slot=None)
     moment, source, _ = plan_next_run(now, over, cron)
     missed = slots_missed(over, claim.started_at, now, cron) if claim.started_at else 0
-    moment = held_by_quota(over, moment)
+    moment = not_before_quota(over, moment)
     return _Next(evolve(over, next_run_at=moment, next_source=source, missed_slots=missed), verdict=True)
 
 
@@ -197,7 +202,7 @@ def _retried(endpoint: Endpoint, claim: Claim, now: datetime, planned: _Next) ->
     """Try the slot again, if attempts are left and the regular next run does not come first."""
     if claim.attempt >= endpoint.policy.max_attempts:
         return planned
-    again = max(now + milliseconds(endpoint.policy.retry_delay_ms), soonest(endpoint, now))
+    again = max(now + milliseconds(endpoint.policy.retry_delay_ms), earliest_run(endpoint, now))
     regular = planned.endpoint.next_run_at
     if regular is not None and regular <= again:
         return planned
@@ -206,7 +211,7 @@ def _retried(endpoint: Endpoint, claim: Claim, now: datetime, planned: _Next) ->
 
 def _kept_open(endpoint: Endpoint, claim: Claim, now: datetime, again: datetime | None = None) -> _Next:
     """The slot stays due, not before the guard and the pause allow."""
-    moment = again or max(claim.due_at, soonest(endpoint, claim.due_at))
+    moment = again or max(claim.due_at, earliest_run(endpoint, claim.due_at))
     source = Source.RETRY
     if endpoint.paused_until is not None and endpoint.paused_until > max(now, moment):
         moment, source = endpoint.paused_until, Source.PAUSED
@@ -228,9 +233,9 @@ def _paused_for_good(endpoint: Endpoint, reason: str) -> Endpoint:
     return evolve(
         endpoint,
         open_slot=None,
-        paused_until=FOR_GOOD,
+        paused_until=FOREVER,
         pause_reason=reason,
-        next_run_at=FOR_GOOD,
+        next_run_at=FOREVER,
         next_source=Source.PAUSED,
         abandoned_count=0,
     )

@@ -39,7 +39,7 @@ class HintRecord(NamedTuple):
     at: datetime | None = None
 
 
-class Amended(NamedTuple):
+class ChangedEndpoint(NamedTuple):
     """A changed endpoint, with all that has to be written in the same commit."""
 
     endpoint: Endpoint
@@ -48,12 +48,12 @@ class Amended(NamedTuple):
     nudge: Nudge | None = None
 
 
-EndpointChange = Callable[[Endpoint], Amended]
+EndpointChange = Callable[[Endpoint], ChangedEndpoint]
 
 
 def take_interval_hint(
     endpoint: Endpoint, hint: IntervalHint, *, now: datetime, cron: CronClock, origin: str
-) -> Amended:
+) -> ChangedEndpoint:
     """Write the interval hint, nudge to one interval from now, and relax if the mode allows."""
     if isinstance(endpoint.baseline, Once):
         raise InvalidRequest("An endpoint that runs once takes no interval hint.", "intervalMs")
@@ -62,18 +62,20 @@ def take_interval_hint(
     if endpoint.hint_mode is HintMode.OVERRIDE:
         moved = relax(moved, now, cron)
     record = HintRecord(HintKind.INTERVAL, now, origin, hint.reason, hint.expires_at, hint.interval_ms)
-    return Amended(moved, record=record, nudge=nudged)
+    return ChangedEndpoint(moved, record=record, nudge=nudged)
 
 
-def take_one_shot(endpoint: Endpoint, hint: OneShotHint, *, now: datetime, origin: str) -> Amended:
+def take_one_shot(endpoint: Endpoint, hint: OneShotHint, *, now: datetime, origin: str) -> ChangedEndpoint:
     """Write the one-shot hint and nudge to its moment; one that it replaces unserved leaves its row."""
     tidy, passed = without_stale_hints(endpoint, now)
     moved, nudged = nudge(evolve(tidy, one_shot_hint=hint), now, hint.at, Source.AI_ONESHOT)
     record = HintRecord(HintKind.ONE_SHOT, now, origin, hint.reason, hint.expires_at, at=hint.at)
-    return Amended(moved, passed, record, nudged)
+    return ChangedEndpoint(moved, passed, record, nudged)
 
 
-def pause(endpoint: Endpoint, until: datetime, reason: str | None, *, now: datetime, origin: str) -> Amended:
+def pause(
+    endpoint: Endpoint, until: datetime, reason: str | None, *, now: datetime, origin: str
+) -> ChangedEndpoint:
     """Close the gate. A slot that was due and unclaimed is skipped; one that waits for a retry stays open."""
     if until <= now:
         raise InvalidRequest(f"A pause must end in the future, not at {iso(until)}.", "untilIso")
@@ -85,52 +87,54 @@ def pause(endpoint: Endpoint, until: datetime, reason: str | None, *, now: datet
         if due(endpoint, now) and endpoint.open_slot is None:
             passed = (SkippedSlot(slot, endpoint.next_source, "paused before it could start", now),)
             paused = without_one_shot_of(slot, paused)
-    return Amended(paused, passed, HintRecord(HintKind.PAUSE, now, origin, reason, until))
+    return ChangedEndpoint(paused, passed, HintRecord(HintKind.PAUSE, now, origin, reason, until))
 
 
-def resume(endpoint: Endpoint, reason: str | None, *, now: datetime, cron: CronClock, origin: str) -> Amended:
+def resume(
+    endpoint: Endpoint, reason: str | None, *, now: datetime, cron: CronClock, origin: str
+) -> ChangedEndpoint:
     """Open the gate and plan anew, also when that is later; what is not paused stays as it is."""
     record = HintRecord(HintKind.RESUME, now, origin, reason)
     opened = evolve(endpoint, paused_until=None, pause_reason=None)
     if not endpoint.paused(now):
-        return Amended(opened, record=record)
+        return ChangedEndpoint(opened, record=record)
     if opened.open_slot is not None:
-        return Amended(
-            evolve(opened, next_run_at=soonest(opened, now), next_source=Source.RESUME), record=record
+        return ChangedEndpoint(
+            evolve(opened, next_run_at=earliest_run(opened, now), next_source=Source.RESUME), record=record
         )
     plan = plan_next_run(now, opened, cron)
-    moment = held_by_quota(opened, plan.next_run_at)
-    return Amended(evolve(opened, next_run_at=moment, next_source=Source.RESUME), record=record)
+    moment = not_before_quota(opened, plan.next_run_at)
+    return ChangedEndpoint(evolve(opened, next_run_at=moment, next_source=Source.RESUME), record=record)
 
 
-def clear_hints(endpoint: Endpoint, *, now: datetime, cron: CronClock, origin: str) -> Amended:
+def clear_hints(endpoint: Endpoint, *, now: datetime, cron: CronClock, origin: str) -> ChangedEndpoint:
     """Remove both hints and plan anew; what is due, claimed or waiting for a retry keeps its moment."""
     _, passed = without_stale_hints(endpoint, now)
     cleared = evolve(endpoint, interval_hint=None, one_shot_hint=None)
-    return Amended(replanned(cleared, now, cron), passed, HintRecord(HintKind.CLEAR, now, origin))
+    return ChangedEndpoint(replan(cleared, now, cron), passed, HintRecord(HintKind.CLEAR, now, origin))
 
 
-def run_now(endpoint: Endpoint, *, now: datetime) -> Amended:
+def run_now(endpoint: Endpoint, *, now: datetime) -> ChangedEndpoint:
     """Make it due at once, as soon as its minimum interval allows."""
     gate = "running" if endpoint.lease else closed_gate(endpoint, now)
     if gate is not None:
         raise Conflict(f"{endpoint.name} cannot run now ({gate}).")
-    moment = soonest(endpoint, now)
+    moment = earliest_run(endpoint, now)
     if endpoint.next_run_at is not None and endpoint.next_run_at <= moment:
-        return Amended(endpoint)
-    return Amended(evolve(endpoint, next_run_at=moment, next_source=Source.MANUAL))
+        return ChangedEndpoint(endpoint)
+    return ChangedEndpoint(evolve(endpoint, next_run_at=moment, next_source=Source.MANUAL))
 
 
-def replanned(endpoint: Endpoint, now: datetime, cron: CronClock) -> Endpoint:
+def replan(endpoint: Endpoint, now: datetime, cron: CronClock) -> Endpoint:
     """The endpoint with a fresh plan, unless its next run is due, claimed or a retry."""
     stored = endpoint.next_run_at
     if endpoint.lease or endpoint.open_slot or (stored is not None and stored <= now):
         return endpoint
     plan = plan_next_run(now, endpoint, cron)
-    return evolve(endpoint, next_run_at=held_by_quota(endpoint, plan.next_run_at), next_source=plan.source)
+    return evolve(endpoint, next_run_at=not_before_quota(endpoint, plan.next_run_at), next_source=plan.source)
 
 
-def soonest(endpoint: Endpoint, now: datetime) -> datetime:
+def earliest_run(endpoint: Endpoint, now: datetime) -> datetime:
     """The first moment at which the guard lets it run."""
     least = endpoint.effective_guard.min_interval_ms
     if least is None or endpoint.last_run_at is None:
@@ -138,7 +142,7 @@ def soonest(endpoint: Endpoint, now: datetime) -> datetime:
     return max(now, endpoint.last_run_at + milliseconds(least))
 
 
-def held_by_quota(endpoint: Endpoint, moment: datetime | None) -> datetime | None:
+def not_before_quota(endpoint: Endpoint, moment: datetime | None) -> datetime | None:
     """A moment, not before the quota opens."""
     if moment is None or endpoint.quota_opens_at is None:
         return moment
@@ -181,7 +185,7 @@ def without_one_shot_of(slot: datetime, endpoint: Endpoint) -> Endpoint:
     return evolve(endpoint, one_shot_hint=None)
 
 
-DEFINED = (
+DEFINITION_FIELDS = (
     "name",
     "job_id",
     "description",
@@ -194,11 +198,13 @@ DEFINED = (
     "planning",
 )
 """What an owner writes; the rest is where the endpoint stands."""
-PLANNED_BY = ("baseline", "guard", "policy", "hint_mode")
+CADENCE_FIELDS = ("baseline", "guard", "policy", "hint_mode")
 """What of it has a say in when the next run is."""
 
 
-def created(endpoint: Endpoint, *, now: datetime, cron: CronClock, start_now: bool = False) -> Endpoint:
+def plan_first_run(
+    endpoint: Endpoint, *, now: datetime, cron: CronClock, start_now: bool = False
+) -> Endpoint:
     """A new endpoint with its first run planned, one interval away, or due at once."""
     plan = plan_next_run(now, endpoint, cron)
     if start_now and plan.source is not Source.PAUSED:
@@ -206,20 +212,24 @@ def created(endpoint: Endpoint, *, now: datetime, cron: CronClock, start_now: bo
     return evolve(endpoint, next_run_at=plan.next_run_at, next_source=plan.source)
 
 
-def defined_anew(before: Endpoint, after: Endpoint, fields: tuple[str, ...] = DEFINED) -> bool:
+def definition_differs(
+    before: Endpoint, after: Endpoint, fields: tuple[str, ...] = DEFINITION_FIELDS
+) -> bool:
     """Do the two differ in anything that an owner writes?"""
     return any(getattr(after, field) != getattr(before, field) for field in fields)
 
 
-def redefined(endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: CronClock) -> Amended:
+def redefine(endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: CronClock) -> ChangedEndpoint:
     """The endpoint as its owner wants it now; it goes on from where it stands.
 
     It is planned anew only if its cadence changed: a new name moves no run.
     """
-    if not defined_anew(endpoint, wanted):
-        return Amended(endpoint)
-    changes = {field: getattr(wanted, field) for field in DEFINED}
+    if not definition_differs(endpoint, wanted):
+        return ChangedEndpoint(endpoint)
+    changes = {field: getattr(wanted, field) for field in DEFINITION_FIELDS}
     if isinstance(wanted.baseline, Once):
         changes["interval_hint"] = None
     changed = evolve(endpoint, **changes)
-    return Amended(replanned(changed, now, cron) if defined_anew(endpoint, wanted, PLANNED_BY) else changed)
+    return ChangedEndpoint(
+        replan(changed, now, cron) if definition_differs(endpoint, wanted, CADENCE_FIELDS) else changed
+    )

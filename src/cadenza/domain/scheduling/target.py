@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.validation import a_count, a_text
+from cadenza.domain.validation import check_count, check_text
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -65,9 +65,9 @@ class HttpTarget:
     """References to signing keys, the current one first; each signs, so that keys can overlap."""
 
     def __post_init__(self) -> None:
-        _check_url(a_text("url", self.url, longest=LONGEST_URL))
-        a_count("capture_bytes", self.capture_bytes, least=0, most=MOST_CAPTURED_BYTES)
-        a_count("max_redirects", self.max_redirects, least=0, most=MOST_REDIRECTS)
+        _check_url(check_text("url", self.url, longest=LONGEST_URL))
+        check_count("capture_bytes", self.capture_bytes, least=0, most=MOST_CAPTURED_BYTES)
+        check_count("max_redirects", self.max_redirects, least=0, most=MOST_REDIRECTS)
         _check_body(self.body)
         _check_path(self.success_path)
         for name, value in (
@@ -142,7 +142,7 @@ def _check_url(url: str) -> None:
 
 
 def _method(method: Any) -> str:
-    upper = a_text("method", method, longest=16).upper()
+    upper = check_text("method", method, longest=16).upper()
     if upper not in METHODS:
         raise InvalidRequest(f"method must be one of {', '.join(METHODS)}.", "method")
     return upper
@@ -152,7 +152,7 @@ def _headers(headers: Any) -> dict[str, str]:
     if not isinstance(headers, Mapping) or len(headers) > MOST_HEADERS:
         raise InvalidRequest(f"headers must be at most {MOST_HEADERS} names with their values.", "headers")
     for name, value in headers.items():
-        _check_header(a_text("headers", name), a_text("headers", value, longest=LONGEST_HEADER))
+        _check_header(check_text("headers", name), check_text("headers", value, longest=LONGEST_HEADER))
     if len({name.lower() for name in headers}) < len(headers):
         raise InvalidRequest("headers must name each header once.", "headers")
     return dict(headers)
@@ -227,7 +227,7 @@ def _statuses(values: Any) -> tuple[str, ...]:
 
 
 def _check_path(path: Any) -> None:
-    if path is not None and not JSON_PATH.fullmatch(a_text("success_path", path)):
+    if path is not None and not JSON_PATH.fullmatch(check_text("success_path", path)):
         raise InvalidRequest("success_path must be $, followed by .name, ['name'] or [0].", "success_path")
 
 

@@ -7,7 +7,7 @@ from cadenza.domain.agents.delivery import while_away
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import NotFound
 from cadenza.engine.agents.delivery_stream import DeliveryStream
-from cadenza.engine.async_helpers import survived
+from cadenza.engine.async_helpers import try_once
 from cadenza.ports.agents import DeliveryStore
 from cadenza.ports.clock import Clock
 from cadenza.ports.telemetry import Logger
@@ -54,7 +54,7 @@ class DeliveryStreams:
         """Poll for new messages until cancelled."""
         while True:
             await self._clock.sleep(self._poll_ms)
-            await survived(self.poll(), self._log)
+            await try_once(self.poll(), self._log)
 
     async def poll(self) -> None:
         """Wake the streams that have messages to send, and end those whose users were deleted."""

@@ -30,7 +30,7 @@ from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Cron as CronLine
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
-from cadenza.domain.scheduling.steer import Amended, created
+from cadenza.domain.scheduling.steer import ChangedEndpoint, plan_first_run
 from cadenza.ports.access import TenantStore
 from cadenza.ports.agents import PeopleStore, ScheduleStore
 from cadenza.ports.catalog import FIRST_PAGE, JobStore, Page
@@ -85,8 +85,8 @@ class Schedules:
     async def delete(self, user: UserKey, schedule_id: str) -> None:
         """Delete a schedule; NotFound if the user has none under this id."""
 
-        def archive(endpoint: Endpoint) -> Amended:
-            return Amended(evolve(of_user(endpoint, user), archived=True))
+        def archive(endpoint: Endpoint) -> ChangedEndpoint:
+            return ChangedEndpoint(evolve(of_user(endpoint, user), archived=True))
 
         try:
             await self._store.amend(EndpointKey(user.tenant_id, schedule_id), archive)
@@ -127,7 +127,7 @@ class Schedules:
     async def _store_once(self, user: UserKey, draft: Endpoint, limits: Limits) -> Endpoint | None:
         """The schedule as it is stored; None if another endpoint has its id."""
         now = self._clock.now()
-        planned = created(evolve(draft, created_at=now), now=now, cron=self._cron)
+        planned = plan_first_run(evolve(draft, created_at=now), now=now, cron=self._cron)
         try:
             return await self._store.add_schedule(
                 user, lambda active: admitted(planned, active, limits=limits, cron=self._cron)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from cadenza.domain.daily.rules import lane_count, lane_of, shard_of, shards_of_lane, slots_of_lanes
-from cadenza.domain.validation import a_count, a_span, milliseconds
-from cadenza.engine.async_helpers import first_of, survived
+from cadenza.domain.validation import check_count, check_duration_ms, milliseconds
+from cadenza.engine.async_helpers import first_of, try_once
 from cadenza.engine.daily.clock import DailyClock
 from cadenza.engine.daily.events import DailyEvents, TickCounts
 from cadenza.engine.daily.executor import DailyExecutor
@@ -33,9 +33,9 @@ class DailySettings:
 
     def __post_init__(self) -> None:
         for name in ("tick_ms", "job_timeout_ms"):
-            a_span(name, getattr(self, name))
+            check_duration_ms(name, getattr(self, name))
         for name in ("max_concurrency", "batch", "page"):
-            a_count(name, getattr(self, name), least=1, most=1_000_000)
+            check_count(name, getattr(self, name), least=1, most=1_000_000)
 
 
 DEFAULTS = DailySettings()
@@ -130,7 +130,7 @@ class DailyRunner:
         """
         while True:
             self._gained.clear()
-            await survived(self.tick(), self._log)
+            await try_once(self.tick(), self._log)
             await self._until_next_tick()
 
     async def execute(self) -> None:
@@ -151,7 +151,7 @@ class DailyRunner:
         self._draining = True
         self.ticker.serve(())
         await self.executor.wait_until_ended(grace_ms)
-        await survived(self.close(), self._log)
+        await try_once(self.close(), self._log)
 
     async def close(self) -> None:
         """Cancel runs, and write the verdicts that are decided."""

@@ -16,7 +16,7 @@ from cadenza.domain.monitoring.slo import (
     measure_silence,
 )
 from cadenza.domain.validation import iso
-from cadenza.engine.async_helpers import survived
+from cadenza.engine.async_helpers import try_once
 from cadenza.ports.clock import Clock
 from cadenza.ports.monitoring import SloStatus, SloStore
 from cadenza.ports.telemetry import (
@@ -89,12 +89,12 @@ class SloWatcher:
     async def run(self) -> None:
         """Evaluate every so often, until cancelled; a breach that was open before a restart stays open."""
         while not self._resumed:
-            self._resumed = await survived(self._resume(), self._log)
+            self._resumed = await try_once(self._resume(), self._log)
             if not self._resumed:
                 await self._clock.sleep(self._eval_ms)
         while True:
             await self._clock.sleep(self._eval_ms)
-            await survived(self._store.put_slos(self.evaluate()), self._log)
+            await try_once(self._store.put_slos(self.evaluate()), self._log)
 
     def evaluate(self) -> list[SloStatus]:
         """Judge every objective once, and report what has changed."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, iso, milliseconds, quoted
 from cadenza.engine.steering import COMMANDS, Steering
@@ -104,7 +104,7 @@ class Hands:
         """The sitting is over: whatever it calls from now on is refused."""
         self._tied = True
 
-    async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> Amended:
+    async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> ChangedEndpoint:
         """Call a tool; what came of it is recorded."""
         if self._tied:
             raise NotAllowed("The sitting is over.")
@@ -123,7 +123,7 @@ class Hands:
         self.calls[place] = made._replace(result=_result(amended.endpoint))
         return amended
 
-    async def _steer(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> Amended:
+    async def _steer(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> ChangedEndpoint:
         if endpoint.key not in self._within:
             raise NotAllowed(f"{quoted(endpoint.id)} is not this endpoint, nor one of its siblings.")
         command = COMMANDS.get(str(tool))
@@ -140,7 +140,7 @@ class _Within:
         self._command = command
         self._job_id = job_id
 
-    def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
+    def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
         """The endpoint after this call."""
         if endpoint.archived or endpoint.job_id != self._job_id:
             raise NotFound(f"There is no endpoint {endpoint.id} in this job any more.")

@@ -9,7 +9,7 @@ from cadenza.domain.planning.health import COUNTED
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.async_helpers import RECOVERY_MS, first_of, survived
+from cadenza.engine.async_helpers import RECOVERY_MS, first_of, try_once
 from cadenza.engine.planning.analysis import Seat
 from cadenza.engine.planning.consult import Means
 from cadenza.engine.planning.feed import PAGE, Feed
@@ -73,10 +73,10 @@ class Analyst:
 
     async def _follow(self) -> None:
         clock, log = self._means.clock, self._means.log
-        while not await survived(self._feed.resume(), log):
+        while not await try_once(self._feed.resume(), log):
             await clock.sleep(RECOVERY_MS)
         while True:
-            if not await survived(self._round(), log):
+            if not await try_once(self._round(), log):
                 await clock.sleep(RECOVERY_MS)
 
     async def _round(self) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cadenza.domain.planning.analysis import Analysis, Trigger
 from cadenza.domain.planning.run_changes import Fingerprint, concerns_siblings, whole_response
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.engine.async_helpers import RECOVERY_MS, survived
+from cadenza.engine.async_helpers import RECOVERY_MS, try_once
 from cadenza.engine.planning.analysis import Sat, Seat, analyze, said
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
 from cadenza.engine.planning.queue import Look
@@ -120,7 +120,7 @@ class Thinking:
         if not tokens:
             return
         store, now = self._means.store, self._means.clock.now()
-        while not await survived(store.spend_tokens(tenant_id, tokens, now), self._means.log):
+        while not await try_once(store.spend_tokens(tenant_id, tokens, now), self._means.log):
             await self._means.clock.sleep(RECOVERY_MS)
 
     def _said_lately(self, seat: Seat, briefing: Briefing, sat: Sat) -> bool:

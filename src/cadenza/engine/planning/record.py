@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from cadenza.domain.planning.analysis import Analysis
-from cadenza.engine.async_helpers import RECOVERY_MS, survived
+from cadenza.engine.async_helpers import RECOVERY_MS, try_once
 from cadenza.ports.clock import Clock
 from cadenza.ports.planning import AnalysisStore, NextAnalysis
 from cadenza.ports.telemetry import Logger
@@ -43,6 +43,6 @@ class Recorder:
             analyses, self._analyses = self._analyses, []
             looks, self._looks = self._looks, []
             kept, self._kept = self._kept, asyncio.Event()
-            while not await survived(self._store.add_analyses(analyses, looks), self._log):
+            while not await try_once(self._store.add_analyses(analyses, looks), self._log):
                 await self._clock.sleep(RECOVERY_MS)
             kept.set()

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.target import HttpTarget, PromptTarget
 from cadenza.domain.validation import iso
 from cadenza.ports.telemetry import (
@@ -60,7 +60,7 @@ class WorkerEvents:
         self._emit(DEPTH, {"depth": max(0, done.held - done.running)}, {})
         self._emit(IN_FLIGHT, {"in_flight": done.held}, {"max_concurrency": done.concurrency})
 
-    def settled(self, settled: Settled, failures_before: int) -> None:
+    def settled(self, settled: SettledRun, failures_before: int) -> None:
         """A run is settled."""
         endpoint, run, *_ = settled
         result = RESULTS.get(run.status)

@@ -1,7 +1,7 @@
 """Renews the leases of held claims, and stops runs whose lease runs out."""
 
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.async_helpers import first_of, survived
+from cadenza.engine.async_helpers import first_of, try_once
 from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import EndpointStore
@@ -36,7 +36,7 @@ class LeaseRenewer:
     async def _renew_repeatedly(self) -> None:
         while True:
             await self._clock.sleep(2 * self._check_ms)
-            await survived(self._renew(), self._log)
+            await try_once(self._renew(), self._log)
 
     async def _renew(self) -> None:
         claims = self._held.claims

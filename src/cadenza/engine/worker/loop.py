@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cadenza.domain.scheduling.due import claimable_at
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.async_helpers import RECOVERY_MS, all_of, first_of, survived
+from cadenza.engine.async_helpers import RECOVERY_MS, all_of, first_of, try_once
 from cadenza.engine.worker.claim import Claimer, ClaimTimer
 from cadenza.engine.worker.events import ClaimPass, WorkerEvents
 from cadenza.engine.worker.execute import Executor
@@ -127,7 +127,7 @@ class WorkerLoop:
         finally:
             await self._abandon_held()
 
-    async def run_once(self) -> list[Settled]:
+    async def run_once(self) -> list[SettledRun]:
         """Run what is due, once: claim, start each claim at its moment, execute, settle in one commit.
 
         The same steps as `run`, one after the other, for a clock that jumps: it returns
@@ -163,7 +163,7 @@ class WorkerLoop:
 
     async def _repeat(self, one_pass: Callable[[], Awaitable[None]]) -> None:
         while not self._stopped.is_set():
-            if not await survived(one_pass(), self._log):
+            if not await try_once(one_pass(), self._log):
                 await first_of(self._clock.sleep(RECOVERY_MS), self._stopped.wait())
 
     async def _claim_pass(self) -> None:
@@ -228,7 +228,7 @@ class WorkerLoop:
     def _claim_limit(self) -> int:
         return min(self._capacity, self._settings.claim_limit)
 
-    def _on_settled(self, settled: Sequence[Settled]) -> None:
+    def _on_settled(self, settled: Sequence[SettledRun]) -> None:
         if not self._timer.is_due:
             moments = (claimable_at(endpoint) for endpoint, *_ in settled)
             self._timer.note(min((moment for moment in moments if moment is not None), default=None))
@@ -240,7 +240,7 @@ class WorkerLoop:
 
     async def _listen(self, bell: Bell) -> None:
         while True:
-            if not await survived(bell.heard(), self._log):
+            if not await try_once(bell.heard(), self._log):
                 await self._clock.sleep(RECOVERY_MS)
             self._wake.set()
             self._starter.wake_all()

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from cadenza.domain.monitoring.alert import RaisedAlert, failure_alert, recovery_alert
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Completion
-from cadenza.domain.scheduling.settle import Settled, settle, unplannable
+from cadenza.domain.scheduling.settle import SettledRun, settle, unplannable
 from cadenza.domain.validation import LONGEST_TEXT
-from cadenza.engine.async_helpers import RECOVERY_MS, first_of, survived
+from cadenza.engine.async_helpers import RECOVERY_MS, first_of, try_once
 from cadenza.engine.worker.events import WorkerEvents, failure_event
 from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.ports.clock import Clock, Cron
@@ -17,8 +17,8 @@ from cadenza.ports.telemetry import ENDPOINT_FAILED, Logger
 
 NEXT_BATCH_MS = 1_000
 """How long a batch waits for the one before it."""
-OnSettled = Callable[[Sequence[Settled]], None]
-AlertRule = Callable[[Settled, int], RaisedAlert | None]
+OnSettled = Callable[[Sequence[SettledRun]], None]
+AlertRule = Callable[[SettledRun, int], RaisedAlert | None]
 """The alert of a settled run, given how often its endpoint had failed before."""
 
 
@@ -30,7 +30,7 @@ class EndpointAlerts:
         self._failures = failures
         self._owed = owed
 
-    def __call__(self, settled: Settled, failures_before: int) -> RaisedAlert | None:
+    def __call__(self, settled: SettledRun, failures_before: int) -> RaisedAlert | None:
         """The alert of a run, if it is one that operators are alerted of."""
         event, measurements, metadata = failure_event(settled.endpoint, settled.run, failures_before)
         make = failure_alert if event == ENDPOINT_FAILED else recovery_alert
@@ -51,14 +51,14 @@ class SettleRule:
         self._log = log
         self._alerts = alerts
 
-    def __call__(self, endpoint: Endpoint, completion: Completion) -> Settled:
+    def __call__(self, endpoint: Endpoint, completion: Completion) -> SettledRun:
         """The endpoint after its run, with the alert of it."""
         settled, before = self._settled(endpoint, completion), endpoint.failure_count
         if self._alerts is None or settled.endpoint.failure_count == before:
             return settled
         return settled._replace(raised=self._alerts(settled, before))
 
-    def _settled(self, endpoint: Endpoint, completion: Completion) -> Settled:
+    def _settled(self, endpoint: Endpoint, completion: Completion) -> SettledRun:
         try:
             return settle(endpoint, completion, now=self._clock.now(), cron=self._cron)
         except Exception as problem:  # noqa: BLE001 - one that cannot be planned must not block its batch
@@ -109,14 +109,14 @@ class Settler:
         """Settle until cancelled."""
         await first_of(*(self._settle_batches() for _ in range(self._at_once)))
 
-    async def settle(self, completions: Sequence[Completion]) -> list[Settled]:
+    async def settle(self, completions: Sequence[Completion]) -> list[SettledRun]:
         """Settle current rows in one commit; a run that lost its lease is logged and left alone."""
         settled = await self._finalize(completions) if completions else []
         self._held.remove([completion.claim.run_id for completion in completions])
         self._on_settled(settled)
         return settled
 
-    async def _finalize(self, completions: Sequence[Completion]) -> list[Settled]:
+    async def _finalize(self, completions: Sequence[Completion]) -> list[SettledRun]:
         answers = await self._store.finalize(completions, self._rule)
         settled = []
         for completion, answer in zip(completions, answers, strict=True):
@@ -135,7 +135,7 @@ class Settler:
                 batch = await self._gather()
                 settled = self._last_settled = asyncio.Event()
                 self._busy += 1
-            while not await survived(self.settle(batch), self._log):
+            while not await try_once(self.settle(batch), self._log):
                 await self._clock.sleep(RECOVERY_MS)
             self._busy -= 1
             settled.set()

@@ -5,9 +5,9 @@ from functools import partial
 from cadenza.domain.scheduling.abandon import abandonment, tidy
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.validation import iso
-from cadenza.engine.async_helpers import survived
+from cadenza.engine.async_helpers import try_once
 from cadenza.engine.worker.events import WorkerEvents
 from cadenza.engine.worker.settle import AlertRule, SettleRule
 from cadenza.ports.clock import Clock, Cron
@@ -41,24 +41,24 @@ class Sweeper:
     async def run(self, every_ms: float) -> None:
         """Sweep at once, and then every so often, until cancelled."""
         while True:
-            await survived(self.sweep(), self._log)
+            await try_once(self.sweep(), self._log)
             await self._clock.sleep(every_ms)
 
-    async def sweep(self) -> list[Settled]:
+    async def sweep(self) -> list[SettledRun]:
         """Abandon every run whose lease ran out; its slot is due again, as the guard allows."""
         now = self._clock.now()
 
-        def abandon(endpoint: Endpoint, run: Run) -> Settled:
+        def abandon(endpoint: Endpoint, run: Run) -> SettledRun:
             return self._rule(endpoint, abandonment(endpoint, run, now))
 
         sweeping = Sweeping(abandon, partial(tidy, now=now))
-        abandoned: list[Settled] = []
+        abandoned: list[SettledRun] = []
         while batch := await self._store.sweep(now=now, limit=BATCH, sweeping=sweeping):
             abandoned += batch
         self._report(abandoned)
         return abandoned
 
-    def _report(self, abandoned: list[Settled]) -> None:
+    def _report(self, abandoned: list[SettledRun]) -> None:
         """Log one line for all of them, and one for each endpoint that is paused for it."""
         if abandoned:
             some = [settled.run.id for settled in abandoned[:LOGGED_RUN_IDS]]

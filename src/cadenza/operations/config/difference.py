@@ -12,14 +12,14 @@ from cadenza.domain.planning.rules.rule import OWNER_FIELDS as OF_RULE
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.governor import CronClock
-from cadenza.domain.scheduling.steer import DEFINED, Amended, created, redefined
+from cadenza.domain.scheduling.steer import DEFINITION_FIELDS, ChangedEndpoint, plan_first_run, redefine
 from cadenza.operations.config.rules import WantedRule, changed_rule, check_rules, rules_gone
 from cadenza.operations.scheduling.endpoints import archived
 from cadenza.ports.catalog import Arrangement, Estate, Extent
 
 Kind = Literal["job", "endpoint", "rule"]
 OF_JOB = ("name", "description", "active")
-OF_ENDPOINT = (*DEFINED, "enabled")
+OF_ENDPOINT = (*DEFINITION_FIELDS, "enabled")
 FIELDS: dict[Kind, tuple[str, ...]] = {"job": OF_JOB, "endpoint": OF_ENDPOINT, "rule": OF_RULE}
 
 
@@ -145,17 +145,17 @@ def _job(wanted: WantedJob, before: Job | None) -> Difference | None:
 
 def _endpoint(
     wanted: WantedEndpoint, before: Endpoint | None, intent: Intent
-) -> tuple[Difference, Amended] | None:
+) -> tuple[Difference, ChangedEndpoint] | None:
     endpoint, enabled = wanted
     if before is None:
-        new = created(endpoint, now=intent.now, cron=intent.cron)
-        return Difference(Action.CREATE, "endpoint", new.id, None, new), Amended(new)
+        new = plan_first_run(endpoint, now=intent.now, cron=intent.cron)
+        return Difference(Action.CREATE, "endpoint", new.id, None, new), ChangedEndpoint(new)
     if before.job_id == AGENDA:
         raise InvalidRequest(f"{before.id} is a schedule of a user: use another id.", "jobs")
     if before.archived:
-        back = _revived(before, created(endpoint, now=intent.now, cron=intent.cron))
-        return Difference(Action.REVIVE, "endpoint", back.id, before, back), Amended(back)
-    amended = redefined(before, endpoint, now=intent.now, cron=intent.cron)
+        back = _revived(before, plan_first_run(endpoint, now=intent.now, cron=intent.cron))
+        return Difference(Action.REVIVE, "endpoint", back.id, before, back), ChangedEndpoint(back)
+    amended = redefine(before, endpoint, now=intent.now, cron=intent.cron)
     after = amended.endpoint if enabled is None else evolve(amended.endpoint, enabled=enabled)
     if after == before:
         return None

@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 
 from cadenza.domain.agents.schedule import AGENDA
-from cadenza.domain.durations import UNITS_MS
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
+from cadenza.domain.validation import UNITS_MS
 from cadenza.operations.config.file import BROKEN
 from cadenza.operations.config.schemas import (
     A_MINUTE_MS,

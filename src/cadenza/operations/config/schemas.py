@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, create_model
 
-from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.rule import MOST_ESCALATIONS, MOST_RULES
 from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.validation import parse_duration_ms
 from cadenza.operations.fields import Flag, Id, Labels, Name, SpanOrNone, Text
 from cadenza.operations.operation import Command
 from cadenza.operations.planning.rule_schemas import SHAPES, AnyStep, EscalationShape, When
@@ -49,7 +49,7 @@ def in_milliseconds(words: Mapping[str, str]) -> Callable[[Any], Any]:
 def milliseconds_of(word: str, value: Any) -> int:
     """A span in milliseconds, or what is wrong with it."""
     try:
-        return span_ms(word, value)
+        return parse_duration_ms(word, value)
     except InvalidRequest as problem:
         raise ValueError(problem.message) from None
 

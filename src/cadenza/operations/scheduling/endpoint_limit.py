@@ -3,7 +3,7 @@
 from cadenza.domain.access.tenant import too_many
 from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.steer import Amended, EndpointChange
+from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.operations.context import RequestContext
 from cadenza.ports.catalog import Arrangement, Estate, Extent
 
@@ -17,7 +17,7 @@ async def amended(
 ) -> Endpoint:
     """Apply a change to an endpoint; NotAllowed if it would count again, and there are so many already."""
 
-    def usual(endpoint: Endpoint) -> Amended:
+    def usual(endpoint: Endpoint) -> ChangedEndpoint:
         after = change(endpoint)
         if most is not None and after.endpoint.live and not endpoint.live:
             raise CountsAgain

@@ -11,7 +11,7 @@ from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintMode
-from cadenza.domain.scheduling.steer import Amended, EndpointChange, created, redefined
+from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, plan_first_run, redefine
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Labels, Name, Text
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
@@ -32,9 +32,9 @@ from cadenza.operations.scheduling.schemas import (
 from cadenza.ports.catalog import Admission, EndpointFilter
 
 
-def archived(endpoint: Endpoint) -> Amended:
+def archived(endpoint: Endpoint) -> ChangedEndpoint:
     """The endpoint out of sight: nothing of it is due any more, and what is in flight ends as it would."""
-    return Amended(evolve(endpoint, archived=True))
+    return ChangedEndpoint(evolve(endpoint, archived=True))
 
 
 def live(endpoint: Endpoint) -> Endpoint:
@@ -121,7 +121,7 @@ async def create_endpoint(context: RequestContext, command: CreateEndpoint) -> E
     limits = (await context.store.tenant(context.tenant_id)).limits
     wanted = admitted(context, new_endpoint(context, command), limits)
     now, cron = context.dependencies.clock.now(), context.dependencies.cron
-    planned = created(wanted, now=now, cron=cron, start_now=command.start_now)
+    planned = plan_first_run(wanted, now=now, cron=cron, start_now=command.start_now)
     try:
         await context.store.add(planned, Admission(known_job=True, most=limits.endpoints))
     except Conflict:
@@ -153,11 +153,11 @@ def admitted(context: RequestContext, endpoint: Endpoint, limits: Limits) -> End
     return limits.admit(endpoint)
 
 
-def revived(old: Endpoint, wanted: Endpoint) -> Amended:
+def revived(old: Endpoint, wanted: Endpoint) -> ChangedEndpoint:
     """A deleted endpoint created again under its old id: a new one, with the old one's history."""
     if not old.archived or old.lease is not None:
         raise Conflict(f"There is an endpoint {old.id} already.")
-    return Amended(evolve(wanted, job_active=old.job_active, last_run_at=old.last_run_at))
+    return ChangedEndpoint(evolve(wanted, job_active=old.job_active, last_run_at=old.last_run_at))
 
 
 @operation("GET /v1/endpoints", Scope.READ)
@@ -185,9 +185,9 @@ async def update_endpoint(context: RequestContext, command: UpdateEndpoint) -> E
         await context.store.job(context.tenant_id, changes["job_id"])
     now, cron = context.dependencies.clock.now(), context.dependencies.cron
 
-    def change(endpoint: Endpoint) -> Amended:
+    def change(endpoint: Endpoint) -> ChangedEndpoint:
         wanted = admitted(context, replace(endpoint, **changes), limits)
-        anew = redefined(endpoint, wanted, now=now, cron=cron)
+        anew = redefine(endpoint, wanted, now=now, cron=cron)
         return anew._replace(endpoint=evolve(anew.endpoint, enabled=wanted.enabled))
 
     return EndpointView.of(

@@ -13,7 +13,7 @@ from cadenza.domain.monitoring.forecast import ForecastRun, forecast_runs
 from cadenza.domain.scheduling import steer
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.engine.steering import COMMANDS
 from cadenza.engine.steering_commands import SteeringContext
 from cadenza.operations.context import RequestContext
@@ -87,7 +87,7 @@ async def preview_steering(context: RequestContext, command: PreviewSteering) ->
     return PreviewView.of(_course(context, endpoint, command.runs), _course(context, after, command.runs))
 
 
-def _change(context: RequestContext, command: PreviewSteering) -> Callable[[Endpoint], Amended]:
+def _change(context: RequestContext, command: PreviewSteering) -> Callable[[Endpoint], ChangedEndpoint]:
     now, cron, origin = context.dependencies.clock.now(), context.dependencies.cron, context.caller.origin
     arguments: Mapping[str, Any] = command.arguments
     tool = COMMANDS.get(command.tool)

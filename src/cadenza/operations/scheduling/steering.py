@@ -9,7 +9,7 @@ from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling import steer
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.explain import explain
-from cadenza.domain.scheduling.steer import Amended, EndpointChange, HintKind
+from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintKind
 from cadenza.operations.context import RequestContext
 from cadenza.operations.operation import View, operation
 from cadenza.operations.paging import Listed, Paged, cut
@@ -84,7 +84,7 @@ async def reset_failures(context: RequestContext, command: OneEndpoint) -> Endpo
     """Forget the failures in a row; a baseline that they stretched is planned anew with the next run."""
     amended = await context.store.amend(
         context.key(command.endpoint_id),
-        if_live(lambda endpoint: Amended(evolve(endpoint, failure_count=0, abandoned_count=0))),
+        if_live(lambda endpoint: ChangedEndpoint(evolve(endpoint, failure_count=0, abandoned_count=0))),
     )
     return EndpointView.of(amended.endpoint)
 

@@ -9,7 +9,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.engine.steering_commands import (
     DEFAULT_INTERVAL_TTL,
     PauseUntil,
@@ -125,7 +125,7 @@ class Live:
     def __init__(self, tool: SteeringAction) -> None:
         self._tool = tool
 
-    def apply(self, endpoint: Endpoint, by: SteeringContext) -> Amended:
+    def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
         """The endpoint after this call."""
         return self._tool.apply(live(endpoint), by)
 

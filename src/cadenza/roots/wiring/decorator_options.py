@@ -3,14 +3,13 @@
 from datetime import timedelta
 from typing import TypedDict
 
-from cadenza.domain.durations import Span, span_ms
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.baseline import Baseline
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
 from cadenza.domain.scheduling.target import CallableTarget
-from cadenza.domain.validation import quoted
+from cadenza.domain.validation import Duration, parse_duration_ms, quoted
 
 JOB = "embedded"
 DEFAULTS = Policy()
@@ -21,13 +20,13 @@ class Options(TypedDict, total=False):
 
     name: str
     description: str
-    min: Span
-    max: Span
-    timeout: Span
+    min: Duration
+    max: Duration
+    timeout: Duration
     max_attempts: int
-    retry_delay: Span
+    retry_delay: Duration
     misfire: Misfire | str
-    misfire_grace: Span
+    misfire_grace: Duration
     backoff: Backoff | str
     hint_mode: HintMode | str
 
@@ -41,7 +40,7 @@ class IntervalParts(TypedDict, total=False):
     seconds: float
 
 
-def interval_of(span: Span | None, parts: IntervalParts) -> Span:
+def interval_of(span: Duration | None, parts: IntervalParts) -> Duration:
     """The one interval that was given, in one way or the other."""
     if (span is None) == (not parts):
         raise InvalidRequest('Give one interval: every("90s") or every(minutes=1, seconds=30).', "interval")
@@ -78,5 +77,5 @@ def _policy(options: Options) -> Policy:
     )
 
 
-def _ms(field: str, span: Span | None) -> int | None:
-    return None if span is None else span_ms(field, span)
+def _ms(field: str, span: Duration | None) -> int | None:
+    return None if span is None else parse_duration_ms(field, span)

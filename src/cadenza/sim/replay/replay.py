@@ -15,7 +15,7 @@ from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.baseline import Baseline
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
-from cadenza.domain.scheduling.steer import DEFINED, created
+from cadenza.domain.scheduling.steer import DEFINITION_FIELDS, plan_first_run
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.planning.consult import Means
 from cadenza.engine.steering import Steering
@@ -212,14 +212,14 @@ class ReplayStage:
     def _as_new(self, record: Record) -> Endpoint:
         """The endpoint as its owner made it, before anything happened to it."""
         endpoint, first, last = record.endpoint, record.times[0], record.times[-1]
-        written = {field: getattr(endpoint, field) for field in DEFINED}
+        written = {field: getattr(endpoint, field) for field in DEFINITION_FIELDS}
         changed = {
             "baseline": self._policy.baseline or endpoint.baseline,
             "planning": replace(endpoint.planning, learning=Learning.ON),
             "paused_until": endpoint.paused_until if endpoint.paused(last) else None,
         }
         fresh = Endpoint(id=endpoint.id, tenant_id=endpoint.tenant_id, **(written | changed))
-        return created(fresh, now=first, cron=self._cron, start_now=True)
+        return plan_first_run(fresh, now=first, cron=self._cron, start_now=True)
 
 
 def _moment(run: Run) -> datetime:

@@ -9,9 +9,8 @@ from typing import Any
 
 from cyclopts import Token
 
-from cadenza.domain.durations import PART, span_ms
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.validation import iso, milliseconds, quoted
+from cadenza.domain.validation import DURATION_PART, iso, milliseconds, parse_duration_ms, quoted
 
 NONE = "none"
 A_MOMENT = "a span such as 2h, or a moment such as 2030-01-31T12:00:00Z"
@@ -21,26 +20,30 @@ LONGEST_FILE = 1024 * 1024
 
 def minutes(option: str, span: str) -> float:
     """A span in minutes."""
-    return span_ms(option, span) / MINUTE_MS
+    return parse_duration_ms(option, span) / MINUTE_MS
 
 
 def bound(option: str, span: str) -> int | None:
     """A span in milliseconds; `none` takes the bound away."""
-    return None if span == NONE else span_ms(option, span)
+    return None if span == NONE else parse_duration_ms(option, span)
 
 
 def later(option: str, word: str, now: datetime) -> str:
     """A moment, or a span from now, as it stands on the wire."""
-    return iso(now + milliseconds(span_ms(option, word))) if _is_span(word) else _moment(option, word)
+    return (
+        iso(now + milliseconds(parse_duration_ms(option, word))) if _is_span(word) else _moment(option, word)
+    )
 
 
 def earlier(option: str, word: str, now: datetime) -> str:
     """A moment, or a span before now, as it stands on the wire."""
-    return iso(now - milliseconds(span_ms(option, word))) if _is_span(word) else _moment(option, word)
+    return (
+        iso(now - milliseconds(parse_duration_ms(option, word))) if _is_span(word) else _moment(option, word)
+    )
 
 
 def _is_span(word: str) -> bool:
-    return re.fullmatch(f"({PART.pattern})+", word.replace(" ", "")) is not None
+    return re.fullmatch(f"({DURATION_PART.pattern})+", word.replace(" ", "")) is not None
 
 
 def _moment(option: str, word: str) -> str:

@@ -15,8 +15,8 @@ from cadenza.adapters.null import NoLog
 from cadenza.domain.scheduling.due import Recheck, recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, Run, RunStatus
-from cadenza.domain.scheduling.settle import Settled, settle
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.settle import SettledRun, settle
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.engine.worker.sweeper import Sweeper
@@ -68,11 +68,11 @@ class Bench:
 
     async def end(
         self, *claims: Claim, status: RunStatus = RunStatus.SUCCESS, **seen: Any
-    ) -> list[Settled | None]:
+    ) -> list[SettledRun | None]:
         """Settle claims with one and the same outcome."""
         return await self.finalize([(claim, Outcome(status, **seen)) for claim in claims])
 
-    async def finalize(self, ended: Sequence[tuple[Claim, Outcome]]) -> list[Settled | None]:
+    async def finalize(self, ended: Sequence[tuple[Claim, Outcome]]) -> list[SettledRun | None]:
         """Settle claims, each with its outcome."""
         now = self.clock.now()
         return await self.store.finalize(
@@ -86,11 +86,11 @@ class Bench:
         assert settled is not None, "its lease was lost"
         return settled.run
 
-    async def sweep(self) -> list[Settled]:
+    async def sweep(self) -> list[SettledRun]:
         """End what nobody will end."""
         return await self._sweeper.sweep()
 
-    async def tool(self, endpoint: Endpoint, name: str, **arguments: Any) -> Amended:
+    async def tool(self, endpoint: Endpoint, name: str, **arguments: Any) -> ChangedEndpoint:
         """Call one of the three tools."""
         tools = self._steering.tools(endpoint.key, origin="contract")
         return await call_tool(tools, name, arguments)
@@ -157,5 +157,5 @@ async def _rang(bell: Bell, *, within_s: float) -> bool:
     return False
 
 
-def _move(at: datetime, endpoint: Endpoint) -> Amended:
-    return Amended(evolve(endpoint, next_run_at=at))
+def _move(at: datetime, endpoint: Endpoint) -> ChangedEndpoint:
+    return ChangedEndpoint(evolve(endpoint, next_run_at=at))

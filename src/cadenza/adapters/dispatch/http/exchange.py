@@ -13,7 +13,7 @@ from cadenza.adapters.dispatch.http.hop import Hop, first_hop, message_id
 from cadenza.adapters.dispatch.http.redirects import REDIRECTS, next_hop
 from cadenza.adapters.dispatch.http.secret_references import NOTHING_REVEALED, reveal
 from cadenza.adapters.dispatch.http.signing import signature_headers
-from cadenza.domain.json_path import follow
+from cadenza.domain.json_path import follow_path
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.scheduling.target import MOST_CAPTURED_BYTES, HttpTarget, Json
 from cadenza.ports.secrets import Secrets
@@ -27,7 +27,7 @@ def check_success(target: HttpTarget, *, status: int, document: Document | None)
         return
     if document is None:
         raise ExchangeFailed(Failure.CONTENT, "the answer is not JSON, or too long to be read whole")
-    found = follow(target.success_path, document.value)
+    found = follow_path(target.success_path, document.value)
     if found is None:
         raise ExchangeFailed(Failure.CONTENT, f"the answer has nothing at {target.success_path}")
     if target.success_values and not any(same(found.value, value) for value in target.success_values):

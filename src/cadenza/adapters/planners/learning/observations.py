@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from cadenza.domain.json_path import follow
+from cadenza.domain.json_path import follow_path
 from cadenza.domain.planning.learning.learner import Period
 from cadenza.domain.planning.learning.proposal import LEAST_PERIODS, MOST_PERIODS, Bounds
 from cadenza.domain.planning.learning.state import Observation
@@ -88,7 +88,7 @@ def _numbers(endpoint: Endpoint, response: Json) -> Iterator[tuple[str, Json]]:
         yield "size", response.get("size")
         value = response.get("body")
     for path in endpoint.planning.watch:
-        place = follow(path, value)
+        place = follow_path(path, value)
         yield path, None if place is None else place.value
     if not endpoint.planning.watch and isinstance(value, dict):
         yield from sorted(value.items())

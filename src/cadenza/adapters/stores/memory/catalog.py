@@ -10,7 +10,7 @@ from cadenza.domain.access.tenant import too_many
 from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.domain.scheduling.steer import Amended, EndpointChange
+from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
     EVERY_RUN,
@@ -38,7 +38,7 @@ class MemoryCatalog(MemoryJobs):
 
     async def amend_all(
         self, tenant_id: str, change: EndpointChange, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
-    ) -> list[Amended]:
+    ) -> list[ChangedEndpoint]:
         with self._lock:
             amended = [change(endpoint) for endpoint in self._find(tenant_id, wanted, page)]
             return [self._write(one) for one in amended]

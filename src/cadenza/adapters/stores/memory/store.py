@@ -23,9 +23,9 @@ from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.abandon import sweep_at
 from cadenza.domain.scheduling.due import Cancel, Recheck, claim, claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, Lease, evolve
-from cadenza.domain.scheduling.run import Claim, Completion, Run, SkippedSlot, opened, skipped
-from cadenza.domain.scheduling.settle import Settled
-from cadenza.domain.scheduling.steer import Amended, EndpointChange, HintRecord
+from cadenza.domain.scheduling.run import Claim, Completion, Run, SkippedSlot, open_run, skipped_run
+from cadenza.domain.scheduling.settle import SettledRun
+from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Decide, Retention, Settle, Sweeping
@@ -68,7 +68,7 @@ class MemoryStore(
         with self._lock:
             return self._get(key)
 
-    async def amend(self, key: EndpointKey, change: EndpointChange) -> Amended:
+    async def amend(self, key: EndpointKey, change: EndpointChange) -> ChangedEndpoint:
         with self._lock:
             return self._write(change(self._get(key)))
 
@@ -100,7 +100,7 @@ class MemoryStore(
                 self._put(evolve(endpoint, lease=Lease(one.token, one.run_id, lease_until)))
             return {one.run_id for one in held}
 
-    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
+    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
         with self._lock:
             settled = [
                 settle(self._endpoints[completion.claim.key], completion)
@@ -115,7 +115,7 @@ class MemoryStore(
             self._speak_all(settled)
             return settled
 
-    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
+    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[SettledRun]:
         abandoned = []
         with self._lock:
             keys = [entry[2] for _, entry in zip(range(limit), self._sweeps.take_until(now), strict=False)]
@@ -201,7 +201,7 @@ class MemoryStore(
         self._due.put(key, claimable_at(endpoint), self._rank[key])
         self._sweeps.put(key, sweep_at(endpoint), self._rank[key])
         for slot in passed:
-            self._put_run(skipped(endpoint, slot, self._ids.new()))
+            self._put_run(skipped_run(endpoint, slot, self._ids.new()))
 
     def _put_run(self, run: Run) -> None:
         self._runs[EndpointKey(run.tenant_id, run.endpoint_id)][run.id] = run
@@ -210,7 +210,7 @@ class MemoryStore(
     def _lease(self, endpoint: Endpoint, lease: Lease, now: datetime) -> Claim:
         claimed = claim(endpoint, lease, now)
         self._put(claimed.endpoint)
-        self._put_run(opened(claimed))
+        self._put_run(open_run(claimed))
         return claimed
 
     def _recheck(self, held: Claim, decide: Decide) -> Recheck | None:
@@ -218,7 +218,7 @@ class MemoryStore(
             return None
         answer = decide(self._endpoints[held.key], held)
         if not isinstance(answer, Cancel):
-            self._put_run(opened(answer.claim))
+            self._put_run(open_run(answer.claim))
         return answer
 
     def _holds(self, held: Claim) -> bool:
@@ -226,13 +226,13 @@ class MemoryStore(
         lease = endpoint.lease if endpoint is not None else None
         return lease is not None and (lease.token, lease.run_id) == (held.token, held.run_id)
 
-    def _speak_all(self, settled: Sequence[Settled | None]) -> None:
+    def _speak_all(self, settled: Sequence[SettledRun | None]) -> None:
         """What runs leave beside themselves: turns, and alerts."""
         for turn in turns_in(settled):
             self._speak(turn)
         for raised in raised_in(settled):
             self._raise(raised)
 
-    def _close(self, settled: Settled) -> None:
+    def _close(self, settled: SettledRun) -> None:
         self._put(settled.endpoint, settled.skipped)
         self._put_run(settled.run)

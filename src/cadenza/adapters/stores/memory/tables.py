@@ -10,7 +10,7 @@ from cadenza.adapters.stores.memory.wakeup import Belfry
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
 from cadenza.domain.scheduling.run import Run, SkippedSlot
-from cadenza.domain.scheduling.steer import Amended, HintRecord
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
 
 
 class Shelves(ABC):
@@ -37,7 +37,7 @@ class Shelves(ABC):
         self._put(following(endpoint, self._job_of(endpoint)))
         self._belfry.ring()
 
-    def _write(self, amended: Amended) -> Amended:
+    def _write(self, amended: ChangedEndpoint) -> ChangedEndpoint:
         """Keep a changed endpoint with all that its change records, and ring if its next run has moved."""
         after = following(amended.endpoint, self._job_of(amended.endpoint))
         moved = after.next_run_at != self._endpoints[after.key].next_run_at

@@ -7,7 +7,7 @@ from threading import RLock
 
 from cadenza.domain.access.tenant import Spent, Standing, Tenant, charges, month_of
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.access import MonthSpent
 
 NOTHING = Spent()
@@ -54,7 +54,7 @@ class MemoryTenants:
             endpoints = (one for one in self._endpoints.values() if one.tenant_id == tenant_id)
             return len(list(islice((one for one in endpoints if one.live), most)))
 
-    def _count_runs(self, settled: Iterable[Settled]) -> None:
+    def _count_runs(self, settled: Iterable[SettledRun]) -> None:
         """Charge runs to their tenants; who calls holds the lock."""
         for tenant_id, month, runs in charges(settled):
             self._spend(tenant_id, month, runs=runs)

@@ -13,7 +13,7 @@ from cadenza.adapters.stores.sql.rows import OWNED, SOURCES, STEERING, Row, read
 from cadenza.adapters.stores.sql.scheduling.definition import LONGEST_REMEMBERED
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.due import claim
-from cadenza.domain.scheduling.endpoint import Lease, restored
+from cadenza.domain.scheduling.endpoint import Lease, restore_endpoint
 from cadenza.domain.scheduling.run import Claim
 from cadenza.ports.ids import Ids
 
@@ -167,7 +167,7 @@ class Batch(NamedTuple):
         }
         if steering is not None:
             fields |= read_steering(steering, as_it_is)
-        return claim(restored(fields), lease, self.wanted.now, version=version, place=at)
+        return claim(restore_endpoint(fields), lease, self.wanted.now, version=version, place=at)
 
 
 class Leased(NamedTuple):

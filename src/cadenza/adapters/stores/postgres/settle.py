@@ -35,7 +35,7 @@ from cadenza.adapters.stores.sql.rows import (
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET_MANY_LOCKED, add_skipped_runs
 from cadenza.domain.access.tenant import charges
 from cadenza.domain.scheduling.run import Completion, Run
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Settle
 
@@ -45,7 +45,7 @@ NOWHERE = "(0,0)"
 RUN_KEY = itemgetter(Run._fields.index("tenant_id"), Run._fields.index("endpoint_id"))
 
 
-def all_plain(completions: Iterable[Completion], settled: Iterable[Settled]) -> bool:
+def all_plain(completions: Iterable[Completion], settled: Iterable[SettledRun]) -> bool:
     """Is this a batch for the narrow statement?"""
     return all(
         not one.skipped and is_plain(completion.claim, one.endpoint)
@@ -54,7 +54,7 @@ def all_plain(completions: Iterable[Completion], settled: Iterable[Settled]) -> 
 
 
 async def settle_plain(
-    connection: Connection, completions: Sequence[Completion], settled: Sequence[Settled]
+    connection: Connection, completions: Sequence[Completion], settled: Sequence[SettledRun]
 ) -> bool:
     """Write it all; False, and then nothing may be kept, if anything was steered or its lease was lost."""
     charged = charges(settled)
@@ -63,7 +63,7 @@ async def settle_plain(
     return bool(rows[0][0] == len(settled))
 
 
-def _parameters(completions: Sequence[Completion], settled: Sequence[Settled]) -> list[Any]:
+def _parameters(completions: Sequence[Completion], settled: Sequence[SettledRun]) -> list[Any]:
     """The columns `PLAIN`, in the order of the keys: everybody locks rows in this order."""
     claims = [completion.claim for completion in completions]
     rows = sorted(zip(settled, claims, strict=True), key=lambda row: RUN_KEY(row[0].run))
@@ -112,7 +112,7 @@ class Batch(NamedTuple):
 class Held(NamedTuple):
     """A settled endpoint, and the version under which it may be written."""
 
-    settled: Settled
+    settled: SettledRun
     version: int
 
 
@@ -127,7 +127,7 @@ def with_turns_and_alerts(work: Work[Answer], closed: Closed[Answer]) -> Work[An
     return all_of_it
 
 
-async def finalize(pool: PostgresPool, batch: Batch) -> list[Settled | None]:
+async def finalize(pool: PostgresPool, batch: Batch) -> list[SettledRun | None]:
     """Settle endpoints as they were claimed: nearly always, nobody has steered meanwhile."""
     if not batch.completions:
         return []
@@ -135,7 +135,7 @@ async def finalize(pool: PostgresPool, batch: Batch) -> list[Settled | None]:
         Held(batch.settle(completion.claim.endpoint, completion), completion.claim.version)
         for completion in batch.completions
     ]
-    settled: list[Settled | None] = [one.settled for one in held]
+    settled: list[SettledRun | None] = [one.settled for one in held]
     unsteered = partial(_settle_unsteered, held=held, batch=batch)
     if await pool.tried(with_turns_and_alerts(unsteered, lambda done: settled if done else [])):
         return settled
@@ -170,7 +170,7 @@ async def write_settled(connection: Connection, held: Sequence[Held], ids: Ids) 
     return closed
 
 
-async def _settle_all(connection: Connection, batch: Batch, held: Sequence[Held]) -> list[Settled | None]:
+async def _settle_all(connection: Connection, batch: Batch, held: Sequence[Held]) -> list[SettledRun | None]:
     """Settle what is as it was claimed, then the rest on fresh rows; what lost its lease is left alone.
 
     The rows of the whole batch are locked first, in their order, so nothing after that waits for anybody.

@@ -33,7 +33,7 @@ from cadenza.adapters.stores.sql.slo_alerts import SqlSloAlerts
 from cadenza.adapters.stores.sql.tenants import SqlTenants
 from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.run import Claim, Completion
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Decide, Retention, Settle, Sweeping
 from cadenza.ports.telemetry import Logger
@@ -92,10 +92,10 @@ class PostgresStore(
         held = await self._pool.write(work)
         return held & {claim.run_id for claim in claims}
 
-    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
+    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
         return await finalize(self._pool, Batch(completions, settle, self._ids))
 
-    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
+    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[SettledRun]:
         work = partial(
             sweep, now=now, limit=limit, sweeping=sweeping, tables=self._endpoint_tables, ids=self._ids
         )

@@ -11,7 +11,7 @@ from cadenza.adapters.stores.postgres.usage import count_runs
 from cadenza.adapters.stores.sql.database import wake_workers
 from cadenza.adapters.stores.sql.rows import VERSION, Row, read_endpoint, read_open_run
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables, add_skipped_runs
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Abandon, Sweeping
 
@@ -24,7 +24,7 @@ async def sweep(
     sweeping: Sweeping,
     tables: EndpointTables,
     ids: Ids,
-) -> list[Settled]:
+) -> list[SettledRun]:
     """Abandon what expired leases hold, and tidy one-shots that nobody served.
 
     A lease is locked first, so it is either renewed or swept. A row that somebody

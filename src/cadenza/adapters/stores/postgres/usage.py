@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from cadenza.adapters.stores.postgres.pool import Connection
 from cadenza.adapters.stores.sql.given_rows import columns_of
 from cadenza.domain.access.tenant import charges
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 
 SHARD = "pg_backend_pid() % 16"
 """Where to count: sessions that count for one tenant at the same time would queue for one row."""
@@ -18,7 +18,7 @@ ON CONFLICT (tenant_id, month, shard) DO UPDATE SET runs = u.runs + excluded.run
 """Parameters: by tenant and month, how many runs are charged."""
 
 
-async def count_runs(connection: Connection, settled: Iterable[Settled]) -> None:
+async def count_runs(connection: Connection, settled: Iterable[SettledRun]) -> None:
     """Add the runs of a batch to what their tenants have spent, in the order of the tenants.
 
     Whoever counts waits for who counts in the same rows, so this comes last: what

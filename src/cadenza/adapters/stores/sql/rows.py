@@ -9,7 +9,7 @@ import orjson
 from cadenza.adapters.stores.sql.scheduling.definition import read_definition
 from cadenza.domain.scheduling.abandon import sweep_at
 from cadenza.domain.scheduling.due import claimable_at
-from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, restored
+from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, restore_endpoint
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim, Run, RunStatus
@@ -129,7 +129,7 @@ def read_endpoint(row: Row, read: Read) -> Endpoint:
     next_run_at, next_source, last_run_at = row[6:9]
     missed_slots, failure_count, abandoned_count = row[12:15]
     enabled, archived, job_active, token, until, run_id = row[24:30]
-    return restored(
+    return restore_endpoint(
         read_owned(row[:6])
         | read_steering((*row[9:12], *row[15:24]), read)
         | {

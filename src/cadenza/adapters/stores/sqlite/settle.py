@@ -26,8 +26,8 @@ from cadenza.adapters.stores.sqlite.cycle_statements import (
 from cadenza.adapters.stores.sqlite.dialect import SqliteConnection, run_to_end
 from cadenza.domain.access.tenant import charges
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.run import Claim, Completion, Run, SkippedSlot, skipped
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.run import Claim, Completion, Run, SkippedSlot, skipped_run
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Settle
 
@@ -41,7 +41,7 @@ SET runs = runs + excluded.runs, planner_tokens = planner_tokens + excluded.plan
 """
 
 
-def count_runs(connection: sqlite3.Connection, settled: Iterable[Settled]) -> None:
+def count_runs(connection: sqlite3.Connection, settled: Iterable[SettledRun]) -> None:
     """Add the runs of a batch to what their tenants have spent: one statement for each tenant."""
     connection.executemany(
         COUNT, [(charge.tenant_id, charge.month, ONLY_SHARD, charge.runs, 0) for charge in charges(settled)]
@@ -64,7 +64,7 @@ class Held(NamedTuple):
     """A settled endpoint, and the claim under which it may be written."""
 
     claim: Claim
-    settled: Settled
+    settled: SettledRun
 
 
 def in_micros(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -154,7 +154,9 @@ def _whole_state(claim: Claim, after: Endpoint) -> tuple[Any, ...]:
     return in_micros((*write_state(after), *claim.key, claim.run_id, claim.token, claim.version))
 
 
-def settle_fresh(connection: sqlite3.Connection, batch: Batch, held: Sequence[Held]) -> list[Settled | None]:
+def settle_fresh(
+    connection: sqlite3.Connection, batch: Batch, held: Sequence[Held]
+) -> list[SettledRun | None]:
     """Settle what was steered on its fresh row, and write the rest as it is; what lost its lease is left."""
     claims = [(claim.place, claim.run_id, claim.token, claim.version) for claim, _ in held]
     unsteered = {run_id for (run_id,) in read_many(connection, held_as_claimed, claims)}
@@ -171,14 +173,16 @@ def settle_fresh(connection: sqlite3.Connection, batch: Batch, held: Sequence[He
     return answers
 
 
-def _settled_fresh(connection: sqlite3.Connection, completion: Completion, settle: Settle) -> Settled | None:
+def _settled_fresh(
+    connection: sqlite3.Connection, completion: Completion, settle: Settle
+) -> SettledRun | None:
     row = connection.execute(sql.GET, completion.claim.key).fetchone()
     if row is None or not holds_lease(row, completion.claim):
         return None
     return settle(read_endpoint(row, from_micros), completion)
 
 
-def write_settled(connection: sqlite3.Connection, settled: Sequence[Settled], ids: Ids) -> None:
+def write_settled(connection: sqlite3.Connection, settled: Sequence[SettledRun], ids: Ids) -> None:
     """Write where endpoints stand after their runs, and the runs."""
     connection.executemany(
         sql.SETTLE, [in_micros((*write_state(one.endpoint), *one.endpoint.key)) for one in settled]
@@ -187,13 +191,13 @@ def write_settled(connection: sqlite3.Connection, settled: Sequence[Settled], id
     count_runs(connection, settled)
 
 
-def add_runs(connection: sqlite3.Connection, settled: Sequence[Settled], ids: Ids) -> None:
+def add_runs(connection: sqlite3.Connection, settled: Sequence[SettledRun], ids: Ids) -> None:
     """Add the closed runs, and those of slots that passed."""
     _add_runs(connection, [one.run for one in settled])
     _add_all_passed(connection, settled, ids)
 
 
-def _add_all_passed(connection: sqlite3.Connection, settled: Sequence[Settled], ids: Ids) -> None:
+def _add_all_passed(connection: sqlite3.Connection, settled: Sequence[SettledRun], ids: Ids) -> None:
     for one in settled:
         if one.skipped:
             add_passed(connection, one.endpoint, one.skipped, ids)
@@ -204,7 +208,7 @@ def add_passed(
 ) -> None:
     """Add the runs of slots that passed without a claim."""
     if passed:
-        _add_runs(connection, [skipped(endpoint, slot, ids.new()) for slot in passed])
+        _add_runs(connection, [skipped_run(endpoint, slot, ids.new()) for slot in passed])
 
 
 def _add_runs(connection: sqlite3.Connection, runs: Sequence[Run]) -> None:

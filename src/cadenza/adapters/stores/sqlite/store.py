@@ -43,7 +43,7 @@ from cadenza.adapters.stores.sqlite.sweep import sweep
 from cadenza.domain.scheduling.due import Cancel, Recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim, Completion
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Decide, Retention, Settle, Sweeping
 
@@ -117,10 +117,10 @@ class SqliteStore(
 
         return await self._file.write(work)
 
-    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[Settled | None]:
+    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
         batch = Batch(completions, settle, self._ids)
         held = settled_as_claimed(batch)
-        settled: list[Settled | None] = [one.settled for one in held]
+        settled: list[SettledRun | None] = [one.settled for one in held]
         with suppress(Steered):
             as_claimed = partial(write_unsteered, held=held, ids=self._ids)
             await self._file.write(with_turns_and_alerts(as_claimed, lambda _: settled))
@@ -133,7 +133,7 @@ class SqliteStore(
         self._known.keep([one for one, answer in zip(held, answers, strict=True) if answer is one.settled])
         return answers
 
-    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[Settled]:
+    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[SettledRun]:
         work = partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids)
         abandoned = await self._file.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
         if abandoned:

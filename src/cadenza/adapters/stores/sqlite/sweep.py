@@ -12,16 +12,16 @@ from cadenza.adapters.stores.sql.rows import (
 )
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
 from cadenza.adapters.stores.sqlite.settle import add_passed, in_micros, write_settled
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Sweeping
 
 
 def sweep(
     connection: sqlite3.Connection, *, now: datetime, limit: int, sweeping: Sweeping, ids: Ids
-) -> list[Settled]:
+) -> list[SettledRun]:
     """Abandon what expired leases hold, and tidy one-shots that nobody served."""
-    abandoned: list[Settled] = []
+    abandoned: list[SettledRun] = []
     for (token,) in connection.execute(sql.EXPIRED, (to_micros(now), limit)).fetchall():
         if len(abandoned) < limit:
             abandoned += _abandon(connection, token, limit - len(abandoned), sweeping)
@@ -31,7 +31,7 @@ def sweep(
     return abandoned
 
 
-def _abandon(connection: sqlite3.Connection, token: str, limit: int, sweeping: Sweeping) -> list[Settled]:
+def _abandon(connection: sqlite3.Connection, token: str, limit: int, sweeping: Sweeping) -> list[SettledRun]:
     settled = []
     for row in connection.execute(sql.LEASED, (token, limit)).fetchall():
         run = read_open_run(row, from_micros)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES, SHORTEST_TTL_MINUTES
-from cadenza.domain.validation import a_span, a_text, in_utc
+from cadenza.domain.validation import check_duration_ms, check_text, convert_to_utc
 
 LONGEST_WHEN = 1_000
 MOST_ESCALATIONS = 8
@@ -28,9 +28,9 @@ class StepBase:
 
     def __post_init__(self) -> None:
         if self.endpoint is not None:
-            a_text("endpoint", self.endpoint, longest=200)
+            check_text("endpoint", self.endpoint, longest=200)
         if self.reason is not None:
-            a_text("reason", self.reason, longest=1_000)
+            check_text("reason", self.reason, longest=1_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class ProposeIntervalStep(StepBase):
 
     def __post_init__(self) -> None:
         StepBase.__post_init__(self)
-        a_span("intervalMs", self.interval_ms)
+        check_duration_ms("intervalMs", self.interval_ms)
         _check_ttl(self.ttl_minutes)
 
 
@@ -73,7 +73,7 @@ class PauseStep(StepBase):
     def __post_init__(self) -> None:
         StepBase.__post_init__(self)
         if self.for_ms is not None:
-            a_span("pauseMs", self.for_ms)
+            check_duration_ms("pauseMs", self.for_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class Escalation:
     then: Step
 
     def __post_init__(self) -> None:
-        a_span("after_ms", self.after_ms)
+        check_duration_ms("after_ms", self.after_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,11 +136,11 @@ class Rule:
     created_at: datetime | None = None
 
     def __post_init__(self) -> None:
-        if not a_text("when", self.when, longest=LONGEST_WHEN).strip():
+        if not check_text("when", self.when, longest=LONGEST_WHEN).strip():
             raise InvalidRequest("when must say something.", "when")
-        a_span("cooldown_ms", self.cooldown_ms, least=0)
+        check_duration_ms("cooldown_ms", self.cooldown_ms, least=0)
         object.__setattr__(self, "escalate", _escalations(self.escalate))
-        in_utc(self, "created_at")
+        convert_to_utc(self, "created_at")
 
     def applies_to(self, endpoint_id: str) -> bool:
         """Whether it is evaluated for this endpoint of its job."""
@@ -169,7 +169,7 @@ def _check_ttl(minutes: Any) -> None:
 
 
 def _check_run(in_ms: int, ttl_minutes: float | None) -> None:
-    a_span("nextRunInMs", in_ms, least=0)
+    check_duration_ms("nextRunInMs", in_ms, least=0)
     if ttl_minutes is None:
         return
     _check_ttl(ttl_minutes)

@@ -16,7 +16,7 @@ from cadenza.domain.planning.rules.rule import (
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import SHORTEST_TTL_MINUTES
-from cadenza.domain.scheduling.settle import FOR_GOOD
+from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.domain.validation import LONGEST_SPAN_MS, iso, milliseconds
 
 
@@ -77,7 +77,7 @@ def _requests(step: Step, endpoint: Endpoint, now: datetime) -> list[tuple[str, 
         case ProposeNextTimeStep():
             return [_run_soon(step)]
         case PauseStep(for_ms=for_ms):
-            until = None if for_ms is None else iso(min(now + milliseconds(for_ms), FOR_GOOD))
+            until = None if for_ms is None else iso(min(now + milliseconds(for_ms), FOREVER))
             return [("pause_until", {"untilIso": until})]
         case WakeStep():
             # The hint comes first: an endpoint that was resumed before it might run twice, once for each.

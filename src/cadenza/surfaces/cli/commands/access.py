@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.validation import parse_duration_ms
 from cadenza.surfaces.cli.argument_parsing import file_text, later, whole_number
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
@@ -83,7 +83,9 @@ class Tenants(Commands):
             "tenant_id": tenant,
             "name": name,
             "endpoints": endpoints,
-            "min_interval_ms": None if min_interval is None else span_ms("--min-interval", min_interval),
+            "min_interval_ms": None
+            if min_interval is None
+            else parse_duration_ms("--min-interval", min_interval),
             "runs_per_month": runs_per_month,
             "planner_tokens_per_month": planner_tokens_per_month,
         }

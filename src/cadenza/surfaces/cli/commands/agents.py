@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cadenza.domain.durations import span_ms
+from cadenza.domain.validation import parse_duration_ms
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
@@ -138,4 +138,4 @@ class Schedules(Commands):
 
 
 def _seconds(option: str, span: str) -> int:
-    return max(1, span_ms(option, span) // 1_000)
+    return max(1, parse_duration_ms(option, span) // 1_000)

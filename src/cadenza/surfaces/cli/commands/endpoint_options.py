@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.validation import parse_duration_ms
 from cadenza.surfaces.cli.argument_parsing import body, bound, later, pairs, whole_number
 from cadenza.surfaces.cli.parameters import Description, Labels, Name
 
@@ -112,7 +112,7 @@ def _baseline(options: EndpointOptions, before: Mapping[str, Any], now: Any) -> 
     if options.timezone is not None and options.cron is None and not base:
         raise InvalidRequest("--timezone goes with --cron.", "--timezone")
     if options.every is not None:
-        return {"kind": "every", "interval_ms": span_ms("--every", options.every)}
+        return {"kind": "every", "interval_ms": parse_duration_ms("--every", options.every)}
     if options.at is not None:
         return {"kind": "once", "at": later("--at", options.at, now)}
     line = _named(expression=options.cron, timezone=options.timezone)
@@ -131,7 +131,11 @@ def _policy(options: EndpointOptions) -> Document:
         "misfire_grace_ms": ("--misfire-grace", options.misfire_grace),
     }
     return {
-        **{name: span_ms(option, word) for name, (option, word) in spans.items() if word is not None},
+        **{
+            name: parse_duration_ms(option, word)
+            for name, (option, word) in spans.items()
+            if word is not None
+        },
         **_named(max_attempts=options.attempts, misfire=options.misfire, backoff=options.backoff),
     }
 

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.validation import quoted
+from cadenza.domain.validation import parse_duration_ms, quoted
 from cadenza.surfaces.cli.argument_parsing import bound, pairs
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
@@ -168,7 +167,7 @@ def step(option: str, text: str) -> dict[str, Any]:
 def escalation(option: str, text: str) -> dict[str, Any]:
     """`5m wake endpoint=oncall` as the API takes it."""
     after, *words = _words(option, text)
-    return {"after_ms": span_ms(option, after), "then": step(option, shlex.join(words))}
+    return {"after_ms": parse_duration_ms(option, after), "then": step(option, shlex.join(words))}
 
 
 def _words(option: str, text: str) -> list[str]:

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from cadenza.domain.durations import span_ms
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.validation import parse_duration_ms
 from cadenza.surfaces.cli.argument_parsing import later, minutes
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
 from cadenza.surfaces.cli.exits import Exit
@@ -48,7 +48,7 @@ class Steering(Commands):
         connection: Connection = AS_CONFIGURED,
     ) -> int:
         """Run more often, or more seldom, for a while; then the baseline counts again."""
-        given = {"intervalMs": span_ms("--every", every), "ttlMinutes": minutes("--for", for_)}
+        given = {"intervalMs": parse_duration_ms("--every", every), "ttlMinutes": minutes("--for", for_)}
         return self._ask(connection, "propose_interval", endpoint, **given, **_why(reason))
 
     @example("traffic --in 5m")
@@ -68,7 +68,7 @@ class Steering(Commands):
             raise InvalidRequest("Take one of --in and --at.", "--in")
         given: dict[str, Any] = {} if for_ is None else {"ttlMinutes": minutes("--for", for_)}
         if in_ is not None:
-            given["nextRunInMs"] = span_ms("--in", in_)
+            given["nextRunInMs"] = parse_duration_ms("--in", in_)
         if at is not None:
             given["nextRunAtIso"] = later("--at", at, self._now())
         return self._ask(connection, "propose_next_time", endpoint, **given, **_why(reason))
@@ -138,9 +138,9 @@ class Steering(Commands):
         """Tell what steering an endpoint would lead to, and do nothing."""
         calls: dict[str, tuple[str, dict[str, Any]]] = {}
         if every is not None:
-            calls["--every"] = ("propose_interval", {"intervalMs": span_ms("--every", every)})
+            calls["--every"] = ("propose_interval", {"intervalMs": parse_duration_ms("--every", every)})
         if in_ is not None:
-            calls["--in"] = ("propose_next_time", {"nextRunInMs": span_ms("--in", in_)})
+            calls["--in"] = ("propose_next_time", {"nextRunInMs": parse_duration_ms("--in", in_)})
         if until is not None:
             calls["--until"] = ("pause_until", {"untilIso": later("--until", until, self._now())})
         calls |= _flags(resume=resume, run_now=run_now, clear=clear)

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cadenza.domain.durations import UNITS_MS
+from cadenza.domain.validation import UNITS_MS
 
 NOTHING = "-"
 JOINERS = "\u200c\u200d"

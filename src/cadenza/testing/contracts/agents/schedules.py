@@ -9,7 +9,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Conflict, NotAllowed, NotFound
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.catalog import Page
 from cadenza.ports.store import Store
@@ -57,7 +57,7 @@ class ScheduleContract(TalkContract):
         await store.add(a_schedule("sched-off", enabled=False))
         gone = a_schedule("sched-gone")
         await store.add(gone)
-        await store.amend(gone.key, lambda endpoint: Amended(evolve(endpoint, archived=True)))
+        await store.amend(gone.key, lambda endpoint: ChangedEndpoint(evolve(endpoint, archived=True)))
         assert await ids(store) == ["sched-done"]
         await bench.run_once()
         assert await ids(store) == []

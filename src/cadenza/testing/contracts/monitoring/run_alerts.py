@@ -6,8 +6,8 @@ from typing import Any
 from cadenza.adapters.null import NoLog
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
-from cadenza.domain.scheduling.settle import Settled
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.settle import SettledRun
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.engine.worker.settle import EndpointAlerts, SettleRule
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.testing.clock import NEW_YEAR
@@ -27,7 +27,7 @@ class Watched:
         self._around: dict[str, Any] = {"clock": bench.clock, "cron": bench.cron, "log": NoLog()}
         self._around["alerts"] = alerts
 
-    async def end(self, *claims: Claim, outcome: Outcome = FAILURE) -> list[Settled | None]:
+    async def end(self, *claims: Claim, outcome: Outcome = FAILURE) -> list[SettledRun | None]:
         """Settle claims with one and the same outcome."""
         now = self._bench.clock.now()
         ended = [Completion(claim, outcome, now) for claim in claims]
@@ -111,5 +111,5 @@ class AlertingContract(Contract):
         assert len(await taken(bench.store, NEW_YEAR)) == 1
 
 
-def _has_failed(times: int, endpoint: Endpoint) -> Amended:
-    return Amended(evolve(endpoint, failure_count=times))
+def _has_failed(times: int, endpoint: Endpoint) -> ChangedEndpoint:
+    return ChangedEndpoint(evolve(endpoint, failure_count=times))

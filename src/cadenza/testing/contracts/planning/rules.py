@@ -18,7 +18,7 @@ from cadenza.domain.planning.rules.rule import (
     WakeStep,
 )
 from cadenza.domain.scheduling.endpoint import Job
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.catalog import Arrangement, Estate, Extent, Page
 from cadenza.ports.planning import JobKey, RuleFilter
 from cadenza.ports.store import Store
@@ -223,7 +223,7 @@ class RuleContract(Contract):
         taken = an_endpoint("taken", tenant_id="north", job_id="job")
 
         def decide(_: Estate) -> Arrangement:
-            return Arrangement((), [Amended(taken)], rules=[a_rule("new")], rules_gone=["gone"])
+            return Arrangement((), [ChangedEndpoint(taken)], rules=[a_rule("new")], rules_gone=["gone"])
 
         with pytest.raises(Conflict):
             await store.arrange("north", Extent(frozenset({"job"})), decide)

@@ -9,7 +9,7 @@ from cadenza.domain.errors import Conflict, NotAllowed, NotFound
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import Job, evolve
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.steer import Amended
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.catalog import Admission, EndpointFilter
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
@@ -47,7 +47,7 @@ class AdmissionContract(Contract):
         first = await bench.add("first")
         with pytest.raises(NotAllowed):
             await bench.store.add(an_endpoint("second"), Admission(most=1))
-        await bench.store.amend(first.key, lambda fresh: Amended(evolve(fresh, archived=True)))
+        await bench.store.amend(first.key, lambda fresh: ChangedEndpoint(evolve(fresh, archived=True)))
         await bench.store.add(an_endpoint("second"), Admission(most=1))
 
     async def test_what_has_done_its_duty_does_not_count(self, bench: Bench) -> None:

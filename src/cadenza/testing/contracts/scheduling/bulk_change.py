@@ -10,7 +10,7 @@ from cadenza.domain.errors import Conflict, NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import SkippedSlot
-from cadenza.domain.scheduling.steer import Amended, HintKind, HintRecord
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintKind, HintRecord
 from cadenza.ports.catalog import Arrange, Arrangement, EndpointFilter, Estate, Extent
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
@@ -21,7 +21,7 @@ JOB = Extent(frozenset({"job"}))
 
 def always(*endpoints: Endpoint, jobs: Sequence[Job] = (), jobs_gone: Sequence[str] = ()) -> Arrange:
     """The same decision whatever there is."""
-    return lambda _: Arrangement(jobs, [Amended(one) for one in endpoints], jobs_gone)
+    return lambda _: Arrangement(jobs, [ChangedEndpoint(one) for one in endpoints], jobs_gone)
 
 
 class ArrangingContract(Contract):
@@ -92,9 +92,9 @@ class ArrangingContract(Contract):
     async def test_all_that_it_records_is_kept_with_it(self, bench: Bench) -> None:
         old, new = await bench.add("old", job_id="job"), an_endpoint("new", job_id="job")
 
-        def with_records(endpoint: Endpoint) -> Amended:
+        def with_records(endpoint: Endpoint) -> ChangedEndpoint:
             passed = SkippedSlot(bench.ms(0), Source.FIRST, "why", bench.ms(1))
-            return Amended(endpoint, (passed,), HintRecord(HintKind.CLEAR, bench.ms(0), endpoint.id))
+            return ChangedEndpoint(endpoint, (passed,), HintRecord(HintKind.CLEAR, bench.ms(0), endpoint.id))
 
         await bench.store.arrange(
             "default", JOB, lambda _: Arrangement(endpoints=[with_records(old), with_records(new)])
@@ -174,7 +174,7 @@ class ArrangingContract(Contract):
 
         def describe(estate: Estate) -> Arrangement:
             fresh = estate.endpoints[endpoint.id]
-            return Arrangement(endpoints=[Amended(evolve(fresh, description="changed"))])
+            return Arrangement(endpoints=[ChangedEndpoint(evolve(fresh, description="changed"))])
 
         await bench.store.arrange("default", JOB, describe)
         (settled,) = await bench.end(claim)
@@ -190,10 +190,12 @@ class ArrangingContract(Contract):
         def longer(estate: Estate) -> Arrangement:
             job, endpoint = estate.jobs["job"], estate.endpoints["a"]
             job = replace(job, description=f"{job.description}x")
-            return Arrangement([job], [Amended(evolve(endpoint, description=f"{endpoint.description}x"))])
+            return Arrangement(
+                [job], [ChangedEndpoint(evolve(endpoint, description=f"{endpoint.description}x"))]
+            )
 
-        def longer_alone(endpoint: Endpoint) -> Amended:
-            return Amended(evolve(endpoint, description=f"{endpoint.description}y"))
+        def longer_alone(endpoint: Endpoint) -> ChangedEndpoint:
+            return ChangedEndpoint(evolve(endpoint, description=f"{endpoint.description}y"))
 
         deciding = [store.arrange("default", JOB, longer) for store in [*peers] * 4]
         amending = [store.amend(EndpointKey("default", "a"), longer_alone) for store in [*peers] * 4]
@@ -211,7 +213,7 @@ class ArrangingContract(Contract):
         self, bench: Bench, peers: Sequence[Store]
     ) -> None:
         def at_most_five(number: int) -> Arrange:
-            new = Amended(an_endpoint(f"endpoint-{number:02}", job_id="job"))
+            new = ChangedEndpoint(an_endpoint(f"endpoint-{number:02}", job_id="job"))
             return lambda estate: Arrangement(endpoints=[new] if estate.elsewhere < 5 else [])
 
         await asyncio.gather(

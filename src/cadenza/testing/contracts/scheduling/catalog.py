@@ -9,7 +9,7 @@ from cadenza.domain.errors import Conflict
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus, SkippedSlot
-from cadenza.domain.scheduling.steer import Amended, HintKind, HintRecord
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintKind, HintRecord
 from cadenza.ports.catalog import EVERY_ENDPOINT, EndpointFilter, Page
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
@@ -23,8 +23,8 @@ def labelled(**labels: str) -> EndpointFilter:
     return EndpointFilter(labels=labels)
 
 
-def failed_once_more(endpoint: Endpoint) -> Amended:
-    return Amended(evolve(endpoint, failure_count=endpoint.failure_count + 1))
+def failed_once_more(endpoint: Endpoint) -> ChangedEndpoint:
+    return ChangedEndpoint(evolve(endpoint, failure_count=endpoint.failure_count + 1))
 
 
 class FindingContract(Contract):
@@ -62,12 +62,12 @@ class FindingContract(Contract):
     async def test_a_label_that_was_changed_is_found_as_it_is_now(self, bench: Bench) -> None:
         endpoint = await bench.add("a", labels={"team": "red", "tier": "one"})
         await bench.store.amend(
-            endpoint.key, lambda fresh: Amended(evolve(fresh, labels={"team": "blue", "tier": "one"}))
+            endpoint.key, lambda fresh: ChangedEndpoint(evolve(fresh, labels={"team": "blue", "tier": "one"}))
         )
         assert (await bench.fresh(endpoint)).labels == {"team": "blue", "tier": "one"}
         assert await self.found(bench, labelled(team="red")) == []
         assert await self.found(bench, labelled(team="blue", tier="one")) == ["a"]
-        await bench.store.amend(endpoint.key, lambda fresh: Amended(evolve(fresh, labels={})))
+        await bench.store.amend(endpoint.key, lambda fresh: ChangedEndpoint(evolve(fresh, labels={})))
         assert await self.found(bench, labelled(tier="one")) == []
 
     @pytest.mark.parametrize("labels", [{}, {"team": "red"}], ids=["all", "labelled"])
@@ -113,10 +113,10 @@ class AmendingContract(Contract):
     async def test_all_that_a_change_records_is_kept_with_it(self, bench: Bench) -> None:
         endpoints = [await bench.add(name) for name in ("a", "b")]
 
-        def change(endpoint: Endpoint) -> Amended:
+        def change(endpoint: Endpoint) -> ChangedEndpoint:
             passed = SkippedSlot(bench.ms(0), Source.FIRST, "why", bench.ms(1))
             record = HintRecord(HintKind.PAUSE, bench.ms(0), endpoint.id)
-            return Amended(evolve(endpoint, labels={"team": "red"}), (passed,), record)
+            return ChangedEndpoint(evolve(endpoint, labels={"team": "red"}), (passed,), record)
 
         await bench.store.amend_all("default", change, wanted=EVERY_ENDPOINT)
         for endpoint in endpoints:
@@ -129,7 +129,7 @@ class AmendingContract(Contract):
         for name in ("a", "b"):
             await bench.add(name)
 
-        def not_b(endpoint: Endpoint) -> Amended:
+        def not_b(endpoint: Endpoint) -> ChangedEndpoint:
             if endpoint.id == "b":
                 raise Conflict("not now")
             return failed_once_more(endpoint)
@@ -157,8 +157,10 @@ class AmendingContract(Contract):
         for name in ("a", "b"):
             await bench.add(name, next_run_at=bench.ms(60 * MINUTE))
 
-        def sooner(endpoint: Endpoint) -> Amended:
-            return Amended(evolve(endpoint, next_run_at=bench.ms(0)) if endpoint.id == "b" else endpoint)
+        def sooner(endpoint: Endpoint) -> ChangedEndpoint:
+            return ChangedEndpoint(
+                evolve(endpoint, next_run_at=bench.ms(0)) if endpoint.id == "b" else endpoint
+            )
 
         async with bench.rings():
             await bench.store.amend_all("default", sooner, wanted=EVERY_ENDPOINT)

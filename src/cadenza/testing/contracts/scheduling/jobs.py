@@ -9,16 +9,18 @@ import pytest
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.steer import Amended, HintKind, HintRecord
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintKind, HintRecord
 from cadenza.ports.catalog import EVERY_ENDPOINT, Page
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import Bench, Contract
 
 
-def archived(endpoint: Endpoint) -> Amended:
+def archived(endpoint: Endpoint) -> ChangedEndpoint:
     """A farewell that leaves a line in the history."""
-    return Amended(evolve(endpoint, archived=True), record=HintRecord(HintKind.CLEAR, NEW_YEAR, "farewell"))
+    return ChangedEndpoint(
+        evolve(endpoint, archived=True), record=HintRecord(HintKind.CLEAR, NEW_YEAR, "farewell")
+    )
 
 
 class JobContract(Contract):
@@ -129,7 +131,9 @@ class JobContract(Contract):
         await self.add_jobs(bench, "on", "off")
         await bench.switch("off", active=False)
         endpoint = await bench.add(job_id="on")
-        amended = await bench.store.amend(endpoint.key, lambda fresh: Amended(evolve(fresh, job_id="off")))
+        amended = await bench.store.amend(
+            endpoint.key, lambda fresh: ChangedEndpoint(evolve(fresh, job_id="off"))
+        )
         assert not amended.endpoint.job_active
         assert await bench.claim() == []
         await bench.switch("off", active=True)
@@ -146,7 +150,7 @@ class JobContract(Contract):
             await asyncio.gather(
                 own.add(f"new-{number}", job_id="job"),
                 own.switch("job", active=number % 2 == 0),
-                store.amend(moved.key, lambda fresh: Amended(evolve(fresh, job_id="job"))),
+                store.amend(moved.key, lambda fresh: ChangedEndpoint(evolve(fresh, job_id="job"))),
                 own.switch("other", active=number % 2 == 1),
             )
 
@@ -188,7 +192,7 @@ class JobContract(Contract):
         for name in ("a", "b"):
             await bench.add(name, job_id="job")
 
-        def not_b(endpoint: Endpoint) -> Amended:
+        def not_b(endpoint: Endpoint) -> ChangedEndpoint:
             if endpoint.id == "b":
                 raise Conflict("not now")
             return archived(endpoint)
@@ -202,7 +206,7 @@ class JobContract(Contract):
         await self.add_jobs(bench, "job")
         endpoint = await bench.add(job_id="job")
         await bench.switch("job", active=False)
-        assert await bench.store.remove_job("default", "job", Amended) == 1
+        assert await bench.store.remove_job("default", "job", ChangedEndpoint) == 1
         assert (await bench.claim_one()).key == endpoint.key
 
 

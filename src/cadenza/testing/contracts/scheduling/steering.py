@@ -11,7 +11,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
 from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
-from cadenza.domain.scheduling.steer import Amended, HintKind
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintKind
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
 
@@ -96,7 +96,7 @@ class SteeringContract(Contract):
         endpoint = await self.quiet(bench)
         for key in (EndpointKey("default", "nobody"), EndpointKey("stranger", endpoint.id)):
             with pytest.raises(NotFound):
-                await bench.store.amend(key, Amended)
+                await bench.store.amend(key, ChangedEndpoint)
             with pytest.raises(NotFound):
                 await bench.store.get(key)
 
@@ -105,8 +105,8 @@ class SteeringContract(Contract):
     ) -> None:
         endpoint = await self.quiet(bench)
 
-        def one_more(fresh: Endpoint) -> Amended:
-            return Amended(evolve(fresh, failure_count=fresh.failure_count + 1))
+        def one_more(fresh: Endpoint) -> ChangedEndpoint:
+            return ChangedEndpoint(evolve(fresh, failure_count=fresh.failure_count + 1))
 
         await asyncio.gather(*(store.amend(endpoint.key, one_more) for store in [*peers] * 5))
         assert (await bench.fresh(endpoint)).failure_count == 5 * len(peers)
@@ -116,8 +116,8 @@ class SteeringContract(Contract):
     ) -> None:
         endpoint = await self.quiet(bench, description="")
 
-        def longer(fresh: Endpoint) -> Amended:
-            return Amended(evolve(fresh, description=f"{fresh.description}x"))
+        def longer(fresh: Endpoint) -> ChangedEndpoint:
+            return ChangedEndpoint(evolve(fresh, description=f"{fresh.description}x"))
 
         await asyncio.gather(*(store.amend(endpoint.key, longer) for store in [*peers] * 5))
         assert (await bench.fresh(endpoint)).description == "x" * 5 * len(peers)

@@ -18,7 +18,7 @@ from cadenza.adapters.stores.sql.slo_alerts import RAISE, alert_row
 from cadenza.domain.agents.conversation import Message, Turn, owed_by
 from cadenza.domain.agents.delivery import Delivery
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.scheduling.settle import Settled
+from cadenza.domain.scheduling.settle import SettledRun
 
 CONVERSATION = "tenant_id, user_id, agent_id"
 MESSAGE = "id, role, text, at, origin, parts"
@@ -62,7 +62,7 @@ def notified_user(notification: str) -> UserKey | None:
     return UserKey(*notification.removeprefix(DELIVERY).split("\n", 1))
 
 
-async def write_turns_and_alerts(connection: Connection, settled: Iterable[Settled | None]) -> None:
+async def write_turns_and_alerts(connection: Connection, settled: Iterable[SettledRun | None]) -> None:
     """Write the turns and the alerts that closed runs left; nearly always there is none."""
     settled = list(settled)
     for turn in sorted(turns_in(settled), key=lambda turn: turn.conversation):

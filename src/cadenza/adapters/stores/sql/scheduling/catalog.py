@@ -17,7 +17,7 @@ from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT
 from cadenza.adapters.stores.sql.scheduling.jobs import PUT, WITH_STATE, SqlJobs
 from cadenza.adapters.stores.sql.scheduling.run_search import SqlRunSearch
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.steer import Amended, EndpointChange
+from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
     FIRST_PAGE,
@@ -84,8 +84,8 @@ class SqlCatalog(SqlJobs, SqlRunSearch):
 
     async def amend_all(
         self, tenant_id: str, change: EndpointChange, *, wanted: EndpointFilter, page: Page = FIRST_PAGE
-    ) -> list[Amended]:
-        async def work(connection: Connection) -> list[Amended]:
+    ) -> list[ChangedEndpoint]:
+        async def work(connection: Connection) -> list[ChangedEndpoint]:
             await connection.fetch(LOCK_TENANT, tenant_id)
             rows = await connection.fetch(*_finding(tenant_id, wanted, page))
             found = await self._endpoint_tables.locked(connection, tenant_id, [row[1] for row in rows])

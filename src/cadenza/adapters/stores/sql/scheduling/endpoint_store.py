@@ -8,7 +8,7 @@ from cadenza.adapters.stores.sql.rows import READ, read_endpoint, read_hint, rea
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET, GET_LOCKED, JOIN_TENANT, EndpointTables
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.domain.scheduling.steer import Amended, EndpointChange, HintRecord
+from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 
 AFTER_ALL = "\U0010ffff"
@@ -48,7 +48,7 @@ class SqlEndpoints:
             return read_endpoint(row, self._database.read_moment)
         raise missing("endpoint", key.id)
 
-    async def amend(self, key: EndpointKey, change: EndpointChange) -> Amended:
+    async def amend(self, key: EndpointKey, change: EndpointChange) -> ChangedEndpoint:
         work = partial(self._amend, key=key, change=change)
         try:
             return await self._database.write(partial(work, joined=False))
@@ -81,7 +81,7 @@ class SqlEndpoints:
 
     async def _amend(
         self, connection: Connection, key: EndpointKey, *, change: EndpointChange, joined: bool
-    ) -> Amended:
+    ) -> ChangedEndpoint:
         if joined:
             await connection.fetch(JOIN_TENANT, key.tenant_id)
         row = await connection.fetchrow(GET_LOCKED, *key)

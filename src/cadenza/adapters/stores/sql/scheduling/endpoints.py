@@ -24,8 +24,8 @@ from cadenza.adapters.stores.sql.scheduling.definition import JOB, LABEL, read_j
 from cadenza.domain.access.tenant import too_many
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
-from cadenza.domain.scheduling.run import Run, SkippedSlot, skipped
-from cadenza.domain.scheduling.steer import Amended, defined_anew
+from cadenza.domain.scheduling.run import Run, SkippedSlot, skipped_run
+from cadenza.domain.scheduling.steer import ChangedEndpoint, definition_differs
 from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.ids import Ids
 
@@ -107,7 +107,7 @@ ADD_HINT = (
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 )
 
-Changed = tuple[Endpoint, Amended]
+Changed = tuple[Endpoint, ChangedEndpoint]
 """An endpoint as it was, and what becomes of it."""
 
 
@@ -147,18 +147,18 @@ class EndpointTables:
         await connection.execute(ADD_STATES[self._dialect], *columns_of(_states(endpoints)))
         await _write_labels(connection, ADD_LABELS, *map(write_labels, endpoints))
 
-    async def amend(self, connection: Connection, changed: Sequence[Changed]) -> list[Amended]:
+    async def amend(self, connection: Connection, changed: Sequence[Changed]) -> list[ChangedEndpoint]:
         """Write changes to locked rows with all that they record; wake workers if a next run has moved."""
         amended = await self._following_new_jobs(connection, changed)
         pairs = [(before, after.endpoint) for (before, _), after in zip(changed, amended, strict=True)]
-        await _write_definitions(connection, [pair for pair in pairs if defined_anew(*pair)])
+        await _write_definitions(connection, [pair for pair in pairs if definition_differs(*pair)])
         await self.write_states(connection, [after for _, after in pairs])
         await self.record(connection, amended)
         if any(before.next_run_at != after.next_run_at for before, after in pairs):
             await wake_workers(connection)
         return amended
 
-    async def record(self, connection: Connection, amended: Iterable[Amended]) -> None:
+    async def record(self, connection: Connection, amended: Iterable[ChangedEndpoint]) -> None:
         """Add what changes record: the runs of slots that passed, and the history of hints."""
         recorded = [one for one in amended if one.skipped or one.record]
         passed = [(one.endpoint, slot) for one in recorded for slot in one.skipped]
@@ -189,7 +189,9 @@ class EndpointTables:
         rows = await connection.fetch(GET_JOBS, tenant_id, list(job_ids))
         return {job.id: job for job in (read_job(row, self._read) for row in rows)}
 
-    async def _following_new_jobs(self, connection: Connection, changed: Sequence[Changed]) -> list[Amended]:
+    async def _following_new_jobs(
+        self, connection: Connection, changed: Sequence[Changed]
+    ) -> list[ChangedEndpoint]:
         moving = {after.endpoint.job_id for before, after in changed if _moves(before, after)}
         if not moving:
             return [after for _, after in changed]
@@ -204,12 +206,12 @@ async def add_skipped_runs(
     connection: Connection, passed: Iterable[tuple[Endpoint, SkippedSlot]], ids: Ids
 ) -> None:
     """Add the runs of slots that passed without a claim."""
-    runs = [write_run(skipped(endpoint, slot, ids.new())) for endpoint, slot in passed]
+    runs = [write_run(skipped_run(endpoint, slot, ids.new())) for endpoint, slot in passed]
     if runs:
         await connection.execute(ADD_RUNS, *columns_of(runs))
 
 
-def _moves(before: Endpoint, after: Amended) -> bool:
+def _moves(before: Endpoint, after: ChangedEndpoint) -> bool:
     return after.endpoint.job_id != before.job_id
 
 
