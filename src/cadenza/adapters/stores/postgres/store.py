@@ -13,7 +13,6 @@ from cadenza.adapters.stores.postgres.listen_notify import Listener
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.settle import Batch, finalize, with_turns_and_alerts
 from cadenza.adapters.stores.postgres.start import start
-from cadenza.adapters.stores.postgres.statistics import PostgresFigures
 from cadenza.adapters.stores.postgres.sweep import sweep
 from cadenza.adapters.stores.sql.access import SqlKeys, SqlSessions
 from cadenza.adapters.stores.sql.agents.conversations import SqlConversations
@@ -30,6 +29,7 @@ from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
 from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sql.slo_alerts import SqlSloAlerts
+from cadenza.adapters.stores.sql.statistics import SqlStatistics
 from cadenza.adapters.stores.sql.tenants import SqlTenants
 from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.run import Claim, Completion
@@ -51,7 +51,7 @@ class PostgresStore(
     SqlConversations,
     SqlDeliveries,
     SqlKeys,
-    PostgresFigures,
+    SqlStatistics,
     SqlDaily,
     SqlDailyStatistics,
     SqlSessions,

@@ -1,44 +1,148 @@
-"""Figures as rows, and back."""
+"""Statistics of endpoints, runs and analyses, each read within bounds."""
 
-from cadenza.adapters.stores.sql.rows import Read, Row
+from collections.abc import Collection
+from datetime import datetime
+
+from cadenza.adapters.stores.sql.analysis_rows import COLUMNS, WITHOUT_RESPONSE, read_analysis
+from cadenza.adapters.stores.sql.database import Database, Dialect
+from cadenza.adapters.stores.sql.rows import READ, Read, Row, read_endpoint, read_run
 from cadenza.adapters.stores.sql.scheduling.definition import read_definition
+from cadenza.adapters.stores.sql.scheduling.run_search import ENDED, midnight, read_ended
 from cadenza.domain.monitoring.forecast import UpcomingRun
-from cadenza.domain.planning.analysis import Tokens
+from cadenza.domain.planning.analysis import Analysis, Tokens
+from cadenza.domain.planning.health import Ended
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.hint import IntervalHint
-from cadenza.ports.monitoring import PlannerActivity
+from cadenza.domain.scheduling.run import Run
+from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 
-AHEAD = ("s.next_run_at", "e.definition", "s.interval_hint_ms", "s.interval_hint_expires_at")
+KEYS = "unnest($1::text[], $2::text[]) AS k (tenant_id, id)"
+ENDPOINTS_BY_KEY = f"""
+SELECT {", ".join(READ)} FROM {KEYS} CROSS JOIN endpoint_states s CROSS JOIN endpoints e
+WHERE s.tenant_id = k.tenant_id AND s.endpoint_id = k.id AND NOT s.archived
+    AND e.tenant_id = s.tenant_id AND e.id = s.endpoint_id
+"""
+UPCOMING_RUNS = """
+SELECT s.next_run_at, e.definition, s.interval_hint_ms, s.interval_hint_expires_at
+FROM (
+    SELECT * FROM endpoint_states WHERE tenant_id = $1 AND claimable_at IS NOT NULL AND claimable_at < $2
+    ORDER BY claimable_at LIMIT $3
+) AS s
+CROSS JOIN LATERAL (SELECT e.* FROM endpoints e
+    WHERE e.tenant_id = s.tenant_id AND e.id = s.endpoint_id OFFSET 0) AS e
+ORDER BY s.claimable_at
+"""
+# By the leases, which are few; the endpoints of a tenant may be many.
+IN_FLIGHT = """
+SELECT count(*) FROM (
+    SELECT 1 FROM endpoint_states WHERE lease_token IS NOT NULL AND tenant_id || '' = $1 LIMIT $2
+) AS claimed
+"""
+# Whole days leave out PostgreSQL's other partitions, and do not keep the index from telling the order.
+# SQLite has no partitions: it would read all that is older to find that there is no more.
+LATEST_RUNS = {
+    dialect: f"""
+SELECT * FROM (
+    SELECT {", ".join(ENDED)} FROM runs WHERE tenant_id = $1 {since_midnight} ORDER BY id DESC LIMIT $3
+) AS newest WHERE finished_at >= $4
+"""
+    for dialect, since_midnight in ((Dialect.POSTGRES, "AND finished_at >= $2"), (Dialect.SQLITE, ""))
+}
+_NEWEST_OF = "FROM runs WHERE tenant_id = k.tenant_id AND endpoint_id = k.id ORDER BY id DESC LIMIT $3"
+# SQLite has no LATERAL. PostgreSQL has no row numbers, and would look in every partition for each id.
+LATEST_RUNS_OF = {
+    dialect: f"""
+SELECT k.tenant_id, k.id, {", ".join(f"r.{column}" for column in ENDED)} FROM {KEYS}
+CROSS JOIN {newest} ORDER BY k.tenant_id, k.id, r.id DESC
+"""
+    for dialect, newest in (
+        (Dialect.POSTGRES, f"LATERAL (SELECT id, {', '.join(ENDED)} {_NEWEST_OF}) AS r"),
+        (Dialect.SQLITE, f"runs r ON r.rowid IN (SELECT rowid {_NEWEST_OF})"),
+    )
+}
+RUNS_BETWEEN = f"""
+SELECT {", ".join(WITHOUT_RESPONSE)} FROM runs WHERE tenant_id = $1 AND endpoint_id = $2
+    AND finished_at >= $3 AND finished_at < $4 ORDER BY id DESC LIMIT $5
+"""
+_GROUPS = {
+    ActivityGrouping.ALL: "''",
+    ActivityGrouping.DAY: "to_char(began_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
+    ActivityGrouping.ENDPOINT: 'endpoint_id COLLATE "C"',
+}
+PLANNER_ACTIVITY = {
+    grouping: f"""
+SELECT {group}, planner, count(*), count(error), count(*) FILTER (WHERE shadow), sum(input_tokens),
+    sum(output_tokens), max(began_at)
+FROM (
+    SELECT planner, began_at, input_tokens, output_tokens, shadow, error, endpoint_id FROM analyses
+    WHERE tenant_id = $1 AND began_at >= $2 ORDER BY began_at DESC LIMIT $3
+) AS newest
+GROUP BY 1, 2 ORDER BY sum(input_tokens) + sum(output_tokens) DESC, count(*) DESC, 1, 2 LIMIT $4
+"""
+    for grouping, group in _GROUPS.items()
+}
+RECENT_ANALYSES = f"""
+SELECT {COLUMNS} FROM analyses WHERE tenant_id = $1 AND (began_at, id) < ($2, $3)
+ORDER BY began_at DESC, id DESC LIMIT $4
+"""
 
 
-def read_upcoming(row: Row, read: Read) -> UpcomingRun:
-    """What comes next, in a row selected as `AHEAD`."""
+class SqlStatistics:
+    """What is due next, what is running, and how newest runs and analyses ended."""
+
+    _database: Database
+
+    async def endpoints_by_key(self, keys: Collection[EndpointKey]) -> list[Endpoint]:
+        rows = await self._database.read(ENDPOINTS_BY_KEY, *_columns(keys))
+        endpoints = [read_endpoint(row, self._database.read_moment) for row in rows]
+        return sorted(endpoints, key=lambda endpoint: endpoint.key)
+
+    async def upcoming_runs(self, tenant_id: str, *, until: datetime, limit: int) -> list[UpcomingRun]:
+        rows = await self._database.read(UPCOMING_RUNS, tenant_id, until, limit)
+        return [_read_upcoming(row, self._database.read_moment) for row in rows]
+
+    async def in_flight(self, tenant_id: str, most: int) -> int:
+        return int((await self._database.read(IN_FLIGHT, tenant_id, most))[0][0])
+
+    async def latest_runs(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
+        statement = LATEST_RUNS[self._database.dialect]
+        rows = await self._database.read(statement, tenant_id, midnight(since), limit, since)
+        return read_ended(rows, self._database.read_moment)
+
+    async def latest_runs_of(self, keys: Collection[EndpointKey], *, each: int) -> dict[EndpointKey, list[Ended]]:
+        found: dict[EndpointKey, list[Row]] = {}
+        for row in await self._database.read(LATEST_RUNS_OF[self._database.dialect], *_columns(keys), each):
+            found.setdefault(EndpointKey(row[0], row[1]), []).append(tuple(row)[2:])
+        return {key: read_ended(rows, self._database.read_moment) for key, rows in found.items()}
+
+    async def runs_between(self, key: EndpointKey, *, since: datetime, until: datetime, limit: int) -> list[Run]:
+        rows = await self._database.read(RUNS_BETWEEN, *key, since, until, limit)
+        return [read_run((*row, None), self._database.read_moment) for row in rows]
+
+    async def planner_activity(
+        self, tenant_id: str, *, grouping: ActivityGrouping, since: datetime, limit: int, most: int
+    ) -> list[PlannerActivity]:
+        rows = await self._database.read(PLANNER_ACTIVITY[grouping], tenant_id, since, limit, most)
+        return [_read_activity(row, self._database.read_moment) for row in rows]
+
+    async def recent_analyses(self, tenant_id: str, *, before: AnalysisCursor, limit: int) -> list[Analysis]:
+        rows = await self._database.read(RECENT_ANALYSES, tenant_id, *before, limit)
+        return [read_analysis(row, self._database.read_moment) for row in rows]
+
+
+def _columns(keys: Collection[EndpointKey]) -> tuple[list[str], list[str]]:
+    """Keys as statements about many take them, without duplicates."""
+    once = dict.fromkeys(keys)
+    return [key.tenant_id for key in once], [key.id for key in once]
+
+
+def _read_upcoming(row: Row, read: Read) -> UpcomingRun:
     at, definition, interval_ms, expires_at = row
     hint = None if interval_ms is None else IntervalHint(interval_ms, read(expires_at))
     return UpcomingRun(read(at), read_definition(definition)["baseline"], hint)
 
 
-def read_activity(row: Row, read: Read) -> PlannerActivity:
-    """Sittings in a row selected by `sat_together`."""
-    of, planner, sittings, failed, shadow, read_tokens, written_tokens, last_at = row
-    tokens = Tokens(int(read_tokens), int(written_tokens))
-    return PlannerActivity(of, planner, sittings, failed, shadow, tokens, read(last_at))
-
-
-_NEWEST = "planner, began_at, input_tokens, output_tokens, shadow, error, endpoint_id"
-_SUMS = (
-    "count(*)",
-    "count(error)",
-    "count(*) FILTER (WHERE shadow)",
-    "sum(input_tokens)",
-    "sum(output_tokens)",
-    "max(began_at)",
-)
-
-
-def sat_together(key: str, *, newest: str, most: str) -> str:
-    """The statement that takes sittings together by an expression, among those that a condition names."""
-    return (
-        f"SELECT {key}, planner, {', '.join(_SUMS)} FROM (SELECT {_NEWEST} FROM analyses WHERE {newest})"
-        " AS newest GROUP BY 1, 2"
-        f" ORDER BY sum(input_tokens) + sum(output_tokens) DESC, count(*) DESC, 1, 2 LIMIT {most}"
-    )
+def _read_activity(row: Row, read: Read) -> PlannerActivity:
+    of, planner, count, failed, shadow, input_tokens, output_tokens, last_at = row
+    tokens = Tokens(int(input_tokens), int(output_tokens))
+    return PlannerActivity(of, planner, count, failed, shadow, tokens, read(last_at))

@@ -38,7 +38,7 @@ from cadenza.adapters.stores.sqlite.settle import (
     with_turns_and_alerts,
     write_unsteered,
 )
-from cadenza.adapters.stores.sqlite.statistics import SqliteFigures
+from cadenza.adapters.stores.sqlite.statistics import SqliteStatistics
 from cadenza.adapters.stores.sqlite.sweep import sweep
 from cadenza.domain.scheduling.due import Cancel, Recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
@@ -58,7 +58,7 @@ class SqliteStore(
     SqlConversations,
     SqlDeliveries,
     SqlKeys,
-    SqliteFigures,
+    SqliteStatistics,
     SqlDaily,
     SqlDailyStatistics,
     SqlSessions,
