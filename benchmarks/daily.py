@@ -25,7 +25,7 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog, NoTelemetry
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
-from cadenza.adapters.stores.sql.daily_rows import USER, write_user
+from cadenza.adapters.stores.sql.daily.rows import USER, write_user
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.settle import in_micros

@@ -8,7 +8,7 @@ from tests.postgres import Databases, databases
 
 from cadenza.adapters.stores.memory.secrets import MemorySealed
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.sql.access import SqlSealed
+from cadenza.adapters.stores.sql.access.secrets import SqlSealed
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase

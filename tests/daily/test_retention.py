@@ -6,7 +6,7 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.adapters.stores.sql.daily import DELETE_OLD_GAPS, NEXT_TENANT, SqlDaily
+from cadenza.adapters.stores.sql.daily.users import DELETE_OLD_GAPS, NEXT_TENANT, SqlDaily
 from cadenza.adapters.stores.sql.database import BATCH, Database
 
 COUNTS = st.sampled_from([0, 1, BATCH - 1, BATCH, BATCH + 1, 3 * BATCH])

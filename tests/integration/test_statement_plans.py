@@ -9,23 +9,28 @@ import pytest
 from tests.postgres import database_url, newest_databases
 
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.sql import (
-    access,
-    daily,
-    daily_statistics,
-    idempotency,
-    slo_alerts,
-    statistics,
-    tenants,
-)
+from cadenza.adapters.stores.sql.access import idempotency, keys, secrets, sessions, tenants
+from cadenza.adapters.stores.sql.daily import statistics as daily_statistics
+from cadenza.adapters.stores.sql.daily import users as daily_users
 from cadenza.adapters.stores.sql.database import Dialect
 from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.sql.monitoring import slo_alerts, statistics
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import for_sqlite
 
 __all__ = ["database_url", "newest_databases"]
 
-MODULES = (access, daily, daily_statistics, idempotency, slo_alerts, statistics, tenants)
+MODULES = (
+    daily_statistics,
+    daily_users,
+    idempotency,
+    keys,
+    secrets,
+    sessions,
+    slo_alerts,
+    statistics,
+    tenants,
+)
 VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 LARGE = (
     "alerts", "analyses", "daily_tallies", "daily_users", "daily_verdicts", "endpoint_states", "endpoints",
@@ -51,7 +56,7 @@ def statements(module: ModuleType, dialect: Dialect) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.split(".")[-1])
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: ".".join(module.__name__.split(".")[-2:]))
 async def test_sqlite_reads_no_large_table_whole(tmp_path: Path, module: ModuleType) -> None:
     await migrate(f"sqlite:///{tmp_path / 'cadenza.db'}")
     file = SqliteFile(tmp_path / "cadenza.db")
@@ -67,7 +72,7 @@ def _steps(connection: sqlite3.Connection, statement: str) -> list[str]:
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", [None] * parameters)]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.split(".")[-1])
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: ".".join(module.__name__.split(".")[-2:]))
 async def test_postgres_reads_no_large_table_whole(database_url: str, module: ModuleType) -> None:
     pool = PostgresPool(database_url)
 

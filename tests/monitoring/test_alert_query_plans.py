@@ -9,7 +9,12 @@ from tests.postgres import database_url, newest_databases
 
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.sql.migrate import migrate
-from cadenza.adapters.stores.sql.slo_alerts import AMONG_ITS_OWN, AMONG_THE_NEWEST, NEWEST_READ, key_ranges
+from cadenza.adapters.stores.sql.monitoring.slo_alerts import (
+    AMONG_ITS_OWN,
+    AMONG_THE_NEWEST,
+    NEWEST_READ,
+    key_ranges,
+)
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import for_sqlite
 

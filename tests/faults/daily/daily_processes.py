@@ -17,7 +17,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from cadenza.adapters.stores.postgres.daily_lanes import PostgresLanes
-from cadenza.adapters.stores.sql.daily import SqlDaily
+from cadenza.adapters.stores.sql.daily.users import SqlDaily
 from cadenza.domain.daily.user import DONE, DailyRunResult, ErrorClass
 from cadenza.engine.daily.queue import DailyQueue
 from cadenza.ports.daily import PendingDay

@@ -10,7 +10,7 @@ from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.dispatch.http.connections import HttpSettings
 from cadenza.adapters.dispatch.http.dispatcher import HttpDispatcher
 from cadenza.adapters.dispatch.http.ssrf_guard import Reach
-from cadenza.adapters.stores.sql.access import SqlSealed
+from cadenza.adapters.stores.sql.access.secrets import SqlSealed
 from cadenza.domain.errors import InvalidRequest
 from cadenza.ports.clock import Clock
 from cadenza.roots.settings import Settings

@@ -14,23 +14,24 @@ from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.settle import Batch, finalize, with_turns_and_alerts
 from cadenza.adapters.stores.postgres.start import start
 from cadenza.adapters.stores.postgres.sweep import sweep
-from cadenza.adapters.stores.sql.access import SqlKeys, SqlSessions
+from cadenza.adapters.stores.sql.access.idempotency import SqlReplies
+from cadenza.adapters.stores.sql.access.keys import SqlKeys
+from cadenza.adapters.stores.sql.access.sessions import SqlSessions
+from cadenza.adapters.stores.sql.access.tenants import SqlTenants
 from cadenza.adapters.stores.sql.agents.conversations import SqlConversations
 from cadenza.adapters.stores.sql.agents.deliveries import SqlDeliveries
 from cadenza.adapters.stores.sql.agents.schedules import SqlSchedules
 from cadenza.adapters.stores.sql.agents.users_agents import SqlUsersAgents
-from cadenza.adapters.stores.sql.daily import SqlDaily
-from cadenza.adapters.stores.sql.daily_statistics import SqlDailyStatistics
-from cadenza.adapters.stores.sql.idempotency import SqlReplies
+from cadenza.adapters.stores.sql.daily.statistics import SqlDailyStatistics
+from cadenza.adapters.stores.sql.daily.users import SqlDaily
+from cadenza.adapters.stores.sql.monitoring.slo_alerts import SqlSloAlerts
+from cadenza.adapters.stores.sql.monitoring.statistics import SqlStatistics
 from cadenza.adapters.stores.sql.partitions import ensure_partitions
 from cadenza.adapters.stores.sql.planning.rules import SqlRules
 from cadenza.adapters.stores.sql.retention import retain
 from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
 from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
-from cadenza.adapters.stores.sql.slo_alerts import SqlSloAlerts
-from cadenza.adapters.stores.sql.statistics import SqlStatistics
-from cadenza.adapters.stores.sql.tenants import SqlTenants
 from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.run import Claim, Completion
 from cadenza.domain.scheduling.settle import SettledRun

@@ -6,10 +6,11 @@ from typing import Any
 MOMENT, NUMBER, LARGE, TRUTH, TEXT = "timestamptz", "int", "bigint", "boolean", "text"
 TYPES = {
     **dict.fromkeys(("attempt", "coalesced", "failure_count", "abandoned_count", "missed_slots"), NUMBER),
-    "open_slot_attempts": NUMBER,
+    **dict.fromkeys(("open_slot_attempts", "shard", "due"), NUMBER),
     **dict.fromkeys(("interval_hint_ms", "duration_ms", "late_ms", "version"), LARGE),
-    **dict.fromkeys(("enabled", "archived", "job_active", "verdict", "starts"), TRUTH),
-    "response": "json",
+    **dict.fromkeys(("enabled", "archived", "job_active", "verdict", "starts", "late"), TRUTH),
+    **dict.fromkeys(("response", "changes"), "json"),
+    "next_cutoff": MOMENT,
     "place": "tid",
 }
 

@@ -4,8 +4,8 @@ import sqlite3
 from datetime import datetime
 
 from cadenza.adapters.stores.sql.analysis_rows import WITHOUT_RESPONSE
+from cadenza.adapters.stores.sql.monitoring.statistics import SqlStatistics
 from cadenza.adapters.stores.sql.rows import from_micros, read_run, to_micros
-from cadenza.adapters.stores.sql.statistics import SqlStatistics
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
@@ -37,7 +37,9 @@ class SqliteStatistics(SqlStatistics):
 
     _file: SqliteFile
 
-    async def runs_between(self, key: EndpointKey, *, since: datetime, until: datetime, limit: int) -> list[Run]:
+    async def runs_between(
+        self, key: EndpointKey, *, since: datetime, until: datetime, limit: int
+    ) -> list[Run]:
         begin, end = to_micros(since) or 0, to_micros(until) or 0
 
         def work(file: sqlite3.Connection) -> list[Run]:

@@ -8,23 +8,24 @@ from functools import partial
 
 from cadenza.adapters.stores.common import missing, spoken_to
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell
-from cadenza.adapters.stores.sql.access import SqlKeys, SqlSessions
+from cadenza.adapters.stores.sql.access.idempotency import SqlReplies
+from cadenza.adapters.stores.sql.access.keys import SqlKeys
+from cadenza.adapters.stores.sql.access.sessions import SqlSessions
+from cadenza.adapters.stores.sql.access.tenants import SqlTenants
 from cadenza.adapters.stores.sql.agents.conversations import SqlConversations
 from cadenza.adapters.stores.sql.agents.deliveries import SqlDeliveries
 from cadenza.adapters.stores.sql.agents.schedules import SqlSchedules
 from cadenza.adapters.stores.sql.agents.turns import notified_user
 from cadenza.adapters.stores.sql.agents.users_agents import SqlUsersAgents
-from cadenza.adapters.stores.sql.daily import SqlDaily
-from cadenza.adapters.stores.sql.daily_statistics import SqlDailyStatistics
-from cadenza.adapters.stores.sql.idempotency import SqlReplies
+from cadenza.adapters.stores.sql.daily.statistics import SqlDailyStatistics
+from cadenza.adapters.stores.sql.daily.users import SqlDaily
+from cadenza.adapters.stores.sql.monitoring.slo_alerts import SqlSloAlerts
 from cadenza.adapters.stores.sql.planning.rules import SqlRules
 from cadenza.adapters.stores.sql.retention import retain
 from cadenza.adapters.stores.sql.rows import VERSION, from_micros, holds_lease, read_endpoint, to_micros
 from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
 from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
-from cadenza.adapters.stores.sql.slo_alerts import SqlSloAlerts
-from cadenza.adapters.stores.sql.tenants import SqlTenants
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
 from cadenza.adapters.stores.sqlite.analyses import SqliteAnalyses
 from cadenza.adapters.stores.sqlite.claim import Known, due_rows, lease_rows

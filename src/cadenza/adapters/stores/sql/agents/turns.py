@@ -13,8 +13,8 @@ from cadenza.adapters.stores.common import raised_in, turns_in
 from cadenza.adapters.stores.sql.agents.deliveries import ADD, OF_FIRING, read_delivery, write_delivery
 from cadenza.adapters.stores.sql.agents.users_agents import LOCK_USER
 from cadenza.adapters.stores.sql.database import NOTIFY, Connection
+from cadenza.adapters.stores.sql.monitoring.slo_alerts import RAISE, alert_row
 from cadenza.adapters.stores.sql.rows import Read, document, storable
-from cadenza.adapters.stores.sql.slo_alerts import RAISE, alert_row
 from cadenza.domain.agents.conversation import Message, Turn, owed_by
 from cadenza.domain.agents.delivery import Delivery
 from cadenza.domain.agents.users import UserKey

@@ -109,13 +109,17 @@ class SqlStatistics:
         rows = await self._database.read(statement, tenant_id, midnight(since), limit, since)
         return read_ended(rows, self._database.read_moment)
 
-    async def latest_runs_of(self, keys: Collection[EndpointKey], *, each: int) -> dict[EndpointKey, list[Ended]]:
+    async def latest_runs_of(
+        self, keys: Collection[EndpointKey], *, each: int
+    ) -> dict[EndpointKey, list[Ended]]:
         found: dict[EndpointKey, list[Row]] = {}
         for row in await self._database.read(LATEST_RUNS_OF[self._database.dialect], *_columns(keys), each):
             found.setdefault(EndpointKey(row[0], row[1]), []).append(tuple(row)[2:])
         return {key: read_ended(rows, self._database.read_moment) for key, rows in found.items()}
 
-    async def runs_between(self, key: EndpointKey, *, since: datetime, until: datetime, limit: int) -> list[Run]:
+    async def runs_between(
+        self, key: EndpointKey, *, since: datetime, until: datetime, limit: int
+    ) -> list[Run]:
         rows = await self._database.read(RUNS_BETWEEN, *key, since, until, limit)
         return [read_run((*row, None), self._database.read_moment) for row in rows]
 

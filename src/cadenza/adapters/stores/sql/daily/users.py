@@ -6,12 +6,11 @@ from functools import partial
 from typing import Any
 
 from cadenza.adapters.stores.common import missing
-from cadenza.adapters.stores.sql.daily_rows import (
+from cadenza.adapters.stores.sql.daily.rows import (
     CHANGED,
     GAP,
     USER,
     VERDICT,
-    given,
     read_gap,
     read_user,
     read_verdict,
@@ -20,6 +19,7 @@ from cadenza.adapters.stores.sql.daily_rows import (
     write_verdict,
 )
 from cadenza.adapters.stores.sql.database import BATCH, Connection, Database, delete_in_batches
+from cadenza.adapters.stores.sql.given_rows import assigned, columns_of, given
 from cadenza.adapters.stores.sql.rows import Read
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.user import DailyGap, DailyUser, Enrollment, Finalization, Verdict
@@ -28,7 +28,7 @@ from cadenza.ports.daily import Enroll, Finalize, PendingDay
 
 # Always in the same order, so that two transactions do not wait for each other.
 GET_USERS = f"""
-SELECT {", ".join(f"u.{column}" for column in USER)} FROM {given("tenant_id", "user_id")}
+SELECT {", ".join(f"u.{column}" for column in USER)} FROM {given("g", "tenant_id", "user_id")}
 CROSS JOIN daily_users u WHERE u.tenant_id = g.tenant_id AND u.user_id = g.user_id
 ORDER BY u.tenant_id, u.user_id FOR UPDATE OF u
 """
@@ -36,15 +36,15 @@ LAST_DATES = f"""
 SELECT g.tenant_id, g.user_id, (
     SELECT max(v.service_date) FROM daily_verdicts v
     WHERE v.tenant_id = g.tenant_id AND v.user_id = g.user_id
-) FROM {given("tenant_id", "user_id")}
+) FROM {given("g", "tenant_id", "user_id")}
 """
 ADD_USERS = f"""
-INSERT INTO daily_users ({", ".join(USER)}) SELECT {", ".join(USER)} FROM {given(*USER)}
+INSERT INTO daily_users ({", ".join(USER)}) SELECT {", ".join(USER)} FROM {given("g", *USER)}
 WHERE true ORDER BY tenant_id, user_id ON CONFLICT DO NOTHING RETURNING tenant_id, user_id
 """
 CHANGE_USERS = f"""
-UPDATE daily_users AS u SET {", ".join(f"{column} = g.{column}" for column in CHANGED)}
-FROM {given(*USER[:2], *CHANGED)} WHERE u.tenant_id = g.tenant_id AND u.user_id = g.user_id
+UPDATE daily_users AS u SET {assigned("g", *CHANGED)}
+FROM {given("g", *USER[:2], *CHANGED)} WHERE u.tenant_id = g.tenant_id AND u.user_id = g.user_id
 """
 GET_USER = f"SELECT {', '.join(USER)} FROM daily_users WHERE tenant_id = $1 AND user_id = $2"
 LIST_USERS = f"""
@@ -64,15 +64,15 @@ ORDER BY next_cutoff, tenant_id, user_id LIMIT $3
 """
 # `WHERE true`: without it SQLite reads ON CONFLICT as the condition of a join.
 ADD_VERDICTS = f"""
-INSERT INTO daily_verdicts ({", ".join(VERDICT)}) SELECT {", ".join(VERDICT)} FROM {given(*VERDICT)}
+INSERT INTO daily_verdicts ({", ".join(VERDICT)}) SELECT {", ".join(VERDICT)} FROM {given("g", *VERDICT)}
 WHERE true ON CONFLICT DO NOTHING RETURNING tenant_id, user_id, service_date
 """
 ADD_GAPS = f"""
-INSERT INTO daily_gaps ({", ".join(GAP)}) SELECT {", ".join(GAP)} FROM {given(*GAP)}
+INSERT INTO daily_gaps ({", ".join(GAP)}) SELECT {", ".join(GAP)} FROM {given("g", *GAP)}
 WHERE true ON CONFLICT DO NOTHING RETURNING tenant_id, user_id, from_date
 """
 RESET_CONTEXTS = f"""
-UPDATE users AS u SET context_reset_at = g.decided_at FROM {given("tenant_id", "user_id", "decided_at")}
+UPDATE users AS u SET context_reset_at = g.decided_at FROM {given("g", "tenant_id", "user_id", "decided_at")}
 WHERE u.tenant_id = g.tenant_id AND u.id = g.user_id
     AND (u.context_reset_at IS NULL OR u.context_reset_at < g.decided_at)
 """
@@ -210,33 +210,29 @@ def _only_new(
 async def _reset_contexts(connection: Connection, written: Sequence[Finalization]) -> None:
     fresh = [(*one.user.key, one.fresh_from) for one in written if one.fresh_from is not None]
     if fresh:
-        await connection.execute(RESET_CONTEXTS, *_columns(sorted(fresh)))
+        await connection.execute(RESET_CONTEXTS, *columns_of(sorted(fresh)))
 
 
 async def _locked_users(
     connection: Connection, keys: Sequence[UserKey], read: Read
 ) -> dict[UserKey, DailyUser]:
-    rows = await connection.fetch(GET_USERS, *_columns(keys)) if keys else []
+    rows = await connection.fetch(GET_USERS, *columns_of(keys)) if keys else []
     users = [read_user(row, read) for row in rows]
     return {user.key: user for user in users}
 
 
 async def _last_dates(connection: Connection, keys: Sequence[UserKey]) -> dict[UserKey, date]:
-    rows = await connection.fetch(LAST_DATES, *_columns(keys)) if keys else []
+    rows = await connection.fetch(LAST_DATES, *columns_of(keys)) if keys else []
     return {UserKey(row[0], row[1]): date.fromisoformat(row[2]) for row in rows if row[2] is not None}
 
 
 async def _change(connection: Connection, users: Sequence[DailyUser]) -> None:
     if users:
-        await connection.execute(CHANGE_USERS, *_columns([write_user(user)[:7] for user in users]))
+        await connection.execute(CHANGE_USERS, *columns_of([write_user(user)[:7] for user in users]))
 
 
 async def _added(
     connection: Connection, statement: str, rows: Sequence[tuple[Any, ...]]
 ) -> set[tuple[Any, ...]]:
     """Add the rows that are not there yet; the keys of those that were added."""
-    return {tuple(row) for row in await connection.fetch(statement, *_columns(rows))} if rows else set()
-
-
-def _columns(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    return list(zip(*rows, strict=True))
+    return {tuple(row) for row in await connection.fetch(statement, *columns_of(rows))} if rows else set()

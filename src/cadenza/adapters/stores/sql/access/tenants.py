@@ -6,7 +6,7 @@ from datetime import datetime
 import orjson
 
 from cadenza.adapters.stores.sql.database import Database
-from cadenza.adapters.stores.sql.rows import LIVE
+from cadenza.adapters.stores.sql.scheduling.endpoints import COUNT_LIVE_UP_TO
 from cadenza.domain.access.tenant import NO_LIMITS, Limits, Spent, Standing, Tenant, month_of
 from cadenza.ports.access import MonthSpent
 
@@ -30,9 +30,6 @@ SET planner_tokens = u.planner_tokens + excluded.planner_tokens
 SPENDING = """
 SELECT month, sum(runs)::bigint, sum(planner_tokens)::bigint FROM usage WHERE tenant_id = $1 GROUP BY month
 HAVING sum(runs) > 0 OR sum(planner_tokens) > 0 ORDER BY month DESC LIMIT $2
-"""
-COUNT_LIVE_UP_TO = f"""
-SELECT count(*) FROM (SELECT 1 FROM endpoint_states WHERE tenant_id = $1 AND {LIVE} LIMIT $2) AS live
 """
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import date, datetime
 
-from cadenza.adapters.stores.sql.daily_rows import VERDICT, read_verdict
+from cadenza.adapters.stores.sql.daily.rows import VERDICT, read_verdict
 from cadenza.adapters.stores.sql.database import Database
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.domain.daily.rules import SHARDS

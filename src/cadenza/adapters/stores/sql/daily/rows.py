@@ -25,21 +25,7 @@ CHANGED = USER[2:7]
 """What a verdict or another due time changes."""
 VERDICT = ("tenant_id", "user_id", "service_date", "status", "due", "decided_at", "late", "cause")
 GAP = ("tenant_id", "user_id", "from_date", "to_date", "noticed_at", "cause")
-TYPES = {
-    **dict.fromkeys(("next_cutoff", "last_run_at", "added_at", "decided_at", "noticed_at"), "timestamptz"),
-    **dict.fromkeys(("shard", "due"), "int"),
-    "changes": "json",
-    "late": "boolean",
-}
 STATUSES = {status.value: status for status in DayStatus}
-
-
-def given(*columns: str) -> str:
-    """The parameters, a list for each column, as a table `g`."""
-    arrays = ", ".join(
-        f"${number}::{TYPES.get(column, 'text')}[]" for number, column in enumerate(columns, 1)
-    )
-    return f"unnest({arrays}) AS g ({', '.join(columns)})"
 
 
 def write_user(user: DailyUser) -> tuple[Any, ...]:

@@ -1,0 +1,82 @@
+"""API keys, and the tokens of users."""
+
+from collections.abc import Collection
+from typing import Any
+
+from cadenza.adapters.stores.common import missing, taken
+from cadenza.adapters.stores.sql.database import Connection, Database
+from cadenza.adapters.stores.sql.rows import Read, Row
+from cadenza.domain.access.key import ApiKey, Scope
+from cadenza.ports.access import KeptKey
+from cadenza.ports.catalog import FIRST_PAGE, Page
+
+KEY = "id, tenant_id, name, digest, scopes, created_at, expires_at, user_id"
+ADD_KEY = f"""
+INSERT INTO keys ({KEY}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING id
+"""
+GET_KEY = f"SELECT {KEY} FROM keys WHERE id = $1"
+GET_KEYS = f"SELECT {KEY} FROM keys WHERE id = ANY ($1::text[])"
+LIST_KEYS = f"""
+SELECT {KEY} FROM keys WHERE tenant_id = $1 AND id > $2 AND user_id IS NULL ORDER BY id LIMIT $3
+"""
+REMOVE_EXPIRED_KEYS = "DELETE FROM keys WHERE tenant_id = $1 AND user_id IS NOT NULL AND expires_at <= $2"
+REMOVE_KEY = "DELETE FROM keys WHERE tenant_id = $1 AND id = $2 RETURNING id"
+
+
+class SqlKeys:
+    """API keys and users' tokens, in a table of either database."""
+
+    _database: Database
+
+    async def add_key(self, kept: KeptKey) -> None:
+        key = kept.key
+
+        async def work(connection: Connection) -> None:
+            if key.user_id is not None:
+                await connection.execute(REMOVE_EXPIRED_KEYS, key.tenant_id, key.created_at)
+            if not await connection.fetch(ADD_KEY, *_key_row(kept)):
+                raise taken("key", key.id)
+
+        await self._database.write(work)
+
+    async def kept_key(self, key_id: str) -> KeptKey | None:
+        rows = await self._database.read(GET_KEY, key_id)
+        return _read_key(rows[0], self._database.read_moment) if rows else None
+
+    async def still_kept(self, key_ids: Collection[str]) -> list[ApiKey]:
+        rows = await self._database.read(GET_KEYS, list(key_ids))
+        return [_read_key(row, self._database.read_moment).key for row in rows]
+
+    async def keys(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[ApiKey]:
+        rows = await self._database.read(LIST_KEYS, tenant_id, page.after or "", page.limit)
+        return [_read_key(row, self._database.read_moment).key for row in rows]
+
+    async def remove_key(self, tenant_id: str, key_id: str) -> None:
+        if not await self._database.ask(REMOVE_KEY, tenant_id, key_id):
+            raise missing("key", key_id)
+
+
+def _key_row(kept: KeptKey) -> tuple[Any, ...]:
+    """The columns `KEY`."""
+    key = kept.key
+    scopes = " ".join(sorted(key.scopes))
+    return (key.id, key.tenant_id, key.name, kept.digest, scopes, key.created_at, key.expires_at, key.user_id)
+
+
+def _read_key(row: Row, read: Read) -> KeptKey:
+    id_, tenant_id, name, digest, scopes, created_at, expires_at, user_id = row
+    key = ApiKey(
+        id=id_,
+        tenant_id=tenant_id,
+        name=name,
+        scopes=read_scopes(scopes),
+        created_at=read(created_at),
+        expires_at=read(expires_at),
+        user_id=user_id,
+    )
+    return KeptKey(key, digest)
+
+
+def read_scopes(words: str) -> frozenset[Scope]:
+    """The scopes in a column, which are separated by spaces."""
+    return frozenset(map(Scope, words.split()))

@@ -1,0 +1,43 @@
+"""Dashboard sessions and login links."""
+
+from cadenza.adapters.stores.sql.access.keys import read_scopes
+from cadenza.adapters.stores.sql.database import Connection, Database
+from cadenza.adapters.stores.sql.rows import Read, Row
+from cadenza.ports.access import Pass, Session
+
+SESSION = "digest, kind, tenant_id, scopes, created_at, expires_at, key_id"
+OPEN_SESSION = f"INSERT INTO sessions ({SESSION}) VALUES ($1, $2, $3, $4, $5, $6, $7)"
+GET_SESSION = f"SELECT {SESSION} FROM sessions WHERE digest = $1"
+END_SESSION = f"DELETE FROM sessions WHERE digest = $1 RETURNING {SESSION}"
+REMOVE_EXPIRED_SESSIONS = "DELETE FROM sessions WHERE expires_at <= $1"
+
+
+class SqlSessions:
+    """Dashboard sessions and login links, by the digests of their secrets."""
+
+    _database: Database
+
+    async def open_session(self, session: Session) -> None:
+        digest, kind, tenant_id, scopes, *rest = session
+        row = (digest, kind.value, tenant_id, " ".join(sorted(scopes)), *rest)
+
+        async def work(connection: Connection) -> None:
+            await connection.execute(REMOVE_EXPIRED_SESSIONS, session.created_at)
+            await connection.execute(OPEN_SESSION, *row)
+
+        await self._database.write(work)
+
+    async def session(self, digest: bytes) -> Session | None:
+        rows = await self._database.read(GET_SESSION, digest)
+        return _read_session(rows[0], self._database.read_moment) if rows else None
+
+    async def end_session(self, digest: bytes) -> Session | None:
+        rows = await self._database.ask(END_SESSION, digest)
+        return _read_session(rows[0], self._database.read_moment) if rows else None
+
+
+def _read_session(row: Row, read: Read) -> Session:
+    digest, kind, tenant_id, scopes, created_at, expires_at, key_id = row
+    return Session(
+        digest, Pass(kind), tenant_id, read_scopes(scopes), read(created_at), read(expires_at), key_id
+    )
