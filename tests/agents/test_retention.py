@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from cadenza.adapters.stores.memory import MemoryStore
-from cadenza.engine.retention import CONVERSATIONS_KEPT, DELIVERED_KEPT, Upkeep
+from cadenza.engine.retention import KEEP_CONVERSATIONS, KEEP_DELIVERED, RetentionLoop
 from cadenza.ports.store import Retention
 from cadenza.testing import FakeClock, FakeIds, FakeLog
 from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, Talk
@@ -17,19 +17,19 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.mark.parametrize(
     ("kept_for", "kept"),
-    [(CONVERSATIONS_KEPT, ["young?", "young!"]), (None, ["old?", "old!", "young?", "young!"])],
+    [(KEEP_CONVERSATIONS, ["young?", "young!"]), (None, ["old?", "old!", "young?", "young!"])],
 )
 async def test_what_was_said_long_ago_is_forgotten_unless_it_is_kept_for_ever(
     kept_for: timedelta | None, kept: list[str]
 ) -> None:
     talk = await _talk()
     await talk.say("old")
-    talk.bench.pass_ms(CONVERSATIONS_KEPT / MINUTE * 60_000 - 1_000)
+    talk.bench.pass_ms(KEEP_CONVERSATIONS / MINUTE * 60_000 - 1_000)
     await talk.say("young")
-    await _keep(talk, kept_for)
+    await _delete_old(talk, kept_for)
     assert await talk.texts() == ["old?", "old!", "young?", "young!"]
     talk.bench.pass_ms(2_000)
-    await _keep(talk, kept_for)
+    await _delete_old(talk, kept_for)
     assert await talk.texts() == kept
 
 
@@ -38,8 +38,8 @@ async def test_what_is_delivered_goes_after_a_while_and_what_is_owed_stays() -> 
     await talk.say("delivered")
     await talk.store.acknowledge(ANNA, 1)
     await talk.say("owed")
-    talk.bench.pass_ms(DELIVERED_KEPT / MINUTE * 60_000 + 1)
-    await _keep(talk, None)
+    talk.bench.pass_ms(KEEP_DELIVERED / MINUTE * 60_000 + 1)
+    await _delete_old(talk, None)
     now = talk.bench.clock.now()
     assert [one.seq for one in await talk.store.deliveries(ANNA, after=0, limit=9, now=now)] == [2]
 
@@ -50,10 +50,10 @@ async def _talk() -> Talk:
     return talk
 
 
-async def _keep(talk: Talk, conversations: timedelta | None) -> None:
+async def _delete_old(talk: Talk, conversations: timedelta | None) -> None:
     """One round of upkeep."""
     clock = FakeClock(talk.bench.clock.now(), manual=True)
-    upkeep = Upkeep(
+    upkeep = RetentionLoop(
         store=talk.store, clock=clock, log=FakeLog(), retention=Retention(), conversations=conversations
     )
     task = asyncio.create_task(upkeep.run())

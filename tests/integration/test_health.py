@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from cadenza.adapters.null import NoLog
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.errors import Unavailable
-from cadenza.engine.retention import Upkeep
+from cadenza.engine.retention import RetentionLoop
 from cadenza.ports.store import Retention
 from cadenza.roots.wiring.health import HealthServer
 from cadenza.testing import FakeClock, FakeIds, FakeLog
@@ -90,7 +90,7 @@ async def test_old_runs_are_forgotten_at_the_start_and_every_hour() -> None:
     endpoint = await bench.add()
     await bench.run_once()
     keeping = asyncio.create_task(
-        Upkeep(store=store, clock=clock, log=log, retention=Retention(timedelta(minutes=30))).run()
+        RetentionLoop(store=store, clock=clock, log=log, retention=Retention(timedelta(minutes=30))).run()
     )
     await clock.advance(MINUTE)
     assert len(await bench.runs(endpoint)) == 1
@@ -107,7 +107,7 @@ async def test_upkeep_survives_a_store_that_is_away() -> None:
 
     clock = FakeClock(manual=True)
     keeping = asyncio.create_task(
-        Upkeep(store=Nowhere(FakeIds()), clock=clock, log=NoLog(), retention=Retention()).run()
+        RetentionLoop(store=Nowhere(FakeIds()), clock=clock, log=NoLog(), retention=Retention()).run()
     )
     await clock.advance(61 * MINUTE)
     assert not keeping.done()

@@ -23,7 +23,7 @@ from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
 from cadenza.engine.planning.feed import NOTES_OF, PLACE
-from cadenza.engine.supervision import Part, Patience, Supervisor
+from cadenza.engine.supervision import Part, RestartPolicy, Supervisor
 from cadenza.ports.clock import Clock
 from cadenza.ports.planning import Briefing, CallTool, PlannerResult
 from cadenza.ports.store import Store
@@ -34,7 +34,7 @@ from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.wiring.worker import ProcessContext, open_loop
 from cadenza.testing import FakeLog
 
-IMPATIENT = Patience(crashes=2, first_ms=10)
+RESTARTS = RestartPolicy(crashes=2, first_ms=10)
 FOLLOWS = Planning(learning=Learning.OFF, http_hints=True)
 
 
@@ -54,7 +54,7 @@ class House:
         context = PlannerContext(self.store, self.clock, self.log, PlannerMetrics(self.registry), self._bell)
         async with open_loop(self.settings, self.shop) as loop:
             thinker = PlannerService(self.settings, context)
-            supervisor = Supervisor(clock=SystemClock(), log=self.log, patience=IMPATIENT)
+            supervisor = Supervisor(clock=SystemClock(), log=self.log, restarts=RESTARTS)
             planning = supervisor.run(Part("planner", thinker.run, vital=False))
             tasks = [asyncio.create_task(work) for work in (loop.run(), planning)]
             try:
@@ -188,7 +188,7 @@ async def test_planners_that_crash_start_again_and_scheduling_goes_on(
         (first,) = await quick_ones(house, 1)
 
         async def crashed() -> bool:
-            return len(house.log.events("warning")) > IMPATIENT.crashes
+            return len(house.log.events("warning")) > RESTARTS.crashes
 
         await until(crashed)
         assert await house.store.runs(first)

@@ -12,12 +12,12 @@ from tests.surfaces.server_process import Caller, Program, running
 CRASHING = """
 import sys
 from cadenza.engine import supervision
-from cadenza.engine.retention import Upkeep
+from cadenza.engine.retention import RetentionLoop
 from cadenza.roots.command_line import main
 
 class Bug(Exception): pass
 
-real, crashes = Upkeep.run, {crashes}
+real, crashes = RetentionLoop.run, {crashes}
 
 async def run(upkeep):
     global crashes
@@ -26,8 +26,8 @@ async def run(upkeep):
         raise Bug("upkeep is broken")
     await real(upkeep)
 
-Upkeep.run = run
-supervision.Supervisor.__init__.__kwdefaults__["patience"] = supervision.Patience(crashes=3, first_ms=50)
+RetentionLoop.run = run
+supervision.Supervisor.__init__.__kwdefaults__["restarts"] = supervision.RestartPolicy(crashes=3, first_ms=50)
 sys.exit(main(["up"]))
 """
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from cadenza.engine.supervision import Part, PartGivenUp, Patience, Supervisor
+from cadenza.engine.supervision import Part, PartKeepsCrashing, RestartPolicy, Supervisor
 from cadenza.testing import FakeClock, FakeLog, FakeTelemetry
 
-PATIENCE = Patience(crashes=4, within_ms=60_000, first_ms=500)
+RESTARTS = RestartPolicy(crashes=4, within_ms=60_000, first_ms=500)
 MINUTE_MS = 60_000
 AGAIN = "a part has crashed and starts again; the others go on"
 
@@ -57,7 +57,7 @@ class House:
     def __init__(self) -> None:
         self.clock, self.log, self.telemetry = FakeClock(manual=True), FakeLog(), FakeTelemetry()
         self.supervisor = Supervisor(
-            clock=self.clock, log=self.log, telemetry=self.telemetry, patience=PATIENCE
+            clock=self.clock, log=self.log, telemetry=self.telemetry, restarts=RESTARTS
         )
 
     @asynccontextmanager
@@ -104,7 +104,9 @@ async def test_a_part_that_keeps_crashing_ends_everything_and_says_why() -> None
     crashing = Part("crashing", Crashing(house.clock, times=99).run)
     async with house.running(first.part, crashing, second.part) as task:
         await house.clock.advance(20_000)
-        with pytest.raises(PartGivenUp, match=r"crashing crashed 4 times within 60 s.*ValueError: a bug"):
+        with pytest.raises(
+            PartKeepsCrashing, match=r"crashing crashed 4 times within 60 s.*ValueError: a bug"
+        ):
             await task
     assert ended == ["first", "second"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.engine.retention import Upkeep
+from cadenza.engine.retention import RetentionLoop
 from cadenza.ports.store import Retention
 from cadenza.testing import FakeClock, FakeIds, FakeLog
 from cadenza.testing.contracts.planning.analyses import an_analysis
@@ -24,7 +24,7 @@ async def test_sittings_are_forgotten_with_runs_of_their_age(
     await store.add_analyses(
         [an_analysis("young", began_at=now - DAY / 2), an_analysis("old", began_at=now - DAY * 2)]
     )
-    upkeep = Upkeep(store=store, clock=clock, log=FakeLog(), retention=Retention(max_age))
+    upkeep = RetentionLoop(store=store, clock=clock, log=FakeLog(), retention=Retention(max_age))
     task = asyncio.create_task(upkeep.run())
     await clock.advance(1)
     task.cancel()

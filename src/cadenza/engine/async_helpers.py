@@ -1,4 +1,4 @@
-"""Small ways to wait."""
+"""Waiting for the first or for all of several coroutines, and for what may be unavailable."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -10,34 +10,34 @@ from cadenza.ports.telemetry import Logger
 RECOVERY_MS = 1_000
 """How long to wait after something was unavailable."""
 Work = Coroutine[Any, Any, object]
-Patience = Callable[[], Work]
-"""How long to wait for what was cancelled and does not end; without any, for ever."""
+CancelTimeout = Callable[[], Work]
+"""A sleep: how long to wait for cancelled work that does not end; without one, for ever."""
 
 
-async def first_of(*works: Work, patience: Patience | None = None) -> None:
-    """Come back when one of them has ended, with its exception if it raised; the others are cancelled."""
+async def first_of(*works: Work, cancel_timeout: CancelTimeout | None = None) -> None:
+    """Return when one of them has ended, with its exception if it raised; the others are cancelled."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        await _call_off(tasks, patience)
+        await _cancel_all(tasks, cancel_timeout)
     for task in ended:
         task.result()
 
 
-async def all_of(*works: Work, until: Work, patience: Patience) -> bool:
-    """Come back when all have ended, or one of them raised; False if it was until then, and not all had."""
+async def all_of(*works: Work, until: Work, cancel_timeout: CancelTimeout) -> bool:
+    """Return when all have ended or one raised; False if `until` ended first."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         await first_of(asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION), until)
         ended = [task.result() for task in tasks if task.done()]
         return len(ended) == len(tasks)
     finally:
-        await _call_off(tasks, patience)
+        await _cancel_all(tasks, cancel_timeout)
 
 
 async def try_once(work: Awaitable[object], log: Logger) -> bool:
-    """Did it go well? What is unavailable is logged and may come back; anything else is a bug and raises."""
+    """Await the work; False if what it needs was unavailable, which is logged. Any other error raises."""
     try:
         await work
     except Unavailable as problem:
@@ -46,12 +46,14 @@ async def try_once(work: Awaitable[object], log: Logger) -> bool:
     return True
 
 
-async def _call_off(tasks: Sequence["asyncio.Future[object]"], patience: Patience | None) -> None:
-    """Cancel them; what has not ended when patience is over is left behind."""
+async def _cancel_all(
+    tasks: Sequence["asyncio.Future[object]"], cancel_timeout: CancelTimeout | None
+) -> None:
+    """Cancel tasks; one that has not ended within the timeout is left behind."""
     for task in tasks:
         task.cancel()
     ended = asyncio.gather(*tasks, return_exceptions=True)
-    if patience is None:
+    if cancel_timeout is None:
         await ended
     else:
-        await first_of(asyncio.wait({ended}), patience())
+        await first_of(asyncio.wait({ended}), cancel_timeout())

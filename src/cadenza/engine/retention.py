@@ -1,4 +1,4 @@
-"""Keeps the history of runs, sittings and conversations, and the replies to requests, within their bounds."""
+"""Deletes old runs, analyses, conversations, deliveries, verdicts, alerts and idempotent replies."""
 
 from datetime import timedelta
 from typing import Protocol
@@ -14,33 +14,33 @@ from cadenza.ports.store import History, Retention
 from cadenza.ports.telemetry import Logger
 
 EVERY_MS = 3_600_000
-REPLIES_KEPT = timedelta(hours=24)
-CONVERSATIONS_KEPT = timedelta(days=90)
-VERDICTS_KEPT = timedelta(days=400)
-DELIVERED_KEPT = timedelta(days=7)
-STANDINGS_KEPT = timedelta(days=1)
-ALERTS_KEPT = timedelta(days=90)
-"""Longer than a month: until then the levels of its quota are known as told."""
+KEEP_REPLIES = timedelta(hours=24)
+KEEP_CONVERSATIONS = timedelta(days=90)
+KEEP_VERDICTS = timedelta(days=400)
+KEEP_DELIVERED = timedelta(days=7)
+SLO_STATES_RETENTION = timedelta(days=1)
+KEEP_ALERTS = timedelta(days=90)
+"""Longer than a month, for which a quota alert is raised once at each level."""
 
 
-class Kept(
+class RetentionStore(
     History, ReplyStore, AnalysisStore, ConversationStore, DeliveryStore, WatchStore, DailyStore, Protocol
 ):
-    """What grows until somebody forgets."""
+    """The stores whose rows are deleted after a time."""
 
 
-class Upkeep:
-    """Forgets what is old, and makes room for what is new: at the start, then every hour."""
+class RetentionLoop:
+    """Deletes what is older than its retention: at the start, then every hour."""
 
     def __init__(
         self,
         *,
-        store: Kept,
+        store: RetentionStore,
         clock: Clock,
         log: Logger,
         retention: Retention,
-        conversations: timedelta | None = CONVERSATIONS_KEPT,
-        verdicts: timedelta | None = VERDICTS_KEPT,
+        conversations: timedelta | None = KEEP_CONVERSATIONS,
+        verdicts: timedelta | None = KEEP_VERDICTS,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -50,23 +50,23 @@ class Upkeep:
         self._verdicts = verdicts
 
     async def run(self) -> None:
-        """Keep the history until cancelled."""
+        """Delete old rows until cancelled."""
         while True:
-            await try_once(self._keep(), self._log)
+            await try_once(self._delete_old(), self._log)
             await self._clock.sleep(EVERY_MS)
 
-    async def _keep(self) -> None:
+    async def _delete_old(self) -> None:
         now = self._clock.now()
-        await self._store.forget_replies(now - REPLIES_KEPT)
+        await self._store.forget_replies(now - KEEP_REPLIES)
         if self._retention.max_age is not None:
             await self._store.forget_analyses(now - self._retention.max_age)
-        await self._store.forget_deliveries(delivered_before=now - DELIVERED_KEPT, now=now)
+        await self._store.forget_deliveries(delivered_before=now - KEEP_DELIVERED, now=now)
         if self._conversations is not None:
             await self._store.forget_messages(now - self._conversations)
         if self._verdicts is not None:
             await self._store.forget_days((now - self._verdicts).date())
-        await self._store.forget_slos(now - STANDINGS_KEPT)
-        await self._store.forget_alerts(now - ALERTS_KEPT)
+        await self._store.forget_slos(now - SLO_STATES_RETENTION)
+        await self._store.forget_alerts(now - KEEP_ALERTS)
         gone = await self._store.keep_history(self._retention, now)
         if gone:
             self._log.info("old runs were forgotten", runs=gone)

@@ -1,4 +1,4 @@
-"""The three tools: thin, typed commands over one atomic change."""
+"""The three steering tools; each call is one atomic change of an endpoint."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, NamedTuple, overload
@@ -41,7 +41,7 @@ Tools = Mapping[str, Tool]
 
 
 class Steering:
-    """Hands the tools to whoever steers."""
+    """Makes the steering tools of endpoints, and applies their commands."""
 
     def __init__(self, *, store: EndpointStore, clock: Clock, cron: Cron, log: Logger) -> None:
         self._store = store
@@ -84,7 +84,7 @@ async def call_tool(
 @overload
 async def call_tool(tools: Tools, name: str, arguments: Mapping[str, Any]) -> ChangedEndpoint: ...
 async def call_tool(tools: Tools, name: object, arguments: Mapping[str, Any]) -> ChangedEndpoint:
-    """Call a tool by its name; a tool that is not there is a clear error."""
+    """Call a tool by its name; InvalidRequest if there is no such tool."""
     tool = tools.get(name) if isinstance(name, str) else None
     if tool is None:
         raise InvalidRequest(f"There is no tool {quoted(name)}; there are {', '.join(tools)}.", "tool")

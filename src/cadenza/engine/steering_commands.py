@@ -1,4 +1,4 @@
-"""The three tools as commands: what may be asked of an endpoint, checked before anything is touched."""
+"""The commands of the three steering tools, checked before anything is changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ DEFAULT_ONE_SHOT_TTL = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SteeringContext:
-    """Who steers, and when."""
+    """The moment and the origin of a steering command."""
 
     now: datetime
     cron: CronClock
@@ -40,7 +40,7 @@ class SteeringContext:
 
 
 class SteeringAction(Protocol):
-    """What is to be done to an endpoint."""
+    """A change of an endpoint by steering."""
 
     def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
         """The endpoint after this; pure."""
@@ -52,7 +52,7 @@ class SteeringCommand(SteeringAction, Protocol):
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any]) -> Self:
-        """Read the arguments by their names on the wire, or refuse them with the field at fault."""
+        """Read the arguments by their JSON names; InvalidRequest names the field at fault."""
         ...
 
 
@@ -91,7 +91,7 @@ class ProposeInterval:
     @classmethod
     def parse(cls, arguments: Mapping[str, Any]) -> Self:
         """Read `intervalMs`, `ttlMinutes` and `reason`."""
-        _only(arguments, ProposeIntervalArguments)
+        _check_names(arguments, ProposeIntervalArguments)
         ttl = arguments.get("ttlMinutes")
         return cls(
             interval_ms=check_duration_ms("intervalMs", as_whole_number(_required(arguments, "intervalMs"))),
@@ -117,7 +117,7 @@ class ProposeNextTime:
     @classmethod
     def parse(cls, arguments: Mapping[str, Any]) -> Self:
         """Read exactly one of `nextRunInMs` and `nextRunAtIso`, and `ttlMinutes` and `reason`."""
-        _only(arguments, ProposeNextTimeArguments)
+        _check_names(arguments, ProposeNextTimeArguments)
         in_ms, at = arguments.get("nextRunInMs"), arguments.get("nextRunAtIso")
         exactly_one_moment(in_ms, at)
         ttl = arguments.get("ttlMinutes")
@@ -131,7 +131,7 @@ class ProposeNextTime:
         )
 
     def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
-        """Write the hint and nudge. A ttl that nobody gave stretches to half an hour after the moment."""
+        """Write the hint and nudge. Without a ttl it expires half an hour after its moment."""
         at = self.at or by.now + milliseconds(self.in_ms or 0)
         if at < by.now:
             raise InvalidRequest(f"{iso(at)} has passed; it is {iso(by.now)}.", "nextRunAtIso")
@@ -153,7 +153,7 @@ class PauseUntil:
     @classmethod
     def parse(cls, arguments: Mapping[str, Any]) -> Self:
         """Read `untilIso`, which may be null but not left out, and `reason`."""
-        _only(arguments, PauseUntilArguments)
+        _check_names(arguments, PauseUntilArguments)
         if "untilIso" not in arguments:
             raise InvalidRequest("untilIso is missing; null resumes.", "untilIso")
         until = arguments["untilIso"]
@@ -166,11 +166,11 @@ class PauseUntil:
         return pause(endpoint, self.until, self.reason, now=by.now, origin=by.origin)
 
 
-def _only(arguments: Mapping[str, Any], known: type) -> None:
+def _check_names(arguments: Mapping[str, Any], arguments_type: type) -> None:
     if not isinstance(arguments, Mapping):
         raise InvalidRequest("The arguments of a tool must be an object.")
     for name in arguments:
-        if name not in known.__annotations__:
+        if name not in arguments_type.__annotations__:
             raise InvalidRequest(f"There is no argument {quoted(name)} here.", str(name)[:100])
 
 
@@ -201,7 +201,7 @@ def hint_ttl(minutes: Any) -> timedelta:
 
 
 def wire_moment(field: str, value: Any) -> datetime:
-    """A moment from its ISO 8601 text, in UTC, and not after the last moment that is planned."""
+    """A moment from its ISO 8601 text, in UTC, and not after the last moment that can be planned."""
     try:
         moment = check_moment(field, datetime.fromisoformat(check_text(field, value, longest=64)))
     except (ValueError, OverflowError):

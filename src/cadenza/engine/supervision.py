@@ -1,4 +1,4 @@
-"""Keeps the parts of a process running: each alone, and all together."""
+"""Keeps the parts of a process running: restarts what crashes, and stops all in order."""
 
 import asyncio
 from collections import deque
@@ -14,47 +14,47 @@ from cadenza.engine.async_helpers import Work, first_of
 from cadenza.ports.clock import Clock
 from cadenza.ports.telemetry import PART_CRASHED, Logger, Telemetry
 
-LAST_WORDS_MS = 5_000
+CANCEL_TIMEOUT_MS = 5_000
 """How long a part that was cancelled may take to end."""
 
 
 class Part(NamedTuple):
-    """Something that a process does for as long as it lives."""
+    """One of the concurrent loops of a process."""
 
     name: str
     run: Callable[[], Work]
-    """Start it anew, with nothing left of its last life; it returns only when it was asked to stop."""
+    """Start it anew, with nothing left of its last run; it returns only after it was asked to stop."""
     stop: Callable[[], None] | None = None
-    """Ask it to end by itself; what cannot be asked is cancelled."""
+    """Ask it to end by itself; without this it is cancelled."""
     vital: bool = True
-    """Does the process end with it if it keeps crashing? What is not vital starts again, however often."""
+    """Whether the process ends if it keeps crashing; a part that is not vital is restarted without limit."""
 
 
-class PartGivenUp(Unavailable):
+class PartKeepsCrashing(Unavailable):
     """A part that kept crashing; the process ends with it."""
 
 
 class _Returned(Exception):
-    """A part that ended although nobody had asked it to."""
+    """A part that returned without being asked to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class RestartPolicy:
     """How often a part may crash, and how soon it starts again."""
 
     crashes: int = 5
-    """With so many, it is given up."""
+    """With so many crashes, it is given up."""
     within_ms: int = 60_000
     """Crashes that are longer ago are forgotten."""
     first_ms: int = 500
     """The pause after the first of them; it doubles with each that follows."""
 
 
-USUAL = Patience()
+DEFAULT_RESTARTS = RestartPolicy()
 
 
 class Supervisor:
-    """Runs parts side by side, until it is asked to stop or gives one of them up.
+    """Runs parts concurrently, until it is asked to stop or gives one of them up.
 
     1. A part that raises, or returns unasked, has crashed; it starts again alone, after a pause that grows.
     2. A vital part that keeps crashing is given up: the others stop, and the process ends with its problem.
@@ -62,44 +62,49 @@ class Supervisor:
     """
 
     def __init__(
-        self, *, clock: Clock, log: Logger, telemetry: Telemetry | None = None, patience: Patience = USUAL
+        self,
+        *,
+        clock: Clock,
+        log: Logger,
+        telemetry: Telemetry | None = None,
+        restarts: RestartPolicy = DEFAULT_RESTARTS,
     ) -> None:
         self._clock = clock
         self._log = log
         self._telemetry = telemetry
-        self._patience = patience
-        self._asked = asyncio.Event()
+        self._restarts = restarts
+        self._stopping = asyncio.Event()
 
     def stop(self) -> None:
         """Ask all parts to end; safe to call twice, from a signal too."""
-        self._asked.set()
+        self._stopping.set()
 
     async def run(self, *parts: Part) -> None:
-        """Come back when all have ended; PartGivenUp if one of them could not be kept running."""
-        kept = [_Kept(part, self._clock, self._tell, self._patience) for part in parts]
-        lives = [asyncio.create_task(one.run(), name=one.part.name) for one in kept]
+        """Return when all parts have ended; PartKeepsCrashing if one of them could not be kept running."""
+        supervised = [_SupervisedPart(part, self._clock, self._report, self._restarts) for part in parts]
+        tasks = [asyncio.create_task(one.run(), name=one.part.name) for one in supervised]
         try:
-            await first_of(self._asked.wait(), asyncio.wait(lives, return_when=asyncio.FIRST_COMPLETED))
-            for one, life in zip(kept, lives, strict=True):
-                one.ask()
-                await self._ended(one, life)
+            await first_of(self._stopping.wait(), asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))
+            for one, task in zip(supervised, tasks, strict=True):
+                one.stop()
+                await self._wait_until_ended(one, task)
         finally:
-            for life in lives:
-                life.cancel()
-            await first_of(asyncio.wait(lives), self._clock.sleep(LAST_WORDS_MS))
-        for life in lives:
-            if life.done() and not life.cancelled():
-                life.result()
+            for task in tasks:
+                task.cancel()
+            await first_of(asyncio.wait(tasks), self._clock.sleep(CANCEL_TIMEOUT_MS))
+        for task in tasks:
+            if task.done() and not task.cancelled():
+                task.result()
 
-    async def _ended(self, one: "_Kept", life: "asyncio.Task[None]") -> None:
+    async def _wait_until_ended(self, one: "_SupervisedPart", task: "asyncio.Task[None]") -> None:
         """Wait for its end: as long as it takes if it ends by itself, not so long if it was cancelled."""
-        waiting = [] if one.part.stop else [self._clock.sleep(LAST_WORDS_MS)]
-        await first_of(asyncio.wait({life}), *waiting)
-        if not life.done():
+        waiting = [] if one.part.stop else [self._clock.sleep(CANCEL_TIMEOUT_MS)]
+        await first_of(asyncio.wait({task}), *waiting)
+        if not task.done():
             self._log.warning("a part would not end and is left behind", part=one.part.name)
 
-    def _tell(self, crash: "_Crash") -> None:
-        """Report a crash; the one that is too many speaks for itself in the end."""
+    def _report(self, crash: "_Crash") -> None:
+        """Log a crash and emit its event."""
         part, problem, again_ms = crash
         event = "a part has crashed and starts again; the others go on"
         if again_ms is None:
@@ -117,79 +122,81 @@ class _Crash(NamedTuple):
     """None if it does not start again."""
 
 
-class _Kept:
-    """One part, from its first start to its last end."""
+class _SupervisedPart:
+    """One part with its crashes and restarts."""
 
-    def __init__(self, part: Part, clock: Clock, tell: Callable[[_Crash], None], patience: Patience) -> None:
+    def __init__(
+        self, part: Part, clock: Clock, report: Callable[[_Crash], None], restarts: RestartPolicy
+    ) -> None:
         self.part = part
         self._clock = clock
-        self._tell = tell
-        self._patience = patience
+        self._report = report
+        self._restarts = restarts
         self._crashes: deque[datetime] = deque()
-        self._asked = asyncio.Event()
-        self._life: asyncio.Future[object] | None = None
+        self._stopping = asyncio.Event()
+        self._task: asyncio.Future[object] | None = None
 
-    def ask(self) -> None:
-        """Ask it to end, whatever it does just now."""
-        self._asked.set()
-        if self._life is None:
+    def stop(self) -> None:
+        """Ask it to end, also while it waits for a restart."""
+        self._stopping.set()
+        if self._task is None:
             return
         if self.part.stop is None:
-            self._life.cancel()
+            self._task.cancel()
         else:
             self.part.stop()
 
     async def run(self) -> None:
-        """Run it again and again; come back when it was asked to end and has, with what went wrong then."""
-        while not self._asked.is_set():
-            problem = await self._live()
-            if not self._asked.is_set():
-                await self._crashed(problem)
+        """Run and restart it until it was asked to stop; a problem while it stops is raised."""
+        while not self._stopping.is_set():
+            problem = await self._run_once()
+            if not self._stopping.is_set():
+                await self._wait_for_restart(problem)
             elif not isinstance(problem, _Returned | asyncio.CancelledError):
                 raise problem
 
-    async def _live(self) -> BaseException:
-        """One life: how it ended."""
+    async def _run_once(self) -> BaseException:
+        """Run it once; the exception with which it ended."""
         task = asyncio.current_task()
-        assert task is not None, "only a task can keep a part"
+        assert task is not None, "only a task can run a part"
         try:
-            self._life = asyncio.ensure_future(self.part.run())
-            await asyncio.wait({self._life})
-            self._life.result()
+            self._task = asyncio.ensure_future(self.part.run())
+            await asyncio.wait({self._task})
+            self._task.result()
         except asyncio.CancelledError as end:
             if task.cancelling():
                 raise
             return end
-        except Exception as problem:  # noqa: BLE001 - whatever it is, it costs this part alone
+        except Exception as problem:  # noqa: BLE001 - a bug must crash this part alone
             return problem
         finally:
-            await self._gone()
+            await self._cancel_task()
         return _Returned("it ended, and nobody had asked it to")
 
-    async def _gone(self) -> None:
-        life, self._life = self._life, None
-        if life is not None and not life.done():
-            life.cancel()
-            await asyncio.gather(life, return_exceptions=True)
+    async def _cancel_task(self) -> None:
+        task, self._task = self._task, None
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
-    async def _crashed(self, problem: BaseException) -> None:
-        """Rest a while before it starts again, or give it up."""
-        now, patience = self._clock.now(), self._patience
+    async def _wait_for_restart(self, problem: BaseException) -> None:
+        """Sleep before the restart; PartKeepsCrashing if there were too many crashes."""
+        now, restarts = self._clock.now(), self._restarts
         self._crashes.append(now)
-        while now - self._crashes[0] > milliseconds(patience.within_ms):
+        while now - self._crashes[0] > milliseconds(restarts.within_ms):
             self._crashes.popleft()
         crashes = len(self._crashes)
-        hopeless = self.part.vital and crashes >= patience.crashes
-        again_ms = None if hopeless else patience.first_ms * 2 ** (crashes - 1)
-        self._tell(_Crash(self.part, problem, again_ms))
+        gives_up = self.part.vital and crashes >= restarts.crashes
+        again_ms = None if gives_up else restarts.first_ms * 2 ** (crashes - 1)
+        self._report(_Crash(self.part, problem, again_ms))
         if again_ms is None:
-            raise _given_up(self.part, problem, patience) from problem
-        await first_of(self._clock.sleep(again_ms), self._asked.wait())
+            raise _gave_up(self.part, problem, restarts) from problem
+        await first_of(self._clock.sleep(again_ms), self._stopping.wait())
 
 
-def _given_up(part: Part, problem: BaseException, patience: Patience) -> PartGivenUp:
-    times, seconds = patience.crashes, patience.within_ms // 1_000
-    return PartGivenUp(
+def _gave_up(part: Part, problem: BaseException, restarts: RestartPolicy) -> PartKeepsCrashing:
+    times, seconds = restarts.crashes, restarts.within_ms // 1_000
+    return PartKeepsCrashing(
         f"The part {part.name} crashed {times} times within {seconds} s and was given up, "
         f"last with {_described(problem)}; everything else was stopped in order."
     )

@@ -7,7 +7,7 @@ from tests.surfaces.api_in_process import AN_ENDPOINT, Answered, House
 
 from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.errors import Unavailable
-from cadenza.engine.retention import Upkeep
+from cadenza.engine.retention import RetentionLoop
 from cadenza.ports.access import Reply
 from cadenza.ports.store import Retention
 
@@ -140,12 +140,12 @@ async def test_what_a_crash_left_behind_is_carried_out_after_a_while(house: Hous
 
 async def test_answers_are_kept_for_a_day(house: House) -> None:
     await house.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")
-    upkeep = Upkeep(store=house.store, clock=house.clock, log=house.log, retention=Retention())
+    upkeep = RetentionLoop(store=house.store, clock=house.clock, log=house.log, retention=Retention())
     house.clock.jump(24 * 3_600_000)
-    await upkeep._keep()
+    await upkeep._delete_old()
     assert "idempotency-replayed" in (await house.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")).headers
     house.clock.jump(1)
-    await upkeep._keep()
+    await upkeep._delete_old()
     answer = await house.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")
     assert "idempotency-replayed" not in answer.headers
 

@@ -123,7 +123,7 @@ class WorkerLoop:
         listening = self._listen(self._store.listen())
         parts = (self._claim_and_start(), self._settler.run(), self._leases.run(), sweeping, listening)
         try:
-            await first_of(*parts, patience=self._cancel_timeout)
+            await first_of(*parts, cancel_timeout=self._cancel_timeout)
         finally:
             await self._abandon_held()
 
@@ -155,7 +155,7 @@ class WorkerLoop:
         holds is left to the sweeper.
         """
         passes = (self._repeat(self._claim_pass), self._repeat(self._starter.start_pass))
-        if not await all_of(*passes, until=self._grace(), patience=self._cancel_timeout):
+        if not await all_of(*passes, until=self._grace(), cancel_timeout=self._cancel_timeout):
             self._log.warning("a call did not return in time; what it holds is left to the sweeper")
         self._held.release(self._held.waiting, "its worker stopped")
         await self._held.stop(self._grace_left_ms)

@@ -13,7 +13,7 @@ from cadenza.adapters.dispatch.by_target import DispatcherByTarget
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.null import NoTelemetry
 from cadenza.engine.async_helpers import Work
-from cadenza.engine.retention import Upkeep
+from cadenza.engine.retention import RetentionLoop
 from cadenza.engine.worker.events import WorkerEvents
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.loop import WorkerLoop, WorkerSettings
@@ -133,10 +133,10 @@ def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -
     )
 
 
-def retention_loop(settings: Settings, context: ProcessContext) -> Upkeep:
+def retention_loop(settings: Settings, context: ProcessContext) -> RetentionLoop:
     """Deletes old history; by the system clock, also where another clock runs faster."""
     conversations, verdicts = settings.keep_conversations_days, settings.keep_verdicts_days
-    return Upkeep(
+    return RetentionLoop(
         store=context.store,
         clock=SystemClock(),
         log=context.log,
