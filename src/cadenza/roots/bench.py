@@ -24,7 +24,7 @@ from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.process import run_event_loop, tune_garbage_collection
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.wiring.worker import ProcessContext, open_loop
-from cadenza.surfaces.cli.launchers import Figures
+from cadenza.surfaces.cli.launchers import BenchResult
 from cadenza.surfaces.cli.output.terminal import Progress
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
@@ -37,7 +37,7 @@ SHARE_OF_PLANS = 0.2
 """How much of the time goes to plans; cycles vary more, and get the rest."""
 
 
-def bench(*, seconds: float, progress: Progress) -> Figures:
+def bench(*, seconds: float, progress: Progress) -> BenchResult:
     """Measure for so many seconds."""
     if not 0 < seconds <= LONGEST_S:
         raise InvalidRequest(f"--seconds must be above 0 and at most {LONGEST_S}.", "seconds")
@@ -51,7 +51,7 @@ def bench(*, seconds: float, progress: Progress) -> Figures:
         per_second, cpu_us = run_event_loop(
             _cycles(settings, seconds - planning, lambda at: progress(planning + at))
         )
-    return Figures(round(plans), round(per_second), round(cpu_us, 1))
+    return BenchResult(round(plans), round(per_second), round(cpu_us, 1))
 
 
 def plans_per_second(seconds: float) -> float:

@@ -10,7 +10,7 @@ from cadenza.surfaces.cli.connection import Connection, OperationClient
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.launchers import (
     Backup,
-    Figures,
+    BenchResult,
     Finding,
     Launchers,
     Migration,
@@ -170,7 +170,7 @@ def launch_restore(path: str) -> Restoration:
     return Restoration(**restore(path)._asdict())
 
 
-def launch_bench(*, seconds: float, progress: Progress) -> Figures:
+def launch_bench(*, seconds: float, progress: Progress) -> BenchResult:
     """Measure this machine."""
     from cadenza.roots.bench import bench
 

@@ -11,7 +11,7 @@ from cadenza.sim.report import Report
 from cadenza.surfaces.cli.connection import Connection, OperationClient
 from cadenza.surfaces.cli.launchers import (
     Backup,
-    Figures,
+    BenchResult,
     Finding,
     Launchers,
     Migration,
@@ -71,9 +71,9 @@ class Recorder:
     def restore(self, path: str) -> Restoration:
         return Restoration("cadenza.db", path, 2, "0001", "0001", None, "")
 
-    def bench(self, *, seconds: float, progress: Progress) -> Figures:
+    def bench(self, *, seconds: float, progress: Progress) -> BenchResult:
         progress(seconds)
-        return Figures(1, 2, 3.0)
+        return BenchResult(1, 2, 3.0)
 
     def replay(self, wish: ReplayRequest) -> Replayed:
         self.asked.append(wish._asdict())

@@ -1,4 +1,4 @@
-"""All commands, and what becomes of their errors."""
+"""The program: all commands, and how their errors are reported."""
 
 import sys
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from cadenza.surfaces.cli.commands.config import Config
 from cadenza.surfaces.cli.commands.maintenance import (
     add_completion,
     show_backup,
-    show_figures,
+    show_benchmark,
     show_findings,
     show_migration,
     show_restoration,
@@ -23,7 +23,7 @@ from cadenza.surfaces.cli.exits import Exit, exit_code
 from cadenza.surfaces.cli.groups import add_groups
 from cadenza.surfaces.cli.launchers import Launchers
 from cadenza.surfaces.cli.operation_command import Commands, register
-from cadenza.surfaces.cli.output.stdout import lost, write
+from cadenza.surfaces.cli.output.stdout import unwritable, write
 
 Demo = Annotated[
     bool,
@@ -39,28 +39,28 @@ HELP = frozenset({"--help", "-h", "--version"})
 
 
 def build(launchers: Launchers, words: Sequence[str] | None = None) -> App:
-    """Every command; for a command line that is known, only as much as it needs."""
+    """All commands; for a given command line, only as much as it needs."""
     app = _bare()
     app.command(sim_app(launchers))
     _add_operations(app, launchers, words)
     _add_roles(app, launchers)
-    _add_upkeep(app, launchers)
+    _add_maintenance(app, launchers)
     add_completion(app)
     return app
 
 
 def _add_operations(app: App, launchers: Launchers, words: Sequence[str] | None) -> None:
-    """What asks an application."""
+    """Add the commands that ask operations."""
 
-    def there(kind: type[Commands]) -> Commands:
+    def instance(kind: type[Commands]) -> Commands:
         return kind(launchers.application, launchers.now)
 
-    add_groups(app, there, words)
-    register(app, there(Overview), there(Config))
+    add_groups(app, instance, words)
+    register(app, instance(Overview), instance(Config))
 
 
 def _add_roles(app: App, launchers: Launchers) -> None:
-    """What serves until it is stopped."""
+    """Add the commands that serve until they are stopped."""
 
     @app.command(help_epilogue="Example: cadenza up --demo")
     def up(*, demo: Demo = False, speed: Speed = 1.0) -> int:
@@ -96,8 +96,8 @@ def _add_roles(app: App, launchers: Launchers) -> None:
         return launchers.mcp(Connection(server=server, key=key, tenant=tenant))
 
 
-def _add_upkeep(app: App, launchers: Launchers) -> None:
-    """What looks after the database and the machine."""
+def _add_maintenance(app: App, launchers: Launchers) -> None:
+    """Add the commands for the database and the machine."""
 
     @app.command(help_epilogue="Example: cadenza migrate --json")
     def migrate(*, json: Json = False) -> int:
@@ -122,26 +122,26 @@ def _add_upkeep(app: App, launchers: Launchers) -> None:
     @app.command(help_epilogue="Example: cadenza bench --seconds 5 --json")
     def bench(*, seconds: Seconds = 5.0, json: Json = False) -> int:
         """Measure what this machine does in a second, on a temporary SQLite file."""
-        return show_figures(launchers.bench, seconds, as_json=json)
+        return show_benchmark(launchers.bench, seconds, as_json=json)
 
 
 def run(launchers: Launchers, arguments: Sequence[str]) -> int:
-    """Carry out one command line; its exit code. Wrong use costs a sentence, and no traceback."""
+    """Carry out one command line; its exit code. An error prints one sentence, never a traceback."""
     try:
-        answer = _called(launchers, arguments)
+        answer = _call(launchers, arguments)
         if sys.stdout is not None:
             write("")  # What the help has left in the buffer.
     except CycloptsError as error:
-        return _refused(str(error), Exit.WRONG_USE)
+        return _report(str(error), Exit.WRONG_USE)
     except CadenzaError as error:
-        return _refused(_spoken(error), exit_code(error))
+        return _report(_message(error), exit_code(error))
     except KeyboardInterrupt:
-        return _refused("Interrupted", Exit.INTERRUPTED)
+        return _report("Interrupted", Exit.INTERRUPTED)
     return answer if isinstance(answer, int) else Exit.DONE
 
 
-def _called(launchers: Launchers, arguments: Sequence[str]) -> object:
-    """What a command answers. The help is written by Rich, which meets trouble in ways of its own."""
+def _call(launchers: Launchers, arguments: Sequence[str]) -> object:
+    """Call a command. Rich writes the help, and reports a closed pipe in its own way."""
     try:
         return build(launchers, arguments)(list(arguments))
     except SystemExit as stop:  # A closed pipe.
@@ -151,7 +151,7 @@ def _called(launchers: Launchers, arguments: Sequence[str]) -> object:
     except OSError as problem:
         if arguments and HELP.isdisjoint(arguments):
             raise
-        raise lost(problem) from None
+        raise unwritable(problem) from None
 
 
 def _bare() -> App:
@@ -169,20 +169,20 @@ def _bare() -> App:
 
 
 def _default(value: object) -> str | None:
-    """What is worth telling of a default: a flag that is not given, or an empty list, goes without saying."""
+    """A default as the help shows it; none for flags and empty lists."""
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or None
     return None if value is False or value is None else str(value)
 
 
-def _spoken(error: CadenzaError) -> str:
-    """Everything that is at fault, if several things are."""
+def _message(error: CadenzaError) -> str:
+    """An error's message, with all fields at fault."""
     if not isinstance(error, InvalidRequest) or len(error.faults) <= 1:
         return error.message
     return "; ".join(f"{fault.field}: {fault.message.removesuffix('.')}" for fault in error.faults)
 
 
-def _refused(sentence: str, code: Exit) -> int:
+def _report(sentence: str, code: Exit) -> int:
     line = " ".join(sentence.split()).removesuffix(".")
     if len(line) > LONGEST_SENTENCE:  # It repeats what it was given.
         line = f"{line[:LONGEST_SENTENCE]}…"

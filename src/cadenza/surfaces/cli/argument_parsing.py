@@ -1,4 +1,4 @@
-"""What people write on a command line, and what operations take: spans, moments, labels, headers, bodies."""
+"""Parses what is written on the command line: spans, moments, labels, headers, bodies, files."""
 
 import re
 import sys
@@ -57,7 +57,7 @@ def _moment(option: str, word: str) -> str:
 
 
 def pairs(option: str, words: Iterable[str]) -> dict[str, str]:
-    """Words such as NAME=VALUE as a mapping."""
+    """Texts such as NAME=VALUE as a mapping."""
     found = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -92,7 +92,7 @@ def document(option: str, name: str) -> dict[str, Any]:
 
 
 def file_text(option: str, name: str, *, longest: int = LONGEST_FILE) -> str:
-    """What a file holds; `-` is standard input."""
+    """The text of a file; `-` is standard input."""
     try:
         if name == "-":
             found = sys.stdin.read(longest + 1)
@@ -108,7 +108,7 @@ def file_text(option: str, name: str, *, longest: int = LONGEST_FILE) -> str:
 
 
 def whole_number(_: type, tokens: Sequence[Token]) -> int:
-    """A number that is written as one; left to itself, the parser would cut 2.5 down to 2."""
+    """A whole number; cyclopts alone would cut 2.5 down to 2."""
     word = tokens[0].value
     try:
         return int(word)

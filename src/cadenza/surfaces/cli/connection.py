@@ -1,4 +1,4 @@
-"""Where a command is carried out, and how its answer is printed: options that every operation shares."""
+"""Options that all commands share: the server or database, the tenant, and JSON output."""
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -24,7 +24,7 @@ Tenant = Annotated[
 @Parameter(name="*", group=WHERE)
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """On the database of the settings, or on a server; for people, or as JSON."""
+    """Where a command is carried out (database or server), and how it prints (text or JSON)."""
 
     json: Annotated[bool, Parameter(help="Print one JSON document.")] = False
     server: Server = None
@@ -36,16 +36,16 @@ AS_CONFIGURED = Connection()
 
 
 class OperationClient(Protocol):
-    """Carries out operations, wherever that is."""
+    """Carries out operations, on the database or on a server."""
 
     async def ask(self, operation: str, arguments: Mapping[str, Any]) -> Any:
-        """The operation's view as JSON values; a refusal is the same error everywhere."""
+        """The operation's view as JSON values; both kinds of client raise the same errors."""
         ...
 
 
 class ClientOpener(Protocol):
-    """Opens the way to an application."""
+    """Opens a client."""
 
     def __call__(self, connection: Connection) -> AbstractAsyncContextManager[OperationClient]:
-        """Somebody to ask, until the context ends."""
+        """A client that is closed when the context ends."""
         ...

@@ -14,7 +14,7 @@ Answer = Callable[..., int]
 
 
 class DerivedCommand:
-    """A command of which only this is written by hand; the rest follows from its operation.
+    """A command that asks one operation, declared by the operation's name.
 
     Fields in the operation's path become arguments, a paged list takes the options of
     paging, and the help is the operation's own description. `output/views.py` has what

@@ -1,4 +1,4 @@
-"""Exit codes: what a script can tell from them."""
+"""Exit codes, one for each kind of error."""
 
 from enum import IntEnum
 
@@ -35,7 +35,7 @@ CODES: dict[type[CadenzaError], Exit] = {
 
 
 def exit_code(error: CadenzaError) -> Exit:
-    """The code of the nearest known kind of error."""
+    """The exit code of an error, by the nearest class in the table."""
     for kind in type(error).__mro__:
         if kind in CODES:
             return CODES[kind]

@@ -9,7 +9,7 @@ from cyclopts import App
 from cadenza.surfaces.cli.operation_command import Commands, group
 
 BARE = frozenset({"--help", "-h", "--version"})
-"""What shows the groups' names, and nothing of what is in them."""
+"""Options for which the names of the groups are enough."""
 MODULES = "cadenza.surfaces.cli.commands"
 
 
@@ -50,7 +50,7 @@ GROUPS = {
 
 
 def add_groups(app: App, instance: Callable[[type[Commands]], Commands], words: Sequence[str] | None) -> None:
-    """Add every group; for a given command line, only those that it can mean have their commands."""
+    """Add all groups; for a given command line, only the group that it calls gets its commands."""
     needed = GROUPS.keys() if words is None else _needed(words)
     for name, one in GROUPS.items():
         filled = name in needed
@@ -60,7 +60,7 @@ def add_groups(app: App, instance: Callable[[type[Commands]], Commands], words: 
 
 
 def _needed(words: Sequence[str]) -> frozenset[str]:
-    """The group that the first word names; all for an option that may need them, such as for completion."""
+    """The group that is called; all groups for an option that may need them, such as completion."""
     if words and words[0].startswith("-") and not BARE.issuperset(words):
         return frozenset(GROUPS)
     return frozenset(words[:1]) & GROUPS.keys()

@@ -1,4 +1,4 @@
-"""What the command line starts, handed in by its root."""
+"""What the command line can start; its root passes the functions in."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,15 +31,15 @@ class ReplayRequest(NamedTuple):
     policies: Sequence[str]
     since: datetime | None
     most: int
-    """So many recorded runs of each endpoint, the newest."""
+    """How many recorded runs of each endpoint, newest first."""
     tenant: str | None = None
 
 
 class ReplayLauncher(Protocol):
-    """Plays recorded history under other policies."""
+    """Replays recorded history under other policies."""
 
     def __call__(self, wish: ReplayRequest) -> "Replayed":
-        """How it went, and how it would have gone."""
+        """What happened, and what would have happened under each policy."""
         ...
 
 
@@ -47,12 +47,12 @@ class UpLauncher(Protocol):
     """Starts everything in one process."""
 
     def __call__(self, *, demo: bool, speed: float) -> int:
-        """Serve until stopped, and answer with an exit code."""
+        """Serve until stopped; the exit code."""
         ...
 
 
-class Figures(NamedTuple):
-    """What this machine does in a second, and what it costs."""
+class BenchResult(NamedTuple):
+    """The throughput of this machine, and the CPU time of a cycle."""
 
     plans_per_second: int
     """Next runs that the governor decides, half of them with hints."""
@@ -62,10 +62,10 @@ class Figures(NamedTuple):
 
 
 class BenchLauncher(Protocol):
-    """Measures."""
+    """Runs the benchmark."""
 
-    def __call__(self, *, seconds: float, progress: Progress) -> Figures:
-        """The figures, after so many seconds."""
+    def __call__(self, *, seconds: float, progress: Progress) -> BenchResult:
+        """The result, after so many seconds."""
         ...
 
 
@@ -90,7 +90,7 @@ class Backup(NamedTuple):
 
 
 class Restoration(NamedTuple):
-    """A database that is again what it was."""
+    """A database that was restored from a backup."""
 
     database: str
     path: str
@@ -98,21 +98,21 @@ class Restoration(NamedTuple):
     before: str
     after: str
     kept: str | None
-    """Where what was there is kept."""
+    """Where the database from before the restore was moved to."""
     note: str
-    """What is still to do."""
+    """What is left to do by hand."""
 
 
 class BackupLauncher(Protocol):
     """Copies the database."""
 
     def __call__(self, path: str, *, overwrite: bool) -> Backup:
-        """What was written; Conflict if a file is in the way."""
+        """The backup that was written; Conflict if the file exists."""
         ...
 
 
 class Finding(NamedTuple):
-    """What a self-check found, and what to do about it."""
+    """The result of one check of `cadenza doctor`, and what to do about it."""
 
     name: str
     passed: bool
@@ -122,7 +122,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launchers:
-    """One for each command that starts something."""
+    """The functions behind the commands, passed in by the root."""
 
     sim: SimLauncher
     replay: ReplayLauncher

@@ -1,4 +1,4 @@
-"""Jobs, endpoints and rules found by their ids, or by names that only one of them has."""
+"""Finds jobs, endpoints and rules by id, or by a name that is unique."""
 
 import re
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ RULE = Resource("rule", "rule_id", "get_rule", "list_rules")
 
 
 async def find_one(client: OperationClient, resource: Resource, word: str) -> Any:
-    """The one thing that a word means: first by id, then by name."""
+    """The thing with this id or, if there is none, with this name; InvalidRequest if several have it."""
     if AN_ID.fullmatch(word):
         try:
             return await client.ask(resource.get, {resource.id_field: word})
@@ -47,7 +47,7 @@ async def find_one(client: OperationClient, resource: Resource, word: str) -> An
 
 
 async def find_id(client: OperationClient, resource: Resource, word: str) -> str:
-    """The id of the one thing that a word means."""
+    """The id of the thing with this id or name."""
     found: str = (await find_one(client, resource, word))["id"]
     return found
 
@@ -55,12 +55,12 @@ async def find_id(client: OperationClient, resource: Resource, word: str) -> str
 async def ask_about(
     client: OperationClient, resource: Resource, word: str, operation: str, **given: Any
 ) -> Any:
-    """Ask an operation about the one thing that a word means."""
+    """Ask an operation about the thing with this id or name."""
     return await client.ask(operation, {resource.id_field: await find_id(client, resource, word), **given})
 
 
 async def job_filter(client: OperationClient, job: str | None) -> dict[str, str]:
-    """The argument that keeps a list to one job; none for all jobs."""
+    """The argument that limits a list to one job; empty for all jobs."""
     return {} if job is None else {"job_id": await find_id(client, JOB, job)}
 
 

@@ -1,4 +1,4 @@
-"""Lists that go on over as many pages as are wanted."""
+"""Lists that are fetched over as many pages as are wanted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from cadenza.surfaces.cli.argument_parsing import whole_number
 from cadenza.surfaces.cli.connection import OperationClient
 from cadenza.surfaces.cli.output.terminal import Progress, counting
 
-USUAL = 100
+DEFAULT_LIMIT = 100
 PAGE = 500
 
 
@@ -28,10 +28,10 @@ class Paging:
     cursor: Annotated[str | None, Parameter(help="Begin behind this `next_cursor`.")] = None
 
     def most(self) -> int | None:
-        """How many are wanted; None is all."""
+        """The most items to fetch; None for all."""
         if self.limit is not None and self.limit < 1:
             raise InvalidRequest("--limit must be at least 1.", "--limit")
-        return USUAL if self.limit is None and not self.all else self.limit
+        return DEFAULT_LIMIT if self.limit is None and not self.all else self.limit
 
 
 FIRST_PAGE = Paging()
@@ -40,7 +40,7 @@ FIRST_PAGE = Paging()
 async def fetch_pages(
     client: OperationClient, operation: str, given: Mapping[str, Any], *, paging: Paging
 ) -> dict[str, Any]:
-    """A list over all the pages that it takes, as one page."""
+    """Fetch as many pages as are wanted, and join them."""
     with counting(f"{operation.replace('_', ' ')}…", shown=paging.all) as progress:
         return await _fetch_pages(client, operation, given, paging=paging, progress=progress)
 

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take, and which of them stands for which field."""
+"""Arguments and options that several commands share, and the operation fields that they stand for."""
 
 from inspect import Parameter as Unset
 from typing import Annotated, Any, NamedTuple
@@ -40,7 +40,7 @@ class FieldParameter(NamedTuple):
     type: Any
     default: Any = Unset.empty
     resource: Resource | None = None
-    """What the word may name instead of giving its id."""
+    """The kind of thing that may be given by name instead of by id."""
 
 
 ARGUMENTS = {
@@ -64,5 +64,5 @@ OPTIONS = {
 
 
 def present(**values: Any) -> dict[str, Any]:
-    """The values that were given; what is None was left out."""
+    """The values that are not None."""
     return {name: value for name, value in values.items() if value is not None}

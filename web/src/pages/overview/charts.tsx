@@ -60,7 +60,7 @@ export function LatenessChart({ pulse }: { pulse: Pulse }): JSX.Element {
     ],
     [pulse],
   );
-  const said = pulse.late_p99_ms === null ? "nothing ran" : `99 of 100 began within ${span(pulse.late_p99_ms)}`;
+  const said = pulse.late_p99_ms === null ? "nothing ran" : `p99 delay ${span(pulse.late_p99_ms)}`;
   return (
     <Chart
       label={`Lateness: ${said}`}
@@ -83,7 +83,7 @@ function beatWords(beat: Beat | undefined): string {
 
 function lateWords(beat: Beat | undefined): string {
   if (!beat || beat.late_p50_ms === null || beat.late_p99_ms === null) return "";
-  return `${clockTime(beat.at)}: half within ${span(beat.late_p50_ms)}, 99 of 100 within ${span(beat.late_p99_ms)}`;
+  return `${clockTime(beat.at)}: p50 delay ${span(beat.late_p50_ms)}, p99 delay ${span(beat.late_p99_ms)}`;
 }
 
 function line(name: string): uPlot.Series {

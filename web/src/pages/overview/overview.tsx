@@ -41,7 +41,7 @@ export default function OverviewPage(): JSX.Element {
           </Card>
           <Card title="Lateness" aside="how long after its moment a run began">
             <LatenessChart pulse={shown.pulse} />
-            <Legend items={[{ class: "source-baseline", label: "half of all within" }, { class: "status-timeout", label: "99 of 100 within" }]} />
+            <Legend items={[{ class: "source-baseline", label: "p50" }, { class: "status-timeout", label: "p99" }]} />
           </Card>
           <Quotas quotas={shown.quotas} resets={shown.quota_resets_at} />
         </div>
@@ -83,8 +83,8 @@ function figures(overview: Overview): FigureProps[] {
     { name: "Running now", value: compact(overview.in_flight) },
     { name: "Runs per minute", value: compact(Math.round((pulse.runs / minutes) * 10) / 10) },
     { name: "Successful", value: pulse.success_rate === null ? "–" : percent(pulse.success_rate), tone: tone(pulse.success_rate) },
-    { name: "Half began within", value: pulse.late_p50_ms === null ? "–" : span(pulse.late_p50_ms) },
-    { name: "99 of 100 within", value: pulse.late_p99_ms === null ? "–" : span(pulse.late_p99_ms) },
+    { name: "p50 start delay", value: pulse.late_p50_ms === null ? "–" : span(pulse.late_p50_ms) },
+    { name: "p99 start delay", value: pulse.late_p99_ms === null ? "–" : span(pulse.late_p99_ms) },
   ];
 }
 

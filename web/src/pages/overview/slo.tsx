@@ -62,7 +62,7 @@ export function ServiceLevels({ levels }: { levels: Levels }): JSX.Element | nul
   const bad = told.items.filter((one) => one.breached || one.judgement === "bad").toSorted((one, other) => Number(other.breached) - Number(one.breached));
   const kept = told.items.filter((one) => !bad.includes(one) && one.value !== null);
   return (
-    <Card title="Service levels" aside={told.breached === 0 ? "all kept" : `${told.breached} breached`}>
+    <Card title="Service levels" aside={told.breached === 0 ? "none breached" : `${told.breached} breached`}>
       <div class="stack tight">
         {bad.length > 0 && <LevelList levels={bad} />}
         <details>

@@ -1,4 +1,4 @@
-"""Many daily users from one file: every line is looked at before the first is taken."""
+"""`cadenza daily import`: every line is checked before the first user is stored."""
 
 import csv
 import json
@@ -18,15 +18,15 @@ from cadenza.surfaces.cli.output.terminal import counting
 
 FIELDS = ("user_id", "due_time")
 AT_ONCE = 1_000
-MOST_TOLD = 20
+MOST_REPORTED = 20
 LONGEST_LINE = 4_096
 STANDARD_INPUT = "-"
 
 User = dict[str, str]
 
 
-class Wrong(Exception):
-    """What is wrong with a line."""
+class InvalidLine(Exception):
+    """A line that is not valid."""
 
 
 class Line(NamedTuple):
@@ -48,14 +48,14 @@ class Lines:
         for number, raw in enumerate(self._raw(), 1):
             try:
                 user = _user(raw, number)
-            except Wrong as problem:
+            except InvalidLine as problem:
                 yield Line(number, None, str(problem))
                 continue
             if user is not None:
                 yield Line(number, user)
 
     def users(self) -> Iterator[User]:
-        """Those of good lines."""
+        """The users of valid lines."""
         return (line.user for line in self if line.user is not None)
 
     def _raw(self) -> Iterator[bytes]:
@@ -67,11 +67,11 @@ class Lines:
 
 @contextmanager
 def opened(name: str) -> Iterator[Lines]:
-    """The lines of a file, or of standard input, which is kept until the end."""
+    """The lines of a file, or of standard input, which is copied to a temporary file."""
     if name == STANDARD_INPUT:
-        with tempfile.TemporaryFile() as kept:
-            shutil.copyfileobj(sys.stdin.buffer, kept)
-            yield Lines(kept)
+        with tempfile.TemporaryFile() as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+            yield Lines(copy)
         return
     try:
         file = Path(name).open("rb")  # noqa: SIM115 - it is closed below, apart from what goes wrong here
@@ -82,7 +82,7 @@ def opened(name: str) -> Iterator[Lines]:
 
 
 async def imported(client: OperationClient, lines: Lines) -> dict[str, Any]:
-    """Take them all, a thousand in one commit; what was interrupted can be done again from the start."""
+    """Store all users, a thousand in one commit; after an interruption it can be run again."""
     total = _checked(lines)
     done = 0
     with counting("importing…", total=total) as progress:
@@ -94,13 +94,13 @@ async def imported(client: OperationClient, lines: Lines) -> dict[str, Any]:
 
 
 def _checked(lines: Lines) -> int:
-    """How many there are; InvalidRequest with the first lines that are wrong, if any is."""
+    """The number of users; InvalidRequest with the first invalid lines, if there are any."""
     count, faults, wrong = 0, list[Fault](), 0
     with counting("checking…") as progress:
         for line in lines:
             if line.user is None:
                 wrong += 1
-                if len(faults) < MOST_TOLD:
+                if len(faults) < MOST_REPORTED:
                     faults.append(Fault(f"line {line.number}", line.wrong))
             else:
                 count += 1
@@ -109,8 +109,8 @@ def _checked(lines: Lines) -> int:
     if wrong > len(faults):
         faults.append(Fault("and", f"{wrong - len(faults):,} more lines are wrong."))
     if faults:
-        told = f"Nothing was taken: {faults[0].field}: {faults[0].message}"
-        raise InvalidRequest(told, "file", [*faults, Fault("nothing was taken", "mend these lines.")])
+        first = f"Nothing was taken: {faults[0].field}: {faults[0].message}"
+        raise InvalidRequest(first, "file", [*faults, Fault("nothing was taken", "mend these lines.")])
     return count
 
 
@@ -126,26 +126,26 @@ def _batches(users: Iterable[User]) -> Iterator[Sequence[User]]:
 
 
 def _user(raw: bytes, number: int) -> User | None:
-    """The user of a line; None for an empty one and for the names of the columns."""
+    """The user of a line; None for an empty line and for the header."""
     if len(raw) > LONGEST_LINE:
-        raise Wrong(f"it is longer than {LONGEST_LINE} bytes.")
+        raise InvalidLine(f"it is longer than {LONGEST_LINE} bytes.")
     try:
         text = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
     except UnicodeDecodeError:
-        raise Wrong("it is not UTF-8.") from None
+        raise InvalidLine("it is not UTF-8.") from None
     if not text:
         return None
     user = _from_json(text) if text.startswith("{") else _from_csv(text, number)
-    return None if user is None else _sound(user)
+    return None if user is None else _checked_user(user)
 
 
 def _from_json(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as problem:
-        raise Wrong(f"it is not JSON: {problem}.") from None
+        raise InvalidLine(f"it is not JSON: {problem}.") from None
     if not isinstance(found, dict) or found.keys() != set(FIELDS):
-        raise Wrong('it must be {"user_id": "...", "due_time": "HH:MM"}.')
+        raise InvalidLine('it must be {"user_id": "...", "due_time": "HH:MM"}.')
     return found
 
 
@@ -153,18 +153,20 @@ def _from_csv(text: str, number: int) -> dict[str, Any] | None:
     try:
         cells = [cell.strip() for cell in next(csv.reader([text], strict=True))]
     except csv.Error as problem:
-        raise Wrong(f"it is not CSV: {problem}.") from None
+        raise InvalidLine(f"it is not CSV: {problem}.") from None
     if number == 1 and tuple(cells) == FIELDS:
         return None
     if len(cells) != len(FIELDS):
-        raise Wrong(f"it has {len(cells)} columns; user_id,due_time are wanted.")
+        raise InvalidLine(f"it has {len(cells)} columns; user_id,due_time are wanted.")
     return dict(zip(FIELDS, cells, strict=True))
 
 
-def _sound(user: dict[str, Any]) -> User:
+def _checked_user(user: dict[str, Any]) -> User:
     user_id, due_time = user["user_id"], user["due_time"]
     if not isinstance(user_id, str) or not AN_ID.fullmatch(user_id):
-        raise Wrong("user_id must be letters, digits, dots, colons, dashes and underscores, at most 128.")
+        raise InvalidLine(
+            "user_id must be letters, digits, dots, colons, dashes and underscores, at most 128."
+        )
     if not isinstance(due_time, str) or not A_DUE_TIME.fullmatch(due_time):
-        raise Wrong(f"due_time must be {DUE_TIME_FORM}.")
+        raise InvalidLine(f"due_time must be {DUE_TIME_FORM}.")
     return {"user_id": user_id, "due_time": due_time}

@@ -1,4 +1,4 @@
-"""`cadenza endpoints`: made, shown, changed and deleted."""
+"""`cadenza endpoints`: create, list, show, update, delete; the board and the timeline."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -49,7 +49,7 @@ class Endpoints(Commands):
         given = {**base, **changes(options, base, self._now()), **({"start_now": True} if start_now else {})}
         if id is not None:
             given["id"] = id
-        _complete(given, job)
+        _check_complete(given, job)
 
         async def request(client: OperationClient) -> Any:
             return await client.ask("create_endpoint", {**given, **await job_filter(client, job)})
@@ -121,8 +121,8 @@ class EndpointReports(Commands):
         return self.answer(connection, request, "get_timeline")
 
 
-def _complete(given: Mapping[str, Any], job: str | None) -> None:
-    """What is missing is said as the options that would give it."""
+def _check_complete(given: Mapping[str, Any], job: str | None) -> None:
+    """Refuse an endpoint that lacks something, and name the options for it."""
     missing = {
         "job_id": "--job",
         "name": "--name",

@@ -19,7 +19,7 @@ Output = Annotated[
 
 
 def show_migration(migration: Migration, *, as_json: bool) -> int:
-    """What was done to the schema."""
+    """Print what the migration did."""
     if as_json:
         write_json(migration._asdict())
     elif migration.before == migration.after:
@@ -31,7 +31,7 @@ def show_migration(migration: Migration, *, as_json: bool) -> int:
 
 
 def show_findings(findings: Sequence[Finding], *, as_json: bool) -> int:
-    """What a self-check found; a failed check is a failed command."""
+    """Print the checks; a failed check is a failed command."""
     passed = all(finding.passed for finding in findings)
     if as_json:
         write_json({"passed": passed, "checks": [finding._asdict() for finding in findings]})
@@ -41,7 +41,7 @@ def show_findings(findings: Sequence[Finding], *, as_json: bool) -> int:
 
 
 def show_backup(copy: Callable[[], Backup], *, as_json: bool) -> int:
-    """Back up, and tell what is where."""
+    """Back up, and print where the copy is."""
     with working("backing up"):
         done = copy()
     if as_json:
@@ -53,7 +53,7 @@ def show_backup(copy: Callable[[], Backup], *, as_json: bool) -> int:
 
 
 def show_restoration(put_back: Callable[[], Restoration], *, as_json: bool) -> int:
-    """Restore, and tell what is where."""
+    """Restore, and print where the old database is."""
     with working("restoring"):
         done = put_back()
     if as_json:
@@ -65,8 +65,8 @@ def show_restoration(put_back: Callable[[], Restoration], *, as_json: bool) -> i
     return Exit.DONE
 
 
-def show_figures(launch: BenchLauncher, seconds: float, *, as_json: bool) -> int:
-    """Measure, and print the figures."""
+def show_benchmark(launch: BenchLauncher, seconds: float, *, as_json: bool) -> int:
+    """Measure, and print the result."""
     with counting("measuring", total=seconds) as progress:
         figures = launch(seconds=seconds, progress=progress)
     if as_json:
@@ -81,7 +81,7 @@ def show_figures(launch: BenchLauncher, seconds: float, *, as_json: bool) -> int
 
 
 def add_completion(app: App) -> None:
-    """The command, beside --help and --version."""
+    """Add the option, beside --help and --version."""
 
     @app.command(
         name="--install-completion", help_epilogue="Example: cadenza --install-completion --shell bash"

@@ -14,7 +14,7 @@ from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.output.stdout import write_json
 from cadenza.surfaces.cli.parameters import AnEndpoint, Labels, OfJob, Reason
 
-Perhaps = Annotated[
+OneOrSeveral = Annotated[
     str | None, Parameter(help="One endpoint, by id or name; or several, with --label and --job.")
 ]
 Every = Annotated[str, Parameter(help="A span between runs: 20s, 5m, 1h30m.")]
@@ -49,7 +49,7 @@ class Steering(Commands):
     ) -> int:
         """Run more often, or more seldom, for a while; then the baseline counts again."""
         given = {"intervalMs": parse_duration_ms("--every", every), "ttlMinutes": minutes("--for", for_)}
-        return self._ask(connection, "propose_interval", endpoint, **given, **_why(reason))
+        return self._ask(connection, "propose_interval", endpoint, **given, **_reason(reason))
 
     @example("traffic --in 5m")
     def next(
@@ -71,12 +71,12 @@ class Steering(Commands):
             given["nextRunInMs"] = parse_duration_ms("--in", in_)
         if at is not None:
             given["nextRunAtIso"] = later("--at", at, self._now())
-        return self._ask(connection, "propose_next_time", endpoint, **given, **_why(reason))
+        return self._ask(connection, "propose_next_time", endpoint, **given, **_reason(reason))
 
     @example("--label team=web --until 2h")
     def pause(
         self,
-        endpoint: Perhaps = None,
+        endpoint: OneOrSeveral = None,
         /,
         *,
         until: Until,
@@ -86,7 +86,7 @@ class Steering(Commands):
         connection: Connection = AS_CONFIGURED,
     ) -> int:
         """Pause one endpoint, or all of a job or with labels. To stop one for good, update it --disabled."""
-        given = {"untilIso": later("--until", until, self._now()), **_why(reason)}
+        given = {"untilIso": later("--until", until, self._now()), **_reason(reason)}
         if _one(endpoint, job, label) is not None:
             return self._ask(connection, "pause_until", str(endpoint), **given)
         return self._ask_many(connection, "pause_endpoints", job=job, label=label, given=given)
@@ -94,7 +94,7 @@ class Steering(Commands):
     @example("traffic")
     def resume(
         self,
-        endpoint: Perhaps = None,
+        endpoint: OneOrSeveral = None,
         /,
         *,
         job: OfJob = None,
@@ -103,7 +103,7 @@ class Steering(Commands):
         connection: Connection = AS_CONFIGURED,
     ) -> int:
         """Resume one endpoint, or all of a job or with labels."""
-        given = _why(reason)
+        given = _reason(reason)
         if _one(endpoint, job, label) is not None:
             return self._ask(connection, "pause_until", str(endpoint), untilIso=None, **given)
         return self._ask_many(connection, "resume_endpoints", job=job, label=label, given=given)
@@ -145,8 +145,8 @@ class Steering(Commands):
             calls["--until"] = ("pause_until", {"untilIso": later("--until", until, self._now())})
         calls |= _flags(resume=resume, run_now=run_now, clear=clear)
         if len(calls) != 1:
-            said = "Take one of --every, --in, --until, --resume, --run-now and --clear."
-            raise InvalidRequest(said, "--every")
+            choices = "Take one of --every, --in, --until, --resume, --run-now and --clear."
+            raise InvalidRequest(choices, "--every")
         ((tool, arguments),) = calls.values()
         given = {"tool": tool, "arguments": arguments}
         return self._ask(connection, "preview_steering", endpoint, **given)
@@ -172,12 +172,12 @@ class Steering(Commands):
         return self.answer(connection, request, operation)
 
 
-def _why(reason: str | None) -> dict[str, Any]:
+def _reason(reason: str | None) -> dict[str, Any]:
     return {} if reason is None else {"reason": reason}
 
 
 def _one(endpoint: str | None, job: str | None, label: tuple[str, ...]) -> str | None:
-    """One endpoint, or None for several; nobody stops everything by leaving a word out."""
+    """One endpoint, or None for several; naming neither is refused, so that nothing stops all by accident."""
     several = job is not None or bool(label)
     if (endpoint is None) != several:
         raise InvalidRequest("Name one endpoint, or take --label or --job for several.", "endpoint")

@@ -1,4 +1,4 @@
-"""The tables of the command line: their columns."""
+"""The columns of the command line's tables."""
 
 from cadenza.surfaces.cli.output.formatting import Column, Item, baseline, moment, span, state, yes
 
@@ -6,7 +6,7 @@ STEP_SPANS = {"intervalMs": "interval", "nextRunInMs": "in", "pauseMs": "pause"}
 
 
 def rule_step(step: Item) -> str:
-    """A step of a rule in the words that it may be written in."""
+    """A step of a rule as `cadenza rules create` takes it."""
     words = [step["tool"]]
     words += [f"endpoint={step['endpoint']}"] if step["endpoint"] else []
     for name, word in STEP_SPANS.items():

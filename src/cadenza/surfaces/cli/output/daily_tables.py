@@ -1,4 +1,4 @@
-"""How people see users with a daily job, and their days."""
+"""Users with a daily job, their days, and the windows of a day, as tables."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -54,7 +54,7 @@ def user_with_days(found: Any) -> Iterator[RenderableType]:
 
 
 def imported(done: Any) -> Iterator[RenderableType]:
-    """How many users of a file are served."""
+    """How many users a file added."""
     yield text(f"{many(done['lines'], 'line')} taken: these users are served daily.")
 
 
@@ -85,7 +85,7 @@ HISTORY = (
 
 
 def windows(found: Any) -> Iterator[RenderableType]:
-    """A day's windows as they fill."""
+    """The windows of one day."""
     counts = found["counts"]
     more = " or more" if found["waiting_until"] else ""
     missed = f"{counts['cutoff_reached']:,} missed"
@@ -95,5 +95,5 @@ def windows(found: Any) -> Iterator[RenderableType]:
 
 
 def history(found: Any) -> Iterator[RenderableType]:
-    """How days went."""
+    """Verdicts by day."""
     yield table(found["items"], HISTORY) if found["items"] else text("No day has a verdict yet.")

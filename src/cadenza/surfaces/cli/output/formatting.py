@@ -1,4 +1,4 @@
-"""How people see values: moments, spans, tables and cards. What strangers wrote stays text."""
+"""Values, tables and cards as text; what comes from outside is never read as markup."""
 
 import json
 import unicodedata
@@ -14,14 +14,14 @@ from cadenza.domain.validation import UNITS_MS
 
 NOTHING = "-"
 JOINERS = "\u200c\u200d"
-"""They shape letters, and hide nothing."""
+"""Joiners shape letters and hide nothing, so they are allowed."""
 HARMFUL = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 SECONDS = len("2030-01-31T12:00:00")
 Item = Mapping[str, Any]
 
 
 class Column(NamedTuple):
-    """A column of a table: its title, what stands in it, and whether it may be broken."""
+    """A column of a table: title, cell, alignment, and whether a cell may be wrapped."""
 
     title: str
     cell: Callable[[Item], object]
@@ -30,7 +30,7 @@ class Column(NamedTuple):
 
 
 def safe(value: object) -> str:
-    """A text in which nothing steers a terminal; line ends stay."""
+    """A text without control characters for the terminal; line ends stay."""
     return "".join(map(_visible, str(value)))
 
 
@@ -40,12 +40,12 @@ def _visible(character: str) -> str:
 
 
 def text(value: object, style: str = "") -> Text:
-    """A value as it is, without markup; nothing is a dash."""
+    """A value without markup; a dash for nothing."""
     return Text(NOTHING if value is None or value == "" else safe(value), style=style)
 
 
 def moment(iso: str | None) -> str | None:
-    """A moment of the wire to the second, in UTC."""
+    """An ISO moment to the second, in UTC."""
     return None if iso is None else f"{iso[:SECONDS].replace('T', ' ')}Z"
 
 
@@ -62,12 +62,12 @@ def span(length_ms: int | None) -> str | None:
 
 
 def yes(flag: object) -> str:
-    """A flag in a word."""
+    """A flag as yes or no."""
     return "yes" if flag else "no"
 
 
 def many(count: int, word: str) -> str:
-    """A count of things."""
+    """A count with its noun."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
@@ -77,7 +77,7 @@ def pairs(values: Mapping[str, Any]) -> str:
 
 
 def table(items: Sequence[Item], columns: Sequence[Column]) -> Table:
-    """Items under their columns; ids stay whole as long as there is room."""
+    """Items as a table."""
     found = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         found.add_column(
@@ -92,7 +92,7 @@ def table(items: Sequence[Item], columns: Sequence[Column]) -> Table:
 
 
 def listing(columns: Sequence[Column], nothing: str) -> Callable[[Any], Iterator[RenderableType]]:
-    """A page of a list; an empty one is a sentence."""
+    """The renderer of a page of a list; an empty list is a sentence."""
 
     def render(page: Any) -> Iterator[RenderableType]:
         if page["items"] or page["next_cursor"] is not None:
@@ -106,7 +106,7 @@ def listing(columns: Sequence[Column], nothing: str) -> Callable[[Any], Iterator
 
 
 def card(facts: Mapping[str, object]) -> Table:
-    """Facts, one below the other."""
+    """Facts by name, one below the other."""
     found = Table(box=None, show_header=False, pad_edge=False)
     found.add_column(style="bold", no_wrap=True)
     found.add_column(overflow="fold")
@@ -116,7 +116,7 @@ def card(facts: Mapping[str, object]) -> Table:
 
 
 def as_json(value: object) -> str:
-    """Whatever JSON there is; a text stands for itself."""
+    """A value as JSON; a text as it is."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
@@ -143,8 +143,8 @@ def target(shape: Item) -> str:
 
 
 def state(endpoint: Item) -> str:
-    """What an endpoint is about, in a word."""
-    told = (
+    """An endpoint's state in a word."""
+    states = (
         (endpoint["running"], "running"),
         (not endpoint["enabled"], "disabled"),
         (not endpoint["job_active"], "job paused"),
@@ -152,4 +152,4 @@ def state(endpoint: Item) -> str:
         (endpoint["quota_opens_at"] is not None, "quota used up"),
         (endpoint["next_run_at"] is None, "finished"),
     )
-    return next((word for true, word in told if true), "waiting")
+    return next((word for true, word in states if true), "waiting")

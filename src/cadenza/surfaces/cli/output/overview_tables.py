@@ -1,4 +1,4 @@
-"""The overview, the board and a timeline as people see them in a terminal."""
+"""The overview, the board, a timeline, a preview, alerts and service levels as tables."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,10 +18,10 @@ from cadenza.surfaces.cli.output.formatting import (
 )
 
 MARKS = {"success": "·", "skipped": "-", "cancelled": "-"}
-"""What is not here went wrong."""
+"""All other statuses are failures."""
 
 
-def _fared(row: Item) -> str:
+def _results(row: Item) -> str:
     return "".join(MARKS.get(one["status"], "x") for one in row["results"])
 
 
@@ -41,7 +41,7 @@ BOARD = (
     Column("now", lambda row: span(row["cadence_ms"])),
     Column("next run", lambda row: "running" if row["running"] else moment(row["next_run_at"])),
     Column("source", lambda row: row["next_source"]),
-    Column("last", _fared),
+    Column("last", _results),
     Column("hint", _hint),
 )
 TIMELINE = (
@@ -71,7 +71,7 @@ PLANNERS = (
 
 
 def overview(view: Any) -> Iterator[RenderableType]:
-    """The state of everything at a glance."""
+    """The overview."""
     pulse, forecast = view["pulse"], view["forecast"]
     rate = pulse["success_rate"]
     yield card(
@@ -83,7 +83,7 @@ def overview(view: Any) -> Iterator[RenderableType]:
             "success": None if rate is None else f"{rate:.1%}",
             "late": None
             if rate is None
-            else f"{span(pulse['late_p50_ms'])} half, {span(pulse['late_p99_ms'])} 99 of 100",
+            else f"p50 {span(pulse['late_p50_ms'])}, p99 {span(pulse['late_p99_ms'])}",
         }
     )
     yield table(view["quotas"], QUOTAS)
@@ -92,8 +92,10 @@ def overview(view: Any) -> Iterator[RenderableType]:
 
 
 def timeline(view: Any) -> Iterator[RenderableType]:
-    """Runs and what steered them, in one order of time."""
-    lines = sorted([*map(_run, view["runs"]), *map(_spell, view["spells"])], key=lambda one: str(one["at"]))
+    """Runs, hints and pauses in order of time."""
+    lines = sorted(
+        [*map(_run, view["runs"]), *map(_steering, view["spells"])], key=lambda one: str(one["at"])
+    )
     if lines:
         yield table(lines, TIMELINE)
     else:
@@ -111,7 +113,7 @@ def _run(run: Item) -> dict[str, Any]:
     }
 
 
-def _spell(spell: Item) -> dict[str, Any]:
+def _steering(spell: Item) -> dict[str, Any]:
     what = f"every {span(spell['interval_ms'])}" if spell["interval_ms"] else spell["kind"]
     return {
         "at": spell["begin"],
@@ -131,7 +133,7 @@ def preview(view: Any) -> Iterator[RenderableType]:
     yield table([{"before": one, "after": other} for one, other in zip(*padded, strict=True)], FORESEEN)
 
 
-COLUMNS = (
+SLOS = (
     Column("process", lambda item: item["process"]),
     Column("scheduler", lambda item: item["scheduler"]),
     Column("slo", lambda item: item["slo"], whole=True),
@@ -154,12 +156,12 @@ def alerts(found: Any) -> Iterator[RenderableType]:
 
 
 def slo(found: Any) -> Iterator[RenderableType]:
-    """All promises; what is breached is counted first."""
+    """All service levels, after the number that is breached."""
     if not found["items"]:
         yield text("No process has evaluated its service levels lately.")
         return
-    yield text("All service levels are kept." if not found["breached"] else _breached(found["breached"]))
-    yield table(found["items"], COLUMNS)
+    yield text("No service level is breached." if not found["breached"] else _breached(found["breached"]))
+    yield table(found["items"], SLOS)
 
 
 def _breached(count: int) -> str:

@@ -68,14 +68,14 @@ def run_card(run: Any) -> Iterator[RenderableType]:
 
 
 def run_line(run: Item) -> str:
-    """A run on one line, for those who follow."""
+    """A run on one line, for `runs list --follow`."""
     why = run["error"] or run["reason"]
     parts = [moment(run["finished_at"]), run["status"], run["endpoint_id"], span(run["duration_ms"])]
     return safe(" ".join([str(part) for part in parts] + ([f"({why})"] if why else []))).replace("\n", " ")
 
 
 def trial_card(trial: Any) -> Iterator[RenderableType]:
-    """What a target answered when it was tried."""
+    """The result of `endpoints test`."""
     facts = {"status": trial["status"], "took": span(trial["duration_ms"]), "error": trial["error"]}
     yield card({name: fact for name, fact in facts.items() if fact is not None})
     yield from _response(trial["response"])
@@ -88,7 +88,7 @@ def _response(response: Any) -> Iterator[RenderableType]:
 
 
 def health(view: Any) -> Iterator[RenderableType]:
-    """How an endpoint has fared lately."""
+    """An endpoint's health over its time windows."""
     yield text(f"{view['endpoint_id']}: {many(view['failure_count'], 'failure')} in a row{_last(view)}.")
     yield table(view["windows"], WINDOWS)
 
@@ -106,7 +106,7 @@ def _percent(rate: float | None) -> str | None:
 
 
 def usage(view: Any) -> Iterator[RenderableType]:
-    """What a tenant spends, beside what it may."""
+    """A tenant's usage and limits."""
     most = view["limits"]
     counted = f"{view['endpoints']:,}" if view["endpoints_counted_all"] else f"over {view['endpoints']:,}"
     lines = [
@@ -128,7 +128,7 @@ def usage(view: Any) -> Iterator[RenderableType]:
 
 
 def limits(view: Any) -> Iterator[RenderableType]:
-    """What a tenant may have and spend."""
+    """A tenant's limits."""
     yield card(
         {
             "endpoints": _limit(view["endpoints"]),

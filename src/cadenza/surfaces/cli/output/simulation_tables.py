@@ -20,7 +20,7 @@ from cadenza.sim.world import elapsed_s
 
 
 def report_parts(report: Report) -> Iterator[RenderableType]:
-    """Everything that `cadenza sim` shows, from top to bottom."""
+    """The output of `cadenza sim`."""
     recording = report.recording
     yield _headline(report)
     for phase, snapshots in groupby(recording.snapshots, key=lambda snapshot: snapshot.phase):
@@ -124,7 +124,7 @@ def _table() -> Table:
 
 
 def _titled(title: str, table: Table) -> Group:
-    """A title above its table; one of its own would be broken at the table's width."""
+    """A title above its table; rich would wrap the table's own title at its width."""
     return Group(Text(title, style="bold"), table)
 
 
@@ -132,7 +132,7 @@ MINUTE_S, HOUR_S = 60, 3_600
 
 
 def replay_parts(replayed: Replayed) -> Iterator[RenderableType]:
-    """Everything that `cadenza sim replay` shows."""
+    """The output of `cadenza sim replay`."""
     names = ", ".join(replayed.endpoints)
     span = f"{iso(replayed.since)} to {iso(replayed.until)}"
     yield Text.assemble((names, "bold"), f", {span}: {replayed.changes} changes")
@@ -151,12 +151,12 @@ def _courses(replayed: Replayed) -> Table:
     for name in ("runs", "of recorded", "least", "even", "most", "unnoticed"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in measures(replayed):
-        delays = (_spoken(one.least), _spoken(one.even), _spoken(one.most))
+        delays = (_delay(one.least), _delay(one.even), _delay(one.most))
         table.add_row(one.policy, str(one.runs), f"{one.per_cent:.0f} %", *delays, str(one.unnoticed))
     return table
 
 
-def _spoken(figures: Figures) -> str:
+def _delay(figures: Figures) -> str:
     return f"{_span(figures.mean_s)} / {_span(figures.p95_s)}"
 
 

@@ -1,4 +1,4 @@
-"""Writing to standard output, wherever it leads and whoever still reads it."""
+"""Writing to standard output, also to closed pipes, full disks and narrow encodings."""
 
 import os
 import sys
@@ -9,23 +9,23 @@ from cadenza.domain.errors import Unavailable
 
 
 def write(text: str) -> bool:
-    """Write a text. A reader who has left misses the rest, and that is no failure; was it still there?"""
+    """Write a text; False if the reader has closed the pipe, which is no failure."""
     if sys.stdout is None:
         raise Unavailable("Standard output is closed.")
     try:
-        sys.stdout.write(text if _writable(text) else _plainer(text))
+        sys.stdout.write(text if _writable(text) else _escaped(text))
         sys.stdout.flush()
     except BrokenPipeError:
         # What is still buffered would complain when the program ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False
     except OSError as problem:
-        raise lost(problem) from None
+        raise unwritable(problem) from None
     return True
 
 
-def lost(problem: OSError) -> Unavailable:
-    """What to say when the output takes nothing more; what is left of it is let go."""
+def unwritable(problem: OSError) -> Unavailable:
+    """The error for output that cannot be written; what is still buffered is discarded."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return Unavailable(f"Standard output cannot be written: {problem.strerror}.")
@@ -40,7 +40,7 @@ def write_json(document: Mapping[str, Any]) -> None:
 
 
 def _writable(text: str) -> bool:
-    """Does the output, if there is one, know all of these characters?"""
+    """Can the output's encoding represent the text?"""
     if sys.stdout is None:
         return True
     try:
@@ -50,6 +50,6 @@ def _writable(text: str) -> bool:
     return True
 
 
-def _plainer(text: str) -> str:
+def _escaped(text: str) -> str:
     encoding = sys.stdout.encoding or "ascii"
     return text.encode(encoding, "backslashreplace").decode(encoding)

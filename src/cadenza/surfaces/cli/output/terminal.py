@@ -1,4 +1,4 @@
-"""Writing to people: rich on a terminal, plain text anywhere else."""
+"""Text output: rich on a terminal, plain text elsewhere; and progress indicators."""
 
 import os
 import sys
@@ -11,11 +11,11 @@ from cadenza.domain.errors import Unavailable
 from cadenza.surfaces.cli.output.stdout import write
 
 WIDE = 10_000
-"""The width of a pipe: nothing is wrapped or cut in it."""
+"""The width when output is not a terminal: nothing is wrapped or cut."""
 
 
 def show(*parts: RenderableType) -> None:
-    """Print one part after the other."""
+    """Print all parts in order."""
     console = Console(highlight=False, color_system=None if os.environ.get("NO_COLOR") else "auto")
     if not console.is_terminal:
         console.width = WIDE
@@ -34,7 +34,7 @@ Progress = Callable[[float], None]
 
 @contextmanager
 def working(title: str) -> Iterator[None]:
-    """Something turns while work of unknown length is done."""
+    """Show a spinner while work is done."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
@@ -46,7 +46,7 @@ def working(title: str) -> Iterator[None]:
 
 @contextmanager
 def counting(title: str, *, total: float | None = None, shown: bool = True) -> Iterator[Progress]:
-    """Something to tell how far it is; without a total it only counts."""
+    """Show a progress bar, or a counter if there is no total; yields the function that reports progress."""
     if not shown or sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -1,4 +1,4 @@
-"""What people see of each operation's answer: a table, a card, a report, or one sentence."""
+"""How each operation's answer is printed: as a table, a card, a report, or one sentence."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -14,13 +14,13 @@ NO_COSTS = "No planner has spent anything."
 
 
 def view_of(operation: str, words: Mapping[str, Any], answer: Any) -> Iterable[RenderableType]:
-    """An operation's answer; where it is empty, a sentence with the words that it was asked with."""
+    """Render an operation's answer; for an empty answer, a sentence with the arguments in it."""
     view = VIEWS[operation]
     return [text(view.format(**words))] if isinstance(view, str) else view(answer)
 
 
 def _part(name: str, view: View) -> View:
-    """The view of a list within the answer."""
+    """The view of a list that is one field of the answer."""
     return lambda answer: view({"items": answer[name], "next_cursor": None})
 
 
