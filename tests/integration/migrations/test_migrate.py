@@ -14,11 +14,11 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
+from tests.integration.migrations.expected_schema import metadata
 from tests.postgres import Databases
 
 from cadenza.adapters.stores.sql.migrate import Migrated, check, migrate
 from cadenza.adapters.stores.sql.migrations import HEAD, script
-from cadenza.adapters.stores.sql.slo_alert_schema import metadata
 from cadenza.domain.errors import Unavailable
 
 OLD_ENDPOINT = "INSERT INTO endpoints VALUES ('default', 'old', 'default', 'old', NULL, '{}')"

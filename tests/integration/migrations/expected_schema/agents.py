@@ -1,20 +1,7 @@
-"""The tables of users, agents, conversations and what is owed, beside all others."""
+"""Users, agents, conversations and undelivered messages."""
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Index,
-    Integer,
-    PrimaryKeyConstraint,
-    Table,
-    Text,
-    text,
-)
-
-from cadenza.adapters.stores.sql.schema import Document, Key, Moment, metadata
-
-__all__ = ["metadata"]
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, PrimaryKeyConstraint, Table, Text, text
+from tests.integration.migrations.expected_schema.columns import Document, Key, Moment, metadata
 
 users = Table(
     "users",
@@ -27,7 +14,7 @@ users = Table(
     Column("last_seq", BigInteger, nullable=False, server_default=text("0")),
     PrimaryKeyConstraint("tenant_id", "id"),
 )
-"""Who numbers a user's messages holds this row until the commit, so numbers become visible in their order."""
+"""A transaction that numbers a user's messages locks this row, so numbers become visible in order."""
 
 agents = Table(
     "agents",

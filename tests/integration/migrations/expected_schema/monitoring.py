@@ -1,11 +1,7 @@
-"""The tables of what watches over the schedulers, beside all others."""
+"""SLO states and alerts."""
 
 from sqlalchemy import Column, Index, Integer, PrimaryKeyConstraint, Table, Text, text
-
-from cadenza.adapters.stores.sql.daily_schema import metadata
-from cadenza.adapters.stores.sql.schema import Document, Key, Moment
-
-__all__ = ["metadata"]
+from tests.integration.migrations.expected_schema.columns import Document, Key, Moment, metadata
 
 slo_standings = Table(
     "slo_standings",
@@ -39,4 +35,4 @@ alerts = Table(
     ),
     Index("alerts_by_age", "raised_at"),
 )
-"""An alert without a due moment was sent, or is given up; its key stays taken."""
+"""An alert without a due moment was sent or is given up; its key stays taken."""

@@ -1,11 +1,7 @@
-"""The tables of users with a daily job, beside all others."""
+"""Users with a daily window, and their verdicts."""
 
 from sqlalchemy import Boolean, Column, Index, Integer, PrimaryKeyConstraint, Table, Text, text
-
-from cadenza.adapters.stores.sql.agent_schema import metadata
-from cadenza.adapters.stores.sql.schema import Document, Key, Moment
-
-__all__ = ["metadata"]
+from tests.integration.migrations.expected_schema.columns import Document, Key, Moment, metadata
 
 daily_users = Table(
     "daily_users",
@@ -22,7 +18,7 @@ daily_users = Table(
     PrimaryKeyConstraint("tenant_id", "user_id"),
     Index("daily_users_owed", "shard", "next_cutoff", "tenant_id", "user_id"),
 )
-"""The next cutoff is the next day and its due time in one; the index alone tells a tick who is owed one."""
+"""The next cutoff holds the next day and its due time; a tick reads only the index."""
 
 daily_verdicts = Table(
     "daily_verdicts",
@@ -59,7 +55,7 @@ daily_tallies = Table(
     Column("late", Integer, nullable=False),
     PrimaryKeyConstraint("tenant_id", "service_date", "due"),
 )
-"""Triggers count verdicts here as they come and go, so that nobody counts a day's rows to show it."""
+"""Triggers count verdicts here, so that a day's rows need not be counted to show it."""
 
 daily_gaps = Table(
     "daily_gaps",

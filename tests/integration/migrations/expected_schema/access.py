@@ -1,0 +1,105 @@
+"""Tenants, keys, sessions, secrets and idempotent replies."""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    text,
+)
+from tests.integration.migrations.expected_schema.columns import Document, Key, Moment, metadata
+
+tenants = Table(
+    "tenants",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("limits", Document),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("tenant_id", Key, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment),
+    Column("user_id", Text),
+    Index("keys_of_tenant", "tenant_id", "id"),
+    Index(
+        "keys_of_users",
+        "tenant_id",
+        "expires_at",
+        sqlite_where=text("user_id IS NOT NULL"),
+        postgresql_where=text("user_id IS NOT NULL"),
+    ),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("digest", LargeBinary, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("tenant_id", Key, nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("key_id", Key),
+    PrimaryKeyConstraint("digest"),
+    Index("sessions_by_end", "expires_at"),
+)
+"""Dashboard sessions and login links, by the digests of their secrets."""
+
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("name", Key, nullable=False),
+    Column("sealed", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "name"),
+)
+"""Sealed values; the key that opens them is not in the database."""
+
+usage = Table(
+    "usage",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("month", Key, nullable=False),
+    Column("shard", Integer, nullable=False),
+    Column("runs", BigInteger, nullable=False),
+    Column("planner_tokens", BigInteger, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "month", "shard"),
+)
+"""What tenants have spent: on PostgreSQL, sessions count in different rows, and readers add them up."""
+
+replies = Table(
+    "replies",
+    metadata,
+    Column("tenant_id", Key, nullable=False),
+    Column("key", Key, nullable=False),
+    Column("fingerprint", Key, nullable=False),
+    Column("began_at", Moment, nullable=False),
+    Column("status", Integer),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "key"),
+    Index("replies_by_age", "began_at"),
+)
+
+rates = Table(
+    "rates",
+    metadata,
+    Column("window", BigInteger, nullable=False),
+    Column("subject", Key, nullable=False),
+    Column("drawn", BigInteger, nullable=False),
+    PrimaryKeyConstraint("window", "subject"),
+)
+"""The window comes first, so that those that have passed are found together; unlogged on PostgreSQL."""
