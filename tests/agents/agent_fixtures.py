@@ -128,11 +128,11 @@ class Parlour:
         await self.clock.advance(in_ms)
         return await self.worker.run_once()
 
-    async def owed(self, user: str = ADA) -> Sequence[Delivery]:
-        return await self.store.owed(UserKey(TENANT, user), after=0, limit=100, now=self.clock.now())
+    async def undelivered(self, user: str = ADA) -> Sequence[Delivery]:
+        return await self.store.undelivered(UserKey(TENANT, user), after=0, limit=100, now=self.clock.now())
 
     async def owed_words(self, user: str = ADA) -> list[str]:
-        return [one.message.text for one in await self.owed(user) if isinstance(one.message, Subtitle)]
+        return [one.message.text for one in await self.undelivered(user) if isinstance(one.message, Subtitle)]
 
     async def said(self, user: str = ADA) -> list[Message]:
         """All that was said, oldest first."""

@@ -13,7 +13,7 @@ from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotF
 
 ADA_SPEAKS = OnBehalfOf(ADA)
 IN_A_TURN = OnBehalfOf(ADA, HELPER, "turn-1")
-FIRED = OnBehalfOf(ADA, HELPER, "turn-1", fired=True, may_schedule=False)
+FIRED = OnBehalfOf(ADA, HELPER, "turn-1", scheduled=True, may_schedule=False)
 FIRED_FREELY = FIRED._replace(may_schedule=True)
 ONE_SHOT: dict[str, Any] = {"name": "Pizza", "prompt": "take it out", "schedule_type": "one-shot"}
 RECURRING = ONE_SHOT | {"schedule_type": "recurring"}

@@ -82,7 +82,7 @@ class TestTurns:
         with pytest.raises(Unavailable, match="The agent could not answer: The provider answered 500"):
             await parlour.say("one")
         assert await parlour.said() == []
-        assert await parlour.owed() == []
+        assert await parlour.undelivered() == []
         assert await spent(parlour) == (0, 700)
         assert await parlour.say("two") == "heard: two", "the turn is free again"
         assert agent.prompts[1].history == []
@@ -94,7 +94,7 @@ class TestTurns:
             await say("one")
         assert [one.message for one in await say("one")] == [Subtitle("now")]
         assert [one.message for one in await say("one")] == [Subtitle("now")], "told again"
-        assert len(await parlour.owed()) == 1
+        assert len(await parlour.undelivered()) == 1
         with pytest.raises(InvalidRequest, match="was used for other words"):
             await say("two")
         assert len(agent.prompts) == 2
@@ -152,7 +152,7 @@ class TestTurns:
             ("subtitle", None, "Here it is."),
         ]
         assert [one["seq"] for one in answer["messages"]] == [1, 2]
-        assert await parlour.owed() == [], "it was handed over with the response"
+        assert await parlour.undelivered() == [], "it was handed over with the response"
 
     @pytest.mark.parametrize(
         "arguments",

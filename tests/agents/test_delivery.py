@@ -79,7 +79,7 @@ def texts(page: Sequence[Delivery]) -> list[str]:
 async def test_who_comes_back_is_told_how_many_tasks_ran_and_what_they_said_in_order(
     deliveries: DeliveryFixture,
 ) -> None:
-    await deliveries.add("a", "b", owed=(Subtitle("1"), COMMAND, Subtitle("2")))
+    await deliveries.add("a", "b", to_deliver=(Subtitle("1"), COMMAND, Subtitle("2")))
     await deliveries.talk.say("chat")
     async with a_socket(deliveries) as socket:
         assert (socket.stream.count, socket.stream.last_seq) == (2, 7)
@@ -120,11 +120,11 @@ async def test_a_socket_cannot_acknowledge_what_it_was_never_sent(deliveries: De
     await deliveries.add("a")
     async with a_socket(deliveries) as socket:
         await socket.stream.acknowledge(1_000)
-        assert len(await deliveries.talk.owed()) == 1
+        assert len(await deliveries.talk.undelivered()) == 1
         await socket.page()
         await deliveries.add("b")
         await socket.stream.acknowledge(1_000)
-        assert [one.seq for one in await deliveries.talk.owed()] == [2]
+        assert [one.seq for one in await deliveries.talk.undelivered()] == [2]
         await socket.stream.acknowledge(-1)
 
 
@@ -134,9 +134,9 @@ async def test_what_was_sent_to_a_socket_that_does_not_acknowledge_is_delivered(
     await deliveries.add("a", "b")
     async with a_socket(deliveries) as socket:
         page = await socket.page()
-        assert len(await deliveries.talk.owed()) == 2
+        assert len(await deliveries.talk.undelivered()) == 2
         await socket.stream.mark_delivered(page)
-        assert await deliveries.talk.owed() == []
+        assert await deliveries.talk.undelivered() == []
 
 
 async def test_a_client_that_says_what_it_has_gets_the_rest(deliveries: DeliveryFixture) -> None:
@@ -205,7 +205,7 @@ async def test_a_message_that_comes_while_a_stream_opens_is_not_lost(deliveries:
 async def test_a_lost_notification_is_made_up_for_by_polling(
     deliveries: DeliveryFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deliveries.store, "on_owed", lambda *_: lambda: None)
+    monkeypatch.setattr(deliveries.store, "on_new_delivery", lambda *_: lambda: None)
     async with a_socket(deliveries) as socket, a_socket(deliveries, BERT) as other:
         reading = asyncio.create_task(socket.page())
         await asyncio.sleep(0.01)
@@ -220,7 +220,7 @@ async def test_a_lost_notification_is_made_up_for_by_polling(
 async def test_polling_goes_on_after_an_outage_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     deliveries = DeliveryFixture(UnreliableStore(FakeIds()))
     await deliveries.talk.people()
-    monkeypatch.setattr(deliveries.store, "on_owed", lambda *_: lambda: None)
+    monkeypatch.setattr(deliveries.store, "on_new_delivery", lambda *_: lambda: None)
     async with a_socket(deliveries) as socket:
         reading = asyncio.create_task(socket.page())
         await asyncio.sleep(0.01)
@@ -284,23 +284,23 @@ async def test_whatever_happens_each_message_is_seen_once_and_in_order_by_who_ac
     deliveries = DeliveryFixture()
     await deliveries.store.put_user(User(tenant_id="north", id="anna"))
     seen: list[int] = []
-    owed = 0
+    undelivered = 0
     for connection_steps in _connections(steps):
         last = seen[-1] if seen and says_last else 0
         async with deliveries.streams.open(ANNA, last_seq=last) as stream, aclosing(stream.pages()) as pages:
             for step in connection_steps:
                 if step == "owe":
-                    owed += 1
-                    await deliveries.add(f"{owed}")
-                elif step == "read" and len(seen) < owed:
+                    undelivered += 1
+                    await deliveries.add(f"{undelivered}")
+                elif step == "read" and len(seen) < undelivered:
                     page = await anext(pages)
                     seen += [one.seq for one in page]
                     await stream.acknowledge(page[-1].seq)
     async with deliveries.streams.open(ANNA, last_seq=seen[-1] if seen and says_last else 0) as stream:
         pages = stream.pages()
-        while len(seen) < owed:
+        while len(seen) < undelivered:
             seen += [one.seq for one in await anext(pages)]
-    assert seen == list(range(1, owed + 1))
+    assert seen == list(range(1, undelivered + 1))
 
 
 def _connections(steps: Sequence[str]) -> list[list[str]]:
@@ -323,9 +323,9 @@ class UnreliableStore(MemoryStore):
         self._fail()
         return await super().last_seqs(users)
 
-    async def owed(self, *given: Any, **asked: Any) -> Any:
+    async def undelivered(self, *given: Any, **asked: Any) -> Any:
         self._fail()
-        return await super().owed(*given, **asked)
+        return await super().undelivered(*given, **asked)
 
     def _fail(self) -> None:
         if self.away:

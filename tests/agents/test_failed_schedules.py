@@ -32,7 +32,7 @@ async def test_the_user_is_told_when_the_last_attempt_has_failed() -> None:
     parlour = await Parlour(Scripted(*[failed(INSIDE, tokens=7)] * POLICY.max_attempts)).open()
     made = await parlour.schedule()
     await parlour.fires()
-    assert await parlour.owed() == [], "there are attempts left"
+    assert await parlour.undelivered() == [], "there are attempts left"
     await exhausted(parlour)
     runs = await parlour.runs(made["id"])
     assert [(run.status, run.verdict) for run in runs] == [
@@ -40,13 +40,13 @@ async def test_the_user_is_told_when_the_last_attempt_has_failed() -> None:
         (RunStatus.FAILURE, False),
         (RunStatus.FAILURE, True),
     ]
-    (told,) = await parlour.owed()
+    (told,) = await parlour.undelivered()
     assert (told.schedule_id, await parlour.owed_words()) == (
         made["id"],
         ["The scheduled task “Pizza” could not be carried out: 3 attempts failed."],
     )
-    assert await parlour.store.owed_firings(UserKey(TENANT, ADA), parlour.clock.now()) == 1
-    spent = await parlour.store.spent_by_user(UserKey(TENANT, ADA), parlour.clock.now().date())
+    assert await parlour.store.undelivered_firings(UserKey(TENANT, ADA), parlour.clock.now()) == 1
+    spent = await parlour.store.usage_of_user(UserKey(TENANT, ADA), parlour.clock.now().date())
     assert spent.tokens == 7 * POLICY.max_attempts
 
 
@@ -89,7 +89,7 @@ async def test_who_is_gone_is_told_nothing() -> None:
     await parlour.fires()
     await exhausted(parlour)
     await parlour.ask("put_user", user_id=ADA)
-    assert await parlour.owed() == []
+    assert await parlour.undelivered() == []
     assert await parlour.said() == []
 
 

@@ -45,15 +45,15 @@ async def test_it_is_taught_and_told_who_started_the_turn() -> None:
     await parlour.say("hello")
     await parlour.schedule()
     await parlour.fires()
-    asked, fired = script.instructions
-    for told in (asked, fired):
+    asked, scheduled = script.instructions
+    for told in (asked, scheduled):
         assert "When to schedule:" in told
         assert "You speak like a pirate." in told
         assert "Your name is Anne." in told
         assert "The user's time zone is Europe/Berlin." in told
     assert "Monday, 16 November 2026, 10:17 Europe/Berlin" in asked
     assert "The user started this turn." in asked
-    assert "A schedule, due at 2026-11-16T09:37:30Z, started this turn" in fired
+    assert "A schedule, due at 2026-11-16T09:37:30Z, started this turn" in scheduled
     assert script.prompts == ["hello", "[SCHEDULED: Pizza] take the pizza out"]
 
 
@@ -209,4 +209,4 @@ async def test_the_librarys_own_test_model_that_calls_everything_is_bounded() ->
 
 
 async def _spent(parlour: Parlour) -> Any:
-    return await parlour.store.spent_by_user(THE_USER, parlour.clock.now().date())
+    return await parlour.store.usage_of_user(THE_USER, parlour.clock.now().date())

@@ -28,12 +28,12 @@ class TestFiring:
         assert (asked.text, answered.text) == ("[SCHEDULED: Pizza] take the pizza out", "Take it out!\nNow!")
         for message in (asked, answered):
             assert message.origin == (OriginKind.SCHEDULE, made["id"], "Pizza", run.slot)
-        owed = await parlour.owed()
-        assert [one.message for one in owed] == [Subtitle("Take it out!"), Subtitle("Now!")]
-        assert {one.schedule_id for one in owed} == {made["id"]}
-        assert len({one.firing for one in owed}) == 1
+        undelivered = await parlour.undelivered()
+        assert [one.message for one in undelivered] == [Subtitle("Take it out!"), Subtitle("Now!")]
+        assert {one.schedule_id for one in undelivered} == {made["id"]}
+        assert len({one.firing for one in undelivered}) == 1
         assert await spent(parlour) == (1, 300)
-        assert agent.prompts[0].fired
+        assert agent.prompts[0].scheduled
 
     async def test_a_late_one_says_when_it_was_due(self) -> None:
         parlour, agent = await a_parlour()
@@ -77,7 +77,7 @@ class TestFiring:
         await parlour.schedule()
         await parlour.fires()
         await parlour.ask("put_user", user_id=ADA)
-        assert await parlour.owed() == []
+        assert await parlour.undelivered() == []
         assert await parlour.said() == []
 
     async def test_a_fired_turn_waits_for_the_users(self) -> None:
@@ -161,7 +161,7 @@ class TestFiring:
         parlour, _ = await a_parlour(draws)
         await parlour.schedule()
         await parlour.fires()
-        assert [one.message for one in await parlour.owed()] == [CanvasCommand({"flash": True})]
+        assert [one.message for one in await parlour.undelivered()] == [CanvasCommand({"flash": True})]
 
     async def test_an_agent_that_is_gone_takes_its_schedules_along(self) -> None:
         parlour, agent = await a_parlour()

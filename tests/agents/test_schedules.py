@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.access.tenant import Limits, Tenant
-from cadenza.domain.agents.schedule import ScheduleType, spelled
+from cadenza.domain.agents.schedule import ScheduleType, format_moment
 from cadenza.domain.agents.schedule_request import (
     NewSchedule,
     ScheduleRequester,
-    request_of,
+    daily_limit_reached,
+    request_digest,
     schedule_id,
-    spent_today,
     tomorrow,
 )
 from cadenza.domain.agents.users import Agent, User, UserKey
@@ -79,14 +79,14 @@ async def test_a_one_shot_is_kept_as_an_endpoint_that_fires_once(diary: Diary) -
     assert endpoint.target.prompt == made.schedule.prompt == "Ask me about chapter 2."
     assert made.schedule.schedule_type is ScheduleType.ONE_SHOT
     assert (made.schedule.run_at, made.schedule.enabled, made.schedule.created_at) == (at, True, NOW)
-    assert made.spelled == ["Saturday, 2 March 2030, 10:00 Europe/Berlin"]
+    assert made.next_fires_text == ["Saturday, 2 March 2030, 10:00 Europe/Berlin"]
     assert (await diary.store.job("north", "agenda")).active
 
 
 async def test_a_recurring_one_fires_by_its_line_in_the_users_zone(diary: Diary) -> None:
     made = await diary.create(**WEEKLY)
     assert made.next_fires == [datetime(2030, 3, day, 16, tzinfo=UTC) for day in (4, 11, 18)]
-    assert made.spelled[0] == "Monday, 4 March 2030, 17:00 Europe/Berlin"
+    assert made.next_fires_text[0] == "Monday, 4 March 2030, 17:00 Europe/Berlin"
     assert made.schedule.timezone == "Europe/Berlin"
     other = await diary.create(**WEEKLY, timezone="America/New_York")
     assert other.next_fires[0] == datetime(2030, 3, 4, 22, tzinfo=UTC)
@@ -95,7 +95,7 @@ async def test_a_recurring_one_fires_by_its_line_in_the_users_zone(diary: Diary)
 async def test_without_any_zone_a_line_is_meant_in_utc_and_says_so() -> None:
     diary = await Diary().open(timezone=None)
     made = await diary.create(**WEEKLY)
-    assert made.spelled[0] == "Monday, 4 March 2030, 17:00 UTC"
+    assert made.next_fires_text[0] == "Monday, 4 March 2030, 17:00 UTC"
 
 
 @pytest.mark.parametrize(
@@ -215,8 +215,8 @@ async def test_a_user_who_is_not_there_has_no_agenda(diary: Diary) -> None:
 
 async def test_a_fired_turn_makes_no_schedules_unless_it_may_and_then_one_level_deep(diary: Diary) -> None:
     with pytest.raises(NotAllowed, match="cannot make schedules: ask the user in your answer"):
-        await diary.create(a_caller(fired=True, may_schedule=False), **ONCE)
-    allowed = a_caller(fired=True, may_schedule=True)
+        await diary.create(a_caller(scheduled=True, may_schedule=False), **ONCE)
+    allowed = a_caller(scheduled=True, may_schedule=True)
     with pytest.raises(NotAllowed, match="leave may_schedule out"):
         await diary.create(allowed, **ONCE, may_schedule=True)
     made = await diary.create(allowed, **ONCE)
@@ -246,7 +246,7 @@ async def test_what_was_made_and_deleted_in_one_turn_can_be_made_again(diary: Di
 
 async def test_an_id_is_longer_where_a_shorter_one_is_taken(diary: Diary) -> None:
     wanted = NewSchedule(name="Revise", prompt="Ask me about chapter 2.", **ONCE)
-    request = request_of(a_caller(), wanted)
+    request = request_digest(a_caller(), wanted)
     for length in (5, 6):
         await diary.store.add(an_endpoint(schedule_id(request, length), tenant_id="north"))
     made = await diary.create(**ONCE)
@@ -309,11 +309,11 @@ async def test_all_schedules_of_a_user_together_fire_so_often_a_day(diary: Diary
 
 def test_a_day_ends_for_who_has_spent_it() -> None:
     limits = Limits()
-    assert spent_today(199, 199_999, limits=limits) is None
-    assert spent_today(200, 0, limits=limits) == "the user's schedules have fired 200 times today"
-    assert spent_today(0, 200_000, limits=limits) == "the user's turns have spent 200000 tokens today"
+    assert daily_limit_reached(199, 199_999, limits=limits) is None
+    assert daily_limit_reached(200, 0, limits=limits) == "the user's schedules have fired 200 times today"
+    assert daily_limit_reached(0, 200_000, limits=limits) == "the user's turns have spent 200000 tokens today"
     endless = Limits(schedule_fires_per_day=None, schedule_tokens_per_day=None)
-    assert spent_today(10**9, 10**9, limits=endless) is None
+    assert daily_limit_reached(10**9, 10**9, limits=endless) is None
     assert tomorrow(NOW) == datetime(2030, 3, 2, tzinfo=UTC)
     assert tomorrow(datetime(2030, 3, 2, tzinfo=UTC)) == datetime(2030, 3, 3, tzinfo=UTC)
 
@@ -324,11 +324,11 @@ def test_an_id_depends_on_the_turn_and_the_request_and_on_nothing_else(
 ) -> None:
     wanted = NewSchedule(name=name, prompt="p", **ONCE)
     caller = a_caller(turn=turn)
-    request = request_of(caller, wanted)
-    assert request_of(caller, replace(wanted)) == request
-    assert request_of(replace(caller, turn_id=f"{turn}x"), wanted) != request
-    assert request_of(replace(caller, user=BERT), wanted) != request
-    assert request_of(caller, replace(wanted, name=f"{name}x")) != request
+    request = request_digest(caller, wanted)
+    assert request_digest(caller, replace(wanted)) == request
+    assert request_digest(replace(caller, turn_id=f"{turn}x"), wanted) != request
+    assert request_digest(replace(caller, user=BERT), wanted) != request
+    assert request_digest(caller, replace(wanted, name=f"{name}x")) != request
     letters = schedule_id(request, length).removeprefix("sched-")
     assert len(letters) == length
     assert letters.isalnum()
@@ -336,8 +336,8 @@ def test_an_id_depends_on_the_turn_and_the_request_and_on_nothing_else(
 
 
 @given(st.datetimes(NOW.replace(tzinfo=None), NOW.replace(tzinfo=None, year=2060)))
-def test_a_moment_is_spelled_with_weekday_year_and_zone(moment: datetime) -> None:
-    text = spelled(moment.replace(tzinfo=UTC), "UTC")
+def test_a_moment_is_formatted_with_weekday_year_and_zone(moment: datetime) -> None:
+    text = format_moment(moment.replace(tzinfo=UTC), "UTC")
     assert f"{moment:%A}" in text
     assert f" {moment.year}," in text
     assert text.endswith(" UTC")

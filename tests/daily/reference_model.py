@@ -202,10 +202,10 @@ class Model:
 
     def _give_verdicts(self, user_id: str, now: datetime, since: datetime, cause: str) -> None:
         timetable, first = self.users[user_id], self.next_day(user_id)
-        owed = [day for day in sorted(timetable.due) if day >= first and timetable.cutoff(day) <= now]
-        if len(owed) > 7:
-            self.gaps[user_id, first] = owed[-8]
-        for day in owed[-7:]:
+        days = [day for day in sorted(timetable.due) if day >= first and timetable.cutoff(day) <= now]
+        if len(days) > 7:
+            self.gaps[user_id, first] = days[-8]
+        for day in days[-7:]:
             late = timetable.cutoff(day) < since
             self.verdicts[user_id, day] = Expected(
                 "cutoff_reached", timetable.due[day], late, cause if late else None

@@ -194,7 +194,7 @@ class DailyMachine(RuleBasedStateMachine):
     def a_job_outlives_its_timeout(self, which: int) -> None:
         """It is told to stop, and does not."""
         run, executor = self._running(which), self.daily.runner.executor
-        users = {id(task): owed.user_id for task, owed in executor.running.items()}
+        users = {id(task): pending.user_id for task, pending in executor.running.items()}
         for deadline in executor._deadlines._open:
             if users[id(deadline.task)] == run.user_id and not deadline.expired:
                 deadline.expired = True

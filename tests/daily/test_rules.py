@@ -69,23 +69,23 @@ def test_every_day_has_one_cutoff_whatever_is_changed_and_when(
 
 
 @given(due=DUES, days=st.integers(0, 30), minutes=st.integers(0, 1_439))
-def test_each_owed_day_is_in_a_verdict_or_in_the_gap_and_never_in_both(
+def test_each_pending_day_is_in_a_verdict_or_in_the_gap_and_never_in_both(
     due: time, days: int, minutes: int
 ) -> None:
     user, now = a_daily_user(due), START + timedelta(days=days, minutes=minutes)
     finalization = finalize_cutoffs(user, now, ServicePeriod(now, Cause.CLOCK))
-    owed = [START.date() + timedelta(days=n) for n in range(-1, 32)]
-    owed = [day for day in owed if START < cutoff(due, day) <= now]
-    assert (finalization is None) == (not owed)
+    past = [START.date() + timedelta(days=n) for n in range(-1, 32)]
+    past = [day for day in past if START < cutoff(due, day) <= now]
+    assert (finalization is None) == (not past)
     if finalization is None:
         return
     told = [one.service_date for one in finalization.verdicts]
-    assert told == owed[-7:]
-    assert finalization.user.next_date == owed[-1] + timedelta(days=1)
+    assert told == past[-7:]
+    assert finalization.user.next_date == past[-1] + timedelta(days=1)
     assert {one.cause for one in finalization.verdicts if one.late} <= {Cause.CLOCK}
-    assert (finalization.gap is None) == (len(owed) <= 7)
+    assert (finalization.gap is None) == (len(past) <= 7)
     if finalization.gap is not None:
-        assert (finalization.gap.from_date, finalization.gap.to_date) == (owed[0], owed[-8])
+        assert (finalization.gap.from_date, finalization.gap.to_date) == (past[0], past[-8])
 
 
 @pytest.mark.parametrize("off_s", [-1, 0, 1])

@@ -148,8 +148,8 @@ async def test_a_prompt_is_answered_and_the_answer_is_owed(place: Place) -> None
     )
     for _ in range(2):
         assert await target_runner.run("ada", TODAY, tenant_id="default") == DONE
-    owed = await store.owed(UserKey("default", "ada"), after=0, limit=10, now=datetime.now(UTC))
-    assert len(owed) == 1
+    undelivered = await store.undelivered(UserKey("default", "ada"), after=0, limit=10, now=datetime.now(UTC))
+    assert len(undelivered) == 1
 
 
 async def test_up_serves_daily_users_unless_it_shall_not(place: Place) -> None:

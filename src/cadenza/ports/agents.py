@@ -1,4 +1,4 @@
-"""What answers users, and what it may use while it does."""
+"""Agent runtimes and tools, and the stores of users, agents, conversations, deliveries and schedules."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from cadenza.domain.scheduling.target import Json
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Json]]
-"""Calls a tool by its name. A CadenzaError is a refusal, whose sentence is for the agent to read."""
+"""Calls a tool by its name. A CadenzaError is a refusal, whose message the agent reads."""
 
 
 class Tool(NamedTuple):
-    """A tool as it is shown to an agent."""
+    """A tool as an agent sees it."""
 
     name: str
     description: str
@@ -28,73 +28,73 @@ class Tool(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What an agent is to answer, and all that it is told."""
+    """The message that an agent answers, with everything it is given for that."""
 
     now: datetime
     user: User
     agent: Agent
     message: Message
-    """As it stands in the conversation. Its origin, and not its text, tells whether a schedule fired."""
+    """As it is stored. Its origin, and not its text, decides whether a schedule started the turn."""
     words: str
-    """What was said, without the mark of a schedule."""
+    """Its text without the prefix that marks a scheduled message."""
     history: Sequence[Message] = ()
-    """What was said before, oldest first."""
+    """Earlier messages, oldest first."""
     tools: Sequence[Tool] = ()
-    """What may be called in this turn; nothing that is said in it adds to them."""
+    """The tools of this turn; no message can add to them."""
     most_tokens: int | None = None
-    """What the user's day leaves."""
+    """How many tokens the user may still spend today; None if there is no limit."""
 
     @property
-    def fired(self) -> bool:
-        """Did something else than the user start this turn?"""
+    def scheduled(self) -> bool:
+        """Whether the turn was started by a schedule or the daily runner, and not by the user."""
         return self.message.origin.kind is not OriginKind.USER
 
 
 class Reply(NamedTuple):
-    """How a turn ended."""
+    """The agent's answer."""
 
     messages: Sequence[SocketMessage] = ()
     tokens: Tokens = Tokens()
     error: str | None = None
-    """Why it came to nothing; what it spent is counted all the same."""
+    """Why there is no answer; its tokens count all the same."""
 
 
 class AgentRuntime(Protocol):
-    """Lets an agent answer."""
+    """Produces an agent's answers."""
 
     async def process_prompt(self, prompt: Prompt, call: CallTool) -> Reply:
-        """The agent's answer to one message, after whatever tools it called.
+        """The agent's answer to one message, after any calls of tools.
 
-        What a model or its provider does wrong is an answer with an error. It takes a
-        bounded number of steps and tokens, and acts through tools alone.
+        A failure of the model or its provider is a reply with an error. A turn takes a
+        bounded number of steps and tokens, and has effects through tools alone.
         """
         ...
 
 
 class Tools(Protocol):
-    """The tools of agents: what users may ask for themselves, asked for in their name."""
+    """The tools of agents: operations that a user may call, called on behalf of that user."""
 
     def offered(self, caller: Caller) -> Sequence[Tool]:
-        """What an agent may use while it speaks for this caller's user."""
+        """The tools that an agent may call on behalf of this caller's user."""
         ...
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Json:
-        """Use a tool; a CadenzaError if there is none, or it refuses."""
+        """Call a tool; a CadenzaError if it does not exist or refuses."""
         ...
 
 
-class AgentSpent(NamedTuple):
-    """What agents' turns came to: how often something fired, and the tokens of all turns."""
+class AgentUsage(NamedTuple):
+    """The usage of turns: how many a schedule or the daily runner started, and the tokens of all."""
 
     fires: int = 0
     tokens: int = 0
 
 
 class UserStore(Protocol):
-    """Those to whom agents speak."""
+    """Users of agents."""
 
     async def put_user(self, user: User) -> User:
-        """Keep a user, new or changed, and answer it; one that is there stays as old as it is."""
+        """Store a user, new or changed, and return it; an existing one keeps its `created_at`."""
         ...
 
     async def user(self, key: UserKey) -> User:
@@ -106,28 +106,28 @@ class UserStore(Protocol):
         ...
 
     async def remove_user(self, key: UserKey) -> None:
-        """Forget a user with everything that is theirs, in one commit; NotFound if there is none.
+        """Delete a user with everything that is theirs, in one commit; NotFound if there is none.
 
-        Their schedules with runs, hints and alerts, conversations, owed messages, counters,
-        tokens and the replies to requests about them go. A turn that is under way leaves
-        nothing: there is nobody to whom it could.
+        That is their schedules with runs, hints and alerts, conversations, deliveries,
+        counters, tokens, and stored responses to requests about them. A turn that is under
+        way then cannot be committed.
         """
         ...
 
-    async def spent_by_user(self, key: UserKey, day: date) -> AgentSpent:
-        """What a user's turns that ended on a UTC day came to."""
+    async def usage_of_user(self, key: UserKey, day: date) -> AgentUsage:
+        """The usage of a user's turns that ended on a UTC day."""
         ...
 
-    async def spent_by_users(self, tenant_id: str, day: date) -> AgentSpent:
-        """What the turns of all users of a tenant that ended on a UTC day came to."""
+    async def usage_of_users(self, tenant_id: str, day: date) -> AgentUsage:
+        """The usage of all turns of a tenant's users that ended on a UTC day."""
         ...
 
 
 class AgentStore(Protocol):
-    """Those who answer."""
+    """Agents."""
 
     async def put_agent(self, agent: Agent) -> Agent:
-        """Keep an agent, new or changed, and answer it; one that is there stays as old as it is."""
+        """Store an agent, new or changed, and return it; an existing one keeps its `created_at`."""
         ...
 
     async def agent(self, key: AgentKey) -> Agent:
@@ -139,59 +139,59 @@ class AgentStore(Protocol):
         ...
 
     async def remove_agent(self, key: AgentKey) -> None:
-        """Forget an agent with its schedules and conversations, in one commit; NotFound if there is none.
+        """Delete an agent with its schedules and conversations, in one commit; NotFound if there is none.
 
-        What it owes to users stays owed.
+        Its undelivered messages stay.
         """
         ...
 
 
-class PeopleStore(UserStore, AgentStore, Protocol):
-    """Everybody who talks."""
+class UserAgentStore(UserStore, AgentStore, Protocol):
+    """Users and agents."""
 
 
 class ConversationStore(Protocol):
-    """What was said, in the order in which it was committed; and the turn: one at a time has it."""
+    """Messages of conversations in commit order, and the lock that allows one turn at a time."""
 
     async def begin_turn(self, key: ConversationKey, *, token: str, now: datetime, until: datetime) -> bool:
-        """Take the turn, until a moment; False while somebody else has it.
+        """Acquire the turn lock until a moment; False while another token holds it.
 
-        Of any number of callers, in all processes, one has it. A turn that ran out is
-        taken over. NotFound if there is no such user or agent.
+        Of any number of callers, in all processes, one holds it. A lock whose lease has
+        expired can be acquired. NotFound if there is no such user or agent.
         """
         ...
 
     async def renew_turn(self, key: ConversationKey, *, token: str, until: datetime) -> bool:
-        """Have the turn for longer; False if it is somebody else's by now."""
+        """Extend the lease of the turn lock; False if another token holds it by now."""
         ...
 
     async def end_turn(self, key: ConversationKey, *, token: str) -> None:
-        """Give the turn back with nothing said; nothing happens if it is somebody else's."""
+        """Release the turn lock without a commit; does nothing if another token holds it."""
         ...
 
     async def commit_turn(self, turn: Turn) -> list[Delivery] | None:
-        """Keep what was said, owe what is owed, count what it cost and end the turn, in one commit.
+        """Store a turn's messages, deliveries and usage, and release the turn lock, in one commit.
 
-        None, and then nothing is kept, if the turn is somebody else's by now or its
-        user is gone. A turn without a token asks for no right to speak. What is owed
-        rings the user's bell. A turn that carries a firing is committed once.
+        Returns the deliveries, and notifies whoever waits for them. None, with nothing
+        stored, if another token holds the lock by now or the user was deleted. A turn
+        without a token needs no lock. A turn with a firing is committed once.
         """
         ...
 
     async def context(self, key: ConversationKey, limit: int) -> list[Message]:
-        """So many of the newest messages, oldest first; turns that began before a reset are left out."""
+        """The newest messages, oldest first; turns that began before a reset are left out."""
         ...
 
     async def messages(self, key: ConversationKey, page: Page = FIRST_PAGE) -> list[Message]:
-        """All that was said, newest first; a page goes on after the id of a message."""
+        """All messages, newest first; a page continues after the id of a message."""
         ...
 
     async def reset_context(self, user: UserKey, now: datetime) -> None:
-        """Let the user's conversations start afresh: turns that began before are no context any more."""
+        """Reset the context of the user's conversations: turns that began before are left out of it."""
         ...
 
     async def forget_messages(self, before: datetime) -> int:
-        """Forget what was said earlier, and what it cost; how many messages it was."""
+        """Delete earlier messages and usage; returns the number of messages."""
         ...
 
 
@@ -199,68 +199,68 @@ Ring = Callable[[], None]
 
 
 class DeliveryStore(Protocol):
-    """Messages with a number of their user's own.
+    """Deliveries, numbered for each user.
 
-    Numbers have no gaps and become visible in their order: who has read up to one
-    will never find an earlier one.
+    Numbers have no gaps and become visible in order: a reader who has seen one never
+    finds an earlier one later.
     """
 
     async def deliveries(
         self, user: UserKey, *, after: int, upto: int | None = None, limit: int, now: datetime
     ) -> list[Delivery]:
-        """The user's messages with numbers after one, in their order; what expired is left out."""
+        """The user's deliveries with numbers after one, in order; expired ones are left out."""
         ...
 
-    async def owed(
+    async def undelivered(
         self, user: UserKey, *, after: int, upto: int | None = None, limit: int, now: datetime
     ) -> list[Delivery]:
         """Those of them that are not delivered yet."""
         ...
 
-    async def owed_firings(self, user: UserKey, now: datetime) -> int:
-        """How many different things fired whose messages are still owed."""
+    async def undelivered_firings(self, user: UserKey, now: datetime) -> int:
+        """How many different firings have undelivered messages."""
         ...
 
     async def acknowledge(self, user: UserKey, upto: int) -> int:
-        """Everything up to a number is delivered; how many messages were not before."""
+        """Mark everything up to a number as delivered; returns how many were not before."""
         ...
 
     async def last_seqs(self, users: Collection[UserKey]) -> Mapping[UserKey, int]:
-        """The number of each user's last message, 0 if there was none; users that are gone are left out."""
+        """The number of each user's last delivery, 0 if there is none; deleted users are left out."""
         ...
 
-    def on_owed(self, user: UserKey, ring: Ring) -> Ring:
-        """Call whenever something new is owed to the user, by any process that can be heard.
+    def on_new_delivery(self, user: UserKey, ring: Ring) -> Ring:
+        """Call back whenever the user has a new delivery, committed by any process that can notify this one.
 
-        The answer ends it. A call may be lost, so whoever waits for it also looks now and then.
+        The returned function unsubscribes. A notification may be lost, so callers also poll.
         """
         ...
 
     async def forget_deliveries(self, *, delivered_before: datetime, now: datetime) -> int:
-        """Forget messages that were owed earlier and are delivered, and those that expired; how many."""
+        """Remove old delivered messages and expired ones; returns how many."""
         ...
 
 
 Decide = Callable[[Sequence[Endpoint]], Endpoint]
-"""What is kept, given the user's active schedules: one of them, or a new one; it may refuse by raising."""
+"""Decides which schedule to store, given the user's active ones: one of them, or a new one; it may raise."""
 
 
 class ScheduleStore(Protocol):
-    """Schedules, found by the user to whom they belong."""
+    """Agent schedules, by user."""
 
     async def add_schedule(self, user: UserKey, decide: Decide) -> Endpoint:
-        """Keep the endpoint that is decided on, in one commit; one that is there already stays as it is.
+        """Store the endpoint that is decided on, in one commit; an existing one stays as it is.
 
         Decisions about one user happen one after the other. NotFound if there is no
-        such user, Conflict if the new id is taken. A new one rings the bell.
+        such user, Conflict if the new id is taken. A new one wakes the workers.
         """
         ...
 
     async def schedules(
         self, user: UserKey, *, active_only: bool = True, page: Page = FIRST_PAGE
     ) -> list[Endpoint]:
-        """A user's schedules, in the order of their ids; those that are done or switched off if wanted.
+        """A user's schedules, in the order of their ids; finished and disabled ones if asked for.
 
-        What was deleted is left out.
+        Deleted ones are left out.
         """
         ...

@@ -10,7 +10,7 @@ from cadenza.domain.scheduling.run import Claim, Completion, Run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
 from cadenza.ports.access import KeyStore, RateStore, ReplyStore, SessionStore, TenantStore
-from cadenza.ports.agents import ConversationStore, DeliveryStore, PeopleStore, ScheduleStore
+from cadenza.ports.agents import ConversationStore, DeliveryStore, ScheduleStore, UserAgentStore
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Catalog, Page
 from cadenza.ports.daily import DailyFigureStore, DailyStore
 from cadenza.ports.monitoring import StatisticsStore, WatchStore
@@ -158,7 +158,7 @@ class Store(
     AnalysisStore,
     RuleStore,
     WatchStore,
-    PeopleStore,
+    UserAgentStore,
     ConversationStore,
     DeliveryStore,
     ScheduleStore,

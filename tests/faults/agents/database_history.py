@@ -59,7 +59,7 @@ class Chronicle(NamedTuple):
     """What the agent was told."""
     answers: Counter[str]
     """What the agent said to it."""
-    owed: Counter[str]
+    undelivered: Counter[str]
     """Messages for the user, delivered or not."""
     lost: Counter[str]
     """Runs whose process died."""
@@ -82,5 +82,5 @@ async def chronicle(settings: Mapping[str, str], users: Iterable[str]) -> Chroni
             now = SystemClock().now()
             for one in await store.deliveries(UserKey("default", user), after=0, limit=10_000, now=now):
                 if one.schedule_id is not None:
-                    told.owed[one.schedule_id] += 1
+                    told.undelivered[one.schedule_id] += 1
     return told

@@ -145,7 +145,7 @@ async def test_killed_while_firing_everything_fires_once_and_reaches_its_user_on
             await asyncio.gather(*(one.has_everything(up.address) for one in clients))
             up.end()
     told, once = await chronicle(settings, USERS), dict.fromkeys(made, 1)
-    assert (told.verdicts, told.prompts, told.answers, told.owed) == (once, once, once, once)
+    assert (told.verdicts, told.prompts, told.answers, told.undelivered) == (once, once, once, once)
     assert [len({frame["id"] for frame in one.seen.values()}) for one in clients] == [each] * len(USERS)
     assert not SOAK or told.lost.total() > KILLS, "the kills came while schedules fired"
     sys.stdout.write(f"{KILLS} kills, {len(made)} schedules, {told.lost.total()} runs lost and run again\n")

@@ -89,14 +89,14 @@ class Crashing:
         """All that a firing leaves, in numbers; and whether somebody has the turn."""
         runs = await self.bench.runs(a_schedule())
         closed = [run for run in runs if run.finished_at is not None]
-        spent = await self.store.spent_by_user(ANNA, self.bench.clock.now().date())
+        spent = await self.store.usage_of_user(ANNA, self.bench.clock.now().date())
         seqs = await self.store.last_seqs([ANNA])
         free = await self.store.begin_turn(
             TUTOR, token="looking", now=self.bench.ms(0), until=self.bench.ms(60_000)
         )
         await self.store.end_turn(TUTOR, token="looking")
-        said, owed = len(await self.store.messages(TUTOR)), len(await self.talk.owed())
-        return (len(closed), said, owed, seqs[ANNA], *spent, free)
+        said, undelivered = len(await self.store.messages(TUTOR)), len(await self.talk.undelivered())
+        return (len(closed), said, undelivered, seqs[ANNA], *spent, free)
 
 
 NOTHING = (0, 0, 0, 0, 0, 0, False)
@@ -196,7 +196,7 @@ async def test_a_crash_in_an_interactive_turn_leaves_all_of_it_or_nothing(crashi
     await crashing.talk.people()
     now, until = crashing.bench.ms(0), crashing.bench.ms(60_000)
     assert await crashing.store.begin_turn(TUTOR, token=MINE, now=now, until=until)
-    turn = crashing.talk.turn("hello", owed=(Subtitle("a"), COMMAND), token=MINE, tokens=5, firing="x")
+    turn = crashing.talk.turn("hello", to_deliver=(Subtitle("a"), COMMAND), token=MINE, tokens=5, firing="x")
     for statement in range(MOST_WRITES):
         try:
             with crashing.crashing_at(statement):
@@ -245,7 +245,7 @@ async def test_forgetting_goes_on_where_a_crash_has_ended_it(
     assert await talk.texts() == ["young?", "young!"]
     now = crashing.bench.clock.now()
     assert await store.forget_deliveries(delivered_before=old, now=now) == 3
-    assert [one.seq for one in await talk.owed()] == [4, 5, 6]
+    assert [one.seq for one in await talk.undelivered()] == [4, 5, 6]
 
 
 async def _claimed(crashing: Crashing) -> Claim:
@@ -258,6 +258,6 @@ async def _claimed(crashing: Crashing) -> Claim:
 
 async def _finalize(crashing: Crashing, claim: Claim) -> None:
     turn = crashing.talk.turn(
-        "hello", owed=(Subtitle("a"), COMMAND), token=MINE, tokens=5, firing=claim.run_id
+        "hello", to_deliver=(Subtitle("a"), COMMAND), token=MINE, tokens=5, firing=claim.run_id
     )
     await crashing.bench.end(claim, turn=turn)

@@ -200,10 +200,10 @@ def _note_what_is_taken(notes: Notes) -> None:
     take = DailyQueue.take
 
     def noted(queue: DailyQueue, now: datetime) -> PendingDay | None:
-        owed = take(queue, now)
-        if owed is not None:
-            notes.write("taken", owed.user_id, owed.service_date, now)
-        return owed
+        pending = take(queue, now)
+        if pending is not None:
+            notes.write("taken", pending.user_id, pending.service_date, now)
+        return pending
 
     DailyQueue.take = noted  # type: ignore[assignment, method-assign]
 

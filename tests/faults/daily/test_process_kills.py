@@ -98,7 +98,7 @@ async def verdicts(store: Store) -> dict[tuple[str, date], Verdict]:
     return {(one.user_id, one.service_date): one for mine in found for one in mine}
 
 
-def owed(now: datetime) -> dict[tuple[str, date], datetime]:
+def days_due(now: datetime) -> dict[tuple[str, date], datetime]:
     """All days that were cut off by now, and when."""
     days = [LATE_EVENING.date() + timedelta(days=count) for count in range(8)]
     cutoffs = {(name, day): cutoff(due_at_minute(due), day) for name, due in users() for day in days}
@@ -148,14 +148,14 @@ def one_life(life: Life) -> datetime:
 def last_life(life: Life, now: datetime) -> None:
     """One that is left in peace until nothing is owed any more, and then asked to stop."""
     with started(life) as (process,):
-        until(lambda: asked(life.url, verdicts).keys() >= owed(now).keys(), process)
+        until(lambda: asked(life.url, verdicts).keys() >= days_due(now).keys(), process)
         process.terminate()
         process.join(PATIENCE_S)
         assert process.exitcode == 0, (life.folder / f"log-{process.pid}").read_text()
 
 
 def complaints(found: dict[tuple[str, date], Verdict], notes: list[Note], now: datetime) -> list[str]:
-    told = [f"{name} has no verdict for {day}" for name, day in owed(now) if (name, day) not in found]
+    told = [f"{name} has no verdict for {day}" for name, day in days_due(now) if (name, day) not in found]
     good = {(note.user_id, date.fromisoformat(note.service_date)) for note in notes if note.what == "ok"}
     for key, verdict in found.items():
         if verdict.status is DayStatus.SUCCESS and key not in good:

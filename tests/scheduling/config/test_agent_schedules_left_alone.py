@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.operation_fixtures import A_TARGET, Front
 
-from cadenza.domain.agents.schedule import AGENDA
+from cadenza.domain.agents.schedule import SCHEDULES_JOB
 from cadenza.domain.errors import InvalidRequest
 
 
@@ -49,7 +49,7 @@ async def test_schedules_are_not_exported(front: Front, planned: str) -> None:
 @pytest.mark.parametrize("prune", [False, True])
 async def test_no_file_speaks_of_the_agenda(front: Front, planned: str, prune: bool) -> None:  # noqa: FBT001 - A parameter.
     with pytest.raises(InvalidRequest, match="agenda holds what users have planned"):
-        await front.ask("apply_config", **naming(AGENDA, "mine"), prune=prune)
+        await front.ask("apply_config", **naming(SCHEDULES_JOB, "mine"), prune=prune)
     assert await active(front) == [planned]
 
 
@@ -60,7 +60,7 @@ async def test_no_file_takes_a_schedule_over(front: Front, planned: str) -> None
 
 
 async def test_an_agenda_that_a_file_once_made_is_not_pruned(front: Front, planned: str) -> None:
-    await front.store.amend_job("default", AGENDA, lambda job: replace(job, applied=True))
+    await front.store.amend_job("default", SCHEDULES_JOB, lambda job: replace(job, applied=True))
     answer = await front.ask("apply_config", **naming("job", "traffic"), prune=True)
     assert {one["id"] for one in answer["changes"]} <= {"job", "traffic"}
     assert await active(front) == [planned]

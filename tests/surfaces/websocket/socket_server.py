@@ -59,8 +59,8 @@ class Parrots:
         if prompt.words == "think":
             self.thinking.set()
             await self.let_go.wait()
-        fired = " (scheduled)" if prompt.fired else ""
-        return Reply([Subtitle(f"{prompt.agent.id}{fired}: {prompt.words}")])
+        scheduled = " (scheduled)" if prompt.scheduled else ""
+        return Reply([Subtitle(f"{prompt.agent.id}{scheduled}: {prompt.words}")])
 
 
 class NoTools:
@@ -148,7 +148,7 @@ class Salon:
             conversation=ConversationKey(TENANT, user_id, "helper"),
             began_at=now,
             ended_at=now,
-            owed=tuple(map(Subtitle, texts)),
+            to_deliver=tuple(map(Subtitle, texts)),
             schedule_id="sched-a7b3c",
             firing=f"firing-{self._firings}",
         )
@@ -156,16 +156,16 @@ class Salon:
         assert owed is not None
         return owed
 
-    async def owed(self, user_id: str = "ada") -> list[int]:
+    async def undelivered(self, user_id: str = "ada") -> list[int]:
         """The numbers of what is not delivered yet."""
         user = UserKey(TENANT, user_id)
-        found = await self.store.owed(user, after=0, limit=100_000, now=self.clock.now())
+        found = await self.store.undelivered(user, after=0, limit=100_000, now=self.clock.now())
         return [one.seq for one in found]
 
     async def settle_owed(self, wanted: Sequence[int], user_id: str = "ada") -> None:
         """Wait until exactly this is owed: acknowledgements are written down a moment after they came."""
         async with asyncio.timeout(60):
-            while await self.owed(user_id) != list(wanted):  # noqa: ASYNC110 - It is a store that changes.
+            while await self.undelivered(user_id) != list(wanted):  # noqa: ASYNC110 - It is a store that changes.
                 await asyncio.sleep(0.005)
 
     @asynccontextmanager

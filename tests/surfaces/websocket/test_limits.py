@@ -63,7 +63,7 @@ async def test_a_frame_beyond_all_bounds_ends_its_socket_and_loses_nothing(salon
         await talker.hear_messages(1)
         await talker.send("x" * 2_000_000)
         assert await talker.ended() == 1009
-    assert await salon.owed() == [1]
+    assert await salon.undelivered() == [1]
 
 
 async def test_who_sends_too_fast_is_told_so_and_what_was_taken_is_answered() -> None:

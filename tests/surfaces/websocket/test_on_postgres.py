@@ -32,7 +32,7 @@ async def first_page(stream: DeliveryStream) -> list[Delivery]:
 def a_turn(user: UserKey) -> Turn:
     now = SystemClock().now()
     key = ConversationKey(*user, "helper")
-    return Turn(id=user.id, conversation=key, began_at=now, ended_at=now, owed=(Subtitle("hi"),))
+    return Turn(id=user.id, conversation=key, began_at=now, ended_at=now, to_deliver=(Subtitle("hi"),))
 
 
 async def test_users_of_all_processes_are_called_and_each_process_listens_once(database_url: str) -> None:

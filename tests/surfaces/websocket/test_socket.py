@@ -72,7 +72,7 @@ async def test_who_says_how_far_they_are_gets_what_comes_after(salon: Salon) -> 
         assert talker.notification is not None
         assert talker.notification["count"] == 1
         await talker.silence()
-    assert await salon.owed() == [3]
+    assert await salon.undelivered() == [3]
 
 
 async def test_another_device_gets_what_the_first_one_has_acknowledged(salon: Salon) -> None:
@@ -90,7 +90,7 @@ async def test_a_number_from_another_life_loses_nothing(salon: Salon) -> None:
     await salon.fire("a", "b")
     async with salon.visitor(last_seq=23) as talker:
         assert [frame["text"] for frame in await talker.hear_messages(2)] == ["a", "b"]
-    assert await salon.owed() == [1, 2]
+    assert await salon.undelivered() == [1, 2]
 
 
 async def test_what_a_client_is_sent_that_does_not_acknowledge_is_delivered(salon: Salon) -> None:
@@ -130,7 +130,7 @@ async def test_what_was_never_sent_cannot_be_acknowledged(salon: Salon) -> None:
         assert problem["errors"][0]["field"] == "seq"
         await salon.fire("b")
         await talker.hear_messages(1)
-    assert await salon.owed() == [1, 2]
+    assert await salon.undelivered() == [1, 2]
 
 
 async def test_a_message_is_answered_also_when_its_socket_is_gone(salon: Salon) -> None:

@@ -79,7 +79,7 @@ async def test_a_client_that_is_dead_and_full_is_taken_for_dead_too() -> None:
             await salon.fire(A_LOT)
         await salon.gone(1)
         await salon.gone(0)
-        assert len(await salon.owed()) == 100
+        assert len(await salon.undelivered()) == 100
 
 
 class Memory:
@@ -120,13 +120,13 @@ async def act(salon: Salon, chance: Random, talker: Talker) -> None:
         case 1:
             await talker.say("hi")
         case _:
-            if await salon.owed() and talker.last_seq < (await salon.owed())[-1]:
+            if await salon.undelivered() and talker.last_seq < (await salon.undelivered())[-1]:
                 await talker.hear_messages(1)
 
 
 async def acknowledged(salon: Salon, upto: int) -> None:
     async with asyncio.timeout(60):
-        while (await salon.owed() or [upto + 1])[0] <= upto:  # noqa: ASYNC110 - It is a store that changes.
+        while (await salon.undelivered() or [upto + 1])[0] <= upto:  # noqa: ASYNC110 - It is a store that changes.
             await asyncio.sleep(0.005)
 
 
@@ -141,7 +141,7 @@ async def test_whatever_happens_everything_comes_in_order_and_nothing_after_it_w
             await stay(salon, chance, memory, resumes=chance.random() < 0.5)
             first = min((seq for seq in memory.seen if seq > before), default=before + 1)
             assert first == before + 1, "what is owed comes first"
-        owed = await salon.owed()
+        owed = await salon.undelivered()
         async with salon.visitor() as last:
             heard = await last.hear_messages(len(owed))
             await last.silence(0.1)

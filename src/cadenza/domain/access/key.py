@@ -48,7 +48,7 @@ class OnBehalfOf(NamedTuple):
     user_id: str
     agent_id: str | None = None
     turn: str | None = None
-    fired: bool = False
+    scheduled: bool = False
     """Whether a schedule started the turn, and not the user."""
     may_schedule: bool = True
 

@@ -1,1 +1,1 @@
-"""Users, agents, their conversations, agent schedules, and messages owed to users."""
+"""Users, agents, their conversations, agent schedules, and deliveries of messages to users."""

@@ -1,18 +1,18 @@
-"""What a user and an agent said to each other, and what one turn of it leaves."""
+"""Conversations between users and agents: messages, turns, and the deliveries of a turn."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from cadenza.domain.agents.delivery import KEPT_FOR, Delivery, SocketMessage
+from cadenza.domain.agents.delivery import DELIVERY_LIFETIME, Delivery, SocketMessage
 from cadenza.domain.agents.users import AgentKey, UserKey
 from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import convert_to_utc, iso
 
 
 class OriginKind(StrEnum):
-    """Who caused a message."""
+    """What caused a message."""
 
     USER = "user"
     SCHEDULE = "schedule"
@@ -21,7 +21,7 @@ class OriginKind(StrEnum):
 
 
 class Role(StrEnum):
-    """Who speaks."""
+    """The author of a message."""
 
     USER = "user"
     AGENT = "agent"
@@ -29,7 +29,7 @@ class Role(StrEnum):
 
 
 class Origin(NamedTuple):
-    """Where a message comes from. This, and never its text, makes a message a scheduled one."""
+    """What caused a message. This, and never its text, makes it a scheduled message."""
 
     kind: OriginKind = OriginKind.USER
     schedule_id: str | None = None
@@ -41,7 +41,7 @@ FROM_USER = Origin()
 
 
 class ConversationKey(NamedTuple):
-    """A user has one conversation with each agent."""
+    """The identity of a conversation: a user has one with each agent."""
 
     tenant_id: str
     user_id: str
@@ -49,12 +49,12 @@ class ConversationKey(NamedTuple):
 
     @property
     def user(self) -> UserKey:
-        """Who talks."""
+        """The user."""
         return UserKey(self.tenant_id, self.user_id)
 
     @property
     def agent(self) -> AgentKey:
-        """Who answers."""
+        """The agent."""
         return AgentKey(self.tenant_id, self.agent_id)
 
 
@@ -68,7 +68,7 @@ class Message:
     at: datetime
     origin: Origin = FROM_USER
     parts: Json = None
-    """What the agent's runtime needs to remember beside the text, in words of its own."""
+    """What the agent's runtime stores beside the text, in a format of its own."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "role", Role(self.role))
@@ -77,52 +77,52 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What one turn of a conversation leaves: all of it is committed together, or nothing."""
+    """One exchange of a conversation, with all that it leaves: committed together, or not at all."""
 
     id: str
-    """The same for every attempt at one firing, so that it names what it leaves the same way."""
+    """The same for every attempt at one firing, so that message and delivery ids are the same, too."""
     conversation: ConversationKey
     began_at: datetime
     ended_at: datetime
     token: str | None = None
-    """The right to speak, which ends with the commit; see `ConversationStore.begin_turn`."""
+    """The token of the turn lock, which the commit releases; see `ConversationStore.begin_turn`."""
     messages: tuple[Message, ...] = ()
-    owed: tuple[SocketMessage, ...] = ()
+    to_deliver: tuple[SocketMessage, ...] = ()
     expires_at: datetime | None = None
-    """When the owed messages are too old to be of use; if not said, after thirty days."""
+    """When undelivered messages expire; after thirty days if None."""
     schedule_id: str | None = None
     firing: str | None = None
-    """What fired, mostly a run; None for an answer to what the user said."""
+    """The firing of a schedule, mostly a run id; None for an answer to a user's message."""
     tokens: int = 0
-    handed_over: bool = False
-    """The owed messages reach the user with the answer to their own request: nothing is left to deliver."""
+    delivered_in_response: bool = False
+    """Whether the response to the user's own request delivers the messages."""
 
     def __post_init__(self) -> None:
         convert_to_utc(self, "began_at", "ended_at", "expires_at")
 
 
-def owed_by(turn: Turn, last_seq: int) -> list[Delivery]:
-    """What a turn owes its user, numbered on from the last message that was owed to them."""
+def deliveries_of(turn: Turn, last_seq: int) -> list[Delivery]:
+    """The deliveries of a turn, numbered from the user's last one on."""
     key = turn.conversation
     return [
         Delivery(
-            id=f"{turn.firing or turn.id}.{place}",
+            id=f"{turn.firing or turn.id}.{number}",
             tenant_id=key.tenant_id,
             user_id=key.user_id,
-            seq=last_seq + place,
+            seq=last_seq + number,
             agent_id=key.agent_id,
             message=message,
             owed_at=turn.ended_at,
-            expires_at=turn.expires_at or turn.ended_at + KEPT_FOR,
+            expires_at=turn.expires_at or turn.ended_at + DELIVERY_LIFETIME,
             schedule_id=turn.schedule_id,
             firing=turn.firing,
-            delivered=turn.handed_over,
+            delivered=turn.delivered_in_response,
         )
-        for place, message in enumerate(turn.owed, 1)
+        for number, message in enumerate(turn.to_deliver, 1)
     ]
 
 
 def scheduled_text(name: str, prompt: str, due_at: datetime | None = None) -> str:
-    """What an agent is told when a schedule fires; given a moment, also that it is late."""
+    """The message that an agent gets when a schedule fires; `due_at` is given if it is late."""
     late = f" (This was due at {iso(due_at)}.)" if due_at is not None else ""
     return f"[SCHEDULED: {name}] {prompt}{late}"

@@ -1,4 +1,4 @@
-"""What is owed to a user: messages that an agent's turn left, until the user has them."""
+"""Deliveries: messages of agents' turns that are owed to a user until they are acknowledged or expire."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from typing import NamedTuple, assert_never
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.scheduling.target import Json
 
-KEPT_FOR = timedelta(days=30)
-"""So long a message waits for its user."""
+DELIVERY_LIFETIME = timedelta(days=30)
+"""How long an undelivered message is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subtitle:
-    """Words for the user. Half a character, which a model may end with, could never be sent."""
+    """Text for the user. Characters that cannot be encoded, which a model may produce, are replaced."""
 
     text: str
 
@@ -25,7 +25,7 @@ class Subtitle:
 
 @dataclass(frozen=True, slots=True)
 class CanvasCommand:
-    """Something for the user's canvas to do."""
+    """A command for the user's canvas."""
 
     command: Json
 
@@ -34,7 +34,7 @@ SocketMessage = Subtitle | CanvasCommand
 
 
 class Delivery(NamedTuple):
-    """A message owed to a user. Its number grows by one with each, so a gap would be a lost message."""
+    """A message owed to a user. Numbers grow by one, so that a client notices a lost message."""
 
     id: str
     tenant_id: str
@@ -46,34 +46,34 @@ class Delivery(NamedTuple):
     expires_at: datetime
     schedule_id: str | None = None
     firing: str | None = None
-    """What fired, mostly a run; None for an answer to what the user said."""
+    """The firing of a schedule, mostly a run id; None for an answer to a user's message."""
     delivered: bool = False
 
     @property
     def user(self) -> UserKey:
-        """To whom."""
+        """The recipient."""
         return UserKey(self.tenant_id, self.user_id)
 
 
-def is_owed(delivery: Delivery, now: datetime) -> bool:
-    """Is it still to be handed over? What expired is not: it is too old to be of use."""
+def is_undelivered(delivery: Delivery, now: datetime) -> bool:
+    """Whether it is still to be delivered: neither acknowledged nor expired."""
     return not delivery.delivered and delivery.expires_at > now
 
 
-def firings(deliveries: Iterable[Delivery]) -> int:
-    """How many things fired, however many messages each of them left."""
+def count_firings(deliveries: Iterable[Delivery]) -> int:
+    """How many different firings these deliveries come from."""
     return len({one.firing for one in deliveries if one.firing is not None})
 
 
-def while_away(count: int) -> str | None:
-    """What a user who comes back is told; None if nothing fired."""
+def while_away_notice(count: int) -> str | None:
+    """The notice for a user who reconnects after so many firings; None if there were none."""
     if count == 0:
         return None
     return f"{count} scheduled {'task' if count == 1 else 'tasks'} ran while you were away"
 
 
 def write_message(message: SocketMessage) -> dict[str, Json]:
-    """A message as it stands on the wire and in a store."""
+    """The JSON form of a message, on the wire and in stores."""
     match message:
         case Subtitle(text):
             return {"type": "subtitle", "text": text}
@@ -84,7 +84,7 @@ def write_message(message: SocketMessage) -> dict[str, Json]:
 
 
 def read_message(document: dict[str, Json]) -> SocketMessage:
-    """A message as it was written."""
+    """The message of a JSON form."""
     if document["type"] == "subtitle":
         return Subtitle(str(document["text"]))
     return CanvasCommand(document["command"])

@@ -14,17 +14,17 @@ from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.policy import Policy
 from cadenza.domain.scheduling.target import PromptTarget
 
-AGENDA = "agenda"
-"""The job of a tenant's schedules."""
+SCHEDULES_JOB = "agenda"
+"""The id of the job that holds all agent schedules of a tenant."""
 POLICY = Policy(timeout_ms=120_000, max_attempts=3, retry_delay_ms=15_000)
-UNPLANNED = Planning(learning=Learning.OFF)
-"""Nobody but its user says when a schedule fires."""
+NO_PLANNER = Planning(learning=Learning.OFF)
+"""Planners do not change when a schedule fires."""
 SHOWN_FIRES = 3
 DAY = timedelta(days=1)
 
 
 class ScheduleType(StrEnum):
-    """How often it fires."""
+    """Whether it fires once or repeatedly."""
 
     ONE_SHOT = "one-shot"
     RECURRING = "recurring"
@@ -44,38 +44,38 @@ class Schedule(NamedTuple):
     timezone: str
     next_run_at: datetime | None
     enabled: bool
-    """Will it fire again? One that is done, or switched off, will not."""
+    """Whether it will fire again; false for one that is finished or disabled."""
     may_schedule: bool
     created_at: datetime | None
 
 
-def is_of(endpoint: Endpoint, user: UserKey) -> bool:
-    """Is it a schedule of this user?"""
+def belongs_to(endpoint: Endpoint, user: UserKey) -> bool:
+    """Whether the endpoint is a schedule of this user."""
     target = endpoint.target
     return isinstance(target, PromptTarget) and (endpoint.tenant_id, target.user_id) == user
 
 
 def is_active(endpoint: Endpoint) -> bool:
-    """Will it fire again, or is it just firing?"""
+    """Whether it will fire again, or is firing now."""
     return endpoint.enabled and not endpoint.archived and endpoint.next_run_at is not None
 
 
-def of_user(endpoint: Endpoint, user: UserKey) -> Endpoint:
-    """A schedule of this user; anybody else's, and what was deleted, is not there at all."""
-    if not is_of(endpoint, user) or endpoint.archived:
-        raise no_schedule(endpoint.id)
+def schedule_of_user(endpoint: Endpoint, user: UserKey) -> Endpoint:
+    """The endpoint, if it is a schedule of this user that was not deleted; NotFound otherwise."""
+    if not belongs_to(endpoint, user) or endpoint.archived:
+        raise schedule_not_found(endpoint.id)
     return endpoint
 
 
-def no_schedule(schedule_id: str) -> NotFound:
-    """There is none, or it is not theirs."""
+def schedule_not_found(schedule_id: str) -> NotFound:
+    """The error for a schedule that does not exist or belongs to another user."""
     return NotFound(f"There is no schedule {schedule_id}.")
 
 
 def schedule_of(endpoint: Endpoint) -> Schedule:
-    """The schedule that an endpoint with a prompt target is."""
+    """The user's view of an endpoint with a prompt target."""
     target, baseline = endpoint.target, endpoint.baseline
-    assert isinstance(target, PromptTarget), "a schedule speaks to an agent"
+    assert isinstance(target, PromptTarget), "a schedule has a prompt target"
     recurring = not isinstance(baseline, Once)
     return Schedule(
         id=endpoint.id,
@@ -95,7 +95,7 @@ def schedule_of(endpoint: Endpoint) -> Schedule:
 
 
 def next_fires(endpoint: Endpoint, cron: CronClock, most: int = SHOWN_FIRES) -> list[datetime]:
-    """When it fires next, and then; one that runs once does so once."""
+    """The next moments at which it fires, at most so many."""
     moment, baseline = endpoint.next_run_at, endpoint.baseline
     fires: list[datetime] = []
     while moment is not None and len(fires) < most:
@@ -107,11 +107,11 @@ def next_fires(endpoint: Endpoint, cron: CronClock, most: int = SHOWN_FIRES) -> 
 
 
 def fires_in_a_day(endpoint: Endpoint, cron: CronClock, most: int) -> list[datetime]:
-    """Its fires within a day from the next one on, at most so many."""
+    """The moments at which it fires within 24 hours from the next one, at most so many."""
     fires = next_fires(endpoint, cron, most)
     return [fire for fire in fires if fire < fires[0] + DAY]
 
 
-def spelled(moment: datetime, timezone: str) -> str:
-    """A moment so that nobody mistakes it: weekday, date with its year, and zone."""
+def format_moment(moment: datetime, timezone: str) -> str:
+    """A moment as unambiguous text: weekday, date with year, time, and zone."""
     return f"{moment.astimezone(ZoneInfo(timezone)):%A, %-d %B %Y, %H:%M} {timezone}"

@@ -1,4 +1,4 @@
-"""A schedule that fires: what it says in its conversation, and what its user is told if nobody answers."""
+"""The firing of a schedule: its message to the agent, and the turn that tells its user of a failure."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -19,42 +19,42 @@ from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.domain.validation import milliseconds
 
 
-def target_of(claim: Claim) -> PromptTarget:
-    """Who is told what when it fires."""
+def prompt_target_of(claim: Claim) -> PromptTarget:
+    """The target of a schedule's claim."""
     target = claim.endpoint.target
-    assert isinstance(target, PromptTarget), "nothing else speaks to an agent"
+    assert isinstance(target, PromptTarget), "only schedules have a conversation"
     return target
 
 
 def conversation_of(claim: Claim) -> ConversationKey:
-    """Where it is said."""
-    target = target_of(claim)
+    """The conversation of a schedule's claim."""
+    target = prompt_target_of(claim)
     return ConversationKey(claim.endpoint.tenant_id, target.user_id, target.agent_id)
 
 
-def said_by(claim: Claim, at: datetime) -> Message:
-    """What the schedule says; one that is late also says when it was due."""
+def scheduled_message(claim: Claim, at: datetime) -> Message:
+    """The schedule's message to the agent; a late one also says when it was due."""
     endpoint = claim.endpoint
     is_late = at - claim.slot > milliseconds(endpoint.policy.misfire_grace_ms)
     return Message(
         id=f"{claim.idempotency_key}.0",
         role=Role.USER,
-        text=scheduled_text(endpoint.name, target_of(claim).prompt, claim.slot if is_late else None),
+        text=scheduled_text(endpoint.name, prompt_target_of(claim).prompt, claim.slot if is_late else None),
         at=at,
         origin=Origin(OriginKind.SCHEDULE, endpoint.id, endpoint.name, claim.slot),
     )
 
 
-def given_up(completion: Completion) -> Turn:
-    """The turn in which the user is told that there is no answer; why, is for the operator to read.
+def failure_turn(completion: Completion) -> Turn:
+    """The turn that tells the user of a failed firing; its reason is for the operator alone.
 
-    What the last attempt has spent is counted, and the right to speak that it may have left behind ends.
+    It counts the tokens of the last attempt, and releases a turn lock that the attempt may still hold.
     """
     claim, outcome, finished_at = completion
     began = claim.started_at or claim.claimed_at
-    words = f"The scheduled task “{claim.endpoint.name}” could not be carried out{_tried(completion)}"
-    asked = said_by(claim, began)
-    answer = replace(asked, id=f"{claim.idempotency_key}.1", role=Role.AGENT, text=words, at=finished_at)
+    text = f"The scheduled task “{claim.endpoint.name}” could not be carried out{_attempts(completion)}"
+    prompt = scheduled_message(claim, began)
+    answer = replace(prompt, id=f"{claim.idempotency_key}.1", role=Role.AGENT, text=text, at=finished_at)
     turn = outcome.turn or Turn(
         id=claim.idempotency_key,
         conversation=conversation_of(claim),
@@ -64,15 +64,15 @@ def given_up(completion: Completion) -> Turn:
     )
     return replace(
         turn,
-        messages=(asked, answer),
-        owed=(Subtitle(words),),
+        messages=(prompt, answer),
+        to_deliver=(Subtitle(text),),
         schedule_id=claim.endpoint.id,
         firing=f"{claim.idempotency_key}:failed",
     )
 
 
-def _tried(completion: Completion) -> str:
+def _attempts(completion: Completion) -> str:
     claim, outcome, _ = completion
-    tried = f": {claim.attempt} attempts failed" if claim.attempt > 1 else ""
+    attempts = f": {claim.attempt} attempts failed" if claim.attempt > 1 else ""
     stays_paused = outcome.status is RunStatus.ABANDONED and not isinstance(claim.endpoint.baseline, Once)
-    return f"{tried}. It is paused until somebody resumes it." if stays_paused else f"{tried}."
+    return f"{attempts}. It is paused until somebody resumes it." if stays_paused else f"{attempts}."

@@ -1,4 +1,4 @@
-"""What may become a schedule: how a request is read, and why it is refused."""
+"""Requests for new schedules: how they are read, checked against limits, and refused."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
@@ -8,7 +8,14 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from cadenza.domain.access.tenant import Limits
-from cadenza.domain.agents.schedule import AGENDA, DAY, POLICY, UNPLANNED, ScheduleType, fires_in_a_day
+from cadenza.domain.agents.schedule import (
+    DAY,
+    NO_PLANNER,
+    POLICY,
+    SCHEDULES_JOB,
+    ScheduleType,
+    fires_in_a_day,
+)
 from cadenza.domain.agents.users import UserKey, one_line
 from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.domain.scheduling.baseline import Cron, Once
@@ -18,69 +25,69 @@ from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.domain.validation import check_count, check_text, iso, milliseconds, quoted
 
 LONGEST_PROMPT = 8_000
-FURTHEST = timedelta(days=3_650)
-LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+LONGEST_AHEAD = timedelta(days=3_650)
+ID_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 SHORTEST_ID, LONGEST_ID = 5, 24
 TYPES = tuple(ScheduleType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSchedule:
-    """What is asked for, in the words of `create_schedule`."""
+    """The arguments of `create_schedule`."""
 
     name: str
     prompt: str
     schedule_type: str
     run_at: str | datetime | None = None
-    """A moment; one without an offset is meant in `timezone`, or else in the user's."""
+    """A moment; without an offset it is read in `timezone`, or else in the user's time zone."""
     cron_expression: str | None = None
     agent_id: str | None = None
     timezone: str | None = None
     delay_seconds: int | None = None
-    """Instead of `run_at`: so long from now."""
+    """Instead of `run_at`: the time from now."""
     may_schedule: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleRequester:
-    """On whose behalf, and in which turn, something is asked for."""
+    """The user on whose behalf a schedule is requested, and the turn in which it is."""
 
     user: UserKey
     turn_id: str
     """The same for every attempt at one turn."""
     agent_id: str | None = None
-    """The agent that asks; schedules speak to it unless another is named."""
-    fired: bool = False
-    """Whether a schedule started this turn, and not the user."""
+    """The agent that makes the request; it answers when the schedule fires, unless another is named."""
+    scheduled: bool = False
+    """Whether the turn was started by a schedule, and not by the user."""
     may_schedule: bool = True
-    """Whether this turn may make schedules."""
+    """Whether the turn may create schedules."""
 
 
 def check_requester(caller: ScheduleRequester, wanted: NewSchedule) -> None:
-    """A turn that a schedule started makes schedules only if it was made so, and those make no more."""
-    if caller.fired and not caller.may_schedule:
+    """A scheduled turn creates schedules only if its own has `may_schedule`; the new ones cannot have it."""
+    if caller.scheduled and not caller.may_schedule:
         raise NotAllowed(
             "A turn that a schedule started cannot make schedules: ask the user in your answer, and make"
             " it when they reply."
         )
-    if caller.fired and wanted.may_schedule:
+    if caller.scheduled and wanted.may_schedule:
         raise NotAllowed(
             "A schedule that a schedule makes cannot make schedules itself: leave may_schedule out."
         )
 
 
 def baseline_of(wanted: NewSchedule, *, now: datetime, zone: str | None) -> Once | Cron:
-    """When it fires, as it was asked for; `zone` is the user's.
+    """The baseline of a requested schedule; `zone` is the user's.
 
-    1. The type says which of the moments must be there, and which must not.
-    2. What fires once has a moment that can be read and lies ahead.
-    3. What recurs has a cron line; whether it can be read, the cron port says.
+    1. The type decides which of the fields must be given, and which must not.
+    2. A one-shot schedule has a moment that can be read and is in the future.
+    3. A recurring schedule has a cron expression, which the cron port checks.
     """
     if wanted.schedule_type not in TYPES:
         raise InvalidRequest(f"schedule_type must be one of {', '.join(TYPES)}.", "schedule_type")
     if wanted.schedule_type == ScheduleType.RECURRING:
         return _recurring(wanted, wanted.timezone or zone or "UTC")
-    return Once(_ahead(_moment(wanted, now=now, zone=wanted.timezone or zone), now))
+    return Once(_in_the_future(_moment(wanted, now=now, zone=wanted.timezone or zone), now))
 
 
 def _recurring(wanted: NewSchedule, zone: str) -> Cron:
@@ -113,13 +120,13 @@ def _moment(wanted: NewSchedule, *, now: datetime, zone: str | None) -> datetime
         )
     if wanted.delay_seconds is not None:
         seconds = check_count(
-            "delay_seconds", wanted.delay_seconds, least=1, most=FURTHEST // timedelta(seconds=1)
+            "delay_seconds", wanted.delay_seconds, least=1, most=LONGEST_AHEAD // timedelta(seconds=1)
         )
         return now + timedelta(seconds=seconds)
-    return _with_offset(_read(wanted.run_at), zone)
+    return _with_offset(_parse(wanted.run_at), zone)
 
 
-def _read(value: str | datetime | None) -> datetime:
+def _parse(value: str | datetime | None) -> datetime:
     if isinstance(value, datetime):
         return value
     try:
@@ -130,7 +137,7 @@ def _read(value: str | datetime | None) -> datetime:
 
 
 def _with_offset(moment: datetime, zone: str | None) -> datetime:
-    """A moment in UTC; of one that daylight saving skips, as long after the last that there was."""
+    """The moment in UTC; a local time that daylight saving skips is moved later by the skipped time."""
     if moment.utcoffset() is None:
         moment = moment.replace(tzinfo=_zone_of(zone))
     try:
@@ -149,29 +156,29 @@ def _zone_of(zone: str | None) -> ZoneInfo:
     return ZoneInfo(zone)
 
 
-def _ahead(moment: datetime, now: datetime) -> datetime:
+def _in_the_future(moment: datetime, now: datetime) -> datetime:
     if moment <= now:
         raise InvalidRequest(
             f"run_at {iso(moment)} is in the past: it is {iso(now)} now. Give a moment that is still ahead.",
             "run_at",
         )
-    if moment > now + FURTHEST:
+    if moment > now + LONGEST_AHEAD:
         raise InvalidRequest(f"run_at {iso(moment)} is more than ten years ahead: check the year.", "run_at")
     return moment
 
 
-def request_of(caller: ScheduleRequester, wanted: NewSchedule) -> str:
-    """Stands for a turn and what was asked for in it."""
-    asked = (*caller.user, caller.turn_id, caller.agent_id, *astuple(wanted))
-    return sha256(repr(asked).encode()).hexdigest()
+def request_digest(caller: ScheduleRequester, wanted: NewSchedule) -> str:
+    """A digest of the turn and the request, by which a repeated request is recognized."""
+    request = (*caller.user, caller.turn_id, caller.agent_id, *astuple(wanted))
+    return sha256(repr(request).encode()).hexdigest()
 
 
 def schedule_id(request: str, length: int) -> str:
-    """An id such as sched-a7b3c, of so many letters."""
+    """An id such as sched-a7b3c, with so many letters of the digest."""
     number, letters = int(request, 16), ""
     for _ in range(length):
-        number, place = divmod(number, len(LETTERS))
-        letters += LETTERS[place]
+        number, place = divmod(number, len(ID_ALPHABET))
+        letters += ID_ALPHABET[place]
     return f"sched-{letters}"
 
 
@@ -183,8 +190,8 @@ def draft_endpoint(
     agent_id: str,
     length: int = SHORTEST_ID,
 ) -> Endpoint:
-    """The endpoint of a new schedule, before anything is planned."""
-    request = request_of(caller, wanted)
+    """The endpoint of a new schedule, without a next run."""
+    request = request_digest(caller, wanted)
     prompt = check_text("prompt", wanted.prompt, longest=LONGEST_PROMPT)
     if not prompt.strip():
         raise InvalidRequest("prompt must say what is to be done when it fires.", "prompt")
@@ -192,21 +199,21 @@ def draft_endpoint(
         id=schedule_id(request, length),
         name=one_line("name", wanted.name),
         tenant_id=caller.user.tenant_id,
-        job_id=AGENDA,
+        job_id=SCHEDULES_JOB,
         target=PromptTarget(agent_id, caller.user.id, prompt, wanted.may_schedule, request),
         baseline=baseline,
         policy=POLICY,
-        planning=UNPLANNED,
+        planning=NO_PLANNER,
     )
 
 
-def admitted(new: Endpoint, active: Sequence[Endpoint], *, limits: Limits, cron: CronClock) -> Endpoint:
-    """What is kept: the new schedule, or the one that the same request has made before.
+def admit_schedule(new: Endpoint, active: Sequence[Endpoint], *, limits: Limits, cron: CronClock) -> Endpoint:
+    """The schedule to store: the new one, or the one that the same request created before.
 
-    1. The same request makes one schedule.
-    2. A user has so many schedules that will fire.
-    3. Two fires of one schedule are so far apart.
-    4. All schedules of a user together fire so often a day.
+    1. The same request creates one schedule.
+    2. A user has a limited number of active schedules.
+    3. A schedule leaves a minimum interval between two firings.
+    4. All schedules of a user together fire a limited number of times a day.
     """
     for one in active:
         if same_request(one, new):
@@ -216,21 +223,21 @@ def admitted(new: Endpoint, active: Sequence[Endpoint], *, limits: Limits, cron:
         raise NotAllowed(
             f"The user has {len(active)} active schedules, and may have {most}: delete one first."
         )
-    _check_gaps(new, limits.schedule_min_interval_ms, cron)
+    _check_interval(new, limits.schedule_min_interval_ms, cron)
     _check_fires([new, *active], limits.schedule_fires_per_day, cron)
     return new
 
 
 def same_request(one: Endpoint, other: Endpoint) -> bool:
-    """Were both asked for by the same request in the same turn?"""
+    """Whether both come from the same request in the same turn."""
     first, second = one.target, other.target
     if not isinstance(first, PromptTarget) or not isinstance(second, PromptTarget):
         return False
     return first.request is not None and first.request == second.request
 
 
-def spent_today(fires: int, tokens: int, *, limits: Limits) -> str | None:
-    """Why a user's schedules wait for tomorrow; None if they do not."""
+def daily_limit_reached(fires: int, tokens: int, *, limits: Limits) -> str | None:
+    """The daily limit that a user has reached, as a sentence; None if there is none."""
     if limits.schedule_fires_per_day is not None and fires >= limits.schedule_fires_per_day:
         return f"the user's schedules have fired {fires} times today"
     if limits.schedule_tokens_per_day is not None and tokens >= limits.schedule_tokens_per_day:
@@ -239,11 +246,11 @@ def spent_today(fires: int, tokens: int, *, limits: Limits) -> str | None:
 
 
 def tomorrow(now: datetime) -> datetime:
-    """When the counters of a day begin anew."""
+    """When the daily counters start again: midnight UTC."""
     return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + DAY
 
 
-def _check_gaps(new: Endpoint, least_ms: int | None, cron: CronClock) -> None:
+def _check_interval(new: Endpoint, least_ms: int | None, cron: CronClock) -> None:
     if least_ms is None or not isinstance(new.baseline, Cron):
         return
     fires = fires_in_a_day(new, cron, most=200)

@@ -1,4 +1,4 @@
-"""Who talks: users, and the agents they talk to."""
+"""Users, and the agents they have conversations with."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from cadenza.domain.validation import check_text, convert_to_utc, quoted
 LONGEST_NAME = 200
 LONGEST_INSTRUCTIONS = 50_000
 OFFLINE = "offline"
-"""The name of no model: the offline agent, also where a model is set for all others."""
+"""The model name of the offline agent; it needs no model even where a default model is set."""
 
 
 class UserKey(NamedTuple):
@@ -30,12 +30,12 @@ class AgentKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """Somebody to whom agents speak."""
+    """A user of agents."""
 
     id: str
     tenant_id: str = "default"
     timezone: str | None = None
-    """An IANA zone; a moment without an offset is meant in it."""
+    """An IANA time zone; a moment without an offset is read in it."""
     created_at: datetime | None = None
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """Somebody who answers; without a model, the offline agent does."""
+    """An agent; one without a model uses the default model, or else the offline agent."""
 
     id: str
     name: str
@@ -74,7 +74,7 @@ class Agent:
 
 
 def refused_model(model: str | None, allowed: Collection[str]) -> str | None:
-    """Why an agent may not have a model; None if it may. To have none costs nobody anything."""
+    """Why an agent may not use a model; None if it may, or uses none."""
     if model is None or model == OFFLINE or model in allowed:
         return None
     these = ", ".join(sorted(allowed)) or "there are none"
@@ -83,7 +83,7 @@ def refused_model(model: str | None, allowed: Collection[str]) -> str | None:
 
 
 def one_line(field: str, value: object) -> str:
-    """A short text on one line, with something to see on it."""
+    """A checked short text: one line of visible characters."""
     text = check_text(field, value, longest=LONGEST_NAME)
     if not text.strip() or not text.isprintable():
         raise InvalidRequest(f"{field} must be one line of visible characters.", field)

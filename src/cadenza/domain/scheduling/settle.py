@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from cadenza.domain.agents.conversation import Turn
-from cadenza.domain.agents.schedule_firing import given_up
+from cadenza.domain.agents.schedule_firing import failure_turn
 from cadenza.domain.monitoring.alert import RaisedAlert
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
@@ -245,7 +245,7 @@ def _turn_of(completion: Completion, *, verdict: bool) -> Turn | None:
     """What a run leaves in a conversation: its turn, or that a schedule has failed and is tried no more."""
     failed = verdict and completion.outcome.status in FAILED
     if failed and isinstance(completion.claim.endpoint.target, PromptTarget):
-        return given_up(completion)
+        return failure_turn(completion)
     return completion.outcome.turn
 
 

@@ -18,7 +18,7 @@ from cadenza.domain.agents.conversation import (
     Turn,
 )
 from cadenza.domain.agents.delivery import Delivery, SocketMessage, Subtitle
-from cadenza.domain.agents.schedule_request import spent_today
+from cadenza.domain.agents.schedule_request import daily_limit_reached
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, Unavailable
 from cadenza.engine.agents.turn_lock import TurnLock
@@ -28,10 +28,10 @@ from cadenza.ports.agents import (
     AgentRuntime,
     ConversationStore,
     DeliveryStore,
-    PeopleStore,
     Prompt,
     Reply,
     Tools,
+    UserAgentStore,
 )
 from cadenza.ports.catalog import Page
 from cadenza.ports.clock import Clock
@@ -44,8 +44,8 @@ DUPLICATE_SEARCH = 200
 SCOPES = frozenset({Scope.WRITE})
 
 
-class ConversingStore(ConversationStore, DeliveryStore, PeopleStore, TenantStore, Protocol):
-    """Where conversations are kept."""
+class TurnStore(ConversationStore, DeliveryStore, UserAgentStore, TenantStore, Protocol):
+    """The stores that a turn reads and writes."""
 
 
 class TurnInput(NamedTuple):
@@ -79,7 +79,7 @@ class Conversations:
     def __init__(
         self,
         *,
-        store: ConversingStore,
+        store: TurnStore,
         runtime: AgentRuntime,
         tools: Tools,
         turn_lock: TurnLock,
@@ -98,12 +98,12 @@ class Conversations:
         key: ConversationKey,
         text: str,
         *,
-        handed_over: bool = False,
+        delivered_in_response: bool = False,
         idempotency_key: str | None = None,
     ) -> Sequence[Delivery]:
         """Answer a user's message, commit the turn, and return its deliveries.
 
-        With `handed_over` the deliveries reach the user in the response to this request.
+        With `delivered_in_response` the deliveries reach the user in the response to this request.
         A message that is repeated under its idempotency key is answered once, and returns
         the same deliveries. Unavailable if the agent could not answer: then no message is
         stored.
@@ -112,14 +112,16 @@ class Conversations:
         turn_input = TurnInput(turn_id, text, text, idempotent=idempotency_key is not None)
         try:
             async with self.run_turn(key, turn_input) as (reply, turn):
-                owed = await self._store.commit_turn(replace(turn, handed_over=handed_over))
+                deliveries = await self._store.commit_turn(
+                    replace(turn, delivered_in_response=delivered_in_response)
+                )
         except _AlreadyAnswered:
             return await self._deliveries_of(key.user, turn_id)
         if reply.error is not None:
             raise Unavailable(f"The agent could not answer: {reply.error}")
-        if owed is None:
+        if deliveries is None:
             raise Conflict("The answer came too late, and another turn has begun: say it again.")
-        return owed
+        return deliveries
 
     @asynccontextmanager
     async def run_turn(self, key: ConversationKey, turn_input: TurnInput) -> AsyncIterator[TurnResult]:
@@ -189,8 +191,8 @@ class Conversations:
     async def _tokens_left(self, key: ConversationKey, now: datetime) -> int | None:
         """How many tokens the user may spend today; NotAllowed if none are left."""
         limits = (await self._store.tenant(key.tenant_id)).limits
-        spent = await self._store.spent_by_user(key.user, now.astimezone(UTC).date())
-        reason = spent_today(0, spent.tokens, limits=limits)
+        spent = await self._store.usage_of_user(key.user, now.astimezone(UTC).date())
+        reason = daily_limit_reached(0, spent.tokens, limits=limits)
         if reason is not None:
             raise NotAllowed(f"{reason[:1].upper()}{reason[1:]}, and may not spend more: go on tomorrow.")
         most = limits.schedule_tokens_per_day
@@ -208,7 +210,7 @@ def _caller(key: ConversationKey, turn_input: TurnInput) -> Caller:
         user_id=key.user_id,
         agent_id=key.agent_id,
         turn=turn_input.turn_id,
-        fired=turn_input.origin.kind is not OriginKind.USER,
+        scheduled=turn_input.origin.kind is not OriginKind.USER,
         may_schedule=turn_input.may_schedule,
     )
     return Caller(key.tenant_id, SCOPES, f"agent:{key.agent_id}", on_behalf_of)
@@ -216,13 +218,13 @@ def _caller(key: ConversationKey, turn_input: TurnInput) -> Caller:
 
 def _with_reply(turn: Turn, prompt: Prompt, turn_tools: TurnTools, reply: Reply) -> Turn:
     """The turn with both messages of the exchange and the messages to deliver."""
-    owed: tuple[SocketMessage, ...] = (*turn_tools.canvas_commands, *reply.messages)
+    to_deliver: tuple[SocketMessage, ...] = (*turn_tools.canvas_commands, *reply.messages)
     answer = Message(
         id=f"{turn.id}.1",
         role=Role.AGENT,
-        text="\n".join(one.text for one in owed if isinstance(one, Subtitle)),
+        text="\n".join(one.text for one in to_deliver if isinstance(one, Subtitle)),
         at=turn.ended_at,
         origin=prompt.message.origin,
         parts=turn_tools.record,
     )
-    return replace(turn, messages=(prompt.message, answer), owed=owed)
+    return replace(turn, messages=(prompt.message, answer), to_deliver=to_deliver)

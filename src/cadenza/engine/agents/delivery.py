@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from cadenza.domain.agents.delivery import while_away
+from cadenza.domain.agents.delivery import while_away_notice
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import NotFound
 from cadenza.engine.agents.delivery_stream import DeliveryStream
@@ -41,7 +41,7 @@ class DeliveryStreams:
         NotFound if there is no such user.
         """
         stream = DeliveryStream(user, store=self._store, clock=self._clock, log=self._log)
-        unsubscribe = self._store.on_owed(user, stream.notify)
+        unsubscribe = self._store.on_new_delivery(user, stream.notify)
         try:
             await self._start(stream, last_seq)
             self._streams.add(stream)
@@ -74,5 +74,5 @@ class DeliveryStreams:
         received = last_seq if 0 < last_seq <= found[user] else 0
         if received:
             await self._store.acknowledge(user, received)
-        count = await self._store.owed_firings(user, self._clock.now())
-        stream.start(received=received, last_seq=found[user], count=count, notice=while_away(count))
+        count = await self._store.undelivered_firings(user, self._clock.now())
+        stream.start(received=received, last_seq=found[user], count=count, notice=while_away_notice(count))

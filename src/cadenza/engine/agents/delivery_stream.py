@@ -91,7 +91,7 @@ class DeliveryStream:
 
     def _undelivered(self, after: int) -> Awaitable[list[Delivery]]:
         now = self._clock.now()
-        return self._store.owed(self.user, after=after, upto=self.last_seq, limit=PAGE, now=now)
+        return self._store.undelivered(self.user, after=after, upto=self.last_seq, limit=PAGE, now=now)
 
     def _earlier(self, after: int) -> Awaitable[list[Delivery]]:
         now = self._clock.now()

@@ -4,20 +4,20 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from cadenza.domain.agents.conversation import ConversationKey
-from cadenza.domain.agents.schedule_firing import conversation_of, said_by, target_of
-from cadenza.domain.agents.schedule_request import spent_today, tomorrow
+from cadenza.domain.agents.schedule_firing import conversation_of, prompt_target_of, scheduled_message
+from cadenza.domain.agents.schedule_request import daily_limit_reached, tomorrow
 from cadenza.domain.errors import CadenzaError
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.agents.conversation import Conversations, ConversingStore, TurnInput
+from cadenza.engine.agents.conversation import Conversations, TurnInput, TurnStore
 from cadenza.ports.clock import Clock
 
 
 class PromptDispatcher:
     """Has the agent answer a schedule's prompt; the turn is committed with the run, or not at all."""
 
-    def __init__(self, *, conversations: Conversations, store: ConversingStore, clock: Clock) -> None:
+    def __init__(self, *, conversations: Conversations, store: TurnStore, clock: Clock) -> None:
         self._conversations = conversations
         self._store = store
         self._clock = clock
@@ -45,18 +45,18 @@ class PromptDispatcher:
             if reply.error is not None:
                 return Outcome(RunStatus.FAILURE, error=reply.error, turn=turn)
             firing = replace(turn, firing=claim.idempotency_key, schedule_id=claim.endpoint.id)
-            response: Json = {"messages": len(turn.owed), "tokens": turn.tokens}
+            response: Json = {"messages": len(turn.to_deliver), "tokens": turn.tokens}
             return Outcome(RunStatus.SUCCESS, response=response, turn=firing)
 
     async def _reached_limit(self, key: ConversationKey, now: datetime) -> str | None:
         """The daily limit that the user's schedules have reached, as a sentence; None if there is none."""
         limits = (await self._store.tenant(key.tenant_id)).limits
-        spent = await self._store.spent_by_user(key.user, now.astimezone(UTC).date())
-        return spent_today(spent.fires, spent.tokens, limits=limits)
+        spent = await self._store.usage_of_user(key.user, now.astimezone(UTC).date())
+        return daily_limit_reached(spent.fires, spent.tokens, limits=limits)
 
 
 def _turn_input(claim: Claim, now: datetime) -> TurnInput:
-    said, target = said_by(claim, now), target_of(claim)
+    said, target = scheduled_message(claim, now), prompt_target_of(claim)
     return TurnInput(
         turn_id=claim.idempotency_key,
         text=said.text,

@@ -6,20 +6,20 @@ from typing import NamedTuple, Protocol
 
 from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.schedule import (
-    AGENDA,
+    SCHEDULES_JOB,
     Schedule,
+    format_moment,
     next_fires,
-    no_schedule,
-    of_user,
+    schedule_not_found,
     schedule_of,
-    spelled,
+    schedule_of_user,
 )
 from cadenza.domain.agents.schedule_request import (
     LONGEST_ID,
     SHORTEST_ID,
     NewSchedule,
     ScheduleRequester,
-    admitted,
+    admit_schedule,
     baseline_of,
     check_requester,
     draft_endpoint,
@@ -32,7 +32,7 @@ from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.steer import ChangedEndpoint, plan_first_run
 from cadenza.ports.access import TenantStore
-from cadenza.ports.agents import PeopleStore, ScheduleStore
+from cadenza.ports.agents import ScheduleStore, UserAgentStore
 from cadenza.ports.catalog import FIRST_PAGE, JobStore, Page
 from cadenza.ports.clock import Clock, Cron
 from cadenza.ports.store import EndpointStore
@@ -40,8 +40,8 @@ from cadenza.ports.store import EndpointStore
 EVERY_MINUTE = "* * * * *"
 
 
-class AgendaStore(EndpointStore, JobStore, TenantStore, PeopleStore, ScheduleStore, Protocol):
-    """What an agenda is written in."""
+class ScheduleCreationStore(EndpointStore, JobStore, TenantStore, UserAgentStore, ScheduleStore, Protocol):
+    """The stores that the creation of a schedule reads and writes."""
 
 
 class CreatedSchedule(NamedTuple):
@@ -49,13 +49,13 @@ class CreatedSchedule(NamedTuple):
 
     schedule: Schedule
     next_fires: list[datetime]
-    spelled: list[str]
+    next_fires_text: list[str]
 
 
 class Schedules:
     """The schedules of users; the message of every refusal tells an agent what to change."""
 
-    def __init__(self, *, store: AgendaStore, clock: Clock, cron: Cron) -> None:
+    def __init__(self, *, store: ScheduleCreationStore, clock: Clock, cron: Cron) -> None:
         self._store = store
         self._clock = clock
         self._cron = cron
@@ -86,12 +86,12 @@ class Schedules:
         """Delete a schedule; NotFound if the user has none under this id."""
 
         def archive(endpoint: Endpoint) -> ChangedEndpoint:
-            return ChangedEndpoint(evolve(of_user(endpoint, user), archived=True))
+            return ChangedEndpoint(evolve(schedule_of_user(endpoint, user), archived=True))
 
         try:
             await self._store.amend(EndpointKey(user.tenant_id, schedule_id), archive)
         except NotFound:
-            raise no_schedule(schedule_id) from None
+            raise schedule_not_found(schedule_id) from None
 
     async def _agent_of(self, caller: ScheduleRequester, wanted: NewSchedule) -> str:
         agent_id = wanted.agent_id or caller.agent_id
@@ -111,12 +111,12 @@ class Schedules:
     async def _ensure_job(self, tenant_id: str) -> None:
         """Create the job of the tenant's schedules with the first of them."""
         try:
-            await self._store.job(tenant_id, AGENDA)
+            await self._store.job(tenant_id, SCHEDULES_JOB)
         except NotFound:
             description = "What users' agents have planned."
             job = Job(
-                id=AGENDA,
-                name=AGENDA,
+                id=SCHEDULES_JOB,
+                name=SCHEDULES_JOB,
                 tenant_id=tenant_id,
                 description=description,
                 created_at=self._clock.now(),
@@ -130,7 +130,7 @@ class Schedules:
         planned = plan_first_run(evolve(draft, created_at=now), now=now, cron=self._cron)
         try:
             return await self._store.add_schedule(
-                user, lambda active: admitted(planned, active, limits=limits, cron=self._cron)
+                user, lambda active: admit_schedule(planned, active, limits=limits, cron=self._cron)
             )
         except Conflict:
             existing = await self._store.get(planned.key)
@@ -140,4 +140,4 @@ class Schedules:
         schedule = schedule_of(endpoint)
         fires = next_fires(endpoint, self._cron)
         zone = schedule.timezone if schedule.cron_expression else user.timezone or "UTC"
-        return CreatedSchedule(schedule, fires, [spelled(fire, zone) for fire in fires])
+        return CreatedSchedule(schedule, fires, [format_moment(fire, zone) for fire in fires])

@@ -56,16 +56,16 @@ class AnswerView(View):
     messages: list[Annotated[SubtitleView | CanvasView, Field(discriminator="type")]]
 
     @classmethod
-    def of(cls, owed: list[Delivery]) -> Self:
+    def of(cls, deliveries: list[Delivery]) -> Self:
         """The view of what is owed for a turn."""
-        return cls(messages=[_shown(one) for one in owed])
+        return cls(messages=[_shown(one) for one in deliveries])
 
 
-def _shown(owed: Delivery) -> SubtitleView | CanvasView:
-    message = owed.message
+def _shown(deliveries: Delivery) -> SubtitleView | CanvasView:
+    message = deliveries.message
     if isinstance(message, CanvasCommand):
-        return CanvasView(id=owed.id, seq=owed.seq, command=message.command)
-    return SubtitleView(id=owed.id, seq=owed.seq, text=message.text)
+        return CanvasView(id=deliveries.id, seq=deliveries.seq, command=message.command)
+    return SubtitleView(id=deliveries.id, seq=deliveries.seq, text=message.text)
 
 
 @operation("POST /v1/agents/{agent_id}/messages", Scope.WRITE, agent=False, user=True)
@@ -75,7 +75,7 @@ async def send_message(context: RequestContext, command: SendMessage) -> AnswerV
     if conversations is None:
         raise Unavailable("No agent answers here.")
     key = ConversationKey(*user_of(context, command.user_id), command.agent_id)
-    return AnswerView.of(list(await conversations.converse(key, command.text, handed_over=True)))
+    return AnswerView.of(list(await conversations.converse(key, command.text, delivered_in_response=True)))
 
 
 MESSAGES = (send_message,)

@@ -6,7 +6,13 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints
 
 from cadenza.domain.access.key import OnBehalfOf, Scope
-from cadenza.domain.agents.schedule import AGENDA, Schedule, ScheduleType, no_schedule, schedule_of
+from cadenza.domain.agents.schedule import (
+    SCHEDULES_JOB,
+    Schedule,
+    ScheduleType,
+    schedule_not_found,
+    schedule_of,
+)
 from cadenza.domain.agents.schedule_request import LONGEST_PROMPT, NewSchedule, ScheduleRequester
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import InvalidRequest, NotFound
@@ -82,7 +88,10 @@ class NewScheduleView(View):
         """The view of a schedule that was made."""
         schedule = made.schedule
         return cls(
-            id=schedule.id, name=schedule.name, next_run_at=schedule.next_run_at, next_fires=made.spelled
+            id=schedule.id,
+            name=schedule.name,
+            next_run_at=schedule.next_run_at,
+            next_fires=made.next_fires_text,
         )
 
 
@@ -179,7 +188,7 @@ def _asking(context: RequestContext, user_id: str | None) -> ScheduleRequester:
         user=user,
         turn_id=on_behalf_of.turn or context.dependencies.ids.new(),
         agent_id=on_behalf_of.agent_id,
-        fired=on_behalf_of.fired,
+        scheduled=on_behalf_of.scheduled,
         may_schedule=on_behalf_of.may_schedule,
     )
 
@@ -187,7 +196,7 @@ def _asking(context: RequestContext, user_id: str | None) -> ScheduleRequester:
 async def _all_schedules(context: RequestContext, command: ListSchedules) -> SchedulesPage:
     """The schedules of all users; a page may hold less than its limit, and yet not be the last."""
     found = await context.store.find(
-        context.tenant_id, wanted=EndpointFilter(job_id=AGENDA), page=command.page()
+        context.tenant_id, wanted=EndpointFilter(job_id=SCHEDULES_JOB), page=command.page()
     )
     endpoints, more = cut(found, command.limit)
     schedules = [schedule_of(one) for one in endpoints if isinstance(one.target, PromptTarget)]
@@ -204,9 +213,9 @@ async def _owner(context: RequestContext, schedule_id: str) -> UserKey:
     try:
         endpoint: Endpoint = await context.store.get(context.key(schedule_id))
     except NotFound:
-        raise no_schedule(schedule_id) from None
+        raise schedule_not_found(schedule_id) from None
     if not isinstance(endpoint.target, PromptTarget):
-        raise no_schedule(schedule_id)
+        raise schedule_not_found(schedule_id)
     return UserKey(context.tenant_id, endpoint.target.user_id)
 
 

@@ -67,8 +67,8 @@ class Visiting:
         if conversations is None:
             raise Unavailable("There are no agents here.")
         talk = ConversationKey(*guest.user, agent_id)
-        owed = await conversations.converse(talk, text, idempotency_key=idempotency_key)
-        return owed[-1].seq if owed else None
+        deliveries = await conversations.converse(talk, text, idempotency_key=idempotency_key)
+        return deliveries[-1].seq if deliveries else None
 
     async def still_good(self, key_ids: Collection[str]) -> set[str]:
         """Those of these keys that still open the door; a thousand with one question."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from cadenza.domain.agents.schedule import AGENDA
+from cadenza.domain.agents.schedule import SCHEDULES_JOB
 from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.domain.planning.rules.rule import OWNER_FIELDS as OF_RULE
 from cadenza.domain.planning.rules.rule import Rule
@@ -150,7 +150,7 @@ def _endpoint(
     if before is None:
         new = plan_first_run(endpoint, now=intent.now, cron=intent.cron)
         return Difference(Action.CREATE, "endpoint", new.id, None, new), ChangedEndpoint(new)
-    if before.job_id == AGENDA:
+    if before.job_id == SCHEDULES_JOB:
         raise InvalidRequest(f"{before.id} is a schedule of a user: use another id.", "jobs")
     if before.archived:
         back = _revived(before, plan_first_run(endpoint, now=intent.now, cron=intent.cron))
@@ -171,7 +171,7 @@ def _jobs_gone(estate: Estate, intent: Intent) -> list[Job]:
     """Jobs that a file made, and that this one does not name; what users have planned stays."""
     if not intent.prune:
         return []
-    kept = {*intent.jobs, AGENDA}
+    kept = {*intent.jobs, SCHEDULES_JOB}
     return [job for job in estate.jobs.values() if job.applied and job.id not in kept]
 
 

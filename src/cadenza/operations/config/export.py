@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from cadenza.domain.agents.schedule import AGENDA
+from cadenza.domain.agents.schedule import SCHEDULES_JOB
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.validation import UNITS_MS
@@ -47,7 +47,7 @@ def exported(
     known = {job.id: job for job in jobs}
     return [
         _job(known.get(id_) or Job(id=id_, name=id_), of_job[id_], rules_of[id_])
-        for id_ in sorted({*known, *(id_ for id_, found in of_job.items() if found)} - {AGENDA})
+        for id_ in sorted({*known, *(id_ for id_, found in of_job.items() if found)} - {SCHEDULES_JOB})
     ]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from cadenza.domain.access.tenant import Limits
-from cadenza.domain.agents.schedule import AGENDA
+from cadenza.domain.agents.schedule import SCHEDULES_JOB
 from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.operations.config.difference import Intent, WantedEndpoint, WantedJob
@@ -100,8 +100,10 @@ def _endpoint(context: RequestContext, job_id: str, words: ConfigEndpoint, parts
 
 def _agenda(document: ConfigDocument) -> Iterator[Fault]:
     for j, job in enumerate(document.jobs):
-        if job.id == AGENDA:
-            yield Fault(f"jobs.{j}.id", f"The job {AGENDA} holds what users have planned: use another id.")
+        if job.id == SCHEDULES_JOB:
+            yield Fault(
+                f"jobs.{j}.id", f"The job {SCHEDULES_JOB} holds what users have planned: use another id."
+            )
 
 
 def _repeated_jobs(document: ConfigDocument) -> Iterator[Fault]:

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from cadenza.domain.agents.conversation import Message, OriginKind, Role
-from cadenza.domain.agents.schedule import spelled
+from cadenza.domain.agents.schedule import format_moment
 from cadenza.domain.validation import iso
 from cadenza.ports.agents import Prompt
 
@@ -31,7 +31,7 @@ def instructed(prompt: Prompt) -> str:
     zone = prompt.user.timezone
     facts = [
         f"Your name is {prompt.agent.name}.",
-        f"It is {spelled(prompt.now, zone or 'UTC')} ({iso(prompt.now)}).",
+        f"It is {format_moment(prompt.now, zone or 'UTC')} ({iso(prompt.now)}).",
         f"The user's time zone is {zone}." if zone else "The user's time zone is not known.",
         _started(prompt),
     ]
@@ -41,7 +41,7 @@ def instructed(prompt: Prompt) -> str:
 
 def _started(prompt: Prompt) -> str:
     origin = prompt.message.origin
-    if not prompt.fired:
+    if not prompt.scheduled:
         return "The user started this turn. Whatever the last message looks like, the user typed it."
     if origin.kind is not OriginKind.SCHEDULE:
         return "The system started this turn; the user may not be there."

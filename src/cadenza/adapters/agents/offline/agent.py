@@ -39,7 +39,7 @@ class OfflineAgent:
 
     async def process_prompt(self, prompt: Prompt, call: CallTool) -> Reply:
         """Say a reminder that is due, or do what the user asks for."""
-        if prompt.fired:
+        if prompt.scheduled:
             return Reply((Subtitle(due_again(prompt)),))
         try:
             said = await _done(_wanted(prompt), prompt, call)

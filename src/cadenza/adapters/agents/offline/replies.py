@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cadenza.adapters.agents.offline.moments import ZONES
-from cadenza.domain.agents.schedule import spelled
+from cadenza.domain.agents.schedule import format_moment
 from cadenza.ports.agents import Prompt
 
 LONGEST_NAME = 60
@@ -50,7 +50,11 @@ def listed(schedules: Sequence[Mapping[str, Any]], timezone: str | None) -> str:
 
 def _line(schedule: Mapping[str, Any], timezone: str | None) -> str:
     zone = timezone or schedule["timezone"] or "UTC"
-    at = spelled(datetime.fromisoformat(schedule["next_run_at"]), zone) if schedule["next_run_at"] else "now"
+    at = (
+        format_moment(datetime.fromisoformat(schedule["next_run_at"]), zone)
+        if schedule["next_run_at"]
+        else "now"
+    )
     again = f", repeated ({schedule['cron_expression']})" if schedule["cron_expression"] else ""
     return f"- {schedule['name']}: {at}{again} [{schedule['id']}]"
 
@@ -64,7 +68,7 @@ def due_again(prompt: Prompt) -> str:
     due_at = prompt.message.origin.due_at
     late = ""
     if due_at is not None and prompt.now - due_at > LATE:
-        late = f" (it was due on {spelled(due_at, prompt.user.timezone or 'UTC')})"
+        late = f" (it was due on {format_moment(due_at, prompt.user.timezone or 'UTC')})"
     return f"Reminder{late}: {prompt.words}"
 
 

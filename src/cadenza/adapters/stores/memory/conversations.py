@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from cadenza.adapters.stores.common import missing
 from cadenza.adapters.stores.memory.wakeup import Doorbells, Ring
-from cadenza.domain.agents.conversation import ConversationKey, Message, Turn, owed_by
-from cadenza.domain.agents.delivery import Delivery, firings, is_owed
+from cadenza.domain.agents.conversation import ConversationKey, Message, Turn, deliveries_of
+from cadenza.domain.agents.delivery import Delivery, count_firings, is_undelivered
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
-from cadenza.ports.agents import AgentSpent
+from cadenza.ports.agents import AgentUsage
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 
@@ -40,7 +40,7 @@ class MemoryConversations:
         self._reset_at: dict[UserKey, datetime] = {}
         self._pending: dict[UserKey, list[Delivery]] = defaultdict(list)
         self._last_seq: dict[UserKey, int] = defaultdict(int)
-        self._agent_spent: dict[tuple[UserKey, date], AgentSpent] = {}
+        self._agent_spent: dict[tuple[UserKey, date], AgentUsage] = {}
         self._doorbells = Doorbells()
 
     async def begin_turn(self, key: ConversationKey, *, token: str, now: datetime, until: datetime) -> bool:
@@ -114,16 +114,16 @@ class MemoryConversations:
             found = _between(self._pending.get(user, ()), after, upto)
             return list(islice((one for one in found if one.expires_at > now), limit))
 
-    async def owed(
+    async def undelivered(
         self, user: UserKey, *, after: int, upto: int | None = None, limit: int, now: datetime
     ) -> list[Delivery]:
         with self._lock:
             found = _between(self._pending.get(user, ()), after, upto)
-            return list(islice((one for one in found if is_owed(one, now)), limit))
+            return list(islice((one for one in found if is_undelivered(one, now)), limit))
 
-    async def owed_firings(self, user: UserKey, now: datetime) -> int:
+    async def undelivered_firings(self, user: UserKey, now: datetime) -> int:
         with self._lock:
-            return firings(one for one in self._pending.get(user, ()) if is_owed(one, now))
+            return count_firings(one for one in self._pending.get(user, ()) if is_undelivered(one, now))
 
     async def acknowledge(self, user: UserKey, upto: int) -> int:
         with self._lock:
@@ -137,7 +137,7 @@ class MemoryConversations:
         with self._lock:
             return {user: self._last_seq.get(user, 0) for user in users if user in self._users}
 
-    def on_owed(self, user: UserKey, ring: Ring) -> Ring:
+    def on_new_delivery(self, user: UserKey, ring: Ring) -> Ring:
         return self._doorbells.listen(user, ring)
 
     async def forget_deliveries(self, *, delivered_before: datetime, now: datetime) -> int:
@@ -156,16 +156,16 @@ class MemoryConversations:
             return []
         self._end(turn)
         self._said[key] += [_Said(message, turn.began_at) for message in turn.messages]
-        owed = owed_by(turn, self._last_seq[key.user])
-        self._pending[key.user] += owed
-        self._last_seq[key.user] += len(owed)
+        deliveries = deliveries_of(turn, self._last_seq[key.user])
+        self._pending[key.user] += deliveries
+        self._last_seq[key.user] += len(deliveries)
         place = (key.user, turn.ended_at.astimezone(UTC).date())
-        spent = self._agent_spent.get(place, AgentSpent())
+        spent = self._agent_spent.get(place, AgentUsage())
         fires = spent.fires + (turn.firing is not None)
-        self._agent_spent[place] = AgentSpent(fires, spent.tokens + turn.tokens)
-        if owed:
+        self._agent_spent[place] = AgentUsage(fires, spent.tokens + turn.tokens)
+        if deliveries:
             self._doorbells.ring([key.user])
-        return owed
+        return deliveries
 
     def _end(self, turn: Turn) -> None:
         if turn.token is not None and self._has_turn(turn.conversation, turn.token):

@@ -6,12 +6,12 @@ from itertools import islice
 from cadenza.adapters.stores.common import missing, still_as_old, still_the_agent, taken
 from cadenza.adapters.stores.memory.conversations import MemoryConversations
 from cadenza.adapters.stores.memory.tables import Shelves
-from cadenza.domain.agents.schedule import is_active, is_of
+from cadenza.domain.agents.schedule import belongs_to, is_active
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.access import KeptKey
-from cadenza.ports.agents import AgentSpent, Decide
+from cadenza.ports.agents import AgentUsage, Decide
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 
@@ -39,7 +39,7 @@ class MemoryPeople(MemoryConversations, Shelves):
         with self._lock:
             self._get_user(key)
             for endpoint in self._prompting(key.tenant_id):
-                if is_of(endpoint, key):
+                if belongs_to(endpoint, key):
                     self._drop(endpoint.key)
             self._forget_user(key)
             for kept in [one.key for one in self._keys.values()]:
@@ -47,18 +47,18 @@ class MemoryPeople(MemoryConversations, Shelves):
                     del self._keys[kept.id]
             del self._users[key]
 
-    async def spent_by_user(self, key: UserKey, day: date) -> AgentSpent:
+    async def usage_of_user(self, key: UserKey, day: date) -> AgentUsage:
         with self._lock:
-            return self._agent_spent.get((key, day), AgentSpent())
+            return self._agent_spent.get((key, day), AgentUsage())
 
-    async def spent_by_users(self, tenant_id: str, day: date) -> AgentSpent:
+    async def usage_of_users(self, tenant_id: str, day: date) -> AgentUsage:
         with self._lock:
             ours = [
                 spent
                 for (user, on), spent in self._agent_spent.items()
                 if (user.tenant_id, on) == (tenant_id, day)
             ]
-        return AgentSpent(sum(one.fires for one in ours), sum(one.tokens for one in ours))
+        return AgentUsage(sum(one.fires for one in ours), sum(one.tokens for one in ours))
 
     async def put_agent(self, agent: Agent) -> Agent:
         with self._lock:
@@ -104,7 +104,7 @@ class MemoryPeople(MemoryConversations, Shelves):
         return [one for one in found if one.id > (page.after or "")][: page.limit]
 
     def _schedules(self, user: UserKey) -> list[Endpoint]:
-        return [one for one in self._prompting(user.tenant_id) if is_of(one, user) and not one.archived]
+        return [one for one in self._prompting(user.tenant_id) if belongs_to(one, user) and not one.archived]
 
     def _prompting(self, tenant_id: str) -> list[Endpoint]:
         return [one for one in self._of_tenant(tenant_id) if isinstance(one.target, PromptTarget)]

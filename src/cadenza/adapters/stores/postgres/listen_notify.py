@@ -44,7 +44,7 @@ class Listener:
         self._begin()
         return bell
 
-    def on_owed(self, user: UserKey, ring: Ring) -> Ring:
+    def on_new_delivery(self, user: UserKey, ring: Ring) -> Ring:
         """Call when something is owed to a user; the answer ends it."""
         self._begin()
         return self._doorbells.listen(user, ring)

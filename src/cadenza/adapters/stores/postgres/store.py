@@ -68,7 +68,7 @@ class PostgresStore(
         self._turns = Turns(pool, ids)
         self._endpoint_tables = EndpointTables(pool, ids)
         self._listener = Listener(pool, log, ids.new())
-        self._listen_for_user = self._listener.on_owed
+        self._listen_for_user = self._listener.on_new_delivery
 
     async def close(self) -> None:
         """Listen no more, let running work end, and hang up."""

@@ -44,20 +44,20 @@ class Talk:
             "began_at": now,
             "ended_at": now,
             "messages": (said(f"q-{text}", f"{text}?", now), said(text, f"{text}!", now, role=Role.AGENT)),
-            "owed": (Subtitle(text),),
+            "to_deliver": (Subtitle(text),),
         }
         return Turn(**(given | fields))
 
     async def say(self, text: str, key: ConversationKey = TUTOR, **fields: Any) -> list[Delivery]:
         """Commit a turn."""
-        owed = await self.store.commit_turn(self.turn(text, key, **fields))
-        assert owed is not None, "the turn was not kept"
-        return owed
+        deliveries = await self.store.commit_turn(self.turn(text, key, **fields))
+        assert deliveries is not None, "the turn was not kept"
+        return deliveries
 
-    async def owed(self, user: UserKey = ANNA, **asked: Any) -> list[Delivery]:
+    async def undelivered(self, user: UserKey = ANNA, **asked: Any) -> list[Delivery]:
         """What is owed to a user."""
         wanted: dict[str, Any] = {"after": 0, "limit": 100, "now": self.bench.clock.now()}
-        return await self.store.owed(user, **(wanted | asked))
+        return await self.store.undelivered(user, **(wanted | asked))
 
     async def texts(self, key: ConversationKey = TUTOR, limit: int = 100) -> list[str]:
         """What is context, in words."""

@@ -119,7 +119,7 @@ class ConversationContract(TalkContract):
         assert await begin(talk, YOURS)
         assert not await store.renew_turn(TUTOR, token=MINE, until=bench.ms(MINUTE))
         assert await store.commit_turn(talk.turn("lost", token=MINE)) is None
-        assert (await talk.texts(), await talk.owed()) == ([], [])
+        assert (await talk.texts(), await talk.undelivered()) == ([], [])
         assert await store.last_seqs([ANNA]) == {ANNA: 0}
         await talk.say("kept", token=YOURS)
         assert await talk.texts() == ["kept?", "kept!"]
@@ -154,7 +154,7 @@ class ConversationContract(TalkContract):
         await talk.people()
         first = await talk.say("daily", firing="daily:1", tokens=5)
         assert await talk.say("daily", firing="daily:1", tokens=5) == first
-        assert (await talk.owed(), await talk.texts()) == (first, ["daily?", "daily!"])
+        assert (await talk.undelivered(), await talk.texts()) == (first, ["daily?", "daily!"])
 
     async def test_turns_that_are_committed_at_once_stay_whole(
         self, talk: Talk, peers: Sequence[Store]

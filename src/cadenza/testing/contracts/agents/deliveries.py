@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from cadenza.domain.agents.conversation import ConversationKey
-from cadenza.domain.agents.delivery import KEPT_FOR, Subtitle
+from cadenza.domain.agents.delivery import DELIVERY_LIFETIME, Subtitle
 from cadenza.domain.agents.users import UserKey
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.agents.conversation_fixtures import (
@@ -20,19 +20,21 @@ from cadenza.testing.contracts.harness import MINUTE, Bench
 
 
 class DeliveryContract(TalkContract):
-    """`deliveries`, `owed`, `owed_firings`, `acknowledge`, `last_seqs`, `on_owed`, `forget_deliveries`."""
+    """Deliveries: numbering, reading, acknowledgement, notification, and retention."""
 
     async def test_a_message_that_is_owed_comes_back_as_it_was(self, talk: Talk, bench: Bench) -> None:
         await talk.people()
         words = Subtitle("äöü \N{SNOWMAN}\n\t\"'")
-        owed = await talk.say("x", owed=(words, COMMAND), schedule_id="sched-aaaaa", firing="run-1")
-        assert await talk.owed() == owed
-        first, second = owed
+        deliveries = await talk.say(
+            "x", to_deliver=(words, COMMAND), schedule_id="sched-aaaaa", firing="run-1"
+        )
+        assert await talk.undelivered() == deliveries
+        first, second = deliveries
         assert (first.message, second.message) == (words, COMMAND)
         assert (first.id, second.id) == ("run-1.1", "run-1.2")
         assert (first.seq, second.seq, first.agent_id) == (1, 2, "tutor")
         assert (first.schedule_id, first.firing, first.delivered) == ("sched-aaaaa", "run-1", False)
-        assert (first.owed_at, first.expires_at) == (bench.ms(0), bench.ms(0) + KEPT_FOR)
+        assert (first.owed_at, first.expires_at) == (bench.ms(0), bench.ms(0) + DELIVERY_LIFETIME)
 
     async def test_numbers_are_a_users_own_and_have_no_gaps(self, talk: Talk, peers: Sequence[Store]) -> None:
         await talk.people()
@@ -42,9 +44,9 @@ class DeliveryContract(TalkContract):
         await asyncio.gather(
             *(peers[place % len(peers)].commit_turn(turn) for place, turn in enumerate(turns))
         )
-        assert [one.seq for one in await talk.owed()] == list(range(1, 17))
+        assert [one.seq for one in await talk.undelivered()] == list(range(1, 17))
         for user in (BERT, NAMESAKE):
-            assert [one.seq for one in await talk.owed(user)] == list(range(1, 9))
+            assert [one.seq for one in await talk.undelivered(user)] == list(range(1, 9))
 
     async def test_who_has_read_up_to_a_number_never_finds_an_earlier_one(
         self, talk: Talk, peers: Sequence[Store]
@@ -55,7 +57,7 @@ class DeliveryContract(TalkContract):
             *(peers[place % len(peers)].commit_turn(talk.turn(f"{place}")) for place in range(40))
         )
         while not writing.done() or len(seen) < 40:
-            page = await talk.owed(after=seen[-1] if seen else 0, limit=3)
+            page = await talk.undelivered(after=seen[-1] if seen else 0, limit=3)
             seen += [one.seq for one in page]
             await asyncio.sleep(0)
         assert seen == list(range(1, 41))
@@ -64,10 +66,10 @@ class DeliveryContract(TalkContract):
         await talk.people()
         for number in range(5):
             await talk.say(f"{number}")
-        assert [one.seq for one in await talk.owed(after=1, limit=2)] == [2, 3]
-        assert [one.seq for one in await talk.owed(after=3, upto=4)] == [4]
-        assert await talk.owed(upto=0) == []
-        assert await talk.owed(after=5) == []
+        assert [one.seq for one in await talk.undelivered(after=1, limit=2)] == [2, 3]
+        assert [one.seq for one in await talk.undelivered(after=3, upto=4)] == [4]
+        assert await talk.undelivered(upto=0) == []
+        assert await talk.undelivered(after=5) == []
 
     async def test_an_acknowledgement_is_for_everything_up_to_it(self, talk: Talk, store: Store) -> None:
         await talk.people()
@@ -75,7 +77,7 @@ class DeliveryContract(TalkContract):
             await talk.say(f"{number}")
         assert await store.acknowledge(ANNA, 2) == 2
         assert await store.acknowledge(ANNA, 2) == 0
-        assert [one.seq for one in await talk.owed()] == [3, 4]
+        assert [one.seq for one in await talk.undelivered()] == [3, 4]
         everything = await store.deliveries(ANNA, after=0, limit=10, now=talk.bench.ms(0))
         assert [(one.seq, one.delivered) for one in everything] == [
             (1, True),
@@ -85,47 +87,47 @@ class DeliveryContract(TalkContract):
         ]
         assert await store.acknowledge(ANNA, 1_000) == 2
         assert [one.seq for one in await talk.say("new")] == [5]
-        assert [one.seq for one in await talk.owed()] == [5]
+        assert [one.seq for one in await talk.undelivered()] == [5]
 
     async def test_a_user_acknowledges_their_own_messages_alone(self, talk: Talk, store: Store) -> None:
         await talk.people()
         for user in (ANNA, BERT, NAMESAKE):
             await talk.say("hi", ConversationKey(*user, "tutor"))
         await store.acknowledge(ANNA, 10)
-        assert [len(await talk.owed(user)) for user in (ANNA, BERT, NAMESAKE)] == [0, 1, 1]
+        assert [len(await talk.undelivered(user)) for user in (ANNA, BERT, NAMESAKE)] == [0, 1, 1]
 
     async def test_what_was_handed_over_with_the_answer_is_not_owed(self, talk: Talk) -> None:
         await talk.people()
-        owed = await talk.say("over http", handed_over=True)
-        assert [(one.seq, one.delivered) for one in owed] == [(1, True)]
-        assert await talk.owed() == []
+        deliveries = await talk.say("over http", delivered_in_response=True)
+        assert [(one.seq, one.delivered) for one in deliveries] == [(1, True)]
+        assert await talk.undelivered() == []
 
     async def test_firings_are_counted_however_many_messages_they_left(
         self, talk: Talk, store: Store
     ) -> None:
         await talk.people()
         now = talk.bench.ms(0)
-        assert await store.owed_firings(ANNA, now) == 0
-        await talk.say("a", owed=(Subtitle("1"), COMMAND), firing="run-1")
+        assert await store.undelivered_firings(ANNA, now) == 0
+        await talk.say("a", to_deliver=(Subtitle("1"), COMMAND), firing="run-1")
         await talk.say("b", firing="run-2")
         await talk.say("chat")
         await talk.say("c", ConversationKey(*BERT, "tutor"), firing="run-3")
-        assert await store.owed_firings(ANNA, now) == 2
+        assert await store.undelivered_firings(ANNA, now) == 2
         await store.acknowledge(ANNA, 1)
-        assert await store.owed_firings(ANNA, now) == 2, "one message of the first is still owed"
+        assert await store.undelivered_firings(ANNA, now) == 2, "one message of the first is still owed"
         await store.acknowledge(ANNA, 2)
-        assert await store.owed_firings(ANNA, now) == 1
+        assert await store.undelivered_firings(ANNA, now) == 1
 
     async def test_what_is_too_old_is_owed_no_more(self, talk: Talk, bench: Bench, store: Store) -> None:
         await talk.people()
         await talk.say("short", expires_at=bench.ms(MINUTE), firing="run-1")
         await talk.say("long")
         bench.pass_ms(MINUTE - 1)
-        assert [one.seq for one in await talk.owed()] == [1, 2]
+        assert [one.seq for one in await talk.undelivered()] == [1, 2]
         bench.pass_ms(1)
-        assert [one.seq for one in await talk.owed()] == [2]
+        assert [one.seq for one in await talk.undelivered()] == [2]
         assert [one.seq for one in await store.deliveries(ANNA, after=0, limit=9, now=bench.ms(0))] == [2]
-        assert await store.owed_firings(ANNA, bench.ms(0)) == 0
+        assert await store.undelivered_firings(ANNA, bench.ms(0)) == 0
 
     async def test_what_is_delivered_and_old_is_forgotten_and_what_is_owed_is_not(
         self, talk: Talk, bench: Bench, store: Store
@@ -136,7 +138,7 @@ class DeliveryContract(TalkContract):
         await talk.say("owed")
         await talk.say("expired", expires_at=bench.ms(1))
         bench.pass_ms(MINUTE)
-        await talk.say("fresh", handed_over=True)
+        await talk.say("fresh", delivered_in_response=True)
         assert await store.forget_deliveries(delivered_before=bench.ms(0), now=bench.ms(0)) == 2
         left = await store.deliveries(ANNA, after=0, limit=9, now=bench.ms(0))
         assert [one.seq for one in left] == [2, 4]
@@ -144,7 +146,7 @@ class DeliveryContract(TalkContract):
 
     async def test_last_numbers_are_told_of_many_at_once(self, talk: Talk, store: Store) -> None:
         await talk.people()
-        await talk.say("a", owed=(COMMAND, COMMAND))
+        await talk.say("a", to_deliver=(COMMAND, COMMAND))
         nobody = UserKey("north", "nobody")
         assert await store.last_seqs([ANNA, BERT, NAMESAKE, nobody]) == {ANNA: 2, BERT: 0, NAMESAKE: 0}
         assert await store.last_seqs([]) == {}
@@ -152,7 +154,7 @@ class DeliveryContract(TalkContract):
     async def test_a_new_message_calls_for_its_user_alone(self, talk: Talk, peers: Sequence[Store]) -> None:
         await talk.people()
         heard = {user: asyncio.Event() for user in (ANNA, BERT)}
-        ends = [peers[-1].on_owed(user, event.set) for user, event in heard.items()]
+        ends = [peers[-1].on_new_delivery(user, event.set) for user, event in heard.items()]
         await peers[0].commit_turn(talk.turn("hi", TUTOR))
         await asyncio.wait_for(heard[ANNA].wait(), timeout=30)
         await asyncio.sleep(0.05)  # Whoever begins to listen may be called for what was missed.

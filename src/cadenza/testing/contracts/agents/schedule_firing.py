@@ -9,7 +9,7 @@ from cadenza.domain.agents.schedule import POLICY
 from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.domain.scheduling.settle import MOST_ABANDONED
-from cadenza.ports.agents import AgentSpent
+from cadenza.ports.agents import AgentUsage
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.agents.conversation_fixtures import (
     ANNA,
@@ -40,10 +40,10 @@ class FiringContract(TalkContract):
         assert settled is not None
         assert [run.status for run in await bench.runs(schedule)] == [RunStatus.SUCCESS]
         assert await talk.texts() == ["hello?", "hello!"]
-        assert [(one.seq, one.id, one.schedule_id) for one in await talk.owed()] == [
+        assert [(one.seq, one.id, one.schedule_id) for one in await talk.undelivered()] == [
             (1, f"{claim.run_id}.1", schedule.id)
         ]
-        assert await bench.store.spent_by_user(ANNA, bench.clock.now().date()) == AgentSpent(1, 7)
+        assert await bench.store.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(1, 7)
 
     async def test_a_lost_lease_leaves_nothing(self, talk: Talk, bench: Bench) -> None:
         await talk.people()
@@ -53,12 +53,12 @@ class FiringContract(TalkContract):
         await bench.sweep()
         again = await bench.claim_one()
         assert await bench.end(lost, turn=talk.turn("first", firing=lost.run_id)) == [None]
-        assert (await talk.owed(), await talk.texts()) == ([], [])
+        assert (await talk.undelivered(), await talk.texts()) == ([], [])
         await bench.end(again, turn=talk.turn("second", firing=again.run_id))
         assert await bench.end(lost, turn=talk.turn("first", firing=lost.run_id)) == [None]
         assert await bench.end(again, turn=talk.turn("second", firing=again.run_id)) == [None]
-        assert [one.message for one in await talk.owed()] == [Subtitle("second")]
-        assert await bench.store.spent_by_user(ANNA, bench.clock.now().date()) == AgentSpent(1, 0)
+        assert [one.message for one in await talk.undelivered()] == [Subtitle("second")]
+        assert await bench.store.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(1, 0)
 
     async def test_in_a_batch_each_turn_follows_its_own_lease(self, talk: Talk, bench: Bench) -> None:
         await talk.people()
@@ -75,7 +75,7 @@ class FiringContract(TalkContract):
         ]
         settled = await bench.finalize([*ended[:-1], (claims["plain"], Outcome(RunStatus.SUCCESS))])
         assert [one is None for one in settled] == [name == "sched-aaaaa" for name in claims]
-        assert [one.message for one in await talk.owed()] == [
+        assert [one.message for one in await talk.undelivered()] == [
             Subtitle("sched-bbbbb"),
             Subtitle("sched-ccccc"),
         ]
@@ -96,17 +96,17 @@ class FiringContract(TalkContract):
         asked = {"now": bench.ms(0), "until": bench.ms(MINUTE)}
         assert await bench.store.begin_turn(TUTOR, token=YOURS, **asked)
         await bench.end(claim, turn=talk.turn("hello", firing=claim.run_id, token=MINE))
-        assert len(await talk.owed()) == 1
+        assert len(await talk.undelivered()) == 1
         assert not await bench.store.begin_turn(TUTOR, token=MINE, **asked)
 
     async def test_a_failed_run_keeps_what_it_cost_and_says(self, talk: Talk, bench: Bench) -> None:
         await talk.people()
         await bench.store.add(a_schedule())
         claim = await bench.claim_one()
-        turn = talk.turn("cost", firing=claim.run_id, messages=(), owed=(), tokens=9)
+        turn = talk.turn("cost", firing=claim.run_id, messages=(), to_deliver=(), tokens=9)
         await bench.end(claim, status=RunStatus.FAILURE, error="no model", turn=turn)
-        assert (await talk.owed(), await talk.texts()) == ([], [])
-        assert await bench.store.spent_by_user(ANNA, bench.clock.now().date()) == AgentSpent(1, 9)
+        assert (await talk.undelivered(), await talk.texts()) == ([], [])
+        assert await bench.store.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(1, 9)
 
     async def test_a_schedule_whose_workers_die_tells_its_user_when_it_is_given_up(
         self, talk: Talk, bench: Bench, peers: Sequence[Store]
@@ -115,10 +115,10 @@ class FiringContract(TalkContract):
         schedule = a_schedule()
         await bench.store.add(schedule)
         heard = asyncio.Event()
-        end = peers[-1].on_owed(ANNA, heard.set)
+        end = peers[-1].on_new_delivery(ANNA, heard.set)
         await asyncio.sleep(0.05)
         for _ in range(MOST_ABANDONED):
-            assert await talk.owed() == []
+            assert await talk.undelivered() == []
             claim = await bench.claim_one()
             asked = {"now": bench.ms(0), "until": bench.ms(10 * MINUTE)}
             assert await bench.store.begin_turn(TUTOR, token=claim.idempotency_key, **asked)
@@ -128,7 +128,7 @@ class FiringContract(TalkContract):
             "The scheduled task “sched-aaaaa” could not be carried out: 3 attempts failed."
             " It is paused until somebody resumes it."
         )
-        assert [(one.message, one.schedule_id) for one in await talk.owed()] == [
+        assert [(one.message, one.schedule_id) for one in await talk.undelivered()] == [
             (Subtitle(words), schedule.id)
         ]
         asked_for, answer = await talk.texts()
@@ -144,14 +144,14 @@ class FiringContract(TalkContract):
         schedule = a_schedule()
         await bench.store.add(schedule)
         for _ in range(POLICY.max_attempts):
-            assert await talk.owed() == []
+            assert await talk.undelivered() == []
             await bench.run_once(RunStatus.TIMEOUT, error="no answer")
             bench.pass_ms(POLICY.retry_delay_ms)
-        (told,) = await talk.owed()
+        (told,) = await talk.undelivered()
         assert told.message == Subtitle(
             "The scheduled task “sched-aaaaa” could not be carried out: 3 attempts failed."
         )
-        assert await bench.store.owed_firings(ANNA, bench.clock.now()) == 1
+        assert await bench.store.undelivered_firings(ANNA, bench.clock.now()) == 1
 
     async def test_a_firing_calls_for_its_user(
         self, talk: Talk, bench: Bench, peers: Sequence[Store]
@@ -159,7 +159,7 @@ class FiringContract(TalkContract):
         await talk.people()
         await bench.store.add(a_schedule())
         heard = asyncio.Event()
-        end = peers[-1].on_owed(ANNA, heard.set)
+        end = peers[-1].on_new_delivery(ANNA, heard.set)
         await asyncio.sleep(0.05)
         claim = await bench.claim_one()
         await bench.end(claim, turn=talk.turn("hello", firing=claim.run_id))
@@ -188,8 +188,8 @@ class FiringContract(TalkContract):
         ]
         chatting = [peer.commit_turn(talk.turn(f"{n}", TUTOR)) for n, peer in enumerate(peers)]
         await asyncio.gather(*working, *chatting)
-        assert [one.seq for one in await talk.owed()] == list(range(1, 16 + len(peers) + 1))
-        assert [one.seq for one in await talk.owed(BERT)] == list(range(1, 9))
+        assert [one.seq for one in await talk.undelivered()] == list(range(1, 16 + len(peers) + 1))
+        assert [one.seq for one in await talk.undelivered(BERT)] == list(range(1, 9))
 
     async def test_a_user_who_goes_in_the_middle_of_everything_leaves_nothing(
         self, talk: Talk, bench: Bench, peers: Sequence[Store]

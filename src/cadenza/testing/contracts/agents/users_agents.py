@@ -13,7 +13,7 @@ from cadenza.domain.monitoring.alert import failure_alert
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.access import KeptKey, Reply, own_key
-from cadenza.ports.agents import AgentSpent
+from cadenza.ports.agents import AgentUsage
 from cadenza.ports.catalog import Page
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
@@ -92,7 +92,7 @@ class PeopleContract(TalkContract):
             with pytest.raises(NotFound):
                 await gone
         assert await _left_of(store, ANNA, TUTOR) == []
-        assert await store.spent_by_user(ANNA, bench.clock.now().date()) == AgentSpent()
+        assert await store.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage()
         assert await store.last_seqs([ANNA, BERT]) == {BERT: 0}
         assert await bench.claim() == []
         assert await store.next_due() is None
@@ -162,7 +162,7 @@ class PeopleContract(TalkContract):
         await bench.store.remove_user(ANNA)
         await bench.store.put_user(User(id="anna", tenant_id="north"))
         assert await talk.texts() == []
-        assert await talk.owed() == []
+        assert await talk.undelivered() == []
         assert [one.seq for one in await talk.say("new")] == [1]
         assert await talk.texts() == ["new?", "new!"]
 
@@ -212,7 +212,7 @@ class PeopleContract(TalkContract):
         assert [one.id for one in await store.schedules(ANNA)] == ["sched-ccccc"]
         assert await talk.texts() == []
         assert await talk.texts(COACH) == ["other?", "other!"]
-        assert [one.agent_id for one in await talk.owed()] == ["tutor", "coach"]
+        assert [one.agent_id for one in await talk.undelivered()] == ["tutor", "coach"]
         with pytest.raises(NotFound, match="There is no agent tutor"):
             await store.agent(AgentKey("north", "tutor"))
 
@@ -226,10 +226,10 @@ class PeopleContract(TalkContract):
         await talk.say("d", ConversationKey(*NAMESAKE, "tutor"), tokens=1_000)
         bench.pass_ms(24 * 60 * MINUTE)
         await talk.say("e", tokens=7)
-        assert await store.spent_by_user(ANNA, today) == AgentSpent(1, 110)
-        assert await store.spent_by_users("north", today) == AgentSpent(2, 111)
-        assert await store.spent_by_user(ANNA, bench.clock.now().date()) == AgentSpent(0, 7)
-        assert await store.spent_by_users("nobody", today) == AgentSpent()
+        assert await store.usage_of_user(ANNA, today) == AgentUsage(1, 110)
+        assert await store.usage_of_users("north", today) == AgentUsage(2, 111)
+        assert await store.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(0, 7)
+        assert await store.usage_of_users("nobody", today) == AgentUsage()
 
 
 async def _with_a_past(talk: Talk, schedule: Endpoint) -> None:

@@ -62,14 +62,14 @@ class SqlDeliveries:
         rows = await self._database.read(LIST, *user, after, NO_END if upto is None else upto, now, limit)
         return [read_delivery(row, self._database.read_moment) for row in rows]
 
-    async def owed(
+    async def undelivered(
         self, user: UserKey, *, after: int, upto: int | None = None, limit: int, now: datetime
     ) -> list[Delivery]:
         upto = NO_END if upto is None else upto
         rows = await self._database.read(LIST_UNDELIVERED, *user, after, upto, now, limit)
         return [read_delivery(row, self._database.read_moment) for row in rows]
 
-    async def owed_firings(self, user: UserKey, now: datetime) -> int:
+    async def undelivered_firings(self, user: UserKey, now: datetime) -> int:
         return int((await self._database.read(COUNT_FIRINGS, *user, now))[0][0])
 
     async def acknowledge(self, user: UserKey, upto: int) -> int:
@@ -79,7 +79,7 @@ class SqlDeliveries:
         columns = ([user.tenant_id for user in users], [user.id for user in users])
         return {UserKey(row[0], row[1]): row[2] for row in await self._database.read(LAST_SEQS, *columns)}
 
-    def on_owed(self, user: UserKey, ring: Ring) -> Ring:
+    def on_new_delivery(self, user: UserKey, ring: Ring) -> Ring:
         return self._listen_for_user(user, ring)
 
     async def forget_deliveries(self, *, delivered_before: datetime, now: datetime) -> int:

@@ -15,7 +15,7 @@ from cadenza.adapters.stores.sql.agents.users_agents import LOCK_USER
 from cadenza.adapters.stores.sql.database import NOTIFY, Connection
 from cadenza.adapters.stores.sql.monitoring.slo_alerts import RAISE, alert_row
 from cadenza.adapters.stores.sql.rows import Read, document, storable
-from cadenza.domain.agents.conversation import Message, Turn, owed_by
+from cadenza.domain.agents.conversation import Message, Turn, deliveries_of
 from cadenza.domain.agents.delivery import Delivery
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.scheduling.settle import SettledRun
@@ -90,10 +90,10 @@ async def commit_turn(connection: Connection, turn: Turn, read: Read) -> list[De
 async def write_turn(connection: Connection, turn: Turn) -> list[Delivery] | None:
     """Write what a turn leaves; None, and then nothing, if its user is gone."""
     key = turn.conversation
-    last_seq = await connection.fetchval(NUMBER_DELIVERIES, *key.user, len(turn.owed))
+    last_seq = await connection.fetchval(NUMBER_DELIVERIES, *key.user, len(turn.to_deliver))
     if last_seq is None:
         return None
-    deliveries = owed_by(turn, last_seq - len(turn.owed))
+    deliveries = deliveries_of(turn, last_seq - len(turn.to_deliver))
     if deliveries:
         await connection.executemany(ADD, [write_delivery(one) for one in deliveries])
         await connection.fetch(NOTIFY, notification_for(key.user))

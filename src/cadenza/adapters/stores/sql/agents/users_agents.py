@@ -10,7 +10,7 @@ from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, Endpoi
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.monitoring.alert import about_endpoint
 from cadenza.ports.access import own_keys
-from cadenza.ports.agents import AgentSpent
+from cadenza.ports.agents import AgentUsage
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 USER = "tenant_id, id, timezone, created_at"
@@ -94,14 +94,14 @@ class SqlUsersAgents:
 
         await self._database.write(work)
 
-    async def spent_by_user(self, key: UserKey, day: date) -> AgentSpent:
+    async def usage_of_user(self, key: UserKey, day: date) -> AgentUsage:
         for row in await self._database.read(SPENT_BY_USER, key.tenant_id, day.isoformat(), key.id):
-            return AgentSpent(*row)
-        return AgentSpent()
+            return AgentUsage(*row)
+        return AgentUsage()
 
-    async def spent_by_users(self, tenant_id: str, day: date) -> AgentSpent:
+    async def usage_of_users(self, tenant_id: str, day: date) -> AgentUsage:
         (row,) = await self._database.read(SPENT_BY_TENANT, tenant_id, day.isoformat())
-        return AgentSpent(*row)
+        return AgentUsage(*row)
 
     async def put_agent(self, agent: Agent) -> Agent:
         row = (agent.tenant_id, agent.id, agent.name, agent.instructions, agent.model, agent.created_at)
