@@ -8,7 +8,7 @@ from statistics import median
 from time import process_time
 from typing import Any
 
-from cadenza.sim.catalogue import CATALOGUE, play_corrected, play_published
+from cadenza.sim.catalogue import CATALOGUE, run_product, run_prototype
 from cadenza.sim.scenario import Scenario
 
 GOAL_S = 0.5
@@ -19,9 +19,9 @@ def measure(laps: int) -> dict[str, dict[str, float]]:
     """Runs and seconds of CPU by simulation; the goal is for each of them."""
     results = {}
     for name, entry in CATALOGUE.items():
-        results[f"{name}, as published"] = timed(play_published, entry.published(), laps)
+        results[f"{name}, as published"] = timed(run_prototype, entry.published(), laps)
         for step_s in STEPS_S:
-            play = partial(play_corrected, step_s=step_s)
+            play = partial(run_product, step_s=step_s)
             results[f"{name}, corrected, steps of {step_s} s"] = timed(play, entry.corrected(), laps)
     return results
 

@@ -17,12 +17,12 @@ from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.worker import settle as worker_settle
 from cadenza.sim import product_run as corrected
-from cadenza.sim.catalogue import play_corrected
-from cadenza.sim.checks import Check, Judges, examine
-from cadenza.sim.scenario import Policy, Scenario
+from cadenza.sim.catalogue import run_product
+from cadenza.sim.checks import Check, CheckRules, run_checks
+from cadenza.sim.scenario import Scenario, SteeringPolicy
 
 
-def with_policy(scenario: Scenario[Any], name: str, policy: Policy[Any]) -> Scenario[Any]:
+def with_policy(scenario: Scenario[Any], name: str, policy: SteeringPolicy[Any]) -> Scenario[Any]:
     return replace(scenario, policies={**scenario.policies, name: policy})
 
 
@@ -68,7 +68,7 @@ def claim_too_late(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(memory_store, "claimable_at", later)
 
 
-async def verdicts(scenario: Scenario[Any], judges: Judges) -> Mapping[str, Check]:
+async def verdicts(scenario: Scenario[Any], rules: CheckRules) -> Mapping[str, Check]:
     """The checks of a scenario, simulated anew, by their names."""
-    recording = await play_corrected(scenario)
-    return {check.name: check for check in examine(recording, judges)}
+    recording = await run_product(scenario)
+    return {check.name: check for check in run_checks(recording, rules)}

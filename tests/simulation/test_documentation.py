@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cadenza.sim.catalogue import CATALOGUE, play_corrected, play_published, simulate
+from cadenza.sim.catalogue import CATALOGUE, run_product, run_prototype, simulate
 from cadenza.sim.report import document
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -40,7 +40,7 @@ def test_every_check_of_the_host_is_explained_in_its_order() -> None:
 
 async def test_the_counts_on_the_page_are_those_of_the_simulations() -> None:
     entry = CATALOGUE["flash-sale"]
-    published, corrected = await play_published(entry.published()), await play_corrected(entry.corrected())
+    published, corrected = await run_prototype(entry.published()), await run_product(entry.corrected())
     told = {cells[0]: cells[1:3] for cells in rows(section(EXPLANATION, "Why the numbers differ"))}
     for name, count in corrected.counts().items():
         assert told[name] == [str(published.counts()[name]), str(count)]
@@ -54,8 +54,8 @@ async def test_the_counts_of_the_host_are_those_of_the_simulations() -> None:
     entry = CATALOGUE["system-resources"]
     told = {cells[0]: cells[1:] for cells in rows(section(REFERENCE, "System resources"))}
     for mode, recording in (
-        ("as published", await play_published(entry.published())),
-        ("corrected", await play_corrected(entry.corrected())),
+        ("as published", await run_prototype(entry.published())),
+        ("corrected", await run_product(entry.corrected())),
     ):
         sources = ", ".join(f"{source} {count}" for source, count in recording.sources().items())
         assert told[mode] == [*map(str, recording.counts().values()), sources]

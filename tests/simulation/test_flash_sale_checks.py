@@ -25,25 +25,25 @@ from cadenza.sim.flash_sale.policies import (
     TRAFFIC,
     Band,
     Corrections,
-    Ladder,
+    IntervalTable,
     act,
-    follow,
+    follow_thresholds,
     investigate,
 )
 from cadenza.sim.flash_sale.scenario import flash_sale
 from cadenza.sim.scenario import Scenario
-from cadenza.sim.steered_endpoint import Rest
+from cadenza.sim.steered_endpoint import PauseTiming
 
 Break = Callable[[pytest.MonkeyPatch], Scenario[Any]]
 
 
-def traffic(ladder: Ladder) -> Break:
-    policy = follow(lambda sale: sale.traffic, ladder)
+def traffic(table: IntervalTable) -> Break:
+    policy = follow_thresholds(lambda sale: sale.traffic, table)
     return lambda _: with_policy(flash_sale(), "traffic_monitor", policy)
 
 
-def inventory(ladder: Ladder) -> Break:
-    policy = follow(lambda sale: sale.inventory_lag_ms, ladder)
+def inventory(table: IntervalTable) -> Break:
+    policy = follow_thresholds(lambda sale: sale.inventory_lag_ms, table)
     return lambda _: with_policy(flash_sale(), "inventory_sync_check", policy)
 
 
@@ -53,7 +53,7 @@ def slow_pages(band: Band) -> Break:
 
 
 def action(name: str, **changes: int) -> Break:
-    policy = act(replace(ACTIONS[name], **changes), Rest.WHEN_SETTLED)
+    policy = act(replace(ACTIONS[name], **changes), PauseTiming.WHEN_SETTLED)
     return lambda _: with_policy(flash_sale(), name, policy)
 
 
@@ -71,7 +71,7 @@ def broken_rule(break_it: Callable[[pytest.MonkeyPatch], None]) -> Break:
 
 def too_eager_without_a_guard(patch: pytest.MonkeyPatch) -> Scenario[Any]:
     ignore_the_guard(patch)
-    return traffic(TRAFFIC._replace(rungs=((4000, 10),)))(patch)
+    return traffic(TRAFFIC._replace(thresholds=((4000, 10),)))(patch)
 
 
 def only_the_inventory_is_watched(_: pytest.MonkeyPatch) -> Scenario[Any]:
@@ -84,19 +84,19 @@ def on_call_is_created_first(_: pytest.MonkeyPatch) -> Scenario[Any]:
 
 
 BREAKS: dict[str, Break] = {
-    "traffic-tightens-in-surge": traffic(TRAFFIC._replace(rungs=((6000, 20),))),
-    "traffic-tightens-in-critical": traffic(TRAFFIC._replace(rungs=((4000, 30),))),
+    "traffic-tightens-in-surge": traffic(TRAFFIC._replace(thresholds=((6000, 20),))),
+    "traffic-tightens-in-critical": traffic(TRAFFIC._replace(thresholds=((4000, 30),))),
     "traffic-returns-in-recovery": traffic(TRAFFIC._replace(calm_below=0)),
     "orders-keep-baseline-before-critical": corrections(widen_from_traffic=0),
     "orders-relax-in-critical": broken_rule(let_no_hint_relax),
-    "inventory-tightens-in-strain": inventory(INVENTORY._replace(rungs=((600, 30),))),
-    "inventory-tightens-in-critical": inventory(INVENTORY._replace(rungs=((400, 60),))),
+    "inventory-tightens-in-strain": inventory(INVENTORY._replace(thresholds=((600, 30),))),
+    "inventory-tightens-in-critical": inventory(INVENTORY._replace(thresholds=((400, 60),))),
     "health-returns-in-recovery": inventory(INVENTORY._replace(calm_below=0)),
     "investigators-wake-in-strain": slow_pages(SLOW_PAGES._replace(begin=4000)),
     "investigators-silent-otherwise": slow_pages(SLOW_PAGES._replace(end=0)),
     "actions-act-when-needed": action("cache_warm_up", page_load_over=10_000),
     "actions-keep-their-cooldown": action("slack_operations", cooldown_minutes=2),
-    "actions-rest-after-each-run": corrections(rest=Rest.AT_ONCE),
+    "actions-rest-after-each-run": corrections(pause_timing=PauseTiming.AT_ONCE),
     "alerts-escalate-in-order": on_call_is_created_first,
     "minimum-interval-kept": too_eager_without_a_guard,
     "one-verdict-per-slot": broken_rule(forget_verdicts),
@@ -121,7 +121,7 @@ async def test_a_check_fails_when_its_rule_is_broken(name: str, monkeypatch: pyt
 
 async def test_without_the_guard_the_sale_itself_is_unharmed(monkeypatch: pytest.MonkeyPatch) -> None:
     """What breaks the minimum interval is the eager policy that the guard would have held back."""
-    eager = traffic(TRAFFIC._replace(rungs=((4000, 10),)))(monkeypatch)
+    eager = traffic(TRAFFIC._replace(thresholds=((4000, 10),)))(monkeypatch)
     assert (await verdicts(eager, CHECKS))["minimum-interval-kept"].passed
 
 
@@ -133,7 +133,7 @@ async def test_a_missing_alert_is_no_escalation() -> None:
 
 
 async def test_the_two_corrections_are_what_the_published_policies_lack() -> None:
-    published = Corrections(rest=Rest.AT_ONCE, widen_from_traffic=0)
+    published = Corrections(pause_timing=PauseTiming.AT_ONCE, widen_from_traffic=0)
     failing = {
         name for name, check in (await verdicts(flash_sale(published), CHECKS)).items() if not check.passed
     }

@@ -1,11 +1,11 @@
 import pytest
 
 from cadenza.domain.scheduling.plan import Source
-from cadenza.sim.catalogue import play_corrected, simulate
+from cadenza.sim.catalogue import run_product, simulate
 from cadenza.sim.flash_sale.policies import CORRECTED, Corrections
 from cadenza.sim.flash_sale.scenario import flash_sale
 from cadenza.sim.recording import Recording
-from cadenza.sim.steered_endpoint import Rest
+from cadenza.sim.steered_endpoint import PauseTiming
 from cadenza.sim.world import elapsed_s
 
 RUNS = {
@@ -24,7 +24,7 @@ RUNS = {
 
 @pytest.fixture
 async def recording() -> Recording:
-    return await play_corrected(flash_sale())
+    return await run_product(flash_sale())
 
 
 def test_the_golden_numbers(recording: Recording) -> None:
@@ -43,7 +43,7 @@ def test_every_cause_is_known_and_the_hints_caused_most(recording: Recording) ->
 
 @pytest.mark.parametrize("step_s", [1, 2, 10])
 async def test_the_step_changes_nothing(recording: Recording, step_s: int) -> None:
-    other = await play_corrected(flash_sale(), step_s=step_s)
+    other = await run_product(flash_sale(), step_s=step_s)
     assert other.counts() == recording.counts()
     assert other.sources() == recording.sources()
     assert other.causes() == recording.causes()
@@ -59,22 +59,24 @@ async def test_all_eighteen_checks_pass(step_s: int) -> None:
 
 
 async def test_two_simulations_are_equal(recording: Recording) -> None:
-    again = await play_corrected(flash_sale())
+    again = await run_product(flash_sale())
     assert again.runs == recording.runs
     assert again.snapshots == recording.snapshots
     assert again.history == recording.history
 
 
 async def test_the_published_order_policy_widens_in_the_quiet_baseline_and_saves_seven_runs() -> None:
-    corrections = Corrections(rest=CORRECTED.rest, widen_from_traffic=0)
-    recording = await play_corrected(flash_sale(corrections))
+    corrections = Corrections(pause_timing=CORRECTED.pause_timing, widen_from_traffic=0)
+    recording = await run_product(flash_sale(corrections))
     assert len(recording.runs) == 127
     assert recording.counts() == RUNS | {"order_processor_health": 11}
 
 
 async def test_a_pause_that_lapses_turns_an_action_into_a_cadence() -> None:
-    corrections = Corrections(rest=Rest.AT_ONCE, widen_from_traffic=CORRECTED.widen_from_traffic)
-    counts = (await play_corrected(flash_sale(corrections))).counts()
+    corrections = Corrections(
+        pause_timing=PauseTiming.AT_ONCE, widen_from_traffic=CORRECTED.widen_from_traffic
+    )
+    counts = (await run_product(flash_sale(corrections))).counts()
     assert counts["cache_warm_up"] == 11
     assert counts["emergency_oncall_page"] == 0
 

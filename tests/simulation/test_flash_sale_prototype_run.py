@@ -5,12 +5,12 @@ import pytest
 from tests.simulation.scenario_changes import with_endpoint
 
 from cadenza.domain.scheduling.plan import Source
-from cadenza.sim.catalogue import play_published, simulate
-from cadenza.sim.checks import examine
+from cadenza.sim.catalogue import run_prototype, simulate
+from cadenza.sim.checks import run_checks
 from cadenza.sim.flash_sale.policies import AS_PUBLISHED
 from cadenza.sim.flash_sale.reference import CHECKS
 from cadenza.sim.flash_sale.scenario import flash_sale
-from cadenza.sim.prototype_run import PublishedEndpoint, plan
+from cadenza.sim.prototype_run import PrototypeEndpoint, plan
 from cadenza.sim.scenario import SimulatedEndpoint
 from cadenza.sim.world import START
 
@@ -29,13 +29,13 @@ RUNS = {
 SOURCES = {"baseline-interval": 224, "ai-interval": 189, "clamped-min": 54}
 
 
-def a_published_endpoint() -> PublishedEndpoint:
+def a_published_endpoint() -> PrototypeEndpoint:
     table = SimulatedEndpoint(name="endpoint", tier="health", baseline_s=60, min_s=5, max_s=300)
-    return PublishedEndpoint(table, START, None)
+    return PrototypeEndpoint(table, START, None)
 
 
 async def test_the_published_rules_give_the_published_counts() -> None:
-    recording = await play_published(flash_sale(AS_PUBLISHED))
+    recording = await run_prototype(flash_sale(AS_PUBLISHED))
     assert recording.counts() == RUNS
     assert recording.sources() == SOURCES
     assert len(recording.runs) == 467
@@ -50,12 +50,12 @@ async def test_the_published_checks_pass_and_there_are_eighteen() -> None:
 
 
 async def test_in_strain_the_traffic_is_looked_at_again_after_15_s() -> None:
-    recording = await play_published(flash_sale(AS_PUBLISHED))
+    recording = await run_prototype(flash_sale(AS_PUBLISHED))
     assert {snapshot.row["nextCheck"] for snapshot in recording.snapshots[9:13]} == {15}
 
 
 async def test_two_simulations_are_equal() -> None:
-    first, second = [await play_published(flash_sale(AS_PUBLISHED)) for _ in range(2)]
+    first, second = [await run_prototype(flash_sale(AS_PUBLISHED)) for _ in range(2)]
     assert (first.runs, first.snapshots) == (second.runs, second.snapshots)
 
 
@@ -63,8 +63,8 @@ async def test_the_published_checks_can_fail() -> None:
     quiet = replace(flash_sale(AS_PUBLISHED), policies={})
     for name in ("order_processor_health", "inventory_sync_check"):
         quiet = with_endpoint(quiet, name, dormant=True)
-    recording = await play_published(with_endpoint(quiet, "traffic_monitor", baseline_s=300))
-    failing = {check.name for check in examine(recording, CHECKS) if not check.passed}
+    recording = await run_prototype(with_endpoint(quiet, "traffic_monitor", baseline_s=300))
+    failing = {check.name for check in run_checks(recording, CHECKS) if not check.passed}
     assert failing == set(CHECKS) - {
         "next-check-relaxes",
         "oncall-at-most-twice",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.steer import HintKind
-from cadenza.sim.catalogue import CATALOGUE, play_corrected
+from cadenza.sim.catalogue import CATALOGUE, run_product
 from cadenza.sim.checks import minimum_interval_kept, one_verdict_per_slot, runs_on_time
 from cadenza.sim.flash_sale.policies import Sale
 from cadenza.sim.flash_sale.scenario import flash_sale
@@ -52,7 +52,7 @@ def within_its_guard(recording: Recording) -> bool:
 @pytest.fixture(params=SCENARIOS, ids=lambda scenario: scenario.name)
 async def recording(request: pytest.FixtureRequest) -> Recording:
     scenario: Scenario[Any] = request.param
-    return await play_corrected(scenario)
+    return await run_product(scenario)
 
 
 def test_no_run_starts_during_a_pause(recording: Recording) -> None:
@@ -108,7 +108,7 @@ def sales(draw: st.DrawFn) -> Scenario[Sale]:
 @given(sale=sales(), step_s=st.sampled_from([1, 5, 10]))
 @settings(max_examples=25)
 async def test_the_promises_hold_in_any_sale(sale: Scenario[Sale], step_s: int) -> None:
-    recording = await play_corrected(sale, step_s=step_s)
-    for judge in (minimum_interval_kept, one_verdict_per_slot, runs_on_time):
-        assert judge(recording).passed, judge(recording).detail
+    recording = await run_product(sale, step_s=step_s)
+    for check in (minimum_interval_kept, one_verdict_per_slot, runs_on_time):
+        assert check(recording).passed, check(recording).detail
     assert within_its_guard(recording)

@@ -17,11 +17,11 @@ from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.roots.wiring.llm import steering_shapes
 from cadenza.roots.wiring.simulation_planners import learning, planners_for
-from cadenza.sim.catalogue import Planners, play_corrected, simulate
+from cadenza.sim.catalogue import Planners, run_product, simulate
 from cadenza.sim.flash_sale.policies import TRAFFIC
 from cadenza.sim.flash_sale.scenario import flash_sale
 from cadenza.sim.flash_sale.scripted import ScriptedPlanner
-from cadenza.sim.planner_run import play_planned
+from cadenza.sim.planner_run import run_planner
 from cadenza.sim.report import Mode, document
 from cadenza.testing.fakes import FakeIds
 
@@ -33,7 +33,7 @@ RESPONSES = re.compile(r"<responses>\n(.*)\n</responses>", re.DOTALL)
 async def test_planners_steer_the_sale_as_its_policies_do(word: str) -> None:
     report = await simulate(SALE, planners=planners_for(word, SALE))
     assert [check.name for check in report.checks if not check.passed] == []
-    assert report.recording.counts() == (await play_corrected(flash_sale())).counts()
+    assert report.recording.counts() == (await run_product(flash_sale())).counts()
     assert report.mode is Mode.PLANNED
     assert document(report)["planner"] == word
 
@@ -77,10 +77,10 @@ async def test_a_model_that_reads_its_briefing_steers_the_traffic_monitor() -> N
         def wants(self, briefing: Any) -> bool:
             return briefing.endpoint.name == "traffic_monitor" and super().wants(briefing)
 
-    async def seating(store: Store) -> Sequence[Planner]:
+    async def make_planners(store: Store) -> Sequence[Planner]:
         return [OnlyTraffic(FunctionModel(answer), store=store, steering=steering_shapes())]
 
-    recording = await play_planned(flash_sale(), seating)
+    recording = await run_planner(flash_sale(), make_planners)
     assert asked["sittings"] == 4, "one for each change, and none for all the runs between"
     gaps = Counter(gap.length for gap in recording.gaps("traffic_monitor"))
     assert gaps[30] == 20, "from the fifth minute to the fifteenth, when the second pause is over"

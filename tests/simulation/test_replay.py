@@ -15,8 +15,8 @@ from cadenza.domain.scheduling.settle import FOREVER
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.roots.replay import policy_named
-from cadenza.sim.adaptive_policies import Aimd, Backoff
-from cadenza.sim.replay.replay import Course, Record, ReplayPolicy, recorded, replay
+from cadenza.sim.adaptive_policies import AimdPlanner, BackoffPlanner
+from cadenza.sim.replay.replay import RecordedHistory, ReplayPolicy, ReplayResult, recorded_history, replay
 from cadenza.sim.replay.report import replay_document
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
@@ -45,27 +45,27 @@ def a_run(second: float, value: Any, status: RunStatus = RunStatus.SUCCESS, name
     )
 
 
-def a_record(runs: Sequence[Run], **fields: Any) -> Record:
-    found = recorded(an_endpoint(**fields), runs)
+def a_record(runs: Sequence[Run], **fields: Any) -> RecordedHistory:
+    found = recorded_history(an_endpoint(**fields), runs)
     assert found is not None
     return found
 
 
-def an_hour(changing_at: set[int] = frozenset({1_200, 2_400}), **fields: Any) -> Record:  # type: ignore[assignment]
+def an_hour(changing_at: set[int] = frozenset({1_200, 2_400}), **fields: Any) -> RecordedHistory:  # type: ignore[assignment]
     """A look a minute, for an hour, and changes that the looks at these seconds show first."""
     looks = [a_run(second, sum(at <= second for at in changing_at)) for second in HOUR_OF_MINUTES]
     return a_record(looks, **fields)
 
 
-async def course(policy: ReplayPolicy, *records: Record) -> Course:
+async def course(policy: ReplayPolicy, *records: RecordedHistory) -> ReplayResult:
     return (await replay(records or (an_hour(),), [policy])).others[0]
 
 
-def planned_by(planner: type[Backoff] | type[Aimd]) -> ReplayPolicy:
-    async def seating(_: Store) -> Sequence[Planner]:
+def planned_by(planner: type[BackoffPlanner] | type[AimdPlanner]) -> ReplayPolicy:
+    async def make_planners(_: Store) -> Sequence[Planner]:
         return [planner()]
 
-    return ReplayPolicy(name=planner.__name__, seating=seating)
+    return ReplayPolicy(name=planner.__name__, make_planners=make_planners)
 
 
 def fixed(seconds: int) -> ReplayPolicy:
@@ -105,24 +105,24 @@ async def test_cron_is_played_by_the_governor() -> None:
 
 
 async def test_backoff_looks_ever_less_often_until_something_changes() -> None:
-    found = await course(planned_by(Backoff))
+    found = await course(planned_by(BackoffPlanner))
     assert found.looks < 30
     assert found.unnoticed == 0
-    calm = await course(planned_by(Backoff), an_hour(set()))
+    calm = await course(planned_by(BackoffPlanner), an_hour(set()))
     assert calm.looks < found.looks
     assert list(calm.delays) == []
 
 
 async def test_aimd_lengthens_by_steps_and_halves() -> None:
-    calm = await course(planned_by(Aimd), an_hour(set()))
+    calm = await course(planned_by(AimdPlanner), an_hour(set()))
     assert 20 < calm.looks < 60
-    busy = await course(planned_by(Aimd), an_hour(set(HOUR_OF_MINUTES)))
+    busy = await course(planned_by(AimdPlanner), an_hour(set(HOUR_OF_MINUTES)))
     assert busy.looks > 200
 
 
 async def test_a_replay_is_always_the_same() -> None:
-    first = await replay([an_hour()], [planned_by(Aimd), planned_by(Backoff), fixed(45)])
-    again = await replay([an_hour()], [planned_by(Aimd), planned_by(Backoff), fixed(45)])
+    first = await replay([an_hour()], [planned_by(AimdPlanner), planned_by(BackoffPlanner), fixed(45)])
+    again = await replay([an_hour()], [planned_by(AimdPlanner), planned_by(BackoffPlanner), fixed(45)])
     assert first == again
     assert replay_document(first) == replay_document(again)
 
@@ -140,8 +140,8 @@ async def test_a_failure_is_a_change_and_so_is_its_end() -> None:
 
 
 def test_one_look_is_too_few() -> None:
-    assert recorded(an_endpoint(), [a_run(0, 1)]) is None
-    assert recorded(an_endpoint(), []) is None
+    assert recorded_history(an_endpoint(), [a_run(0, 1)]) is None
+    assert recorded_history(an_endpoint(), []) is None
 
 
 async def test_a_change_that_nobody_comes_to_see_is_counted() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.sim.replay.delays import Delay, Figures, UnnoticedChange, delay_of, figures
+from cadenza.sim.replay.delays import Delay, DelayStatistics, UnnoticedChange, delay_of, delay_statistics
 from cadenza.testing.clock import NEW_YEAR
 
 
@@ -54,6 +54,6 @@ def test_bounds_and_mean_are_those_of_all_moments(gap: int, looks: list[int], la
 
 
 def test_figures() -> None:
-    assert figures([]) == Figures(None, None)
-    assert figures([7]) == Figures(7, 7)
-    assert figures(list(range(1, 101))) == Figures(50.5, 95)
+    assert delay_statistics([]) == DelayStatistics(None, None)
+    assert delay_statistics([7]) == DelayStatistics(7, 7)
+    assert delay_statistics(list(range(1, 101))) == DelayStatistics(50.5, 95)

@@ -11,10 +11,10 @@ from tests.simulation.scenario_changes import (
     with_policy,
 )
 
-from cadenza.sim.catalogue import play_corrected, play_published, simulate
+from cadenza.sim.catalogue import run_product, run_prototype, simulate
 from cadenza.sim.recording import Recording
 from cadenza.sim.scenario import Scenario
-from cadenza.sim.steered_endpoint import Steered
+from cadenza.sim.steered_endpoint import SteeredEndpoint
 from cadenza.sim.system_resources import scenario as host
 from cadenza.sim.system_resources.checks import CHECKS
 from cadenza.sim.system_resources.scenario import CPU, DISCORD, Host, system_resources
@@ -24,10 +24,10 @@ Break = Callable[[pytest.MonkeyPatch], Scenario[Any]]
 
 @pytest.fixture
 async def recording() -> Recording:
-    return await play_corrected(system_resources())
+    return await run_product(system_resources())
 
 
-async def nervous(endpoint: Steered[Host]) -> None:
+async def nervous(endpoint: SteeredEndpoint[Host]) -> None:
     """Asks for the tight pace whatever it sees."""
     await endpoint.propose_interval(host.TIGHT_S * 1_000, ttl_minutes=60)
 
@@ -53,7 +53,9 @@ BREAKS: dict[str, Break] = {
     "cpu-looks-again-at-first-high": with_constant("SOON_MS", 40_000),
     "cpu-no-tight-hint-after-high": lambda _: with_policy(system_resources(), CPU, nervous),
     "cpu-relaxes-after-high": with_constant("CALM_SAMPLES", 1_000),
-    "discord-alerts-once-per-incident": lambda _: with_endpoint(system_resources(), DISCORD, rests=True),
+    "discord-alerts-once-per-incident": lambda _: with_endpoint(
+        system_resources(), DISCORD, pauses_itself=True
+    ),
     "discord-paused-before-and-after": with_constant("LOW", 0),
     "minimum-interval-kept": broken_rule(ignore_the_guard),
     "one-verdict-per-slot": broken_rule(forget_verdicts),
@@ -68,7 +70,7 @@ def test_the_golden_numbers(recording: Recording) -> None:
 
 
 async def test_the_published_rules_tell_people_over_and_over() -> None:
-    published = await play_published(system_resources())
+    published = await run_prototype(system_resources())
     assert published.counts() == {CPU: 83, DISCORD: 22}
     assert published.sources() == {
         "ai-interval": 78,
@@ -80,7 +82,7 @@ async def test_the_published_rules_tell_people_over_and_over() -> None:
 
 @pytest.mark.parametrize("step_s", [1, 2, 10])
 async def test_the_step_changes_nothing(recording: Recording, step_s: int) -> None:
-    other = await play_corrected(system_resources(), step_s=step_s)
+    other = await run_product(system_resources(), step_s=step_s)
     assert other.counts() == recording.counts()
     assert other.sources() == recording.sources()
     assert other.causes() == recording.causes()
@@ -88,7 +90,7 @@ async def test_the_step_changes_nothing(recording: Recording, step_s: int) -> No
 
 
 async def test_two_simulations_are_equal(recording: Recording) -> None:
-    again = await play_corrected(system_resources())
+    again = await run_product(system_resources())
     assert (again.runs, again.snapshots, again.history) == (
         recording.runs,
         recording.snapshots,

@@ -20,7 +20,7 @@ from cadenza.surfaces.cli.launchers import (
 from cadenza.surfaces.cli.output.terminal import Progress
 
 if TYPE_CHECKING:  # A command that is not given costs no imports.
-    from cadenza.sim.replay.replay import Replayed
+    from cadenza.sim.replay.replay import ReplayReport
     from cadenza.sim.report import Report
 
 
@@ -93,7 +93,7 @@ def launch_sim(
     return asyncio.run(simulate(scenario, as_published=as_published, step_s=step_seconds, planners=planners))
 
 
-def launch_replay(wish: ReplayRequest) -> "Replayed":
+def launch_replay(wish: ReplayRequest) -> "ReplayReport":
     """Play recorded history under other policies."""
     from cadenza.roots.replay import launch
 

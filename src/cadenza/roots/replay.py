@@ -17,8 +17,15 @@ from cadenza.roots.settings import read_settings
 from cadenza.roots.wiring.application import DEFAULT_TENANT
 from cadenza.roots.wiring.simulation_planners import learning, ruled, rules_in
 from cadenza.roots.wiring.stores import open_store
-from cadenza.sim.adaptive_policies import Aimd, Backoff
-from cadenza.sim.replay.replay import FEWEST_LOOKS, Record, Replayed, ReplayPolicy, recorded, replay
+from cadenza.sim.adaptive_policies import AimdPlanner, BackoffPlanner
+from cadenza.sim.replay.replay import (
+    FEWEST_LOOKS,
+    RecordedHistory,
+    ReplayPolicy,
+    ReplayReport,
+    recorded_history,
+    replay,
+)
 from cadenza.surfaces.cli.launchers import ReplayRequest
 
 MOST_ENDPOINTS = 100
@@ -27,7 +34,7 @@ PAGE = 500
 POLICIES = "baseline, fixed:30s, backoff, aimd, learned and rules:FILE"
 
 
-def launch(wish: ReplayRequest) -> Replayed:
+def launch(wish: ReplayRequest) -> ReplayReport:
     """Replay what is recorded in the database of the settings."""
     if not FEWEST_LOOKS <= wish.most <= MOST_RUNS:
         raise InvalidRequest(f"--most must be from {FEWEST_LOOKS} to {MOST_RUNS}.", "most")
@@ -44,27 +51,27 @@ def policy_named(word: str, tenant_id: str = DEFAULT_TENANT) -> ReplayPolicy:
         case "fixed", True:
             return ReplayPolicy(name=word, baseline=Every(parse_duration_ms("policy", rest)))
         case "backoff", False:
-            return ReplayPolicy(name=word, seating=_backoff)
+            return ReplayPolicy(name=word, make_planners=_backoff)
         case "aimd", False:
-            return ReplayPolicy(name=word, seating=_aimd)
+            return ReplayPolicy(name=word, make_planners=_aimd)
         case "learned", False:
-            return ReplayPolicy(name=word, seating=learning)
+            return ReplayPolicy(name=word, make_planners=learning)
         case "rules", True:
-            return ReplayPolicy(name=word, seating=ruled(rules_in(rest, tenant_id)))
+            return ReplayPolicy(name=word, make_planners=ruled(rules_in(rest, tenant_id)))
         case _:
             raise InvalidRequest(f"{quoted(word)} is no policy; there are {POLICIES}.", "policy")
 
 
-async def _replayed(wish: ReplayRequest, policies: Sequence[ReplayPolicy]) -> Replayed:
+async def _replayed(wish: ReplayRequest, policies: Sequence[ReplayPolicy]) -> ReplayReport:
     async with open_store(read_settings(), ids=TimeOrderedIds(), log=NoLog()) as store:
         records = await read_records(store, wish)
     return await replay(records, policies)
 
 
-async def read_records(store: Store, wish: ReplayRequest) -> list[Record]:
+async def read_records(store: Store, wish: ReplayRequest) -> list[RecordedHistory]:
     """What is recorded of the endpoints that are meant; NotFound if that is too little to compare."""
     meant = [one for one in await _meant(store, wish) if not isinstance(one.baseline, Once)]
-    found = [recorded(one, await _runs(store, one, wish)) for one in meant]
+    found = [recorded_history(one, await _runs(store, one, wish)) for one in meant]
     records = [one for one in found if one is not None]
     if not records:
         raise NotFound("There are no two recorded runs that looked at anything: nothing to replay.")
@@ -115,8 +122,8 @@ async def _runs(store: Store, endpoint: Endpoint, wish: ReplayRequest) -> list[R
 
 
 async def _backoff(_: Store) -> Sequence[Planner]:
-    return [Backoff()]
+    return [BackoffPlanner()]
 
 
 async def _aimd(_: Store) -> Sequence[Planner]:
-    return [Aimd()]
+    return [AimdPlanner()]

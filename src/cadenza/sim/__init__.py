@@ -1,1 +1,1 @@
-"""A world to schedule against, the scenarios played in it, and the report of what happened."""
+"""Simulations: scenarios and recorded histories on the worker and a clock that jumps, and their reports."""

@@ -1,4 +1,4 @@
-"""Two well-known ways to pace looks by whether they showed anything new, as planners."""
+"""Two planners that choose the interval by whether runs showed anything new: backoff and AIMD."""
 
 from abc import ABC, abstractmethod
 from itertools import islice
@@ -9,11 +9,11 @@ from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 
-UNPACED_MS = 60_000
-"""What a beat is where the baseline is no interval."""
+DEFAULT_INTERVAL_MS = 60_000
+"""The interval from which it starts where the baseline has none."""
 
 
-class Pacing(ABC):
+class AdaptivePlanner(ABC):
     """Proposes an interval after every look, for long enough that the next look falls into it."""
 
     def __init__(self) -> None:
@@ -22,11 +22,11 @@ class Pacing(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What its sittings are recorded as."""
+        """The name its analyses are recorded under."""
 
     @abstractmethod
-    def paced(self, interval_ms: float, beat_ms: int, *, changed: bool) -> float:
-        """The next interval after one, where the baseline's is a beat."""
+    def next_interval_ms(self, interval_ms: float, baseline_ms: int, *, changed: bool) -> float:
+        """The next interval, from the last one and that of the baseline."""
 
     def wants(self, briefing: Briefing) -> bool:
         """After every run of its own."""
@@ -36,51 +36,51 @@ class Pacing(ABC):
     async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
         """Look sooner after a change, later after none."""
         endpoint = briefing.endpoint
-        looks = [fingerprint(endpoint, run) for run in islice(filter(was_executed, briefing.recent), 2)]
-        beat_ms = _beat_ms(endpoint)
-        before = self._interval_ms.get(endpoint.key, float(beat_ms))
-        paced = self.paced(before, beat_ms, changed=len(set(looks)) > 1)
-        interval_ms = _within_guard(endpoint, paced)
+        results = [fingerprint(endpoint, run) for run in islice(filter(was_executed, briefing.recent), 2)]
+        baseline_ms = _baseline_ms(endpoint)
+        before = self._interval_ms.get(endpoint.key, float(baseline_ms))
+        next_interval_ms = self.next_interval_ms(before, baseline_ms, changed=len(set(results)) > 1)
+        interval_ms = _within_guard(endpoint, next_interval_ms)
         self._interval_ms[endpoint.key] = interval_ms
         arguments = {"intervalMs": round(interval_ms), "ttlMinutes": 2 * interval_ms / 60_000 + 1}
         await call(endpoint, "propose_interval", arguments)
         return EMPTY_RESULT
 
 
-class Backoff(Pacing):
+class BackoffPlanner(AdaptivePlanner):
     """Doubles the interval after every look that showed nothing new; a change brings it back at once."""
 
     SHORTEST, LONGEST = 1 / 8, 8
 
     @property
     def name(self) -> str:
-        """What its sittings are recorded as."""
+        """The name its analyses are recorded under."""
         return "backoff"
 
-    def paced(self, interval_ms: float, beat_ms: int, *, changed: bool) -> float:
+    def next_interval_ms(self, interval_ms: float, baseline_ms: int, *, changed: bool) -> float:
         """Between an eighth of the baseline's interval and eight times it."""
-        return beat_ms * self.SHORTEST if changed else min(interval_ms * 2, beat_ms * self.LONGEST)
+        return baseline_ms * self.SHORTEST if changed else min(interval_ms * 2, baseline_ms * self.LONGEST)
 
 
-class Aimd(Pacing):
+class AimdPlanner(AdaptivePlanner):
     """Lengthens the interval by a little after every look without news, and halves it after a change."""
 
     SHORTEST, LONGEST, STEP = 1 / 10, 4, 1 / 20
 
     @property
     def name(self) -> str:
-        """What its sittings are recorded as."""
+        """The name its analyses are recorded under."""
         return "aimd"
 
-    def paced(self, interval_ms: float, beat_ms: int, *, changed: bool) -> float:
+    def next_interval_ms(self, interval_ms: float, baseline_ms: int, *, changed: bool) -> float:
         """Between a tenth of the baseline's interval and four times it."""
-        wanted = interval_ms / 2 if changed else interval_ms + beat_ms * self.STEP
-        return min(max(wanted, beat_ms * self.SHORTEST), beat_ms * self.LONGEST)
+        wanted = interval_ms / 2 if changed else interval_ms + baseline_ms * self.STEP
+        return min(max(wanted, baseline_ms * self.SHORTEST), baseline_ms * self.LONGEST)
 
 
-def _beat_ms(endpoint: Endpoint) -> int:
+def _baseline_ms(endpoint: Endpoint) -> int:
     baseline = endpoint.baseline
-    return baseline.interval_ms if isinstance(baseline, Every) else UNPACED_MS
+    return baseline.interval_ms if isinstance(baseline, Every) else DEFAULT_INTERVAL_MS
 
 
 def _within_guard(endpoint: Endpoint, interval_ms: float) -> float:

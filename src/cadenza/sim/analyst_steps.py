@@ -1,4 +1,4 @@
-"""The analyst's own parts, one step at a time: the clock stands still while planners think."""
+"""Runs the parts of the analyst one step at a time, while the clock stands still."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -13,8 +13,8 @@ from cadenza.engine.planning.queue import Look, WaitingRoom
 from cadenza.ports.planning import Briefing, Planner
 from cadenza.ports.store import Store
 
-Seating = Callable[[Store], Awaitable[Sequence[Planner]]]
-"""Brings planners to a store, with whatever they need to find there."""
+PlannerFactory = Callable[[Store], Awaitable[Sequence[Planner]]]
+"""Makes the planners of a store, with the rows that they need in it."""
 ROOM = 10_000
 PAGE = 500
 

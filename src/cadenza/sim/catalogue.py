@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from cadenza.domain.errors import InvalidRequest, NotFound
-from cadenza.sim.analyst_steps import Seating
-from cadenza.sim.checks import Judges, examine
+from cadenza.sim.analyst_steps import PlannerFactory
+from cadenza.sim.checks import CheckRules, run_checks
 from cadenza.sim.flash_sale import checks as sale_checks
 from cadenza.sim.flash_sale import reference as sale_reference
 from cadenza.sim.flash_sale.policies import AS_PUBLISHED
 from cadenza.sim.flash_sale.scenario import flash_sale
-from cadenza.sim.loop import STEP_S, play
-from cadenza.sim.planner_run import play_planned
-from cadenza.sim.product_run import EngineStage
-from cadenza.sim.prototype_run import PublishedStage, Reference, compared
+from cadenza.sim.loop import STEP_S, run_simulation
+from cadenza.sim.planner_run import run_planner
+from cadenza.sim.product_run import ProductSimulation
+from cadenza.sim.prototype_run import PrototypeSimulation, Reference, compared
 from cadenza.sim.recording import Recording
 from cadenza.sim.report import Mode, Report
 from cadenza.sim.scenario import Scenario
@@ -26,74 +26,74 @@ STEPS_S = (1, 2, 5, 10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A scenario in both modes, with what is asked of each."""
+class CatalogueEntry:
+    """A scenario for the product and for the prototype, with the checks of each."""
 
     corrected: Callable[[], Scenario[Any]]
-    checks: Judges
+    checks: CheckRules
     published: Callable[[], Scenario[Any]]
-    published_checks: Judges = field(default_factory=dict)
+    published_checks: CheckRules = field(default_factory=dict)
     reference: Reference | None = None
 
 
 CATALOGUE = {
-    "flash-sale": Entry(
+    "flash-sale": CatalogueEntry(
         corrected=flash_sale,
         checks=sale_checks.CHECKS,
         published=lambda: flash_sale(AS_PUBLISHED),
         published_checks=sale_reference.CHECKS,
         reference=sale_reference.REFERENCE,
     ),
-    "system-resources": Entry(
+    "system-resources": CatalogueEntry(
         corrected=system_resources, checks=host_checks.CHECKS, published=system_resources
     ),
 }
 
 
 class Planners(NamedTuple):
-    """Who steers in the place of a scenario's policies."""
+    """The planners that steer instead of a scenario's policies."""
 
     name: str
-    seating: Seating
+    make_planners: PlannerFactory
 
 
 async def simulate(
     name: str, *, as_published: bool = False, step_s: int = STEP_S, planners: Planners | None = None
 ) -> Report:
-    """Play a scenario and judge it; the published model is always played, and held against its reference."""
+    """Simulate a scenario and check it; the prototype is always simulated too, for comparison."""
     if name not in CATALOGUE:
         raise NotFound(f"There is no scenario {name!r}; there are {', '.join(CATALOGUE)}.")
     _check_step(step_s, as_published=as_published)
     if as_published and planners is not None:
         raise InvalidRequest("The published rules have no planner but their own.", "planner")
     entry = CATALOGUE[name]
-    published = await play_published(entry.published())
+    published = await run_prototype(entry.published())
     if as_published:
-        mode, recording, judges = Mode.AS_PUBLISHED, published, entry.published_checks
+        mode, recording, rules = Mode.AS_PUBLISHED, published, entry.published_checks
     elif planners is not None:
-        recording = await play_planned(entry.corrected(), planners.seating, step_s=step_s)
-        mode, judges = Mode.PLANNED, entry.checks
+        recording = await run_planner(entry.corrected(), planners.make_planners, step_s=step_s)
+        mode, rules = Mode.PLANNED, entry.checks
     else:
-        recording = await play_corrected(entry.corrected(), step_s=step_s)
-        mode, judges = Mode.CORRECTED, entry.checks
+        recording = await run_product(entry.corrected(), step_s=step_s)
+        mode, rules = Mode.CORRECTED, entry.checks
     return Report(
         mode=mode,
         step_s=step_s,
         recording=recording,
-        checks=examine(recording, judges),
+        checks=run_checks(recording, rules),
         parity=compared(published, entry.reference),
         planner=None if planners is None else planners.name,
     )
 
 
-async def play_corrected(scenario: Scenario[Any], *, step_s: int = STEP_S) -> Recording:
-    """Play a scenario on the product's own scheduler."""
-    return await play(EngineStage(scenario), scenario, step_s=step_s)
+async def run_product(scenario: Scenario[Any], *, step_s: int = STEP_S) -> Recording:
+    """Simulate a scenario on the product's own worker."""
+    return await run_simulation(ProductSimulation(scenario), scenario, step_s=step_s)
 
 
-async def play_published(scenario: Scenario[Any]) -> Recording:
-    """Play a scenario by the published rules, which know one step."""
-    return await play(PublishedStage(scenario), scenario)
+async def run_prototype(scenario: Scenario[Any]) -> Recording:
+    """Simulate a scenario by the rules of the published prototype, which know one step."""
+    return await run_simulation(PrototypeSimulation(scenario), scenario)
 
 
 def _check_step(step_s: int, *, as_published: bool) -> None:

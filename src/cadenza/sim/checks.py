@@ -12,7 +12,7 @@ MOST_LATE_S = 10
 """The longest step: what comes due between two ticks waits for the second."""
 
 
-class Finding(NamedTuple):
+class CheckResult(NamedTuple):
     """A verdict, and the facts behind it."""
 
     passed: bool
@@ -27,60 +27,62 @@ class Check(NamedTuple):
     detail: str
 
 
-Judge = Callable[[Recording], Finding]
-Judges = Mapping[str, Judge]
+CheckRule = Callable[[Recording], CheckResult]
+CheckRules = Mapping[str, CheckRule]
 
 
-def examine(recording: Recording, judges: Judges) -> tuple[Check, ...]:
+def run_checks(recording: Recording, rules: CheckRules) -> tuple[Check, ...]:
     """Every judge's finding, in their order."""
-    return tuple(Check(name, *judge(recording)) for name, judge in judges.items())
+    return tuple(Check(name, *check(recording)) for name, check in rules.items())
 
 
-def steady(gaps: Sequence[Gap], seconds: int) -> Finding:
+def all_of_length(gaps: Sequence[Gap], seconds: int) -> CheckResult:
     """Are all these gaps of one length, and is there any?"""
     if not gaps:
-        return Finding(passed=False, detail=f"should run every {seconds} s there, but ran too seldom to tell")
+        return CheckResult(
+            passed=False, detail=f"should run every {seconds} s there, but ran too seldom to tell"
+        )
     for gap in gaps:
         if gap.length != seconds:
-            return Finding(
+            return CheckResult(
                 passed=False,
                 detail=f"should run every {seconds} s, but ran at {gap.start} s and next at {gap.end} s",
             )
-    return Finding(
+    return CheckResult(
         passed=True,
         detail=f"every {seconds} s, {len(gaps)} times from {gaps[0].start} s to {gaps[-1].end} s",
     )
 
 
-def within(gaps: Sequence[Gap], since: int, until: int) -> list[Gap]:
+def between(gaps: Sequence[Gap], since: int, until: int) -> list[Gap]:
     """Those that lie between two seconds."""
     return [gap for gap in gaps if since <= gap.start and gap.end <= until]
 
 
-def begun(gaps: Sequence[Gap], since: int, until: int) -> list[Gap]:
+def beginning_within(gaps: Sequence[Gap], since: int, until: int) -> list[Gap]:
     """Those that begin between two seconds, wherever they end."""
     return [gap for gap in gaps if since <= gap.start < until]
 
 
-def both(*findings: Finding) -> Finding:
+def all_of(*findings: CheckResult) -> CheckResult:
     """All of them; the failing ones speak first."""
     failing = [finding.detail for finding in findings if not finding.passed]
-    return Finding(not failing, "; ".join(failing or [finding.detail for finding in findings]))
+    return CheckResult(not failing, "; ".join(failing or [finding.detail for finding in findings]))
 
 
-def minimum_interval_kept(recording: Recording) -> Finding:
+def minimum_interval_kept(recording: Recording) -> CheckResult:
     """No endpoint runs twice within its minimum interval."""
     least = {endpoint.name: endpoint.min_s for endpoint in recording.scenario.endpoints}
     for name, seconds in least.items():
         for gap in recording.gaps(name):
             if gap.length < seconds:
                 detail = f"{name} ran at {gap.start} s and {gap.end} s; its minimum is {seconds} s"
-                return Finding(passed=False, detail=detail)
+                return CheckResult(passed=False, detail=detail)
     measured = sum(len(recording.gaps(name)) for name in least)
-    return Finding(measured > 0, f"{measured} gaps measured, none shorter than its endpoint's minimum")
+    return CheckResult(measured > 0, f"{measured} gaps measured, none shorter than its endpoint's minimum")
 
 
-def one_verdict_per_slot(recording: Recording) -> Finding:
+def one_verdict_per_slot(recording: Recording) -> CheckResult:
     """Every slot that came due has one verdict, and so has every slot in the history."""
     history = recording.history
     verdicts = Counter((row.endpoint_id, row.slot) for row in history.rows if row.verdict)
@@ -89,11 +91,13 @@ def one_verdict_per_slot(recording: Recording) -> Finding:
     if odd:
         name, second = odd[0]
         detail = f"{len(odd)} slots without exactly one verdict, first that of {name} at {second} s"
-        return Finding(passed=False, detail=detail)
-    return Finding(bool(slots), f"{len(slots)} slots, {len(history.due)} of them came due, one verdict each")
+        return CheckResult(passed=False, detail=detail)
+    return CheckResult(
+        bool(slots), f"{len(slots)} slots, {len(history.due)} of them came due, one verdict each"
+    )
 
 
-def runs_on_time(recording: Recording) -> Finding:
+def runs_on_time(recording: Recording) -> CheckResult:
     """Nothing starts before its moment, or later than the longest step after it."""
     late = [
         ((row.started_at - row.due_at) // milliseconds(1), row.endpoint_id, elapsed_s(row.started_at))
@@ -104,18 +108,20 @@ def runs_on_time(recording: Recording) -> Finding:
     if odd:
         span_ms, name, second = odd[0]
         detail = f"{len(odd)} starts off time, such as {name} at {second} s, {span_ms} ms after its moment"
-        return Finding(passed=False, detail=detail)
+        return CheckResult(passed=False, detail=detail)
     worst_ms = max((start[0] for start in late), default=0)
-    return Finding(bool(late), f"{len(late)} starts, none early, the latest {worst_ms} ms after its moment")
+    return CheckResult(
+        bool(late), f"{len(late)} starts, none early, the latest {worst_ms} ms after its moment"
+    )
 
 
-def every_minute_seen(oldest_s: int) -> Judge:
+def every_minute_seen(oldest_s: int) -> CheckRule:
     """There is a snapshot for each minute, and none shows a sample older than that."""
 
-    def judge(recording: Recording) -> Finding:
+    def check(recording: Recording) -> CheckResult:
         minutes = [snapshot.minute for snapshot in recording.snapshots]
         age_s = max(int(snapshot.sample_age.total_seconds()) for snapshot in recording.snapshots)
         detail = f"{len(minutes)} snapshots, the oldest sample in them {age_s} s old, {oldest_s} s allowed"
-        return Finding(minutes == list(range(MINUTES)) and age_s <= oldest_s, detail)
+        return CheckResult(minutes == list(range(MINUTES)) and age_s <= oldest_s, detail)
 
-    return judge
+    return check

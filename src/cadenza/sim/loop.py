@@ -1,24 +1,24 @@
-"""The course of a simulation: measure, plan, drain, let the minute pass, take a snapshot."""
+"""Steps of a simulation: run what is due, let policies steer, drain, let the minute pass, take a snapshot."""
 
 from collections.abc import Mapping
 from typing import Protocol
 
 from cadenza.ports.clock import Clock
-from cadenza.sim.recording import History, Played, Recording, Snapshot
+from cadenza.sim.recording import RecordedRun, Recording, Snapshot, StoreHistory
 from cadenza.sim.scenario import Scenario
-from cadenza.sim.steered_endpoint import Steered
+from cadenza.sim.steered_endpoint import SteeredEndpoint
 from cadenza.sim.world import MINUTE_S, MINUTES, Sample, Series
 
 STEP_S = 5
 
 
-class Stage(Protocol[Sample]):
-    """A scheduler to play on, with a clock of its own."""
+class SimulatedScheduler(Protocol[Sample]):
+    """A scheduler that a scenario is simulated on, with a clock of its own."""
 
     clock: Clock
     series: Series[Sample]
-    steered: Mapping[str, Steered[Sample]]
-    runs: list[Played]
+    steered: Mapping[str, SteeredEndpoint[Sample]]
+    runs: list[RecordedRun]
 
     async def open(self) -> None:
         """Create the endpoints."""
@@ -32,35 +32,41 @@ class Stage(Protocol[Sample]):
         """Run until nothing is due."""
         ...
 
-    async def history(self) -> History:
+    async def history(self) -> StoreHistory:
         """What the store holds."""
         ...
 
 
-async def play(stage: Stage[Sample], scenario: Scenario[Sample], *, step_s: int = STEP_S) -> Recording:
-    """Play all minutes of a scenario; a step is a whole part of a minute."""
-    await stage.open()
-    snapshots = [await _minute(stage, scenario, minute=minute, step_s=step_s) for minute in range(MINUTES)]
+async def run_simulation(
+    simulation: SimulatedScheduler[Sample], scenario: Scenario[Sample], *, step_s: int = STEP_S
+) -> Recording:
+    """Simulate all minutes of a scenario; a minute is a multiple of the step."""
+    await simulation.open()
+    snapshots = [
+        await _minute(simulation, scenario, minute=minute, step_s=step_s) for minute in range(MINUTES)
+    ]
     return Recording(
         scenario=scenario,
-        ended_at=stage.clock.now(),
-        runs=tuple(stage.runs),
+        ended_at=simulation.clock.now(),
+        runs=tuple(simulation.runs),
         snapshots=tuple(snapshots),
-        history=await stage.history(),
+        history=await simulation.history(),
     )
 
 
-async def _minute(stage: Stage[Sample], scenario: Scenario[Sample], *, minute: int, step_s: int) -> Snapshot:
-    await stage.tick()
+async def _minute(
+    simulation: SimulatedScheduler[Sample], scenario: Scenario[Sample], *, minute: int, step_s: int
+) -> Snapshot:
+    await simulation.tick()
     for name, policy in scenario.policies.items():
-        await policy(stage.steered[name])
-    await stage.drain()
+        await policy(simulation.steered[name])
+    await simulation.drain()
     for _ in range(MINUTE_S // step_s):
-        await stage.clock.sleep(step_s * 1_000)
-        await stage.tick()
+        await simulation.clock.sleep(step_s * 1_000)
+        await simulation.tick()
     return Snapshot(
         minute=minute,
         phase=scenario.world.phase(minute).name,
-        sample_age=stage.clock.now() - stage.series.shared[-1].at,
-        row={"minute": minute, **await scenario.observe(stage.steered)},
+        sample_age=simulation.clock.now() - simulation.series.shared[-1].at,
+        row={"minute": minute, **await scenario.observe(simulation.steered)},
     )

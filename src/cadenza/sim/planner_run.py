@@ -1,4 +1,4 @@
-"""A scenario under planners instead of its own policies: the same world, endpoints and scheduler."""
+"""Simulates a scenario with planners instead of its own policies, on the same worker."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,9 +9,9 @@ from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.target import Json
 from cadenza.engine.planning.consult import Means
-from cadenza.sim.analyst_steps import Seating, StepwiseAnalyst
-from cadenza.sim.loop import STEP_S, play
-from cadenza.sim.product_run import EngineStage
+from cadenza.sim.analyst_steps import PlannerFactory, StepwiseAnalyst
+from cadenza.sim.loop import STEP_S, run_simulation
+from cadenza.sim.product_run import ProductSimulation
 from cadenza.sim.recording import Recording
 from cadenza.sim.scenario import Scenario
 from cadenza.sim.world import Sample
@@ -20,20 +20,20 @@ from cadenza.testing.fakes import FakeIds
 FREE = Planning(learning=Learning.ON, llm=True)
 
 
-class PlannedStage(EngineStage[Sample]):
-    """After every tick planners think about what was seen, as they do in a running system."""
+class PlannerSimulation(ProductSimulation[Sample]):
+    """After every tick the planners analyze what was measured, as they do in a running system."""
 
-    def __init__(self, scenario: Scenario[Sample], seating: Seating) -> None:
+    def __init__(self, scenario: Scenario[Sample], make_planners: PlannerFactory) -> None:
         super().__init__(scenario)
-        self._seating = seating
+        self._make_planners = make_planners
         self._analyst: StepwiseAnalyst | None = None
 
-    def answered(self, sample: Sample) -> Json:
-        """All that it measured."""
+    def response_of(self, sample: Sample) -> Json:
+        """All that it measured, as JSON."""
         fields: Any = sample
         return dict(fields._asdict())
 
-    def planned(self, endpoint: Endpoint) -> Endpoint:
+    def with_planning(self, endpoint: Endpoint) -> Endpoint:
         """Every planner may steer it."""
         return evolve(endpoint, planning=FREE)
 
@@ -49,17 +49,19 @@ class PlannedStage(EngineStage[Sample]):
             telemetry=NoTelemetry(),
             fingerprint=fingerprint,
         )
-        self._analyst = StepwiseAnalyst(await self._seating(self.store), means)
+        self._analyst = StepwiseAnalyst(await self._make_planners(self.store), means)
         await self._analyst.open()
 
     async def _tick(self) -> int:
         settled = await super()._tick()
-        assert self._analyst is not None, "the stage is not open"
+        assert self._analyst is not None, "open() comes first"
         await self._analyst.think()
         return settled
 
 
-async def play_planned(scenario: Scenario[Any], seating: Seating, *, step_s: int = STEP_S) -> Recording:
-    """Play a scenario without its policies: whoever is seated steers."""
+async def run_planner(
+    scenario: Scenario[Any], make_planners: PlannerFactory, *, step_s: int = STEP_S
+) -> Recording:
+    """Simulate a scenario without its policies: the planners steer."""
     unsteered = replace(scenario, policies={})
-    return await play(PlannedStage(unsteered, seating), unsteered, step_s=step_s)
+    return await run_simulation(PlannerSimulation(unsteered, make_planners), unsteered, step_s=step_s)

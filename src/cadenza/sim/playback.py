@@ -1,4 +1,4 @@
-"""A scenario played both ways, for people to look at."""
+"""Simulates a scenario on product and prototype, for the dashboard."""
 
 import asyncio
 from threading import Lock
@@ -14,8 +14,8 @@ from cadenza.ports.simulations import (
     SimulatedRun,
     SimulatedSteering,
 )
-from cadenza.sim.catalogue import CATALOGUE, play_corrected, play_published
-from cadenza.sim.checks import Judges, examine
+from cadenza.sim.catalogue import CATALOGUE, run_product, run_prototype
+from cadenza.sim.checks import CheckRules, run_checks
 from cadenza.sim.recording import Recording
 from cadenza.sim.report import Mode
 from cadenza.sim.scenario import Scenario
@@ -23,7 +23,7 @@ from cadenza.sim.world import END_S, MINUTES, elapsed_s
 
 
 class Playback:
-    """Plays each scenario once, in a thread, and remembers what came of it: it is the same every time."""
+    """Simulates each scenario once, in a thread, and caches the result, which is always the same."""
 
     def __init__(self) -> None:
         self._known: dict[str, Simulated] = {}
@@ -48,8 +48,8 @@ class Playback:
 
 async def _both(name: str) -> Simulated:
     entry = CATALOGUE[name]
-    corrected = await play_corrected(entry.corrected())
-    published = await play_published(entry.published())
+    corrected = await run_product(entry.corrected())
+    published = await run_prototype(entry.published())
     scenario = corrected.scenario
     return Simulated(
         scenario=name,
@@ -70,13 +70,13 @@ def _phases(scenario: Scenario[Any]) -> tuple[SimulatedPhase, ...]:
     return tuple(SimulatedPhase(one.name, *world.span_s(one.name)) for one in world.phases)
 
 
-def _course(mode: Mode, recording: Recording, judges: Judges) -> SimulatedCourse:
+def _course(mode: Mode, recording: Recording, rules: CheckRules) -> SimulatedCourse:
     return SimulatedCourse(
         mode=mode,
         runs=_runs(recording),
         steering=_steering(recording),
         minutes=tuple(snapshot.row for snapshot in recording.snapshots),
-        checks=tuple(SimulatedCheck(*check) for check in examine(recording, judges)),
+        checks=tuple(SimulatedCheck(*check) for check in run_checks(recording, rules)),
     )
 
 
@@ -92,15 +92,15 @@ def _runs(recording: Recording) -> tuple[SimulatedRun, ...]:
 
 
 def _steering(recording: Recording) -> tuple[SimulatedSteering, ...]:
-    told = [
-        _told(name, record)
+    steering = [
+        _steering_of(name, record)
         for name, records in recording.history.hints.items()
         for record in reversed(records)
     ]
-    return tuple(sorted(told, key=lambda one: (one.second, one.lane)))
+    return tuple(sorted(steering, key=lambda one: (one.second, one.lane)))
 
 
-def _told(lane: str, record: HintRecord) -> SimulatedSteering:
+def _steering_of(lane: str, record: HintRecord) -> SimulatedSteering:
     until = None if record.expires_at is None else elapsed_s(record.expires_at)
     return SimulatedSteering(
         second=elapsed_s(record.written_at),

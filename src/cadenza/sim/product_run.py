@@ -1,4 +1,4 @@
-"""The product's own scheduler on a fake clock, steered through its three tools."""
+"""Simulates a scenario on the product's own worker and a fake clock, steered through its three tools."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -23,9 +23,9 @@ from cadenza.ports.catalog import Page
 from cadenza.ports.clock import Clock, Cron
 from cadenza.ports.store import EndpointStore, Store
 from cadenza.ports.telemetry import Logger
-from cadenza.sim.recording import DueSlot, History, Played
+from cadenza.sim.recording import DueSlot, RecordedRun, StoreHistory
 from cadenza.sim.scenario import DORMANT_UNTIL, Scenario, SimulatedEndpoint
-from cadenza.sim.steered_endpoint import FOR_LONG, Steered
+from cadenza.sim.steered_endpoint import LONG_PAUSE, SteeredEndpoint
 from cadenza.sim.world import START, Measured, Sample, Series
 from cadenza.testing.clock import FakeClock
 from cadenza.testing.fakes import FakeIds
@@ -35,7 +35,7 @@ TENANT, JOB, ORIGIN = "default", "simulation", "policy"
 
 
 class Ports(TypedDict):
-    """What the scheduler, the sweeper and the tools have in common."""
+    """What the worker, the sweeper and the tools have in common."""
 
     store: EndpointStore
     clock: Clock
@@ -43,22 +43,22 @@ class Ports(TypedDict):
     log: Logger
 
 
-class Tooled(Protocol):
-    """Where the tools come from, and what they act on."""
+class ToolAccess(Protocol):
+    """The store, the clock and the tools of a simulation."""
 
     store: Store
     clock: Clock
     steering: Steering
 
 
-class ToolSteered(Steered[Sample]):
+class ToolSteeredEndpoint(SteeredEndpoint[Sample]):
     """Reads the store and acts through the tools, as any planner does."""
 
-    def __init__(self, name: str, series: Series[Sample], *, stage: "Tooled") -> None:
+    def __init__(self, name: str, series: Series[Sample], *, simulation: "ToolAccess") -> None:
         super().__init__(name, series)
-        self._store: EndpointStore = stage.store
-        self._clock: Clock = stage.clock
-        self._tools: Tools = stage.steering.tools(EndpointKey(TENANT, name), origin=ORIGIN)
+        self._store: EndpointStore = simulation.store
+        self._clock: Clock = simulation.clock
+        self._tools: Tools = simulation.steering.tools(EndpointKey(TENANT, name), origin=ORIGIN)
 
     @property
     def now(self) -> datetime:
@@ -99,38 +99,38 @@ class ToolSteered(Steered[Sample]):
 class WorldDispatcher(Generic[Sample]):
     """A run takes a sample of the world; an action asks for its pause and gets it when the run settles."""
 
-    def __init__(self, stage: "EngineStage[Sample]") -> None:
-        self._stage = stage
-        self._table = {endpoint.name: endpoint for endpoint in stage.scenario.endpoints}
+    def __init__(self, simulation: "ProductSimulation[Sample]") -> None:
+        self._simulation = simulation
+        self._table = {endpoint.name: endpoint for endpoint in simulation.scenario.endpoints}
 
     async def execute(self, claim: Claim) -> Outcome:
-        stage, endpoint = self._stage, self._table[claim.endpoint.name]
+        simulation, endpoint = self._simulation, self._table[claim.endpoint.name]
         response: Json = None
         if endpoint.measures:
-            now = stage.clock.now()
-            sample = stage.scenario.world.sample(now)
-            stage.series.add(endpoint.name, Measured(now, sample))
-            response = stage.answered(sample)
-        if endpoint.rests:
-            await stage.steered[endpoint.name].pause(FOR_LONG)
-        return Outcome(RunStatus.SUCCESS, stage.scenario.run_ms, response=response)
+            now = simulation.clock.now()
+            sample = simulation.scenario.world.sample(now)
+            simulation.series.add(endpoint.name, Measured(now, sample))
+            response = simulation.response_of(sample)
+        if endpoint.pauses_itself:
+            await simulation.steered[endpoint.name].pause(LONG_PAUSE)
+        return Outcome(RunStatus.SUCCESS, simulation.scenario.run_ms, response=response)
 
 
-class EngineStage(Generic[Sample]):
-    """Scheduler, sweeper, memory store and tools, wired as a root would wire them."""
+class ProductSimulation(Generic[Sample]):
+    """Worker, sweeper, memory store and tools, wired as a root would wire them."""
 
     def __init__(self, scenario: Scenario[Sample]) -> None:
         self.scenario = scenario
         self.clock: Clock = FakeClock(START)
         self.series: Series[Sample] = Series()
-        self.runs: list[Played] = []
+        self.runs: list[RecordedRun] = []
         self.store: Store = MemoryStore(FakeIds())
         self.log: Logger = NoLog()
         ports = Ports(store=self.store, clock=self.clock, cron=CronsimCron(), log=self.log)
         self.steering = Steering(**ports)
         self._cron = ports["cron"]
-        self.steered: Mapping[str, Steered[Sample]] = {
-            endpoint.name: ToolSteered(endpoint.name, self.series, stage=self)
+        self.steered: Mapping[str, SteeredEndpoint[Sample]] = {
+            endpoint.name: ToolSteeredEndpoint(endpoint.name, self.series, simulation=self)
             for endpoint in scenario.endpoints
         }
         executor = Executor(dispatcher=WorldDispatcher(self), quota=NoQuota(), clock=self.clock)
@@ -138,19 +138,19 @@ class EngineStage(Generic[Sample]):
         self._worker = WorkerLoop(executor=executor, sweeper=self._sweeper, telemetry=NoTelemetry(), **ports)
         self._due: dict[DueSlot, None] = {}
 
-    def answered(self, _: Sample) -> Json:
-        """What a run that took a sample answers; policies read the series, so nobody reads this."""
+    def response_of(self, _: Sample) -> Json:
+        """The response of a run that took a sample; policies read the series instead."""
         return None
 
-    def planned(self, endpoint: Endpoint) -> Endpoint:
-        """An endpoint with what planners may do to it; here, its policy steers and nobody else."""
+    def with_planning(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint with its planner settings; here only its policy steers it."""
         return endpoint
 
     async def open(self) -> None:
         now = self.clock.now()
         for endpoint in self.scenario.endpoints:
-            planned = self.planned(new_endpoint(endpoint))
-            await self.store.add(plan_first_run(planned, now=now, cron=self._cron, start_now=True))
+            added = self.with_planning(new_endpoint(endpoint))
+            await self.store.add(plan_first_run(added, now=now, cron=self._cron, start_now=True))
 
     async def tick(self) -> None:
         await self._tick()
@@ -159,9 +159,9 @@ class EngineStage(Generic[Sample]):
         while await self._tick():
             pass
 
-    async def history(self) -> History:
+    async def history(self) -> StoreHistory:
         keys = {name: EndpointKey(TENANT, name) for name in self.steered}
-        return History(
+        return StoreHistory(
             due=tuple(self._due),
             rows=tuple([run for key in keys.values() for run in await self.store.runs(key, EVERYTHING)]),
             endpoints={name: await self.store.get(key) for name, key in keys.items()},
@@ -169,20 +169,20 @@ class EngineStage(Generic[Sample]):
         )
 
     async def _tick(self) -> int:
-        await self._note_due()
+        await self._record_due()
         settled = await self._worker.run_once()
         await self._sweeper.sweep()
         for endpoint, run, *_ in settled:
             if run.started_at is not None:
                 self.runs.append(
-                    Played(
+                    RecordedRun(
                         run.started_at, endpoint.name, endpoint.next_source, endpoint.next_run_at, run.source
                     )
                 )
         return len(settled)
 
-    async def _note_due(self) -> None:
-        """Keep a list of what came due, apart from what the store does about it."""
+    async def _record_due(self) -> None:
+        """Record what came due, independently of what the store does about it."""
         now = self.clock.now()
         for name in self.steered:
             endpoint = await self.store.get(EndpointKey(TENANT, name))

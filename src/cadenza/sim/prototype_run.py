@@ -1,4 +1,4 @@
-"""The published prototype's own rules, quirks included; they live here and nowhere else."""
+"""Simulates a scenario by the published prototype's own rules, quirks included."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ from typing import Generic, NamedTuple
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.steer import HintKind, HintRecord
 from cadenza.ports.clock import Clock
-from cadenza.sim.recording import History, Played, Recording
+from cadenza.sim.recording import RecordedRun, Recording, StoreHistory
 from cadenza.sim.scenario import DORMANT_UNTIL, Scenario, SimulatedEndpoint
-from cadenza.sim.steered_endpoint import SOON_MS, Steered
+from cadenza.sim.steered_endpoint import SOON_MS, SteeredEndpoint
 from cadenza.sim.world import START, Measured, Sample, Series
 from cadenza.testing.clock import FakeClock
 
@@ -20,13 +20,13 @@ CLAIM_LIMIT = 50
 ORIGIN = "policy"
 DORMANT_DUE = timedelta(seconds=3600)
 RANKS = (Source.BASELINE_INTERVAL, Source.AI_INTERVAL, Source.AI_ONESHOT)
-"""Who wins a tie."""
+"""Which source wins a tie: the first."""
 
 Candidates = list[tuple[datetime, Source]]
 
 
 @dataclass(slots=True)
-class PublishedEndpoint:
+class PrototypeEndpoint:
     """An endpoint as the prototype stored it: both hints share one expiry."""
 
     table: SimulatedEndpoint
@@ -73,7 +73,7 @@ class PublishedEndpoint:
         return source
 
 
-def plan(endpoint: PublishedEndpoint, now: datetime) -> tuple[datetime, Source]:
+def plan(endpoint: PrototypeEndpoint, now: datetime) -> tuple[datetime, Source]:
     """The earliest candidate, not before now, then the two clamps, then the pause."""
     last = endpoint.last_run_at or now
     at, source = min(_candidates(endpoint, now), key=lambda given: (given[0], RANKS.index(given[1])))
@@ -87,7 +87,7 @@ def plan(endpoint: PublishedEndpoint, now: datetime) -> tuple[datetime, Source]:
     return at, source
 
 
-def _candidates(endpoint: PublishedEndpoint, now: datetime) -> Candidates:
+def _candidates(endpoint: PrototypeEndpoint, now: datetime) -> Candidates:
     last = endpoint.last_run_at or now
     candidates: Candidates = [(last + endpoint.baseline, Source.BASELINE_INTERVAL)]
     if endpoint.hinted(now) and endpoint.hint_interval is not None:
@@ -97,10 +97,10 @@ def _candidates(endpoint: PublishedEndpoint, now: datetime) -> Candidates:
     return candidates
 
 
-class PublishedSteered(Steered[Sample]):
+class SteeredPrototype(SteeredEndpoint[Sample]):
     """Writes straight into the endpoint, as the prototype's tools did."""
 
-    def __init__(self, endpoint: PublishedEndpoint, series: Series[Sample], *, clock: Clock) -> None:
+    def __init__(self, endpoint: PrototypeEndpoint, series: Series[Sample], *, clock: Clock) -> None:
         super().__init__(endpoint.table.name, series)
         self._endpoint = endpoint
         self._clock = clock
@@ -157,23 +157,23 @@ class PublishedSteered(Steered[Sample]):
         self.records.append(HintRecord(kind, self.now, ORIGIN, None, expires_at, interval_ms, at))
 
 
-class PublishedStage(Generic[Sample]):
+class PrototypeSimulation(Generic[Sample]):
     """The prototype's scheduler: it claims ahead, locks, and runs one after the other."""
 
     def __init__(self, scenario: Scenario[Sample]) -> None:
         self.clock: Clock = FakeClock(START)
         self.series: Series[Sample] = Series()
-        self.runs: list[Played] = []
+        self.runs: list[RecordedRun] = []
         self._scenario = scenario
         self._endpoints = [_new(endpoint) for endpoint in scenario.endpoints]
-        self._hands = {
-            endpoint.table.name: PublishedSteered(endpoint, self.series, clock=self.clock)
+        self._steered_endpoints = {
+            endpoint.table.name: SteeredPrototype(endpoint, self.series, clock=self.clock)
             for endpoint in self._endpoints
         }
-        self.steered: Mapping[str, Steered[Sample]] = self._hands
+        self.steered: Mapping[str, SteeredEndpoint[Sample]] = self._steered_endpoints
 
     async def open(self) -> None:
-        """Nothing is left to create."""
+        """The endpoints exist already."""
 
     async def tick(self) -> None:
         for endpoint in self._claim():
@@ -184,10 +184,14 @@ class PublishedStage(Generic[Sample]):
         while self._claim():
             await self.tick()
 
-    async def history(self) -> History:
-        return History(hints={name: tuple(reversed(hand.records)) for name, hand in self._hands.items()})
+    async def history(self) -> StoreHistory:
+        return StoreHistory(
+            hints={
+                name: tuple(reversed(endpoint.records)) for name, endpoint in self._steered_endpoints.items()
+            }
+        )
 
-    def _claim(self) -> Sequence[PublishedEndpoint]:
+    def _claim(self) -> Sequence[PrototypeEndpoint]:
         now = self.clock.now()
         ready = [endpoint for endpoint in self._endpoints if endpoint.claimable(now)]
         claimed = sorted(ready, key=lambda endpoint: endpoint.next_run_at)[:CLAIM_LIMIT]
@@ -195,17 +199,17 @@ class PublishedStage(Generic[Sample]):
             endpoint.locked_until = now + LOCK
         return claimed
 
-    def _run(self, endpoint: PublishedEndpoint, now: datetime) -> None:
+    def _run(self, endpoint: PrototypeEndpoint, now: datetime) -> None:
         if endpoint.table.measures:
             self.series.add(endpoint.table.name, Measured(now, self._scenario.world.sample(now)))
         source = endpoint.settle(now)
-        self.runs.append(Played(now, endpoint.table.name, source, endpoint.next_run_at))
+        self.runs.append(RecordedRun(now, endpoint.table.name, source, endpoint.next_run_at))
 
 
-def _new(table: SimulatedEndpoint) -> PublishedEndpoint:
+def _new(table: SimulatedEndpoint) -> PrototypeEndpoint:
     if table.dormant:
-        return PublishedEndpoint(table, START + DORMANT_DUE, DORMANT_UNTIL)
-    return PublishedEndpoint(table, START, None)
+        return PrototypeEndpoint(table, START + DORMANT_DUE, DORMANT_UNTIL)
+    return PrototypeEndpoint(table, START, None)
 
 
 class Reference(NamedTuple):
@@ -216,7 +220,7 @@ class Reference(NamedTuple):
 
 
 class Parity(NamedTuple):
-    """What the published model gave, and what was published, if anything was."""
+    """The counts of the prototype's simulation, and the published ones, if there are any."""
 
     runs: Mapping[str, int]
     sources: Mapping[str, int]
@@ -231,7 +235,7 @@ class Parity(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """All of it in a line."""
+        """The comparison as one line of text."""
         total = sum(self.runs.values())
         if self.reference is None:
             return f"as published: {total} runs; no counts were published to compare them with"
@@ -244,7 +248,7 @@ class Parity(NamedTuple):
 
 
 def compared(recording: Recording, reference: Reference | None) -> Parity:
-    """The published model's recording beside the reference."""
+    """The counts of the prototype's recording beside the published ones."""
     return Parity(recording.counts(), recording.sources(), reference)
 
 

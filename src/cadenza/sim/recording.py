@@ -15,7 +15,7 @@ from cadenza.sim.scenario import Row, Scenario
 from cadenza.sim.world import elapsed_s
 
 
-class Played(NamedTuple):
+class RecordedRun(NamedTuple):
     """One run, in the order of the runs."""
 
     at: datetime
@@ -56,7 +56,7 @@ class Gap(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class StoreHistory:
     """What the store holds in the end; the published rules keep none but the hints."""
 
     due: tuple[DueSlot, ...] = ()
@@ -71,9 +71,9 @@ class Recording:
 
     scenario: Scenario[Any]
     ended_at: datetime
-    runs: tuple[Played, ...]
+    runs: tuple[RecordedRun, ...]
     snapshots: tuple[Snapshot, ...]
-    history: History = field(default_factory=History)
+    history: StoreHistory = field(default_factory=StoreHistory)
 
     def count(self, *names: str) -> int:
         """How many runs these endpoints had."""
@@ -116,6 +116,6 @@ class Recording:
         return [run.endpoint for run in self.runs]
 
 
-def _tally(runs: Iterable[Played], source: Callable[[Played], Source | None]) -> dict[str, int]:
+def _tally(runs: Iterable[RecordedRun], source: Callable[[RecordedRun], Source | None]) -> dict[str, int]:
     found = Counter(str(given) for run in runs if (given := source(run)) is not None)
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))

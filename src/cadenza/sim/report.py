@@ -8,7 +8,7 @@ from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import iso
 from cadenza.sim.checks import Check
 from cadenza.sim.prototype_run import Parity
-from cadenza.sim.recording import Played, Recording, Snapshot
+from cadenza.sim.recording import RecordedRun, Recording, Snapshot
 from cadenza.sim.world import elapsed_s
 
 
@@ -106,7 +106,7 @@ def _skipped(row: Run) -> dict[str, Any]:
     }
 
 
-def _played(run: Played) -> dict[str, Any]:
+def _played(run: RecordedRun) -> dict[str, Any]:
     return {
         "at": iso(run.at),
         "second": elapsed_s(run.at),

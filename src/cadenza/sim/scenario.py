@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, NamedTuple
 
-from cadenza.sim.steered_endpoint import Steered
+from cadenza.sim.steered_endpoint import SteeredEndpoint
 from cadenza.sim.world import Sample, World
 
 DORMANT_UNTIL = datetime(2099, 1, 1, tzinfo=UTC)
 
-Policy = Callable[[Steered[Sample]], Awaitable[None]]
+SteeringPolicy = Callable[[SteeredEndpoint[Sample]], Awaitable[None]]
 Value = int | str | bool | None
 Row = dict[str, Value]
-Observe = Callable[[Mapping[str, Steered[Sample]]], Awaitable[Row]]
+Observe = Callable[[Mapping[str, SteeredEndpoint[Sample]]], Awaitable[Row]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class SimulatedEndpoint:
     """Whether it starts out paused; the others are due at once."""
     measures: bool = True
     """Whether its runs take a sample."""
-    rests: bool = False
+    pauses_itself: bool = False
     """Whether its own run asks for a pause when it is done."""
 
 
@@ -48,7 +48,7 @@ class Scenario(Generic[Sample]):
     world: World[Sample]
     endpoints: tuple[SimulatedEndpoint, ...]
     """In the order of their creation, which breaks ties."""
-    policies: Mapping[str, Policy[Sample]]
+    policies: Mapping[str, SteeringPolicy[Sample]]
     """By the endpoint they steer, in the order in which they plan."""
     columns: tuple[Column, ...]
     observe: Observe[Sample]

@@ -1,4 +1,4 @@
-"""One endpoint in the hands of its policy: what it may read, and what it may ask for."""
+"""One endpoint as its policy sees it: what a policy may read, and what it may ask for."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from cadenza.sim.world import Measured, Sample, Series
 
 INTERVAL_TTL_MINUTES = 60
 SOON_MS = 5_000
-FOR_LONG = timedelta(days=3650)
+LONG_PAUSE = timedelta(days=3650)
 MARGIN = timedelta(seconds=60)
 """How long after its cooldown the published pause of an action lapses."""
 
 
-class Rest(StrEnum):
+class PauseTiming(StrEnum):
     """When an action goes back to its pause."""
 
     AT_ONCE = "at-once"
@@ -30,10 +30,10 @@ class Action:
 
     cooldown: timedelta
     ttl_minutes: int
-    rest: Rest = Rest.WHEN_SETTLED
+    pause_timing: PauseTiming = PauseTiming.WHEN_SETTLED
 
 
-class Steered(ABC, Generic[Sample]):
+class SteeredEndpoint(ABC, Generic[Sample]):
     """The interface that policies are written against, once for both modes."""
 
     def __init__(self, name: str, series: Series[Sample]) -> None:
@@ -104,5 +104,5 @@ class Steered(ABC, Generic[Sample]):
             return
         await self.wake(ttl_minutes=action.ttl_minutes)
         self.cooldown_over = self.now + action.cooldown
-        if action.rest is Rest.AT_ONCE:
+        if action.pause_timing is PauseTiming.AT_ONCE:
             await self.pause(action.cooldown + MARGIN)

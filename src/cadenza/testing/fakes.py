@@ -78,7 +78,7 @@ class RuleBasedPlanner:
 
     @property
     def name(self) -> str:
-        """What its sittings are recorded as."""
+        """The name its analyses are recorded under."""
         return "rules"
 
     def wants(self, briefing: Briefing) -> bool:

@@ -13,7 +13,14 @@ from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
-from cadenza.sim.replay.replay import Course, Record, ReplayPolicy, ReplayStage, recorded, replay
+from cadenza.sim.replay.replay import (
+    RecordedHistory,
+    ReplayPolicy,
+    ReplayResult,
+    ReplaySimulation,
+    recorded_history,
+    replay,
+)
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 
@@ -22,7 +29,7 @@ GUARD = Guard(60_000, 900_000)
 RATES_PER_HOUR = (6.0, 6.0, 0.05, 0.05, 0.05, 0.05)
 
 
-def a_history(name: str, per_hour: float) -> Record:
+def a_history(name: str, per_hour: float) -> RecordedHistory:
     """What a look every twenty seconds would have shown of an endpoint that changes by chance."""
     chance, value, runs = Random(name), 0, []
     for second in range(0, HOURS * 3_600, STEP_S):
@@ -46,7 +53,7 @@ def a_history(name: str, per_hour: float) -> Record:
                 response=value,
             )
         )
-    found = recorded(an_endpoint(name, baseline=Every(PERIOD_S * 1_000), guard=GUARD), runs)
+    found = recorded_history(an_endpoint(name, baseline=Every(PERIOD_S * 1_000), guard=GUARD), runs)
     assert found is not None
     return found
 
@@ -56,10 +63,10 @@ async def learning(store: Store) -> Sequence[Planner]:
 
 
 HISTORY = [a_history(f"endpoint-{number}", rate) for number, rate in enumerate(RATES_PER_HOUR)]
-LEARNED = ReplayPolicy(name="learned", seating=learning)
+LEARNED = ReplayPolicy(name="learned", make_planners=learning)
 
 
-def delay_s(course: Course) -> float:
+def delay_s(course: ReplayResult) -> float:
     return mean((delay.least_s + delay.most_s) / 2 for delay in course.delays)
 
 
@@ -70,9 +77,9 @@ async def test_it_sees_changes_sooner_than_the_baseline_at_the_same_number_of_lo
 
 
 async def test_the_guard_is_never_broken() -> None:
-    stage = ReplayStage(LEARNED, HISTORY)
-    await stage.open()
-    observations = await stage.play(HISTORY[0].times[-1])
+    simulation = ReplaySimulation(LEARNED, HISTORY)
+    await simulation.open()
+    observations = await simulation.play(HISTORY[0].times[-1])
     gaps = [later - earlier for course in observations.values() for earlier, later in pairwise(course)]
     assert len(gaps) > 500
     assert min(gaps) >= timedelta(seconds=60)

@@ -9,11 +9,11 @@ from tests.planning.rules.flash_sale_rules import under_rules
 from cadenza.domain.scheduling.steer import HintKind, HintRecord
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
-from cadenza.sim.catalogue import play_corrected
-from cadenza.sim.checks import examine
+from cadenza.sim.catalogue import run_product
+from cadenza.sim.checks import run_checks
 from cadenza.sim.flash_sale.checks import CHECKS
 from cadenza.sim.flash_sale.scenario import flash_sale, unsteered_sale
-from cadenza.sim.planner_run import play_planned
+from cadenza.sim.planner_run import run_planner
 from cadenza.sim.product_run import TENANT
 from cadenza.sim.recording import Recording
 
@@ -44,8 +44,8 @@ def steering(recording: Recording) -> list[tuple[datetime, Event]]:
 
 
 async def test_in_the_simulator_the_rules_steer_as_the_policies_do() -> None:
-    policies = await play_corrected(flash_sale())
-    rules = await play_planned(unsteered_sale(), under_rules)
+    policies = await run_product(flash_sale())
+    rules = await run_planner(unsteered_sale(), under_rules)
     assert steering(rules) == steering(policies)
     expected = policies.counts()
     assert rules.counts().keys() == expected.keys()
@@ -56,19 +56,19 @@ async def test_in_the_simulator_the_rules_steer_as_the_policies_do() -> None:
 
 def failing(recording: Recording) -> list[str]:
     """The checks of the sale that fail, but for the one that asks runs to pause themselves: rules do that."""
-    found = [check.name for check in examine(recording, CHECKS) if not check.passed]
+    found = [check.name for check in run_checks(recording, CHECKS) if not check.passed]
     return [name for name in found if name != "actions-rest-after-each-run"]
 
 
 async def test_in_the_simulator_the_checks_of_the_sale_pass_under_rules() -> None:
-    assert failing(await play_planned(unsteered_sale(), under_rules)) == []
+    assert failing(await run_planner(unsteered_sale(), under_rules)) == []
 
 
 @pytest.mark.parametrize("left_out", LEFT_OUT)
 async def test_without_a_rule_the_story_is_another_one(left_out: str) -> None:
-    async def seating(store: Store) -> list[Planner]:
+    async def make_planners(store: Store) -> list[Planner]:
         planners = await under_rules(store)
         await store.remove_rule(TENANT, left_out)
         return planners
 
-    assert failing(await play_planned(unsteered_sale(), seating)) != []
+    assert failing(await run_planner(unsteered_sale(), make_planners)) != []

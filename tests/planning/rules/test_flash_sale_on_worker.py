@@ -9,7 +9,7 @@ import pytest
 from tests.planning.rules.flash_sale_on_worker import StoredHistory, play_for_real
 from tests.planning.rules.test_flash_sale import events
 
-from cadenza.sim.catalogue import play_corrected
+from cadenza.sim.catalogue import run_product
 from cadenza.sim.flash_sale.scenario import flash_sale
 from cadenza.sim.recording import Recording
 from cadenza.sim.world import START
@@ -50,7 +50,7 @@ class Play(NamedTuple):
 @pytest.fixture(scope="module")
 def sale(tmp_path_factory: pytest.TempPathFactory) -> Play:
     async def both() -> Play:
-        return Play(await play_for_real(tmp_path_factory.mktemp("sale")), await play_corrected(flash_sale()))
+        return Play(await play_for_real(tmp_path_factory.mktemp("sale")), await run_product(flash_sale()))
 
     return asyncio.run(both())
 

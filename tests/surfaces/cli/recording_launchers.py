@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from cadenza.sim.replay.replay import Replayed
+from cadenza.sim.replay.replay import ReplayReport
 from cadenza.sim.report import Report
 from cadenza.surfaces.cli.connection import Connection, OperationClient
 from cadenza.surfaces.cli.launchers import (
@@ -28,7 +28,7 @@ class Recorder:
     """Answers with what it was given, and keeps what it was asked."""
 
     report: Report | None = None
-    replayed: Replayed | None = None
+    replayed: ReplayReport | None = None
     error: BaseException | None = None
     code: int = 0
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Recorder:
         progress(seconds)
         return BenchResult(1, 2, 3.0)
 
-    def replay(self, wish: ReplayRequest) -> Replayed:
+    def replay(self, wish: ReplayRequest) -> ReplayReport:
         self.asked.append(wish._asdict())
         if self.error is not None:
             raise self.error

@@ -10,7 +10,7 @@ from cadenza.domain.errors import Conflict, InvalidRequest, Unavailable
 from cadenza.domain.scheduling.endpoint import Job
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
-from cadenza.sim.analyst_steps import Seating
+from cadenza.sim.analyst_steps import PlannerFactory
 from cadenza.sim.product_run import JOB, TENANT
 
 if TYPE_CHECKING:  # Each kind of planner costs its own imports.
@@ -58,7 +58,7 @@ async def learning(store: Store) -> Sequence[Planner]:
     return found
 
 
-def ruled(rules: "Sequence[Rule]") -> Seating:
+def ruled(rules: "Sequence[Rule]") -> PlannerFactory:
     """The planner that does what these rules say."""
 
     async def seated(store: Store) -> Sequence[Planner]:

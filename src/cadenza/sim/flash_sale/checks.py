@@ -5,17 +5,17 @@ from itertools import pairwise
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.steer import HintKind
 from cadenza.sim.checks import (
-    Finding,
-    Judge,
-    Judges,
-    begun,
-    both,
+    CheckResult,
+    CheckRule,
+    CheckRules,
+    all_of,
+    all_of_length,
+    beginning_within,
+    between,
     every_minute_seen,
     minimum_interval_kept,
     one_verdict_per_slot,
     runs_on_time,
-    steady,
-    within,
 )
 from cadenza.sim.flash_sale.policies import ACTIONS
 from cadenza.sim.flash_sale.scenario import INVESTIGATION, WORLD
@@ -28,45 +28,48 @@ ESCALATION = ("slack_operations", "slack_customer_support", "emergency_oncall_pa
 OLDEST_SAMPLE_S = 60
 
 
-def traffic_follows(seconds: int, first: str, last: str) -> Judge:
+def traffic_follows(seconds: int, first: str, last: str) -> CheckRule:
     """Within a minute of a phase the monitor has found its pace, and keeps it."""
 
-    def judge(recording: Recording) -> Finding:
+    def check(recording: Recording) -> CheckResult:
         since, until = WORLD.span_s(first, last)
-        return steady(within(recording.gaps(TRAFFIC), since + MINUTE_S, until), seconds)
+        return all_of_length(between(recording.gaps(TRAFFIC), since + MINUTE_S, until), seconds)
 
-    return judge
+    return check
 
 
-def paced(name: str, seconds: int, phase: str) -> Judge:
+def next_run_after(name: str, seconds: int, phase: str) -> CheckRule:
     """Whatever run falls into a phase, the next follows at this pace."""
 
-    def judge(recording: Recording) -> Finding:
-        return steady(begun(recording.gaps(name), *WORLD.span_s(phase)), seconds)
+    def check(recording: Recording) -> CheckResult:
+        return all_of_length(beginning_within(recording.gaps(name), *WORLD.span_s(phase)), seconds)
 
-    return judge
+    return check
 
 
-def orders_keep_baseline(recording: Recording) -> Finding:
+def orders_keep_baseline(recording: Recording) -> CheckResult:
     """Few orders in a quiet shop are no reason to look away."""
     until, _ = WORLD.span_s("critical")
-    return steady(within(recording.gaps(ORDERS), 0, until), 120)
+    return all_of_length(between(recording.gaps(ORDERS), 0, until), 120)
 
 
-def health_returns(recording: Recording) -> Finding:
+def health_returns(recording: Recording) -> CheckResult:
     """Once recovery was seen, orders and inventory are back at their baselines."""
-    return both(paced(ORDERS, 120, "recovery")(recording), paced(INVENTORY, 180, "recovery")(recording))
+    return all_of(
+        next_run_after(ORDERS, 120, "recovery")(recording),
+        next_run_after(INVENTORY, 180, "recovery")(recording),
+    )
 
 
-def investigators_wake(recording: Recording) -> Finding:
+def investigators_wake(recording: Recording) -> CheckResult:
     """Both look into it within two minutes of the strain."""
     since, _ = WORLD.span_s("strain")
     first = {name: min(recording.times(name), default=END_S) for name in INVESTIGATORS}
     detail = ", ".join(f"{name} first at {second} s" for name, second in first.items())
-    return Finding(all(since <= second <= since + 2 * MINUTE_S for second in first.values()), detail)
+    return CheckResult(all(since <= second <= since + 2 * MINUTE_S for second in first.values()), detail)
 
 
-def investigators_silent(recording: Recording) -> Finding:
+def investigators_silent(recording: Recording) -> CheckResult:
     """Neither runs outside strain and critical."""
     since, until = WORLD.span_s("strain", "critical")
     times = [(second, name) for name in INVESTIGATORS for second in recording.times(name)]
@@ -74,21 +77,21 @@ def investigators_silent(recording: Recording) -> Finding:
     if stray:
         second, name = stray[0]
         detail = f"{len(stray)} runs outside {since} s to {until} s, first {name} at {second} s"
-        return Finding(passed=False, detail=detail)
-    return Finding(bool(times), f"{len(times)} runs, all between {since} s and {until} s")
+        return CheckResult(passed=False, detail=detail)
+    return CheckResult(bool(times), f"{len(times)} runs, all between {since} s and {until} s")
 
 
-def actions_act(recording: Recording) -> Finding:
+def actions_act(recording: Recording) -> CheckResult:
     """Each action is taken, and while there is something to be done about."""
     since, until = WORLD.span_s("strain", "critical")
     times = {name: recording.times(name) for name in ACTIONS}
     detail = ", ".join(f"{name} {len(seconds)}" for name, seconds in times.items())
     acted = all(times.values())
     needed = all(since <= second < until for seconds in times.values() for second in seconds)
-    return Finding(acted and needed, f"{detail}; {'all' if needed else 'not all'} in strain or critical")
+    return CheckResult(acted and needed, f"{detail}; {'all' if needed else 'not all'} in strain or critical")
 
 
-def cooldowns_kept(recording: Recording) -> Finding:
+def cooldowns_kept(recording: Recording) -> CheckResult:
     """No action is woken within its cooldown, and it runs once each time."""
     woken = {name: _woken(recording, name) for name in ACTIONS}
     for name, rule in ACTIONS.items():
@@ -96,31 +99,33 @@ def cooldowns_kept(recording: Recording) -> Finding:
         early = [gap for gap in gaps if gap.length < rule.cooldown_minutes * MINUTE_S]
         if early:
             detail = f"{name} was woken at {early[0].start} s and {early[0].end} s, within its cooldown"
-            return Finding(passed=False, detail=detail)
+            return CheckResult(passed=False, detail=detail)
         if recording.count(name) > len(woken[name]):
             detail = f"{name} ran {recording.count(name)} times, but was woken {len(woken[name])} times"
-            return Finding(passed=False, detail=detail)
+            return CheckResult(passed=False, detail=detail)
     total = sum(map(len, woken.values()))
-    return Finding(total > 0, f"{total} times woken, {recording.count(*ACTIONS)} runs, none in a cooldown")
+    return CheckResult(
+        total > 0, f"{total} times woken, {recording.count(*ACTIONS)} runs, none in a cooldown"
+    )
 
 
-def alerts_escalate(recording: Recording) -> Finding:
+def alerts_escalate(recording: Recording) -> CheckResult:
     """Operations hear of it before customer support does, and those before the person on call."""
     order = recording.order()
     missing = [name for name in ESCALATION if name not in order]
     if missing:
-        return Finding(passed=False, detail=f"{', '.join(missing)} never ran")
+        return CheckResult(passed=False, detail=f"{', '.join(missing)} never ran")
     first = [(order.index(name), name) for name in ESCALATION]
     detail = ", ".join(f"{name} was run {position + 1}" for position, name in first)
-    return Finding(all(before < after for before, after in pairwise(first)), detail)
+    return CheckResult(all(before < after for before, after in pairwise(first)), detail)
 
 
-def actions_rest(recording: Recording) -> Finding:
+def actions_rest(recording: Recording) -> CheckResult:
     """After each of its runs an action is paused again."""
     runs = [run for run in recording.runs if run.endpoint in ACTIONS]
     resting = sum(run.source is Source.PAUSED for run in runs)
     detail = f"{resting} of {len(runs)} runs of actions ended in a pause"
-    return Finding(bool(runs) and resting == len(runs), detail)
+    return CheckResult(bool(runs) and resting == len(runs), detail)
 
 
 def _woken(recording: Recording, name: str) -> list[int]:
@@ -129,14 +134,14 @@ def _woken(recording: Recording, name: str) -> list[int]:
     return sorted(elapsed_s(hint.written_at) for hint in hints if hint.kind is HintKind.RESUME)
 
 
-CHECKS: Judges = {
+CHECKS: CheckRules = {
     "traffic-tightens-in-surge": traffic_follows(30, "surge", "strain"),
     "traffic-tightens-in-critical": traffic_follows(20, "critical", "critical"),
     "traffic-returns-in-recovery": traffic_follows(60, "recovery", "recovery"),
     "orders-keep-baseline-before-critical": orders_keep_baseline,
-    "orders-relax-in-critical": paced(ORDERS, 300, "critical"),
-    "inventory-tightens-in-strain": paced(INVENTORY, 60, "strain"),
-    "inventory-tightens-in-critical": paced(INVENTORY, 30, "critical"),
+    "orders-relax-in-critical": next_run_after(ORDERS, 300, "critical"),
+    "inventory-tightens-in-strain": next_run_after(INVENTORY, 60, "strain"),
+    "inventory-tightens-in-critical": next_run_after(INVENTORY, 30, "critical"),
     "health-returns-in-recovery": health_returns,
     "investigators-wake-in-strain": investigators_wake,
     "investigators-silent-otherwise": investigators_silent,

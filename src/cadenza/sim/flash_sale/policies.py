@@ -6,8 +6,8 @@ from datetime import timedelta
 from math import inf
 from typing import NamedTuple
 
-from cadenza.sim.scenario import Policy
-from cadenza.sim.steered_endpoint import FOR_LONG, Action, Rest, Steered
+from cadenza.sim.scenario import SteeringPolicy
+from cadenza.sim.steered_endpoint import LONG_PAUSE, Action, PauseTiming, SteeredEndpoint
 
 
 class Sale(NamedTuple):
@@ -20,40 +20,40 @@ class Sale(NamedTuple):
     db_query_ms: int
 
 
-SalePolicy = Policy[Sale]
+SalePolicy = SteeringPolicy[Sale]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corrections:
     """The two ways in which the policies depart from the published ones."""
 
-    rest: Rest
+    pause_timing: PauseTiming
     """When an action is paused again."""
     widen_from_traffic: int
     """The traffic from which few orders widen the order check; below it, few orders are a quiet shop."""
 
 
-AS_PUBLISHED = Corrections(rest=Rest.AT_ONCE, widen_from_traffic=0)
-CORRECTED = Corrections(rest=Rest.WHEN_SETTLED, widen_from_traffic=4000)
+AS_PUBLISHED = Corrections(pause_timing=PauseTiming.AT_ONCE, widen_from_traffic=0)
+CORRECTED = Corrections(pause_timing=PauseTiming.WHEN_SETTLED, widen_from_traffic=4000)
 
 
-class Ladder(NamedTuple):
-    """Intervals by how bad it is: from a value on, each; and below another, the calm one."""
+class IntervalTable(NamedTuple):
+    """Intervals by thresholds of a value, and another interval below a calm value."""
 
-    rungs: tuple[tuple[int, int], ...]
+    thresholds: tuple[tuple[int, int], ...]
     calm_below: int
     calm_s: int
 
     def interval_s(self, value: int) -> int | None:
-        """The interval for a value; None between the calm and the lowest rung."""
-        for least, seconds in self.rungs:
+        """The interval for a value; None between the calm value and the lowest threshold."""
+        for least, seconds in self.thresholds:
             if value >= least:
                 return seconds
         return self.calm_s if value < self.calm_below else None
 
 
 class Orders(NamedTuple):
-    """When the order processor is left in peace."""
+    """When the order processor is checked less often."""
 
     few: int = 130
     wide_s: int = 300
@@ -93,8 +93,8 @@ class ActionRule:
         )
 
 
-TRAFFIC = Ladder(rungs=((6000, 20), (4000, 30)), calm_below=2000, calm_s=60)
-INVENTORY = Ladder(rungs=((600, 30), (400, 60)), calm_below=200, calm_s=180)
+TRAFFIC = IntervalTable(thresholds=((6000, 20), (4000, 30)), calm_below=2000, calm_s=60)
+INVENTORY = IntervalTable(thresholds=((600, 30), (400, 60)), calm_below=200, calm_s=180)
 ORDERS = Orders()
 SLOW_PAGES = Band(begin=2000, end=1500)
 SLOW_QUERIES = Band(begin=500, end=300, inclusive=True)
@@ -115,21 +115,21 @@ ACTIONS: Mapping[str, ActionRule] = {
 }
 
 
-def follow(read: Callable[[Sale], int], ladder: Ladder) -> SalePolicy:
+def follow_thresholds(read: Callable[[Sale], int], table: IntervalTable) -> SalePolicy:
     """Keep the interval that the endpoint's own latest sample asks for."""
 
-    async def policy(endpoint: Steered[Sale]) -> None:
-        seconds = ladder.interval_s(read(endpoint.own[-1].sample)) if endpoint.own else None
+    async def policy(endpoint: SteeredEndpoint[Sale]) -> None:
+        seconds = table.interval_s(read(endpoint.own[-1].sample)) if endpoint.own else None
         if seconds is not None:
             await endpoint.keep_interval(seconds)
 
     return policy
 
 
-def spare_orders(corrections: Corrections) -> SalePolicy:
-    """Leave a struggling order processor in peace."""
+def relax_order_check(corrections: Corrections) -> SalePolicy:
+    """Check a struggling order processor less often."""
 
-    async def policy(endpoint: Steered[Sale]) -> None:
+    async def policy(endpoint: SteeredEndpoint[Sale]) -> None:
         if not endpoint.own:
             return
         latest = endpoint.own[-1].sample
@@ -144,7 +144,7 @@ def spare_orders(corrections: Corrections) -> SalePolicy:
 def investigate(read: Callable[[Sale], int], band: Band, *, samples: int = 1) -> SalePolicy:
     """Wake an investigator while the mean of the latest shared samples is bad."""
 
-    async def policy(endpoint: Steered[Sale]) -> None:
+    async def policy(endpoint: SteeredEndpoint[Sale]) -> None:
         recent = [read(measured.sample) for measured in endpoint.shared[-samples:]]
         if not recent:
             return
@@ -152,18 +152,20 @@ def investigate(read: Callable[[Sale], int], band: Band, *, samples: int = 1) ->
         if band.begins(mean) and paused:
             await endpoint.wake(ttl_minutes=INVESTIGATION_TTL_MINUTES)
         elif mean < band.end and not paused:
-            await endpoint.pause(FOR_LONG)
+            await endpoint.pause(LONG_PAUSE)
 
     return policy
 
 
-def act(rule: ActionRule, rest: Rest) -> SalePolicy:
+def act(rule: ActionRule, pause_timing: PauseTiming) -> SalePolicy:
     """Act once when the latest shared sample asks for it, then leave it alone for the cooldown."""
     action = Action(
-        cooldown=timedelta(minutes=rule.cooldown_minutes), ttl_minutes=rule.ttl_minutes, rest=rest
+        cooldown=timedelta(minutes=rule.cooldown_minutes),
+        ttl_minutes=rule.ttl_minutes,
+        pause_timing=pause_timing,
     )
 
-    async def policy(endpoint: Steered[Sale]) -> None:
+    async def policy(endpoint: SteeredEndpoint[Sale]) -> None:
         if endpoint.shared and rule.met(endpoint.shared[-1].sample):
             await endpoint.act(action)
 
@@ -173,12 +175,12 @@ def act(rule: ActionRule, rest: Rest) -> SalePolicy:
 def policies(corrections: Corrections) -> dict[str, SalePolicy]:
     """All of them, in the order in which they plan."""
     return {
-        "traffic_monitor": follow(lambda sale: sale.traffic, TRAFFIC),
-        "order_processor_health": spare_orders(corrections),
-        "inventory_sync_check": follow(lambda sale: sale.inventory_lag_ms, INVENTORY),
+        "traffic_monitor": follow_thresholds(lambda sale: sale.traffic, TRAFFIC),
+        "order_processor_health": relax_order_check(corrections),
+        "inventory_sync_check": follow_thresholds(lambda sale: sale.inventory_lag_ms, INVENTORY),
         "slow_page_analyzer": investigate(
             lambda sale: sale.page_load_ms, SLOW_PAGES, samples=SLOW_PAGE_SAMPLES
         ),
         "database_query_trace": investigate(lambda sale: sale.db_query_ms, SLOW_QUERIES),
-        **{name: act(rule, corrections.rest) for name, rule in ACTIONS.items()},
+        **{name: act(rule, corrections.pause_timing) for name, rule in ACTIONS.items()},
     }

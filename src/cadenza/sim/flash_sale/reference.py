@@ -2,7 +2,7 @@
 
 from collections.abc import Container
 
-from cadenza.sim.checks import Finding, Judge, Judges
+from cadenza.sim.checks import CheckResult, CheckRule, CheckRules
 from cadenza.sim.prototype_run import Reference
 from cadenza.sim.recording import Recording
 
@@ -27,79 +27,81 @@ RECOVERY_MINUTES = range(21, 40)
 TIGHT_S, RELAXED_S = 30, 50
 
 
-def at_least(least: int, *names: str) -> Judge:
+def at_least(least: int, *names: str) -> CheckRule:
     """These endpoints have that many runs together."""
 
-    def judge(recording: Recording) -> Finding:
+    def check(recording: Recording) -> CheckResult:
         count = recording.count(*names)
-        return Finding(count >= least, f"{count} runs, at least {least} expected")
+        return CheckResult(count >= least, f"{count} runs, at least {least} expected")
 
-    return judge
+    return check
 
 
-def at_most(most: int, name: str) -> Judge:
+def at_most(most: int, name: str) -> CheckRule:
     """One endpoint has no more runs than that."""
 
-    def judge(recording: Recording) -> Finding:
+    def check(recording: Recording) -> CheckResult:
         count = recording.count(name)
-        return Finding(count <= most, f"{count} runs, at most {most} expected")
+        return CheckResult(count <= most, f"{count} runs, at most {most} expected")
 
-    return judge
+    return check
 
 
-def each_at_least(least: int, *names: str) -> Judge:
+def each_at_least(least: int, *names: str) -> CheckRule:
     """Each of these endpoints has that many runs."""
 
-    def judge(recording: Recording) -> Finding:
+    def check(recording: Recording) -> CheckResult:
         counts = {name: recording.count(name) for name in names}
         detail = ", ".join(f"{name} {count}" for name, count in counts.items())
-        return Finding(min(counts.values()) >= least, detail)
+        return CheckResult(min(counts.values()) >= least, detail)
 
-    return judge
+    return check
 
 
-def next_check_tightens(recording: Recording) -> Finding:
+def next_check_tightens(recording: Recording) -> CheckResult:
     """Somewhere in surge or critical the traffic is looked at within half a minute."""
     spans = _next_checks(recording, TIGHT_MINUTES)
-    return Finding(min(spans) <= TIGHT_S, f"from {min(spans)} s to {max(spans)} s")
+    return CheckResult(min(spans) <= TIGHT_S, f"from {min(spans)} s to {max(spans)} s")
 
 
-def next_check_relaxes(recording: Recording) -> Finding:
+def next_check_relaxes(recording: Recording) -> CheckResult:
     """Somewhere in recovery the traffic is left alone for nearly a minute."""
     spans = _next_checks(recording, RECOVERY_MINUTES)
-    return Finding(max(spans) >= RELAXED_S, f"from {min(spans)} s to {max(spans)} s")
+    return CheckResult(max(spans) >= RELAXED_S, f"from {min(spans)} s to {max(spans)} s")
 
 
-def total_at_least(least: int) -> Judge:
+def total_at_least(least: int) -> CheckRule:
     """There are that many runs in all."""
 
-    def judge(recording: Recording) -> Finding:
-        return Finding(len(recording.runs) >= least, f"{len(recording.runs)} runs, at least {least} expected")
+    def check(recording: Recording) -> CheckResult:
+        return CheckResult(
+            len(recording.runs) >= least, f"{len(recording.runs)} runs, at least {least} expected"
+        )
 
-    return judge
+    return check
 
 
-def snapshots(number: int) -> Judge:
+def snapshots(number: int) -> CheckRule:
     """There are that many snapshots."""
 
-    def judge(recording: Recording) -> Finding:
+    def check(recording: Recording) -> CheckResult:
         found = len(recording.snapshots)
-        return Finding(found == number, f"{found} snapshots, {number} expected")
+        return CheckResult(found == number, f"{found} snapshots, {number} expected")
 
-    return judge
+    return check
 
 
-def operations_with_support(recording: Recording) -> Finding:
+def operations_with_support(recording: Recording) -> CheckResult:
     """Whoever tells customer support has told operations."""
     operations, support = recording.count("slack_operations"), recording.count("slack_customer_support")
-    return Finding(operations > 0 or support == 0, f"operations {operations}, support {support}")
+    return CheckResult(operations > 0 or support == 0, f"operations {operations}, support {support}")
 
 
-def health_outruns_investigation(recording: Recording) -> Finding:
+def health_outruns_investigation(recording: Recording) -> CheckResult:
     """Watching goes on more often than investigating."""
     tiers = recording.tiers()
     detail = f"health {tiers['health']}, investigation {tiers['investigation']}"
-    return Finding(tiers["health"] >= tiers["investigation"], detail)
+    return CheckResult(tiers["health"] >= tiers["investigation"], detail)
 
 
 def _next_checks(recording: Recording, minutes: Container[int]) -> list[int]:
@@ -109,7 +111,7 @@ def _next_checks(recording: Recording, minutes: Container[int]) -> list[int]:
     return [span for span in fingerprint if isinstance(span, int)]
 
 
-CHECKS: Judges = {
+CHECKS: CheckRules = {
     "traffic-runs": at_least(50, "traffic_monitor"),
     "next-check-tightens": next_check_tightens,
     "next-check-relaxes": next_check_relaxes,

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from cadenza.sim.flash_sale.policies import CORRECTED, Corrections, Sale, policies
 from cadenza.sim.scenario import Column, Row, Scenario, SimulatedEndpoint
-from cadenza.sim.steered_endpoint import Rest, Steered
+from cadenza.sim.steered_endpoint import PauseTiming, SteeredEndpoint
 from cadenza.sim.world import Phase, World
 
 NAME = "flash-sale"
@@ -52,7 +52,7 @@ def flash_sale(corrections: Corrections = CORRECTED) -> Scenario[Sale]:
     return Scenario(
         name=NAME,
         world=WORLD,
-        endpoints=(*HEALTH, *INVESTIGATION, *_actions(corrections.rest)),
+        endpoints=(*HEALTH, *INVESTIGATION, *_actions(corrections.pause_timing)),
         policies=policies(corrections),
         columns=COLUMNS,
         observe=_observe,
@@ -63,11 +63,11 @@ def flash_sale(corrections: Corrections = CORRECTED) -> Scenario[Sale]:
 def unsteered_sale() -> Scenario[Sale]:
     """The sale without a policy, and with actions that do not rest by themselves: for whoever else steers."""
     scenario = flash_sale()
-    awake = tuple(replace(endpoint, rests=False) for endpoint in scenario.endpoints)
+    awake = tuple(replace(endpoint, pauses_itself=False) for endpoint in scenario.endpoints)
     return replace(scenario, endpoints=awake, policies={})
 
 
-def _actions(rest: Rest) -> tuple[SimulatedEndpoint, ...]:
+def _actions(pause_timing: PauseTiming) -> tuple[SimulatedEndpoint, ...]:
     table = (
         ("cache_warm_up", "recovery", 600),
         ("scale_checkout_workers", "recovery", 900),
@@ -83,13 +83,13 @@ def _actions(rest: Rest) -> tuple[SimulatedEndpoint, ...]:
             min_s=5,
             max_s=max_s,
             dormant=True,
-            rests=rest is Rest.WHEN_SETTLED,
+            pauses_itself=pause_timing is PauseTiming.WHEN_SETTLED,
         )
         for name, tier, max_s in table
     )
 
 
-async def _observe(steered: Mapping[str, Steered[Sale]]) -> Row:
+async def _observe(steered: Mapping[str, SteeredEndpoint[Sale]]) -> Row:
     """The latest sample that anybody took, and how long after it the traffic is looked at next."""
     monitor = steered["traffic_monitor"]
     at, sale = monitor.shared[-1]

@@ -20,52 +20,52 @@ from cadenza.sim.flash_sale.policies import (
     TRAFFIC,
     Sale,
 )
-from cadenza.sim.steered_endpoint import FOR_LONG, SOON_MS
+from cadenza.sim.steered_endpoint import LONG_PAUSE, SOON_MS
 
 NAME = "scripted"
 TTL_MINUTES = 60
 
 
 class ScriptedPlanner:
-    """Knows the sale's thresholds; what it remembers are the cooldowns."""
+    """Applies the sale's thresholds, and remembers the cooldowns."""
 
     def __init__(self) -> None:
-        self._left_alone_until: dict[str, datetime] = {}
+        self._cooldown_over: dict[str, datetime] = {}
 
     @property
     def name(self) -> str:
-        """What its sittings are recorded as."""
+        """The name its analyses are recorded under."""
         return NAME
 
     def wants(self, briefing: Briefing) -> bool:
-        """Only when there is an answer to read."""
+        """Whether there is a response to read."""
         return _latest(briefing) is not None
 
     async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
-        """Set the endpoint's own pace, and wake or rest its siblings."""
+        """Set the endpoint's own interval, and wake or pause its siblings."""
         sale = _latest(briefing)
         if sale is None:
             return EMPTY_RESULT
-        sitting = _Sitting(briefing, call, sale)
-        await sitting.set_pace()
-        await sitting.investigate("slow_page_analyzer", sale.page_load_ms, SLOW_PAGES)
-        await sitting.investigate("database_query_trace", sale.db_query_ms, SLOW_QUERIES)
+        calls = _ToolCalls(briefing, call, sale)
+        await calls.set_interval()
+        await calls.investigate("slow_page_analyzer", sale.page_load_ms, SLOW_PAGES)
+        await calls.investigate("database_query_trace", sale.db_query_ms, SLOW_QUERIES)
         for name, rule in ACTIONS.items():
             if (
                 rule.met(sale)
-                and self._rested(name, briefing.now)
-                and await sitting.wake(name, rule.ttl_minutes)
+                and self._cooled_down(name, briefing.now)
+                and await calls.wake(name, rule.ttl_minutes)
             ):
-                self._left_alone_until[name] = briefing.now + timedelta(minutes=rule.cooldown_minutes)
-        return PlannerResult(" ".join(sitting.said))
+                self._cooldown_over[name] = briefing.now + timedelta(minutes=rule.cooldown_minutes)
+        return PlannerResult(" ".join(calls.summary))
 
-    def _rested(self, name: str, now: datetime) -> bool:
-        until = self._left_alone_until.get(name)
+    def _cooled_down(self, name: str, now: datetime) -> bool:
+        until = self._cooldown_over.get(name)
         return until is None or now >= until
 
 
-class _Sitting:
-    """One answer, and what is done about it."""
+class _ToolCalls:
+    """The tool calls of one analysis."""
 
     def __init__(self, briefing: Briefing, call: CallTool, sale: Sale) -> None:
         self._now = briefing.now
@@ -73,10 +73,10 @@ class _Sitting:
         self._endpoints: dict[str, Endpoint] = {**briefing.siblings, self._own.name: self._own}
         self._call = call
         self._sale = sale
-        self.said: list[str] = []
+        self.summary: list[str] = []
 
-    async def set_pace(self) -> None:
-        seconds = _pace_s(self._own.name, self._sale)
+    async def set_interval(self) -> None:
+        seconds = _interval_s(self._own.name, self._sale)
         if seconds is not None and _interval_ms(self._own, self._now) != seconds * 1_000:
             arguments = {"intervalMs": seconds * 1_000, "ttlMinutes": TTL_MINUTES, "reason": str(self._sale)}
             await self._use(self._own.name, "propose_interval", arguments)
@@ -85,10 +85,10 @@ class _Sitting:
         if band.begins(value):
             await self.wake(name, INVESTIGATION_TTL_MINUTES)
         elif value < band.end and name in self._endpoints and not self._endpoints[name].paused(self._now):
-            await self._use(name, "pause_until", {"untilIso": iso(self._now + FOR_LONG)})
+            await self._use(name, "pause_until", {"untilIso": iso(self._now + LONG_PAUSE)})
 
     async def wake(self, name: str, ttl_minutes: int) -> bool:
-        """Open the gate of one that rests, and let it run soon; False if it does not rest."""
+        """Resume a paused endpoint and let it run soon; False if it is not paused."""
         if name not in self._endpoints or not self._endpoints[name].paused(self._now):
             return False
         await self._use(name, "pause_until", {"untilIso": None, "reason": str(self._sale)})
@@ -97,7 +97,7 @@ class _Sitting:
 
     async def _use(self, name: str, tool: str, arguments: Mapping[str, Any]) -> None:
         self._endpoints[name] = (await self._call(self._endpoints[name], tool, arguments)).endpoint
-        self.said.append(f"{tool} of {name}.")
+        self.summary.append(f"{tool} of {name}.")
 
 
 def _latest(briefing: Briefing) -> Sale | None:
@@ -108,7 +108,7 @@ def _latest(briefing: Briefing) -> Sale | None:
     return None
 
 
-def _pace_s(name: str, sale: Sale) -> int | None:
+def _interval_s(name: str, sale: Sale) -> int | None:
     match name:
         case "traffic_monitor":
             return TRAFFIC.interval_s(sale.traffic)

@@ -22,7 +22,7 @@ class Delay(NamedTuple):
     most_s: float
 
 
-class Figures(NamedTuple):
+class DelayStatistics(NamedTuple):
     """A mean, and what 95 in 100 do not exceed; None if there is nothing to measure."""
 
     mean_s: float | None
@@ -48,9 +48,9 @@ def delay_of(change: UnnoticedChange, looks: Sequence[datetime]) -> Delay:
     return Delay(least_s, area / span_s if span_s else rest_s, max(waits))
 
 
-def figures(values: Sequence[float]) -> Figures:
+def delay_statistics(values: Sequence[float]) -> DelayStatistics:
     """Mean and 95th percentile."""
     if not values:
-        return Figures(None, None)
+        return DelayStatistics(None, None)
     ordered = sorted(values)
-    return Figures(sum(ordered) / len(ordered), ordered[(len(ordered) * 95 - 1) // 100])
+    return DelayStatistics(sum(ordered) / len(ordered), ordered[(len(ordered) * 95 - 1) // 100])

@@ -1,4 +1,4 @@
-"""Recorded history under another policy: the product's own scheduler on a clock that jumps."""
+"""Replays recorded history under another policy, on the product's own worker and a clock that jumps."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.loop import WorkerLoop
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.store import Store
-from cadenza.sim.analyst_steps import Seating, StepwiseAnalyst
+from cadenza.sim.analyst_steps import PlannerFactory, StepwiseAnalyst
 from cadenza.sim.product_run import Ports
 from cadenza.sim.replay.delays import Delay, UnnoticedChange, delay_of
 from cadenza.testing.clock import FakeClock
@@ -31,12 +31,12 @@ from cadenza.testing.fakes import FakeIds
 
 FEWEST_LOOKS = 2
 MOST_LOOKS = 200_000
-"""No policy is played for longer than that."""
+"""A replay with more looks is refused."""
 LEAST_STEP = milliseconds(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordedHistory:
     """What is known of one endpoint: its looks, oldest first, each the truth at its moment."""
 
     endpoint: Endpoint
@@ -56,24 +56,24 @@ class Record:
         return [UnnoticedChange(after, by) for (after, before), (by, now) in pairwise(seen) if before != now]
 
 
-def recorded(endpoint: Endpoint, runs: Sequence[Run]) -> Record | None:
+def recorded_history(endpoint: Endpoint, runs: Sequence[Run]) -> RecordedHistory | None:
     """The record of an endpoint, from its runs in any order; None if there are too few to compare."""
     looks = sorted((run for run in runs if was_executed(run)), key=_moment)
     times = [_moment(run) for run in looks]
-    return Record(endpoint, looks, times) if len(set(times)) >= FEWEST_LOOKS else None
+    return RecordedHistory(endpoint, looks, times) if len(set(times)) >= FEWEST_LOOKS else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayPolicy:
-    """What steers instead of what did: another baseline, or planners, or neither."""
+    """What steers in the replay: another baseline, or planners, or neither."""
 
     name: str
     baseline: Baseline | None = None
-    seating: Seating | None = None
+    make_planners: PlannerFactory | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class ReplayResult:
     """How history went, or would have gone: looks, and how soon changes were noticed."""
 
     policy: str
@@ -84,39 +84,43 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
+class ReplayReport:
     """The recorded course, and others over the same span."""
 
     since: datetime
     until: datetime
     endpoints: Sequence[str]
     changes: int
-    recorded: Course
-    others: Sequence[Course] = field(default_factory=tuple)
+    recorded: ReplayResult
+    others: Sequence[ReplayResult] = field(default_factory=tuple)
 
 
-async def replay(records: Sequence[Record], policies: Sequence[ReplayPolicy]) -> Replayed:
-    """Play the span of the records under each policy."""
+async def replay(records: Sequence[RecordedHistory], policies: Sequence[ReplayPolicy]) -> ReplayReport:
+    """Replay the span of the records under each policy."""
     since, until = min(one.times[0] for one in records), max(one.times[-1] for one in records)
     looks = {one.endpoint.id: list(one.times) for one in records}
-    return Replayed(
+    return ReplayReport(
         since=since,
         until=until,
         endpoints=[one.endpoint.name for one in records],
         changes=sum(len(one.changes()) for one in records),
-        recorded=_course("recorded", records, looks),
-        others=[await _played(policy, records, until=until) for policy in policies],
+        recorded=_result("recorded", records, looks),
+        others=[await _replay_policy(policy, records, until=until) for policy in policies],
     )
 
 
-async def _played(policy: ReplayPolicy, records: Sequence[Record], *, until: datetime) -> Course:
-    stage = ReplayStage(policy, records)
-    await stage.open()
-    looks = await stage.play(until)
-    return _course(policy.name, records, looks)
+async def _replay_policy(
+    policy: ReplayPolicy, records: Sequence[RecordedHistory], *, until: datetime
+) -> ReplayResult:
+    simulation = ReplaySimulation(policy, records)
+    await simulation.open()
+    looks = await simulation.play(until)
+    return _result(policy.name, records, looks)
 
 
-def _course(name: str, records: Sequence[Record], looks: Mapping[str, list[datetime]]) -> Course:
+def _result(
+    name: str, records: Sequence[RecordedHistory], looks: Mapping[str, list[datetime]]
+) -> ReplayResult:
     """Count the looks within each record's span, and measure its changes."""
     count, unnoticed, delays = 0, 0, []
     for record in records:
@@ -125,20 +129,20 @@ def _course(name: str, records: Sequence[Record], looks: Mapping[str, list[datet
         count += sum(first < at <= last for at in own)
         changes = record.changes()
         unnoticed += sum(not own or own[-1] < change.by for change in changes)
-        noticed = own if own and own[-1] >= last else [*own, _given_up(first, last)]
+        noticed = own if own and own[-1] >= last else [*own, _end_of_wait(first, last)]
         delays += [delay_of(change, noticed) for change in changes]
-    return Course(policy=name, looks=count, delays=delays, unnoticed=unnoticed)
+    return ReplayResult(policy=name, looks=count, delays=delays, unnoticed=unnoticed)
 
 
-def _given_up(first: datetime, last: datetime) -> datetime:
+def _end_of_wait(first: datetime, last: datetime) -> datetime:
     """Until when a look is waited for: for another span as long as the record's."""
     return last + (last - first)
 
 
-class ReplayStage:
-    """Scheduler, store, tools and planners as a root would wire them; the record answers."""
+class ReplaySimulation:
+    """Worker, store, tools and planners as a root would wire them; responses come from the record."""
 
-    def __init__(self, policy: ReplayPolicy, records: Sequence[Record]) -> None:
+    def __init__(self, policy: ReplayPolicy, records: Sequence[RecordedHistory]) -> None:
         self._policy = policy
         self._records = {record.endpoint.key: record for record in records}
         self._clock = FakeClock(min(record.times[0] for record in records))
@@ -155,11 +159,11 @@ class ReplayStage:
         self._looks: dict[str, list[datetime]] = {record.endpoint.id: [] for record in records}
 
     async def open(self) -> None:
-        """Add every endpoint, due at its first recorded look, and seat the planners."""
+        """Add every endpoint, due at its first recorded look, and make the planners."""
         for record in self._records.values():
             await self._store.add(self._as_new(record))
-        seating = self._policy.seating
-        planners = [] if seating is None else await seating(self._store)
+        make_planners = self._policy.make_planners
+        planners = [] if make_planners is None else await make_planners(self._store)
         means = Means(
             store=self._store,
             clock=self._clock,
@@ -183,8 +187,8 @@ class ReplayStage:
 
     async def play(self, until: datetime) -> Mapping[str, list[datetime]]:
         """When each endpoint was looked at, until each was once after its record's end."""
-        assert self._analyst is not None, "the stage is not open"
-        give_up = _given_up(self._clock.now(), until)
+        assert self._analyst is not None, "open() comes first"
+        give_up = _end_of_wait(self._clock.now(), until)
         while True:
             while await self._worker.run_once():
                 await self._analyst.think()
@@ -200,7 +204,7 @@ class ReplayStage:
             self._clock.jump((moment - self._clock.now()) / milliseconds(1))
 
     async def _next_moment(self) -> datetime | None:
-        assert self._analyst is not None, "the stage is not open"
+        assert self._analyst is not None, "open() comes first"
         moments = (await self._store.next_due(), self._analyst.next_look_at)
         soonest = min((moment for moment in moments if moment is not None), default=None)
         return None if soonest is None else max(soonest, self._clock.now() + LEAST_STEP)
@@ -209,7 +213,7 @@ class ReplayStage:
         ends = {record.endpoint.id: record.times[-1] for record in self._records.values()}
         return all(looks and looks[-1] >= ends[name] for name, looks in self._looks.items())
 
-    def _as_new(self, record: Record) -> Endpoint:
+    def _as_new(self, record: RecordedHistory) -> Endpoint:
         """The endpoint as its owner made it, before anything happened to it."""
         endpoint, first, last = record.endpoint, record.times[0], record.times[-1]
         written = {field: getattr(endpoint, field) for field in DEFINITION_FIELDS}

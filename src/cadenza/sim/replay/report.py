@@ -3,8 +3,8 @@
 from typing import Any, NamedTuple
 
 from cadenza.domain.validation import iso
-from cadenza.sim.replay.delays import Figures, figures
-from cadenza.sim.replay.replay import Course, Replayed
+from cadenza.sim.replay.delays import DelayStatistics, delay_statistics
+from cadenza.sim.replay.replay import ReplayReport, ReplayResult
 
 
 class Measures(NamedTuple):
@@ -15,17 +15,17 @@ class Measures(NamedTuple):
     per_cent: float
     """Of the recorded runs."""
     unnoticed: int
-    least: Figures
-    even: Figures
-    most: Figures
+    least: DelayStatistics
+    even: DelayStatistics
+    most: DelayStatistics
 
 
-def measures(replayed: Replayed) -> list[Measures]:
+def measures(replayed: ReplayReport) -> list[Measures]:
     """All courses, the recorded one first."""
     return [_measured(course, replayed.recorded.looks) for course in (replayed.recorded, *replayed.others)]
 
 
-def replay_document(replayed: Replayed) -> dict[str, Any]:
+def replay_document(replayed: ReplayReport) -> dict[str, Any]:
     """The replay as JSON takes it."""
     return {
         "since": iso(replayed.since),
@@ -36,15 +36,15 @@ def replay_document(replayed: Replayed) -> dict[str, Any]:
     }
 
 
-def _measured(course: Course, recorded: int) -> Measures:
+def _measured(course: ReplayResult, recorded: int) -> Measures:
     return Measures(
         policy=course.policy,
         runs=course.looks,
         per_cent=100 * course.looks / max(recorded, 1),
         unnoticed=course.unnoticed,
-        least=figures([delay.least_s for delay in course.delays]),
-        even=figures([delay.even_s for delay in course.delays]),
-        most=figures([delay.most_s for delay in course.delays]),
+        least=delay_statistics([delay.least_s for delay in course.delays]),
+        even=delay_statistics([delay.even_s for delay in course.delays]),
+        most=delay_statistics([delay.most_s for delay in course.delays]),
     )
 
 

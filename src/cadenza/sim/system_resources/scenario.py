@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cadenza.domain.validation import iso
 from cadenza.sim.scenario import Column, Row, Scenario, SimulatedEndpoint
-from cadenza.sim.steered_endpoint import FOR_LONG, SOON_MS, Steered
+from cadenza.sim.steered_endpoint import LONG_PAUSE, SOON_MS, SteeredEndpoint
 from cadenza.sim.world import Phase, World
 
 NAME = "system-resources"
@@ -44,7 +44,7 @@ ENDPOINTS = (
 )
 
 
-async def watch_cpu(endpoint: Steered[Host]) -> None:
+async def watch_cpu(endpoint: SteeredEndpoint[Host]) -> None:
     """Look closely while it is high, and once more at once; look less often when it has long been low."""
     newest_first = [measured.sample.cpu for measured in reversed(endpoint.own)]
     if not newest_first:
@@ -59,7 +59,7 @@ async def watch_cpu(endpoint: Steered[Host]) -> None:
         await endpoint.keep_interval(WIDE_S)
 
 
-async def notify_discord(endpoint: Steered[Host]) -> None:
+async def notify_discord(endpoint: SteeredEndpoint[Host]) -> None:
     """Tell people once; be ready again when it is over."""
     if not endpoint.shared:
         return
@@ -69,7 +69,7 @@ async def notify_discord(endpoint: Steered[Host]) -> None:
         await endpoint.pause(ALERT_PAUSE)
         endpoint.cooldown_over = endpoint.now + ALERT_COOLDOWN
     elif cpu < LOW and not paused:
-        await endpoint.pause(FOR_LONG)
+        await endpoint.pause(LONG_PAUSE)
         endpoint.cooldown_over = None
 
 
@@ -86,7 +86,7 @@ def system_resources() -> Scenario[Host]:
     )
 
 
-async def _observe(steered: Mapping[str, Steered[Host]]) -> Row:
+async def _observe(steered: Mapping[str, SteeredEndpoint[Host]]) -> Row:
     cpu = steered[CPU]
     next_run_at = await cpu.next_run_at()
     return {

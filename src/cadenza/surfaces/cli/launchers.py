@@ -9,7 +9,7 @@ from cadenza.surfaces.cli.connection import ClientOpener, Connection
 from cadenza.surfaces.cli.output.terminal import Progress
 
 if TYPE_CHECKING:  # Only for its name: importing it costs more time than `cadenza --help` has.
-    from cadenza.sim.replay.replay import Replayed
+    from cadenza.sim.replay.replay import ReplayReport
     from cadenza.sim.report import Report
 
 
@@ -38,7 +38,7 @@ class ReplayRequest(NamedTuple):
 class ReplayLauncher(Protocol):
     """Replays recorded history under other policies."""
 
-    def __call__(self, wish: ReplayRequest) -> "Replayed":
+    def __call__(self, wish: ReplayRequest) -> "ReplayReport":
         """What happened, and what would have happened under each policy."""
         ...
 

@@ -11,8 +11,8 @@ from rich.text import Text
 from cadenza.domain.validation import iso
 from cadenza.sim.checks import Check
 from cadenza.sim.recording import Recording, Snapshot
-from cadenza.sim.replay.delays import Figures
-from cadenza.sim.replay.replay import Replayed
+from cadenza.sim.replay.delays import DelayStatistics
+from cadenza.sim.replay.replay import ReplayReport
 from cadenza.sim.replay.report import measures
 from cadenza.sim.report import Report
 from cadenza.sim.scenario import Column, Value
@@ -131,7 +131,7 @@ def _titled(title: str, table: Table) -> Group:
 MINUTE_S, HOUR_S = 60, 3_600
 
 
-def replay_parts(replayed: Replayed) -> Iterator[RenderableType]:
+def replay_parts(replayed: ReplayReport) -> Iterator[RenderableType]:
     """The output of `cadenza sim replay`."""
     names = ", ".join(replayed.endpoints)
     span = f"{iso(replayed.since)} to {iso(replayed.until)}"
@@ -145,7 +145,7 @@ def replay_parts(replayed: Replayed) -> Iterator[RenderableType]:
         yield Text("unnoticed: changes that no run came to see; counted with the end of the replay")
 
 
-def _courses(replayed: Replayed) -> Table:
+def _courses(replayed: ReplayReport) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("policy", no_wrap=True)
     for name in ("runs", "of recorded", "least", "even", "most", "unnoticed"):
@@ -156,7 +156,7 @@ def _courses(replayed: Replayed) -> Table:
     return table
 
 
-def _delay(figures: Figures) -> str:
+def _delay(figures: DelayStatistics) -> str:
     return f"{_span(figures.mean_s)} / {_span(figures.p95_s)}"
 
 
