@@ -22,10 +22,10 @@ from tests.surfaces.api_in_process import House, agents
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.stores.postgres.partitions import ensure_partitions
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.migrate import migrate
-from cadenza.adapters.stores.sql.partitions import ensure_partitions
 from cadenza.adapters.stores.sql.rows import to_micros
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore

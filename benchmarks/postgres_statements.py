@@ -15,9 +15,9 @@ from benchmarks.workers import CRON
 from tests.postgres import Cluster
 
 from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.stores.postgres.partitions import ensure_partitions
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
-from cadenza.adapters.stores.sql.partitions import ensure_partitions
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import settle
 

@@ -10,9 +10,9 @@ import asyncpg
 from tests.postgres import Cluster, on_database, wheel_programs
 
 from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.stores.postgres.partitions import ensure_partitions
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.sql.migrate import migrate
-from cadenza.adapters.stores.sql.partitions import ensure_partitions
 
 
 @contextmanager

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from tests.postgres import Databases
 
+from cadenza.adapters.stores.postgres.partitions import ensure_partitions
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.migrate import migrate
-from cadenza.adapters.stores.sql.partitions import ensure_partitions
 from cadenza.adapters.stores.sql.rows import EPOCH
 from cadenza.adapters.stores.sql.scheduling import jobs, run_search
 from cadenza.adapters.stores.sql.scheduling.catalog import find

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from tests.postgres import Databases
 
+from cadenza.adapters.stores.postgres.partitions import drop_runs, ensure_partitions
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.migrate import migrate
-from cadenza.adapters.stores.sql.partitions import ensure_partitions
-from cadenza.adapters.stores.sql.retention import retain
 from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.retention import delete_runs
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.testing import FakeIds
@@ -49,6 +49,13 @@ async def postgres(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
 def place(request: pytest.FixtureRequest) -> Place:
     place: Place = request.getfixturevalue(request.param)
     return place
+
+
+async def retain(database: SqliteFile | PostgresPool, **limits: Any) -> int:
+    """Delete or drop runs, as each database does."""
+    if isinstance(database, SqliteFile):
+        return await delete_runs(database, **limits)
+    return await drop_runs(database, **limits)
 
 
 async def run_daily(bench: Bench, days: int, database: Any = None) -> Endpoint:
@@ -95,8 +102,8 @@ async def test_with_nothing_to_forget_nothing_goes(place: Place) -> None:
 
 async def test_many_rows_go_in_small_steps(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without partitions, everything lies in the default one, and is deleted there."""
-    monkeypatch.setattr("cadenza.adapters.stores.sql.retention.BATCH", 3)
-    monkeypatch.setattr("cadenza.adapters.stores.sql.partitions.BATCH", 3)
+    monkeypatch.setattr("cadenza.adapters.stores.sqlite.retention.BATCH", 3)
+    monkeypatch.setattr("cadenza.adapters.stores.postgres.partitions.BATCH", 3)
     database, bench = place
     endpoint = await run_daily(bench, 10)
     assert await retain(database, now=bench.clock.now(), max_age=timedelta(days=5)) == 10

@@ -19,9 +19,9 @@ from tests.integration.test_planner_command import following
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.stores.postgres import feed, leader_lock
 from cadenza.adapters.stores.postgres.leader_lock import LEADER_LOCK_KEY, PostgresLeaderLock
+from cadenza.adapters.stores.postgres.partitions import ensure_partitions
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
-from cadenza.adapters.stores.sql.partitions import ensure_partitions
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.domain.scheduling.target import Json

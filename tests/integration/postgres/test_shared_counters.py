@@ -9,8 +9,8 @@ from tests.integration.postgres.postgres_fixtures import a_store, fill, many
 
 from cadenza.adapters.access.rate_limiter import SharedRates
 from cadenza.adapters.stores.postgres import settle as plain
-from cadenza.adapters.stores.postgres import usage as counting
 from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.adapters.stores.sql.access import tenants as usage
 from cadenza.domain.access.tenant import Spent, month_of
 from cadenza.ports.access import Reply
 from cadenza.testing import FakeClock
@@ -67,8 +67,8 @@ async def test_workers_that_count_for_the_same_tenants_lose_no_run(
     tenants = [f"tenant-{number:03}" for number in range(100)]
     everything = [one for tenant_id in tenants for one in many(len(stores), NEW_YEAR, tenant_id)]
     await fill(stores[0]._pool, everything)
-    for module, name in ((counting, "COUNTED"), (plain, "SETTLE_PLAIN")):
-        monkeypatch.setattr(module, name, getattr(module, name).replace(counting.SHARD, "0"))
+    for module, name in ((usage, "COUNT_RUNS"), (plain, "SETTLE_PLAIN")):
+        monkeypatch.setattr(module, name, getattr(module, name).replace(usage.SHARD, "0"))
     benches = [Bench(store) for store in stores]
     for _ in range(LAPS):
         batches = [await bench.claim(limit=len(tenants)) for bench in benches]

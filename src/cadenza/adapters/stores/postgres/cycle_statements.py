@@ -1,7 +1,7 @@
 """The statements of workers: claim, start, settle, sweep. Each takes a whole batch."""
 
 from cadenza.adapters.stores.postgres.arrays import given_or_shared
-from cadenza.adapters.stores.postgres.usage import COUNTED
+from cadenza.adapters.stores.sql.access.tenants import COUNT_RUNS
 from cadenza.adapters.stores.sql.given_rows import assigned, given
 from cadenza.adapters.stores.sql.rows import SELECT_ENDPOINT, STEERING, WRITTEN
 from cadenza.domain.scheduling.run import Run
@@ -165,14 +165,14 @@ WITH settled AS (
         {", ".join(f"s.{column} AS {field}" for field, column in KEPT.items())}
 ), added AS (
     INSERT INTO runs ({", ".join(RUN)}) SELECT {", ".join(RUN)} FROM settled
-), counted AS ({COUNTED})
+), counted AS ({COUNT_RUNS})
 SELECT count(*) FROM settled
 """
 """The same for a batch of ordinary runs, of which few columns change; and they are counted.
 
 Rows are found at the places where their claims left them: who was written since is not there any more.
 
-Parameters: those of `COUNTED`, and the columns of `PLAIN` in the order of their keys. What nobody reads
+Parameters: those of `COUNT_RUNS`, and the columns of `PLAIN` in the order of their keys. What nobody reads
 from, such as the count, is carried out last: who waits for it holds up nobody else.
 """
 

@@ -18,7 +18,7 @@ from cadenza.adapters.stores.postgres.cycle_statements import (
     TOLD,
 )
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool, Work
-from cadenza.adapters.stores.postgres.usage import count_runs
+from cadenza.adapters.stores.sql.access.tenants import count_runs
 from cadenza.adapters.stores.sql.agents.turns import write_turns_and_alerts
 from cadenza.adapters.stores.sql.given_rows import columns_of
 from cadenza.adapters.stores.sql.ordinary_run import is_plain

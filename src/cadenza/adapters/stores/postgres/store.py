@@ -10,6 +10,7 @@ from cadenza.adapters.stores.postgres import cycle_statements as sql
 from cadenza.adapters.stores.postgres.analyses import PostgresAnalyses
 from cadenza.adapters.stores.postgres.claim import Turns, Wanted
 from cadenza.adapters.stores.postgres.listen_notify import Listener
+from cadenza.adapters.stores.postgres.partitions import drop_runs, ensure_partitions
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.settle import Batch, finalize, with_turns_and_alerts
 from cadenza.adapters.stores.postgres.start import start
@@ -26,9 +27,7 @@ from cadenza.adapters.stores.sql.daily.statistics import SqlDailyStatistics
 from cadenza.adapters.stores.sql.daily.users import SqlDaily
 from cadenza.adapters.stores.sql.monitoring.slo_alerts import SqlSloAlerts
 from cadenza.adapters.stores.sql.monitoring.statistics import SqlStatistics
-from cadenza.adapters.stores.sql.partitions import ensure_partitions
 from cadenza.adapters.stores.sql.planning.rules import SqlRules
-from cadenza.adapters.stores.sql.retention import retain
 from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
 from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
@@ -111,4 +110,4 @@ class PostgresStore(
 
     async def keep_history(self, retention: Retention, now: datetime) -> int:
         await ensure_partitions(self._pool, now)
-        return await retain(self._pool, now=now, **retention._asdict())
+        return await drop_runs(self._pool, now=now, **retention._asdict())

@@ -7,7 +7,7 @@ from cadenza.adapters.stores.postgres import cycle_statements as sql
 from cadenza.adapters.stores.postgres.arrays import as_it_is
 from cadenza.adapters.stores.postgres.pool import Connection
 from cadenza.adapters.stores.postgres.settle import Held, write_settled
-from cadenza.adapters.stores.postgres.usage import count_runs
+from cadenza.adapters.stores.sql.access.tenants import count_runs
 from cadenza.adapters.stores.sql.database import wake_workers
 from cadenza.adapters.stores.sql.rows import VERSION, Row, read_endpoint, read_open_run
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables, add_skipped_runs

@@ -21,7 +21,6 @@ from cadenza.adapters.stores.sql.daily.statistics import SqlDailyStatistics
 from cadenza.adapters.stores.sql.daily.users import SqlDaily
 from cadenza.adapters.stores.sql.monitoring.slo_alerts import SqlSloAlerts
 from cadenza.adapters.stores.sql.planning.rules import SqlRules
-from cadenza.adapters.stores.sql.retention import retain
 from cadenza.adapters.stores.sql.rows import VERSION, from_micros, holds_lease, read_endpoint, to_micros
 from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
 from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints
@@ -31,6 +30,7 @@ from cadenza.adapters.stores.sqlite.analyses import SqliteAnalyses
 from cadenza.adapters.stores.sqlite.claim import Known, due_rows, lease_rows
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
+from cadenza.adapters.stores.sqlite.retention import delete_runs
 from cadenza.adapters.stores.sqlite.settle import (
     Batch,
     Steered,
@@ -150,7 +150,7 @@ class SqliteStore(
         return self._belfry.listen()
 
     async def keep_history(self, retention: Retention, now: datetime) -> int:
-        return await retain(self._file, now=now, **retention._asdict())
+        return await delete_runs(self._file, now=now, **retention._asdict())
 
     def _notified(self, notification: str) -> None:
         user = notified_user(notification)

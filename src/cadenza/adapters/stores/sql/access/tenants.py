@@ -1,17 +1,26 @@
 """Tenants, their limits, and counters of what they have spent."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 import orjson
 
-from cadenza.adapters.stores.sql.database import Database
+from cadenza.adapters.stores.sql.database import Connection, Database
+from cadenza.adapters.stores.sql.given_rows import columns_of
 from cadenza.adapters.stores.sql.scheduling.endpoints import COUNT_LIVE_UP_TO
-from cadenza.domain.access.tenant import NO_LIMITS, Limits, Spent, Standing, Tenant, month_of
+from cadenza.domain.access.tenant import NO_LIMITS, Limits, Spent, Standing, Tenant, charges, month_of
+from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.access import MonthSpent
 
 SHARD = "pg_backend_pid() % 16"
-"""Sessions of PostgreSQL that count for one tenant at the same time would queue for one row."""
+"""Which row of a tenant is counted in: sessions of PostgreSQL would queue for a single one."""
+COUNT_RUNS = f"""
+INSERT INTO usage AS u (tenant_id, month, shard, runs, planner_tokens)
+SELECT tenant_id, month, {SHARD}, runs, 0
+FROM unnest($1::text[], $2::text[], $3::bigint[]) AS counted (tenant_id, month, runs)
+WHERE true ON CONFLICT (tenant_id, month, shard) DO UPDATE SET runs = u.runs + excluded.runs
+"""
+"""Parameters: tenants, months, and how many runs each is charged."""
 PUT = """
 INSERT INTO tenants (id, name, limits) VALUES ($1, $2, $3)
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, limits = excluded.limits
@@ -65,3 +74,13 @@ class SqlTenants:
 
 def _read_limits(document: str | None) -> Limits:
     return NO_LIMITS if document is None else Limits(**orjson.loads(document))
+
+
+async def count_runs(connection: Connection, settled: Iterable[SettledRun]) -> None:
+    """Add the runs of a batch to what their tenants have spent, in the order of the tenants.
+
+    Sessions that count in the same rows wait for the commit, so this comes last in a transaction.
+    """
+    counted = charges(settled)
+    if counted:
+        await connection.execute(COUNT_RUNS, *columns_of(counted))

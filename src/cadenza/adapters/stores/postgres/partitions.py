@@ -1,17 +1,16 @@
-"""The runs on PostgreSQL, a day to a partition: made ahead, and dropped whole when they are old."""
+"""Partitions of runs, one for each day: created ahead, and dropped whole when they are old."""
 
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:  # The driver is an extra; who uses SQLite does not need it.
-    from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 
 DAYS_AHEAD = 7
 BATCH = 5_000
-ONE_AT_A_TIME = 7_236_836_943
-# Whoever waits for a table stops all who come after: rather try again another time.
-IMPATIENT = "SET LOCAL lock_timeout = '3s'"
+PARTITIONS_LOCK = 7_236_836_943
+# A statement that waits for a table blocks all that come after it: rather try again another time.
+LOCK_TIMEOUT = "SET LOCAL lock_timeout = '3s'"
 
 PARTITIONS = """
     SELECT c.relname, greatest(c.reltuples, -1)::bigint
@@ -29,10 +28,10 @@ DELETE_OLDEST = (
 
 
 class Partition(NamedTuple):
-    """A day's runs, and how many they are by the last count of the database; -1 if it never counted."""
+    """A day's runs, and their number as the database last estimated it; -1 if it never did."""
 
     name: str
-    counted: int
+    estimate: int
 
     @property
     def ends(self) -> datetime:
@@ -44,11 +43,11 @@ class Partition(NamedTuple):
 DEFAULT = Partition("runs_default", -1)
 
 
-async def ensure_partitions(pool: "PostgresPool", now: datetime) -> list[str]:
-    """Make the partitions of today and the days ahead; the names of those that were missing.
+async def ensure_partitions(pool: PostgresPool, now: datetime) -> list[str]:
+    """Create the partitions of today and the days ahead; the names of those that were missing.
 
     Without them nothing fails: runs then go to the default partition, and are
-    moved from there when the partition of their day is made.
+    moved from there when the partition of their day is created.
     """
     today = now.astimezone(UTC).date()
     days = [today + timedelta(days=ahead) for ahead in range(DAYS_AHEAD + 1)]
@@ -56,36 +55,39 @@ async def ensure_partitions(pool: "PostgresPool", now: datetime) -> list[str]:
 
 
 async def drop_runs(
-    pool: "PostgresPool", *, now: datetime, max_age: timedelta | None, max_count: int | None
+    pool: PostgresPool, *, now: datetime, max_age: timedelta | None = None, max_count: int | None = None
 ) -> int:
-    """Drop the partitions that nobody wants any more; how many runs went, by the counts of the database."""
-    gone = 0
+    """Drop runs that are older than `max_age`, and the oldest beyond `max_count`; about how many it were.
+
+    Whole days are dropped: at least what is asked for remains, and up to a day more.
+    """
+    deleted = 0
     if max_age is not None:
         oldest = now - max_age
-        gone += await pool.write(partial(_drop_older, oldest=oldest))
+        deleted += await pool.write(partial(_drop_older, oldest=oldest))
         delete = partial(_delete, statement=DELETE_OLD, arguments=(oldest, BATCH))
-        while deleted := await pool.write(delete):
-            gone += deleted
+        while rows := await pool.write(delete):
+            deleted += rows
     if max_count is not None:
-        gone += await pool.write(partial(_drop_surplus, max_count=max_count))
-        gone += await _trim_default(pool, max_count)
-    return gone
+        deleted += await pool.write(partial(_drop_surplus, max_count=max_count))
+        deleted += await _trim_default(pool, max_count)
+    return deleted
 
 
 def _name(day: date) -> str:
     return f"runs_{day:%Y%m%d}"
 
 
-async def _ensure(connection: "Connection", day: date) -> bool:
-    """Make a day's partition, unless it is there; what already ran that day moves into it."""
+async def _ensure(connection: Connection, day: date) -> bool:
+    """Create a day's partition, unless it exists, and move the runs of that day into it."""
     name, start, end = _name(day), f"{day}T00:00:00Z", f"{day + timedelta(days=1)}T00:00:00Z"
     if await connection.fetchval("SELECT to_regclass($1)", name) is not None:
         return False
-    await connection.execute(f"SELECT pg_advisory_xact_lock({ONE_AT_A_TIME})")
+    await connection.execute(f"SELECT pg_advisory_xact_lock({PARTITIONS_LOCK})")
     if await connection.fetchval("SELECT to_regclass($1)", name) is not None:
         return False
     await connection.execute(
-        f"""{IMPATIENT};
+        f"""{LOCK_TIMEOUT};
         LOCK TABLE runs_default IN EXCLUSIVE MODE;
         CREATE TABLE {name} (LIKE runs INCLUDING DEFAULTS);
         WITH moved AS (
@@ -96,17 +98,17 @@ async def _ensure(connection: "Connection", day: date) -> bool:
     return True
 
 
-async def _partitions(connection: "Connection") -> list[Partition]:
+async def _partitions(connection: Connection) -> list[Partition]:
     """All but the default, oldest first."""
-    await connection.execute(f"SELECT pg_advisory_xact_lock({ONE_AT_A_TIME})")
+    await connection.execute(f"SELECT pg_advisory_xact_lock({PARTITIONS_LOCK})")
     return [Partition(*row) for row in await connection.fetch(PARTITIONS)]
 
 
-async def _drop_older(connection: "Connection", oldest: datetime) -> int:
+async def _drop_older(connection: Connection, oldest: datetime) -> int:
     return await _drop(connection, [one for one in await _partitions(connection) if one.ends <= oldest])
 
 
-async def _drop_surplus(connection: "Connection", max_count: int) -> int:
+async def _drop_surplus(connection: Connection, max_count: int) -> int:
     """Drop the oldest partitions without which there are still enough runs."""
     newer = await _count(connection, DEFAULT)
     surplus = []
@@ -118,30 +120,30 @@ async def _drop_surplus(connection: "Connection", max_count: int) -> int:
     return await _drop(connection, surplus)
 
 
-async def _drop(connection: "Connection", partitions: list[Partition]) -> int:
-    gone = 0
+async def _drop(connection: Connection, partitions: list[Partition]) -> int:
+    deleted = 0
     for partition in partitions:
-        gone += await _count(connection, partition)
-        await connection.execute(f"{IMPATIENT}; DROP TABLE {partition.name}")
-    return gone
+        deleted += await _count(connection, partition)
+        await connection.execute(f"{LOCK_TIMEOUT}; DROP TABLE {partition.name}")
+    return deleted
 
 
-async def _count(connection: "Connection", partition: Partition) -> int:
-    """By the database's last count, which is only ever too low; what it never counted is small."""
-    if partition.counted >= 0:
-        return partition.counted
+async def _count(connection: Connection, partition: Partition) -> int:
+    """The database's estimate, which is only ever too low; a partition without one is small."""
+    if partition.estimate >= 0:
+        return partition.estimate
     counted: int = await connection.fetchval(f"SELECT count(*) FROM {partition.name}")
     return counted
 
 
-async def _trim_default(pool: "PostgresPool", max_count: int) -> int:
+async def _trim_default(pool: PostgresPool, max_count: int) -> int:
     surplus = await pool.write(partial(_count, partition=DEFAULT)) - max_count
-    gone = 0
-    while gone < surplus:
-        batch = min(BATCH, surplus - gone)
-        gone += await pool.write(partial(_delete, statement=DELETE_OLDEST, arguments=(batch,)))
-    return gone
+    deleted = 0
+    while deleted < surplus:
+        batch = min(BATCH, surplus - deleted)
+        deleted += await pool.write(partial(_delete, statement=DELETE_OLDEST, arguments=(batch,)))
+    return deleted
 
 
-async def _delete(connection: "Connection", statement: str, arguments: tuple[object, ...]) -> int:
+async def _delete(connection: Connection, statement: str, arguments: tuple[object, ...]) -> int:
     return int((await connection.execute(statement, *arguments)).split()[-1])
