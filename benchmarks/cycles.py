@@ -92,7 +92,7 @@ async def product(store: Store, endpoints: int, laps: int, between: Between = la
     start = clock.now()
     for number in range(endpoints):
         name = f"endpoint-{number:06}"
-        await store.add(Endpoint(id=name, name=name, baseline=Every(1), next_run_at=start))
+        await store.endpoints.add(Endpoint(id=name, name=name, baseline=Every(1), next_run_at=start))
     loop = a_worker(store, noop)
     running = asyncio.create_task(loop.run())
     await asyncio.sleep(LAP_SECONDS)

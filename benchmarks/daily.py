@@ -230,7 +230,7 @@ async def on_postgres() -> AsyncIterator[Place]:
         async def tidy() -> None:
             await connection.execute("VACUUM ANALYZE daily_users")
 
-        yield Place(store, fill, tidy, cluster)
+        yield Place(store.daily, fill, tidy, cluster)
         await connection.close()
         await store.close()
 
@@ -254,7 +254,7 @@ async def on_sqlite() -> AsyncIterator[Place]:
         async def tidy() -> None:
             return
 
-        yield Place(store, fill, tidy)
+        yield Place(store.daily, fill, tidy)
         await store.close()
 
 

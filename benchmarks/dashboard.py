@@ -63,7 +63,7 @@ async def furnish(store: Store, endpoints: int) -> None:
         for n in range(endpoints)
     ]
     arranged = Arrangement(endpoints=[ChangedEndpoint(one) for one in due])
-    await store.arrange(TENANT, Extent(), lambda _: arranged)
+    await store.catalog.arrange(TENANT, Extent(), lambda _: arranged)
 
 
 def application_of(store: Store) -> Application:

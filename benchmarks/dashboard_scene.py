@@ -44,9 +44,9 @@ Tally = Callable[[list[tuple[Any, ...]]], Awaitable[None]]
 
 async def people(store: Store, application: Application) -> str:
     """Users, an agent, one user with many schedules, and one with much to say; a schedule's id."""
-    await store.put_agent(Agent(id="helper", tenant_id=TENANT, name="Helper"))
+    await store.agents.put_agent(Agent(id="helper", tenant_id=TENANT, name="Helper"))
     for n in range(PEOPLE):
-        await store.put_user(User(id=f"user-{n:04}", tenant_id=TENANT, timezone="UTC"))
+        await store.users.put_user(User(id=f"user-{n:04}", tenant_id=TENANT, timezone="UTC"))
     made = {}
     for n in range(SCHEDULES):
         wanted = {"name": f"schedule {n}", "prompt": "say hello", "schedule_type": "recurring"}
@@ -61,12 +61,12 @@ async def people(store: Store, application: Application) -> str:
 async def planners(store: Store, application: Application, endpoints: int) -> None:
     """A week of sittings, what was learned of every endpoint, and rules."""
     for begin in range(0, SITTINGS, AT_ONCE):
-        await store.add_analyses([_sitting(n, endpoints) for n in range(begin, begin + AT_ONCE)])
+        await store.analyses.add_analyses([_sitting(n, endpoints) for n in range(begin, begin + AT_ONCE)])
     note = LearnedState(
         EndpointModel(gains=Gains(10, 100, 90, 100, 10 * 20.0, 10 * 30.0)), period_s=60
     ).to_note()
     keys = [EndpointKey(TENANT, f"endpoint-{n}") for n in range(endpoints)]
-    await store.save_notes(PLANNER, dict.fromkeys(keys, note), NOW)
+    await store.analyses.save_notes(PLANNER, dict.fromkeys(keys, note), NOW)
     await application.ask("create_job", {"id": "default", "name": "default"}, ADMIN)
     then = {"tool": "propose_interval", "intervalMs": 20_000}
     for n in range(RULES):
@@ -102,14 +102,14 @@ async def alerts(store: Store) -> None:
             about | {"failures": 3, "error": "it broke"}, NOW - timedelta(minutes=ALERTS - n), most=3
         )
         assert alert is not None
-        await store.raise_alert(alert)
+        await store.alerts.raise_alert(alert)
     kept = [
         SloStatus(
             process, "endpoints", NOW, 15, SloState(measured=SloMeasurement(slo, Judgement.GOOD, 1.0, 2.0, 9))
         )
         for process, slo in product(("one", "two"), Slo)
     ]
-    await store.put_slos(kept)
+    await store.slos.put_slos(kept)
 
 
 async def days(store: Store, users: int, tally: Tally) -> None:
@@ -118,8 +118,8 @@ async def days(store: Store, users: int, tally: Tally) -> None:
     before = MIDNIGHT - timedelta(hours=2)
     for begin in range(0, users, AT_ONCE):
         some = wanted[begin : begin + AT_ONCE]
-        await store.enroll(some, partial(enroll, now=before))
-        await store.finalize_days([one.key for one in some[::2]], _served)
+        await store.daily.enroll(some, partial(enroll, now=before))
+        await store.daily.finalize_days([one.key for one in some[::2]], _served)
     await tally(TALLIES)
 
 

@@ -46,7 +46,7 @@ def copies(dialect: str) -> tuple[str, str]:
 async def keep_first(store: Store, due_at: datetime, every_ms: int) -> None:
     """The endpoint that is copied: a function that does nothing."""
     target = CallableTarget(NOOP)
-    await store.add(
+    await store.endpoints.add(
         Endpoint(id=FIRST, name="endpoint", target=target, baseline=Every(every_ms), next_run_at=due_at)
     )
 

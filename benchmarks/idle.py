@@ -57,8 +57,10 @@ def tick_of(store: Store) -> Tick:
     async def tick() -> None:
         now, ahead = CLOCK.now(), timedelta(milliseconds=500)
         lease_until = now + timedelta(minutes=1)
-        assert not await store.claim_due(now=now, within=ahead, lease_until=lease_until, limit=BATCH)
-        assert await store.next_due() is not None
+        assert not await store.endpoints.claim_due(
+            now=now, within=ahead, lease_until=lease_until, limit=BATCH
+        )
+        assert await store.endpoints.next_due() is not None
 
     return tick
 

@@ -83,7 +83,7 @@ def searching(wanted: RunFilter) -> Ask:
     """A search for a page of a hundred runs."""
 
     async def ask(store: Store, after: str | None) -> Answer:
-        runs, after = await store.find_runs(TENANT, wanted=wanted, page=Page(100, after))
+        runs, after = await store.catalog.find_runs(TENANT, wanted=wanted, page=Page(100, after))
         return len(runs), after
 
     return ask
@@ -91,7 +91,7 @@ def searching(wanted: RunFilter) -> Ask:
 
 async def counting(store: Store, _: str | None) -> Answer:
     """What an endpoint's health is read from."""
-    ends = await store.ended(EndpointKey(TENANT, ENDPOINT), since=BEGIN, limit=MOST_COUNTED)
+    ends = await store.catalog.ended(EndpointKey(TENANT, ENDPOINT), since=BEGIN, limit=MOST_COUNTED)
     return len(ends), None
 
 

@@ -65,7 +65,7 @@ class StoreCycle:
 
     async def claim(self) -> None:
         """Lease a batch."""
-        self._claims = await self._store.claim_due(
+        self._claims = await self._store.endpoints.claim_due(
             now=NOW, within=timedelta(0), lease_until=NOW + MINUTE, limit=self._batch
         )
         assert len(self._claims) == self._batch
@@ -73,7 +73,7 @@ class StoreCycle:
     async def settle(self) -> None:
         """Settle it, the rules included."""
         completions = [Completion(claim, DONE, NOW) for claim in self._claims]
-        settled = await self._store.finalize(completions, partial(settle, now=NOW, cron=CRON))
+        settled = await self._store.endpoints.finalize(completions, partial(settle, now=NOW, cron=CRON))
         assert None not in settled
 
     async def close(self) -> None:

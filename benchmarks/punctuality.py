@@ -76,7 +76,7 @@ async def add(store: Store, number: int, first: datetime, interval_ms: int) -> E
     """Keep an endpoint."""
     name = f"endpoint-{number:05}"
     endpoint = Endpoint(id=name, name=name, baseline=Every(interval_ms), next_run_at=first)
-    await store.add(endpoint)
+    await store.endpoints.add(endpoint)
     return endpoint
 
 
@@ -107,7 +107,7 @@ async def nudged(store: Store) -> dict[str, float]:
     stopwatch, took = Stopwatch(), []
     hour = 3_600_000
     endpoints = [await add(store, number, CLOCK.now() + milliseconds(hour), hour) for number in range(NUDGES)]
-    steering = Steering(store=store, clock=CLOCK, cron=CRON, log=LOG)
+    steering = Steering(store=store.endpoints, clock=CLOCK, cron=CRON, log=LOG)
     async with working(store, stopwatch):
         await asyncio.sleep(1)
         for endpoint in endpoints:

@@ -28,7 +28,7 @@ from cadenza.domain.scheduling.due import recheck
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import settle
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.ports.store import Sweeping
+from cadenza.ports.scheduling import Sweeping
 
 HOT = {"endpoints": "", "endpoint_states": "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02)"}
 LOOKED_INTO = """
@@ -79,13 +79,13 @@ async def a_store(url: str) -> AsyncIterator[PostgresStore]:
 async def claimed(store: PostgresStore, limit: int) -> list[Claim]:
     """Lease what is due."""
     now = CLOCK.now()
-    return await store.claim_due(now=now, within=timedelta(0), lease_until=now + LEASE, limit=limit)
+    return await store.endpoints.claim_due(now=now, within=timedelta(0), lease_until=now + LEASE, limit=limit)
 
 
 async def settled(store: PostgresStore, claims: list[Claim]) -> None:
     """Settle it, the rules included."""
     now = CLOCK.now()
-    answers = await store.finalize(
+    answers = await store.endpoints.finalize(
         [Completion(claim, DONE, now) for claim in claims], partial(settle, now=now, cron=CRON)
     )
     assert None not in answers
@@ -99,15 +99,15 @@ def operations(claim: Claim) -> dict[str, Callable[[PostgresStore], Awaitable[ob
         partial(tidy, now=now),
     )
     return {
-        "get": lambda store: store.get(claim.key),
-        "start": lambda store: store.start([claim], partial(recheck, now=now)),
-        "renew": lambda store: store.renew([claim], now + 2 * LEASE),
+        "get": lambda store: store.endpoints.get(claim.key),
+        "start": lambda store: store.endpoints.start([claim], partial(recheck, now=now)),
+        "renew": lambda store: store.endpoints.renew([claim], now + 2 * LEASE),
         "finalize": lambda store: settled(store, [claim]),
-        "amend": lambda store: store.amend(claim.key, ChangedEndpoint),
-        "runs": lambda store: store.runs(claim.key),
-        "next_due": lambda store: store.next_due(),
+        "amend": lambda store: store.endpoints.amend(claim.key, ChangedEndpoint),
+        "runs": lambda store: store.runs.runs(claim.key),
+        "next_due": lambda store: store.endpoints.next_due(),
         "claim_due": lambda store: claimed(store, 10),
-        "sweep": lambda store: store.sweep(now=now + 3 * LEASE, limit=10, sweeping=sweeping),
+        "sweep": lambda store: store.endpoints.sweep(now=now + 3 * LEASE, limit=10, sweeping=sweeping),
     }
 
 

@@ -17,9 +17,9 @@ def a_worker(store: Store, dispatcher: Dispatcher, *, claim_ahead_ms: int = 0) -
     """A loop on a store, with batches of 500."""
     executor = Executor(dispatcher=dispatcher, quota=NoQuota(), clock=CLOCK)
     return WorkerLoop(
-        store=store,
+        store=store.endpoints,
         executor=executor,
-        sweeper=Sweeper(store=store, clock=CLOCK, cron=CRON, log=LOG),
+        sweeper=Sweeper(store=store.endpoints, clock=CLOCK, cron=CRON, log=LOG),
         clock=CLOCK,
         cron=CRON,
         telemetry=NoTelemetry(),

@@ -11,6 +11,8 @@ from tests.scheduling.worker.worker_fixtures import Corridor
 from cadenza.adapters.access import quota as quota_module
 from cadenza.adapters.access.quota import CountedQuota
 from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.adapters.stores.memory.access import MemoryTenants
+from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.access.tenant import Limits, Standing, Tenant, next_month
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.run import RunStatus
@@ -24,11 +26,11 @@ MINUTE = 60 * SECOND
 DAY = 24 * 60 * MINUTE
 
 
-class WatchedStore(MemoryStore):
+class WatchedTenants(MemoryTenants):
     """Remembers which standings were asked for, and can be away."""
 
-    def __init__(self) -> None:
-        super().__init__(FakeIds())
+    def __init__(self, tables: MemoryTables) -> None:
+        super().__init__(tables)
         self.asked: list[set[str]] = []
         self.is_away = False
 
@@ -44,12 +46,13 @@ class Shop:
     """A tenant with limits, and processes that ask for it."""
 
     def __init__(self) -> None:
-        self.store = WatchedStore()
+        self.store = MemoryStore(FakeIds())
+        self.store.tenants = self.tenants = WatchedTenants(self.store.tables)
         self.clock = FakeClock()
-        self.quota = CountedQuota(self.store, self.clock)
+        self.quota = CountedQuota(self.store.tenants, self.clock)
 
     async def limit(self, tenant_id: str = "north", **limits: int) -> None:
-        await self.store.put_tenant(Tenant(id=tenant_id, name=tenant_id, limits=Limits(**limits)))
+        await self.store.tenants.put_tenant(Tenant(id=tenant_id, name=tenant_id, limits=Limits(**limits)))
 
     async def ask(
         self,
@@ -65,7 +68,7 @@ class Shop:
         return sum(answer.allowed for answer in answers)
 
     async def spend(self, tokens: int, tenant_id: str = "north") -> None:
-        await self.store.spend_tokens(tenant_id, tokens, self.clock.now())
+        await self.store.tenants.spend_tokens(tenant_id, tokens, self.clock.now())
 
 
 @pytest.fixture
@@ -86,7 +89,7 @@ async def test_a_tenant_without_limits_is_allowed_everything(shop: Shop) -> None
     ],
 )
 async def test_each_kind_of_spending_has_its_own_limit(shop: Shop, kind: Spending, limits: Limits) -> None:
-    await shop.store.put_tenant(Tenant(id="north", name="north", limits=limits))
+    await shop.store.tenants.put_tenant(Tenant(id="north", name="north", limits=limits))
     assert await shop.ask(5, kind=kind) == 3
     (other,) = set(Spending) - {kind}
     assert await shop.ask(5, kind=other) == 5
@@ -107,7 +110,7 @@ async def test_answers_come_in_the_order_of_the_requests(shop: Shop) -> None:
 
 async def test_nothing_asked_is_nothing_answered(shop: Shop) -> None:
     assert await shop.quota.check([]) == []
-    assert shop.store.asked == []
+    assert shop.tenants.asked == []
 
 
 async def test_a_cost_that_does_not_fit_is_refused_and_costs_nothing(shop: Shop) -> None:
@@ -136,7 +139,7 @@ async def test_a_tenant_with_a_limit_is_read_once_a_second(shop: Shop) -> None:
     for _ in range(100):
         await shop.ask()
         shop.clock.jump(SECOND / 50)
-    assert len(shop.store.asked) == 2
+    assert len(shop.tenants.asked) == 2
 
 
 async def test_a_tenant_without_a_limit_is_read_every_ten_seconds(shop: Shop) -> None:
@@ -144,7 +147,7 @@ async def test_a_tenant_without_a_limit_is_read_every_ten_seconds(shop: Shop) ->
     for _ in range(100):
         await shop.ask()
         shop.clock.jump(SECOND / 5)
-    assert len(shop.store.asked) == 2
+    assert len(shop.tenants.asked) == 2
 
 
 async def test_one_reading_serves_all_tenants_that_need_a_fresh_look(shop: Shop) -> None:
@@ -153,7 +156,7 @@ async def test_one_reading_serves_all_tenants_that_need_a_fresh_look(shop: Shop)
     await shop.quota.check(both)
     shop.clock.jump(SECOND)
     await shop.quota.check([*both, QuotaRequest(Spending.AI, "new")])
-    assert shop.store.asked == [{"north", "free"}, {"north", "new"}]
+    assert shop.tenants.asked == [{"north", "free"}, {"north", "new"}]
 
 
 async def test_a_changed_limit_is_seen_at_the_next_reading(shop: Shop) -> None:
@@ -169,7 +172,7 @@ async def test_a_clock_that_was_set_back_makes_no_old_reading_fresh(shop: Shop) 
     await shop.ask()
     shop.clock.jump(-60 * MINUTE)
     await shop.ask()
-    assert len(shop.store.asked) == 2
+    assert len(shop.tenants.asked) == 2
 
 
 async def test_what_is_not_counted_yet_counts_across_readings(shop: Shop) -> None:
@@ -225,7 +228,7 @@ async def test_one_process_alone_spends_its_limit_exactly(
 
 async def test_another_process_is_seen_within_a_second(shop: Shop) -> None:
     await shop.limit(planner_tokens_per_month=10)
-    other = CountedQuota(shop.store, shop.clock)
+    other = CountedQuota(shop.store.tenants, shop.clock)
     assert await shop.ask(2) + await shop.ask(6, quota=other) == 8
     await shop.spend(8)
     shop.clock.jump(SECOND)
@@ -236,21 +239,21 @@ async def test_another_process_is_seen_within_a_second(shop: Shop) -> None:
 async def test_checks_at_the_same_time_share_one_reading_and_one_limit(shop: Shop) -> None:
     await shop.limit(planner_tokens_per_month=10)
     assert sum(await asyncio.gather(*(shop.ask(3) for _ in range(8)))) == 10
-    assert len(shop.store.asked) == 1
+    assert len(shop.tenants.asked) == 1
 
 
 async def test_a_store_that_is_away_is_said_to_be_and_nothing_is_charged(shop: Shop) -> None:
     await shop.limit(planner_tokens_per_month=3)
-    shop.store.is_away = True
+    shop.tenants.is_away = True
     with pytest.raises(Unavailable):
         await shop.ask(3)
-    shop.store.is_away = False
+    shop.tenants.is_away = False
     assert await shop.ask(3) == 3
 
 
 async def test_what_was_read_lately_does_for_a_short_absence(shop: Shop) -> None:
     await shop.ask()
-    shop.store.is_away = True
+    shop.tenants.is_away = True
     shop.clock.jump(9 * SECOND)
     assert await shop.ask() == 1
 
@@ -259,18 +262,18 @@ async def test_only_so_many_tenants_are_remembered(shop: Shop, monkeypatch: pyte
     monkeypatch.setattr(quota_module, "TENANTS", 2)
     for tenant_id in ("a", "b", "a", "c", "a", "b"):
         await shop.ask(tenant_id=tenant_id)
-    assert shop.store.asked == [{"a"}, {"b"}, {"c"}, {"b"}]
+    assert shop.tenants.asked == [{"a"}, {"b"}, {"c"}, {"b"}]
     many = [QuotaRequest(Spending.AI, f"{number}") for number in range(5)]
     assert all(answer.allowed for answer in await shop.quota.check(many))
 
 
 async def test_an_endpoint_beyond_its_limit_is_skipped_until_next_month() -> None:
     corridor = Corridor()
-    store = corridor.store.port
-    await store.put_tenant(Tenant(id="default", name="default", limits=Limits(runs_per_month=2)))
+    tenants = corridor.store.port.tenants
+    await tenants.put_tenant(Tenant(id="default", name="default", limits=Limits(runs_per_month=2)))
     await corridor.add()
     executor = Executor(
-        dispatcher=corridor.dispatcher, quota=CountedQuota(store, corridor.clock), clock=corridor.clock
+        dispatcher=corridor.dispatcher, quota=CountedQuota(tenants, corridor.clock), clock=corridor.clock
     )
     worker = corridor.loop(executor=executor)
     for _ in range(4):

@@ -8,18 +8,19 @@ from hypothesis import strategies as st
 
 from cadenza.adapters.access import rate_limiter as rates_module
 from cadenza.adapters.access.rate_limiter import SharedRates
-from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.adapters.stores.memory.access import MemoryRates
+from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.testing import FakeClock, FakeIds
 
 SECOND = 1_000
 
 
-class WatchedStore(MemoryStore):
+class WatchedRates(MemoryRates):
     """Counts the draws, and can be away."""
 
     def __init__(self) -> None:
-        super().__init__(FakeIds())
+        super().__init__(MemoryTables(ids=FakeIds()))
         self.draws = 0
         self.is_away = False
 
@@ -35,7 +36,7 @@ class RateLimitedCaller:
     """A store, a clock, and processes that let callers in."""
 
     def __init__(self, per_minute: int = 600, *, processes: int = 1) -> None:
-        self.store = WatchedStore()
+        self.store = WatchedRates()
         self.clock = FakeClock()
         self.rates = [SharedRates(self.store, self.clock, per_minute=per_minute) for _ in range(processes)]
 

@@ -65,7 +65,7 @@ class Parlour:
             log=log,
             executor=Executor(dispatcher=FakeDispatcher(), quota=NoQuota(), clock=self.clock),
             secrets=SecretNames(),
-            steering=Steering(store=self.store, clock=self.clock, cron=cron, log=log),
+            steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron, log=log),
             expressions=CelExpressions(),
             models={"test:model"},
         )
@@ -74,7 +74,9 @@ class Parlour:
             store=self.store,
             runtime=runtime or OfflineAgent(),
             tools=self.tools,
-            turn_lock=TurnLock(store=self.store, clock=self.clock, ids=ids, settings=turn_settings),
+            turn_lock=TurnLock(
+                store=self.store.conversations, clock=self.clock, ids=ids, settings=turn_settings
+            ),
             clock=self.clock,
             ids=ids,
         )
@@ -84,9 +86,9 @@ class Parlour:
             dispatcher=DispatcherByTarget(prompts=prompts), quota=NoQuota(), clock=self.clock
         )
         self.worker = WorkerLoop(
-            store=self.store,
+            store=self.store.endpoints,
             executor=self.executor,
-            sweeper=Sweeper(store=self.store, clock=self.clock, cron=cron, log=log),
+            sweeper=Sweeper(store=self.store.endpoints, clock=self.clock, cron=cron, log=log),
             clock=self.clock,
             cron=cron,
             telemetry=NoTelemetry(),
@@ -129,17 +131,19 @@ class Parlour:
         return await self.worker.run_once()
 
     async def undelivered(self, user: str = ADA) -> Sequence[Delivery]:
-        return await self.store.undelivered(UserKey(TENANT, user), after=0, limit=100, now=self.clock.now())
+        return await self.store.deliveries.undelivered(
+            UserKey(TENANT, user), after=0, limit=100, now=self.clock.now()
+        )
 
     async def owed_words(self, user: str = ADA) -> list[str]:
         return [one.message.text for one in await self.undelivered(user) if isinstance(one.message, Subtitle)]
 
     async def said(self, user: str = ADA) -> list[Message]:
         """All that was said, oldest first."""
-        return (await self.store.messages(ConversationKey(TENANT, user, HELPER)))[::-1]
+        return (await self.store.conversations.messages(ConversationKey(TENANT, user, HELPER)))[::-1]
 
     async def runs(self, schedule_id: str) -> list[Run]:
-        return (await self.store.runs(EndpointKey(TENANT, schedule_id)))[::-1]
+        return (await self.store.runs.runs(EndpointKey(TENANT, schedule_id)))[::-1]
 
     async def endpoint(self, schedule_id: str) -> Endpoint:
-        return await self.store.get(EndpointKey(TENANT, schedule_id))
+        return await self.store.endpoints.get(EndpointKey(TENANT, schedule_id))

@@ -55,4 +55,4 @@ class Thinker:
 
 
 async def spent(parlour: Parlour) -> tuple[int, int]:
-    return await parlour.store.usage_of_user(UserKey(TENANT, ADA), MONDAY.date())
+    return await parlour.store.users.usage_of_user(UserKey(TENANT, ADA), MONDAY.date())

@@ -127,7 +127,7 @@ async def test_a_moment_without_an_offset_needs_a_zone(parlour: Parlour) -> None
 
 async def test_limits_are_those_of_the_tenant(parlour: Parlour) -> None:
     limits = Limits(schedules_per_user=1, schedule_fires_per_day=None, schedule_min_interval_ms=120_000)
-    await parlour.store.put_tenant(Tenant(id=TENANT, name="North", limits=limits))
+    await parlour.store.tenants.put_tenant(Tenant(id=TENANT, name="North", limits=limits))
     with pytest.raises(NotAllowed, match="fires more often than every 120 seconds"):
         await parlour.schedule(schedule_type="recurring", cron_expression="* * * * *")
     await parlour.schedule(schedule_type="recurring", cron_expression="*/2 * * * *")
@@ -279,7 +279,7 @@ class TestUserTokens:
         await parlour.ask("delete_user", user_id=ADA)
         assert await parlour.application.admit(token) is None, "also at the door that knew it"
         with pytest.raises(NotFound):
-            await parlour.store.user(UserKey(TENANT, ADA))
+            await parlour.store.users.user(UserKey(TENANT, ADA))
 
     async def test_it_is_no_key_of_the_tenant(self, parlour: Parlour) -> None:
         await self.token(parlour)

@@ -57,7 +57,9 @@ class TestTurns:
     async def test_a_turn_whose_process_died_is_taken_over(self) -> None:
         parlour, _ = await a_parlour(lease_ms=60_000, wait_ms=120_000)
         now = parlour.clock.now()
-        assert await parlour.store.begin_turn(TALK, token="dead", now=now, until=now + timedelta(minutes=1))
+        assert await parlour.store.conversations.begin_turn(
+            TALK, token="dead", now=now, until=now + timedelta(minutes=1)
+        )
         waiting = asyncio.create_task(parlour.say("hello"))
         await parlour.clock.advance(59_000)
         assert not waiting.done()
@@ -105,7 +107,7 @@ class TestTurns:
         parlour, _ = await a_parlour()
         first = await parlour.conversations.converse(TALK, "one", idempotency_key="k")
         await parlour.clock.advance(1_000)
-        await parlour.store.reset_context(UserKey(TENANT, ADA), parlour.clock.now())
+        await parlour.store.conversations.reset_context(UserKey(TENANT, ADA), parlour.clock.now())
         assert await parlour.conversations.converse(TALK, "one", idempotency_key="k") == first
 
     async def test_a_bug_gives_the_turn_back(self) -> None:
@@ -187,7 +189,7 @@ class TestTurns:
     async def test_a_day_has_so_many_tokens(self) -> None:
         parlour, agent = await a_parlour(spoken("one", tokens=900), spoken("two", tokens=200))
         limits = Limits(schedule_tokens_per_day=1_000)
-        await parlour.store.put_tenant(Tenant(id=TENANT, name="North", limits=limits))
+        await parlour.store.tenants.put_tenant(Tenant(id=TENANT, name="North", limits=limits))
         await parlour.say("one")
         await parlour.say("two")
         assert [prompt.most_tokens for prompt in agent.prompts] == [1_000, 100]

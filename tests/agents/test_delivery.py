@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.adapters.stores.memory.conversations import MemoryDeliveries
 from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import User, UserKey
 from cadenza.domain.errors import NotFound, Unavailable
@@ -28,7 +29,7 @@ class DeliveryFixture:
         self.store = self.bench.store
         self.talk = Talk(self.bench)
         self.log = FakeLog()
-        self.streams = DeliveryStreams(store=self.store, clock=self.bench.clock, log=self.log)
+        self.streams = DeliveryStreams(store=self.store.deliveries, clock=self.bench.clock, log=self.log)
 
     async def add(self, *texts: str, **fields: Any) -> None:
         for text in texts:
@@ -152,7 +153,7 @@ async def test_a_client_that_says_what_it_has_gets_the_rest(deliveries: Delivery
 @pytest.mark.parametrize("last_seq", [99, 0, -5])
 async def test_a_number_that_no_message_has_says_nothing(deliveries: DeliveryFixture, last_seq: int) -> None:
     await deliveries.add("a", "b")
-    await deliveries.store.acknowledge(ANNA, 1)
+    await deliveries.store.deliveries.acknowledge(ANNA, 1)
     async with a_socket(deliveries, last_seq=last_seq) as socket:
         assert texts(await socket.page()) == ["b"]
 
@@ -161,7 +162,7 @@ async def test_a_socket_that_says_how_far_it_is_also_gets_what_another_has_ackno
     deliveries: DeliveryFixture,
 ) -> None:
     await deliveries.add("a", "b", "c")
-    await deliveries.store.acknowledge(ANNA, 2)
+    await deliveries.store.deliveries.acknowledge(ANNA, 2)
     async with a_socket(deliveries, last_seq=1) as socket:
         assert texts(await socket.page()) == ["b", "c"]
 
@@ -205,7 +206,7 @@ async def test_a_message_that_comes_while_a_stream_opens_is_not_lost(deliveries:
 async def test_a_lost_notification_is_made_up_for_by_polling(
     deliveries: DeliveryFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deliveries.store, "on_new_delivery", lambda *_: lambda: None)
+    monkeypatch.setattr(deliveries.store.deliveries, "on_new_delivery", lambda *_: lambda: None)
     async with a_socket(deliveries) as socket, a_socket(deliveries, BERT) as other:
         reading = asyncio.create_task(socket.page())
         await asyncio.sleep(0.01)
@@ -218,15 +219,14 @@ async def test_a_lost_notification_is_made_up_for_by_polling(
 
 
 async def test_polling_goes_on_after_an_outage_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    deliveries = DeliveryFixture(UnreliableStore(FakeIds()))
+    deliveries, unreliable = unreliable_deliveries()
     await deliveries.talk.people()
-    monkeypatch.setattr(deliveries.store, "on_new_delivery", lambda *_: lambda: None)
+    monkeypatch.setattr(deliveries.store.deliveries, "on_new_delivery", lambda *_: lambda: None)
     async with a_socket(deliveries) as socket:
         reading = asyncio.create_task(socket.page())
         await asyncio.sleep(0.01)
         await deliveries.add("a")
-        assert isinstance(deliveries.store, UnreliableStore)
-        deliveries.store.away = 2
+        unreliable.away = 2
         clock = FakeClock(manual=True)
         deliveries.streams._clock = clock
         polling = asyncio.create_task(deliveries.streams.run())
@@ -238,12 +238,11 @@ async def test_polling_goes_on_after_an_outage_of_the_store(monkeypatch: pytest.
 
 
 async def test_a_socket_outlives_an_outage_of_the_store() -> None:
-    deliveries = DeliveryFixture(UnreliableStore(FakeIds()))
+    deliveries, unreliable = unreliable_deliveries()
     await deliveries.talk.people()
     await deliveries.add("a")
-    assert isinstance(deliveries.store, UnreliableStore)
     async with a_socket(deliveries) as socket:
-        deliveries.store.away = 3
+        unreliable.away = 3
         assert texts(await socket.page()) == ["a"]
 
 
@@ -257,7 +256,7 @@ async def test_the_streams_of_a_deleted_user_end(deliveries: DeliveryFixture) ->
     async with a_socket(deliveries) as socket:
         reading = asyncio.create_task(socket.page())
         await asyncio.sleep(0.01)
-        await deliveries.store.remove_user(ANNA)
+        await deliveries.store.users.remove_user(ANNA)
         await deliveries.streams.poll()
         with pytest.raises(StopAsyncIteration):
             await reading
@@ -269,7 +268,7 @@ async def test_a_closed_stream_is_not_notified(deliveries: DeliveryFixture) -> N
     await deliveries.add("a")
     await deliveries.streams.poll()
     assert isinstance(deliveries.store, MemoryStore)
-    assert deliveries.store._doorbells._rings == {}
+    assert deliveries.store.tables.user_wakeups._rings == {}
     assert deliveries.streams._streams == set()
 
 
@@ -282,7 +281,7 @@ async def test_whatever_happens_each_message_is_seen_once_and_in_order_by_who_ac
 ) -> None:
     """A client that acknowledges what it reads sees every number once, however often it comes and goes."""
     deliveries = DeliveryFixture()
-    await deliveries.store.put_user(User(tenant_id="north", id="anna"))
+    await deliveries.store.users.put_user(User(tenant_id="north", id="anna"))
     seen: list[int] = []
     undelivered = 0
     for connection_steps in _connections(steps):
@@ -314,8 +313,14 @@ def _connections(steps: Sequence[str]) -> list[list[str]]:
     return connections
 
 
-class UnreliableStore(MemoryStore):
-    """A store that is unavailable for some calls."""
+def unreliable_deliveries() -> tuple[DeliveryFixture, "UnreliableDeliveries"]:
+    store = MemoryStore(FakeIds())
+    store.deliveries = unreliable = UnreliableDeliveries(store.tables)
+    return DeliveryFixture(store), unreliable
+
+
+class UnreliableDeliveries(MemoryDeliveries):
+    """Deliveries that are unavailable for some calls."""
 
     away = 0
 

@@ -45,8 +45,8 @@ async def test_the_user_is_told_when_the_last_attempt_has_failed() -> None:
         made["id"],
         ["The scheduled task “Pizza” could not be carried out: 3 attempts failed."],
     )
-    assert await parlour.store.undelivered_firings(UserKey(TENANT, ADA), parlour.clock.now()) == 1
-    spent = await parlour.store.usage_of_user(UserKey(TENANT, ADA), parlour.clock.now().date())
+    assert await parlour.store.deliveries.undelivered_firings(UserKey(TENANT, ADA), parlour.clock.now()) == 1
+    spent = await parlour.store.users.usage_of_user(UserKey(TENANT, ADA), parlour.clock.now().date())
     assert spent.tokens == 7 * POLICY.max_attempts
 
 
@@ -108,7 +108,7 @@ async def test_the_user_is_told_also_if_the_agent_never_ends() -> None:
     parlour = await Parlour(Scripted(thinks_on, spoken("here"))).open()
     made = await parlour.schedule()
     impatient = replace(POLICY, timeout_ms=20, max_attempts=1)
-    await parlour.store.amend(
+    await parlour.store.endpoints.amend(
         EndpointKey(TENANT, made["id"]), lambda endpoint: ChangedEndpoint(evolve(endpoint, policy=impatient))
     )
     await parlour.fires()
@@ -122,7 +122,7 @@ async def test_the_user_is_told_also_if_the_next_fire_comes_before_another_attem
     parlour = await Parlour(Scripted(failed())).open()
     made = await parlour.schedule(schedule_type="recurring", cron_expression="*/10 * * * *")
     patient = replace(POLICY, retry_delay_ms=10 * MINUTE)
-    await parlour.store.amend(
+    await parlour.store.endpoints.amend(
         EndpointKey(TENANT, made["id"]), lambda endpoint: ChangedEndpoint(evolve(endpoint, policy=patient))
     )
     await parlour.fires(5 * MINUTE)

@@ -47,7 +47,9 @@ def drawing(command: Any) -> Behaviour:
 
 async def framed(parlour: Parlour) -> list[dict[str, Any]]:
     """What a socket of ada is sent."""
-    sent = await parlour.store.deliveries(UserKey(TENANT, ADA), after=0, limit=100, now=parlour.clock.now())
+    sent = await parlour.store.deliveries.deliveries(
+        UserKey(TENANT, ADA), after=0, limit=100, now=parlour.clock.now()
+    )
     return [orjson.loads(frames.delivered(one)) for one in sent]
 
 

@@ -76,7 +76,7 @@ async def test_it_sees_what_was_said_before_and_not_after_a_reset() -> None:
     assert script.prompts == ["I am Ada", "who am I?"]
     assert "Hello Ada." in str(script.read)
     await parlour.clock.advance(1)
-    await parlour.store.reset_context(THE_USER, parlour.clock.now())
+    await parlour.store.conversations.reset_context(THE_USER, parlour.clock.now())
     await parlour.say("and now?")
     assert script.prompts == ["and now?"]
 
@@ -174,7 +174,7 @@ async def test_tokens_bound_a_turn_and_what_was_spent_is_counted() -> None:
 async def test_a_turn_spends_no_more_than_the_day_leaves() -> None:
     script = Script([("list_schedules", {})], tokens=(4_000, 100))
     parlour = await with_model(script.model)
-    await parlour.store.put_tenant(
+    await parlour.store.tenants.put_tenant(
         Tenant(id=TENANT, name="North", limits=Limits(schedule_tokens_per_day=12_000))
     )
     with pytest.raises(Unavailable):
@@ -209,4 +209,4 @@ async def test_the_librarys_own_test_model_that_calls_everything_is_bounded() ->
 
 
 async def _spent(parlour: Parlour) -> Any:
-    return await parlour.store.usage_of_user(THE_USER, parlour.clock.now().date())
+    return await parlour.store.users.usage_of_user(THE_USER, parlour.clock.now().date())

@@ -51,7 +51,7 @@ def models_of(usual: str | None, *others: str) -> frozenset[str]:
 )
 async def test_every_agent_is_answered_by_its_own(model: str | None, usual: str | None, answer: str) -> None:
     parlour = await Parlour(by_model(usual)).open()
-    await parlour.store.put_agent(Agent(id=HELPER, name="Helper", tenant_id="north", model=model))
+    await parlour.store.agents.put_agent(Agent(id=HELPER, name="Helper", tenant_id="north", model=model))
     assert await parlour.say("hello") == answer
 
 
@@ -68,7 +68,9 @@ async def test_a_model_that_agents_may_not_have_is_refused_in_one_sentence() -> 
 
 async def test_a_model_that_is_allowed_no_more_is_not_asked() -> None:
     parlour = await Parlour(by_model()).open()
-    await parlour.store.put_agent(Agent(id=HELPER, name="Helper", tenant_id="north", model="dear:model"))
+    await parlour.store.agents.put_agent(
+        Agent(id=HELPER, name="Helper", tenant_id="north", model="dear:model")
+    )
     with pytest.raises(Unavailable, match="is not among the models that agents may have here"):
         await parlour.say("hello")
 

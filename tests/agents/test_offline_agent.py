@@ -144,7 +144,7 @@ async def test_it_says_what_it_can_do(parlour: Parlour) -> None:
 
 async def test_all_of_very_many_reminders_are_meant_by_all(parlour: Parlour) -> None:
     many = Limits(schedules_per_user=None, schedule_fires_per_day=None)
-    await parlour.store.put_tenant(Tenant(id=TENANT, name="North", limits=many))
+    await parlour.store.tenants.put_tenant(Tenant(id=TENANT, name="North", limits=many))
     for number in range(120):
         await parlour.schedule(name=f"Number {number}")
     cancelled = await parlour.say("cancel all my reminders")

@@ -102,7 +102,9 @@ class TestFiring:
         parlour, _ = await a_parlour(wait_ms=1_000)
         made = await parlour.schedule()
         later = parlour.clock.now() + timedelta(minutes=25)
-        await parlour.store.begin_turn(TALK, token="other", now=parlour.clock.now(), until=later)
+        await parlour.store.conversations.begin_turn(
+            TALK, token="other", now=parlour.clock.now(), until=later
+        )
         firing = asyncio.create_task(parlour.fires())
         await asyncio.sleep(0)
         await parlour.clock.advance(20 * MINUTE)
@@ -125,7 +127,7 @@ class TestFiring:
         parlour, _ = await a_parlour(spoken("one", tokens=150))
         await parlour.schedule()
         second = await parlour.schedule(name="Second", delay_seconds=2_400)
-        await parlour.store.put_tenant(Tenant(id=TENANT, name="North", limits=limits))
+        await parlour.store.tenants.put_tenant(Tenant(id=TENANT, name="North", limits=limits))
         await parlour.fires()
         await parlour.fires()
         (run,) = await parlour.runs(second["id"])

@@ -7,7 +7,7 @@ import pytest
 
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.engine.retention import KEEP_CONVERSATIONS, KEEP_DELIVERED, RetentionLoop
-from cadenza.ports.store import Retention
+from cadenza.ports.scheduling import Retention
 from cadenza.testing import FakeClock, FakeIds, FakeLog
 from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, Talk
 from cadenza.testing.contracts.harness import Bench
@@ -36,12 +36,12 @@ async def test_what_was_said_long_ago_is_forgotten_unless_it_is_kept_for_ever(
 async def test_what_is_delivered_goes_after_a_while_and_what_is_owed_stays() -> None:
     talk = await _talk()
     await talk.say("delivered")
-    await talk.store.acknowledge(ANNA, 1)
+    await talk.store.deliveries.acknowledge(ANNA, 1)
     await talk.say("owed")
     talk.bench.pass_ms(KEEP_DELIVERED / MINUTE * 60_000 + 1)
     await _delete_old(talk, None)
     now = talk.bench.clock.now()
-    assert [one.seq for one in await talk.store.deliveries(ANNA, after=0, limit=9, now=now)] == [2]
+    assert [one.seq for one in await talk.store.deliveries.deliveries(ANNA, after=0, limit=9, now=now)] == [2]
 
 
 async def _talk() -> Talk:

@@ -46,9 +46,9 @@ class Diary:
 
     async def open(self, timezone: str | None = "Europe/Berlin") -> "Diary":
         for user in (ANNA, BERT):
-            await self.store.put_user(User(tenant_id="north", id=user.id, timezone=timezone))
-        await self.store.put_agent(Agent(tenant_id="north", id="tutor", name="Tutor"))
-        await self.store.put_agent(Agent(tenant_id="south", id="stranger", name="Stranger"))
+            await self.store.users.put_user(User(tenant_id="north", id=user.id, timezone=timezone))
+        await self.store.agents.put_agent(Agent(tenant_id="north", id="tutor", name="Tutor"))
+        await self.store.agents.put_agent(Agent(tenant_id="south", id="stranger", name="Stranger"))
         return self
 
     async def create(self, caller: ScheduleRequester | None = None, **asked: Any) -> CreatedSchedule:
@@ -56,7 +56,7 @@ class Diary:
         return await self.agenda.create(caller or a_caller(), wanted)
 
     async def limit(self, **limits: Any) -> None:
-        await self.store.put_tenant(Tenant(id="north", name="north", limits=Limits(**limits)))
+        await self.store.tenants.put_tenant(Tenant(id="north", name="north", limits=Limits(**limits)))
 
 
 def a_caller(user: UserKey = ANNA, turn: str = "turn-1", **fields: Any) -> ScheduleRequester:
@@ -71,7 +71,7 @@ async def diary() -> Diary:
 async def test_a_one_shot_is_kept_as_an_endpoint_that_fires_once(diary: Diary) -> None:
     made = await diary.create(**ONCE)
     at = datetime(2030, 3, 2, 9, tzinfo=UTC)
-    endpoint = await diary.store.get(EndpointKey("north", made.schedule.id))
+    endpoint = await diary.store.endpoints.get(EndpointKey("north", made.schedule.id))
     assert (endpoint.job_id, endpoint.baseline, endpoint.next_run_at) == ("agenda", Once(at), at)
     assert endpoint.policy.max_attempts == 3
     assert isinstance(endpoint.target, PromptTarget)
@@ -80,7 +80,7 @@ async def test_a_one_shot_is_kept_as_an_endpoint_that_fires_once(diary: Diary) -
     assert made.schedule.schedule_type is ScheduleType.ONE_SHOT
     assert (made.schedule.run_at, made.schedule.enabled, made.schedule.created_at) == (at, True, NOW)
     assert made.next_fires_text == ["Saturday, 2 March 2030, 10:00 Europe/Berlin"]
-    assert (await diary.store.job("north", "agenda")).active
+    assert (await diary.store.catalog.job("north", "agenda")).active
 
 
 async def test_a_recurring_one_fires_by_its_line_in_the_users_zone(diary: Diary) -> None:
@@ -248,7 +248,7 @@ async def test_an_id_is_longer_where_a_shorter_one_is_taken(diary: Diary) -> Non
     wanted = NewSchedule(name="Revise", prompt="Ask me about chapter 2.", **ONCE)
     request = request_digest(a_caller(), wanted)
     for length in (5, 6):
-        await diary.store.add(an_endpoint(schedule_id(request, length), tenant_id="north"))
+        await diary.store.endpoints.add(an_endpoint(schedule_id(request, length), tenant_id="north"))
     made = await diary.create(**ONCE)
     assert made.schedule.id == schedule_id(request, 7)
     assert len(made.schedule.id) == len("sched-") + 7
@@ -256,7 +256,7 @@ async def test_an_id_is_longer_where_a_shorter_one_is_taken(diary: Diary) -> Non
 
 async def test_schedules_are_seen_and_deleted_by_their_own_user_alone(diary: Diary) -> None:
     made = await diary.create(**ONCE)
-    await diary.store.add(an_endpoint("plain", tenant_id="north"))
+    await diary.store.endpoints.add(an_endpoint("plain", tenant_id="north"))
     for user, schedule_id_ in (
         (BERT, made.schedule.id),
         (UserKey("south", "anna"), made.schedule.id),

@@ -67,13 +67,13 @@ async def test_the_view_shows_schedules_by_the_names_that_people_know(url: str, 
     talk = Talk(bench)
     await talk.people()
     once = a_schedule("sched-bbbbb", baseline=Once(NEW_YEAR), name="Stand up")
-    await store.add(a_schedule(next_run_at=bench.ms(1_500), created_at=NEW_YEAR))
-    await store.add(once)
+    await store.endpoints.add(a_schedule(next_run_at=bench.ms(1_500), created_at=NEW_YEAR))
+    await store.endpoints.add(once)
     await bench.run_once()
     await bench.add("plain", tenant_id="north")
     gone = a_schedule("sched-ccccc")
-    await store.add(gone)
-    await store.amend(gone.key, lambda endpoint: ChangedEndpoint(evolve(endpoint, archived=True)))
+    await store.endpoints.add(gone)
+    await store.endpoints.amend(gone.key, lambda endpoint: ChangedEndpoint(evolve(endpoint, archived=True)))
     shown = {row["id"]: row for row in await rows(url, "SELECT * FROM schedules")}
     assert shown.keys() == {"sched-aaaaa", "sched-bbbbb"}
     first, second = shown["sched-aaaaa"], shown["sched-bbbbb"]
@@ -95,7 +95,7 @@ async def test_pending_messages_say_what_was_delivered(url: str, store: Store) -
     await talk.people()
     for text in ("a", "b"):
         await talk.say(text, firing=f"run-{text}", schedule_id="sched-aaaaa")
-    await store.acknowledge(ANNA, 1)
+    await store.deliveries.acknowledge(ANNA, 1)
     found = await rows(
         url, "SELECT user_id, agent_id, schedule_id, delivered FROM pending_messages ORDER BY seq"
     )

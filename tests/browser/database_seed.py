@@ -37,7 +37,7 @@ async def _keep(path: Path, endpoints: list[Endpoint]) -> None:
     store = SqliteStore(SqliteFile(path, synchronous="OFF"), TimeOrderedIds())
     jobs = [Job(id=job_id, name=job_id) for job_id in sorted({one.job_id for one in endpoints})]
     scene = Arrangement(jobs=jobs, endpoints=[ChangedEndpoint(one) for one in endpoints])
-    await store.arrange("default", Extent(), lambda _: scene)
+    await store.catalog.arrange("default", Extent(), lambda _: scene)
     await store.close()
 
 

@@ -113,7 +113,7 @@ def write_hints(path: Path, endpoint: Endpoint, records: list[HintRecord]) -> No
 
     async def work(store: SqliteStore) -> None:
         for record in records:
-            await store.amend(endpoint.key, partial(_with_hint, record=record))
+            await store.endpoints.amend(endpoint.key, partial(_with_hint, record=record))
 
     in_store(path, work)
 

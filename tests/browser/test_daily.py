@@ -89,26 +89,26 @@ async def a_past(path: Path, days: Days) -> None:
     store = SqliteStore(SqliteFile(path, synchronous="OFF"), TimeOrderedIds())
     before = datetime.combine(yesterday - DAY, time(), UTC)
     wanted = [enrollment("default", user, time(12)) for user in (*SERVED, *MISSED)]
-    await store.enroll(wanted, partial(enroll, now=before))
+    await store.daily.enroll(wanted, partial(enroll, now=before))
     for day in (yesterday - DAY, yesterday):
         noon = datetime.combine(day, time(12), UTC)
         well = partial(finalize_success, day=day, returned_at=noon - timedelta(minutes=5))
-        await store.finalize_days([one.key for one in wanted[:3]], well)
+        await store.daily.finalize_days([one.key for one in wanted[:3]], well)
         service = ServicePeriod(noon + timedelta(hours=1), Cause.DOWN)
-        await store.finalize_days(
+        await store.daily.finalize_days(
             [one.key for one in wanted[3:]],
             partial(finalize_cutoffs, now=noon + timedelta(hours=1), service=service),
         )
     for one in wanted:
-        await store.remove_daily_user(one.key)
+        await store.daily.remove_daily_user(one.key)
     for tenant_id in ("default", "south"):
         facts = {"tenant_id": tenant_id, "endpoint_id": tenant_id, "run_id": "r", "failures": 3}
         alert = failure_alert(facts | {"error": HOSTILE}, now, most=3)
         assert alert is not None
-        await store.raise_alert(alert)
+        await store.alerts.raise_alert(alert)
     missed = SloMeasurement(Slo.CUTOFF_MISS_RATE, Judgement.BAD, 0.4, 0.05, 100)
     state = SloState(measured=missed, breached_since=now - timedelta(minutes=9))
-    await store.put_slos([SloStatus("a-process", "daily", now, 15, state)])
+    await store.slos.put_slos([SloStatus("a-process", "daily", now, 15, state)])
     await store.close()
 
 

@@ -65,12 +65,12 @@ def planned(path: Path, endpoints: list[Endpoint]) -> None:
     quiet, busy = Gains(0, 300, 150, 300), Gains(10, 100, 90, 100, 10 * 20.0, 10 * 30.0)
 
     async def work(store: SqliteStore) -> None:
-        await store.add_analyses([*sittings(endpoints[0])])
+        await store.analyses.add_analyses([*sittings(endpoints[0])])
         learned = zip(endpoints, (quiet, busy), strict=True)
         notes = {
             one.key: LearnedState(EndpointModel(gains=gains), period_s=60).to_note() for one, gains in learned
         }
-        await store.save_notes(PLANNER, notes, right_now())
+        await store.analyses.save_notes(PLANNER, notes, right_now())
 
     in_store(path, work)
 

@@ -29,7 +29,7 @@ async def test_a_stretch_is_the_same_by_rows_and_by_the_index(
         told = []
         for few in (1_000, -1):
             monkeypatch.setattr(figures, "FEW", few)
-            told.append(await store.runs_between(one.key, since=begin, until=end, limit=limit))
+            told.append(await store.statistics.runs_between(one.key, since=begin, until=end, limit=limit))
         assert told[0] == told[1]
         assert len(told[0]) == min(limit, 15)
     await store.close()

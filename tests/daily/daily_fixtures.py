@@ -7,7 +7,8 @@ from datetime import date, datetime, time, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.adapters.stores.memory.daily import MemoryDaily
+from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import (
@@ -105,10 +106,14 @@ class FakeTargetRunner:
             self.running.remove(run)
 
 
-class UnavailableStore(MemoryStore):
-    """A store that can be out of reach."""
+class UnavailableDaily(MemoryDaily):
+    """Daily users in memory, which can be out of reach."""
 
     away = False
+
+    def __init__(self) -> None:
+        self.tables = MemoryTables(ids=FakeIds())
+        super().__init__(self.tables)
 
     async def pending_days(self, shard: int, **asked: Any) -> list[PendingDay]:
         self._answer()
@@ -128,7 +133,7 @@ class DailyFixture:
 
     def __init__(self, start: datetime, *, store: DailyStore | None = None, **settings: int) -> None:
         self.clocks = Clocks(start)
-        self.store = store or UnavailableStore(FakeIds())
+        self.store = store or UnavailableDaily()
         self.settings = DailySettings(**settings)
         self.telemetry, self.log = FakeTelemetry(), FakeLog()
         self.runs = FakeTargetRunner(self.clocks)

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.daily.daily_fixtures import FAILED, DailyFixture, FakeRun, UnavailableStore, finished
+from tests.daily.daily_fixtures import FAILED, DailyFixture, FakeRun, UnavailableDaily, finished
 from tests.daily.reference_model import DAY, HOUR, Attempt, Expected, Model, Timetable
 
 from cadenza.domain.agents.users import UserKey
@@ -278,17 +278,17 @@ class DailyMachine(RuleBasedStateMachine):
         return self.now.timestamp() - self.daily.clocks.steady_ms / 1_000
 
     @property
-    def _store(self) -> UnavailableStore:
-        assert isinstance(self.daily.store, UnavailableStore)
+    def _store(self) -> UnavailableDaily:
+        assert isinstance(self.daily.store, UnavailableDaily)
         return self.daily.store
 
     def _verdicts(self) -> dict[tuple[str, date], Verdict]:
-        kept = self._store._daily_verdicts
+        kept = self._store.tables.daily_verdicts
         return {(key.id, day): one for key, days in kept.items() for day, one in days.items()}
 
     def _gaps(self, name: str) -> list[tuple[date, date]]:
-        gaps = self._store._daily_gaps.get(UserKey("default", name), {})
+        gaps = self._store.tables.daily_gaps.get(UserKey("default", name), {})
         return [(gap.from_date, gap.to_date) for gap in gaps.values()]
 
     def _durable(self) -> tuple[dict[tuple[str, date], Verdict], dict[UserKey, DailyUser]]:
-        return self._verdicts(), dict(self._store._daily)
+        return self._verdicts(), dict(self._store.tables.daily_users)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, time
 from typing import Any
 
 import pytest
-from tests.daily.daily_fixtures import DailyFixture, MakeDaily, UnavailableStore, until
+from tests.daily.daily_fixtures import DailyFixture, MakeDaily, UnavailableDaily, until
 
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.agents.users import UserKey
@@ -95,11 +95,11 @@ async def test_a_lane_that_is_lost_is_cut_off(make_daily: MakeDaily) -> None:
     assert run.cancelled == 1
 
 
-class Slow(UnavailableStore):
+class Slow(UnavailableDaily):
     """Tells of the last shard when it is let."""
 
     def __init__(self) -> None:
-        super().__init__(FakeIds())
+        super().__init__()
         self.tells = asyncio.Event()
 
     async def pending_days(self, shard: int, **asked: Any) -> list[PendingDay]:
@@ -182,7 +182,7 @@ async def test_who_serves_nobody_is_not_saturated(make_daily: MakeDaily) -> None
         clock=clock,
         log=daily.log,
         telemetry=daily.telemetry,
-        store=MemoryStore(FakeIds()),
+        store=MemoryStore(FakeIds()).slos,
         process="test",
         settings=SloSettings(),
         eval_ms=60_000,

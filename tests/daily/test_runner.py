@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.daily.daily_fixtures import ALL, FAILED, DailyFixture, MakeDaily, UnavailableStore, until
+from tests.daily.daily_fixtures import ALL, FAILED, DailyFixture, MakeDaily, UnavailableDaily, until
 
 from cadenza.adapters.clock import SystemStopwatch
 from cadenza.adapters.stores.sql.migrate import migrate
@@ -54,7 +54,9 @@ async def test_an_hour_on_an_sqlite_file_across_midnight(make_daily: MakeDaily, 
     async with running(runner.run_ticks, runner.execute, runner.finalize):
         await until(lambda: daily.clocks.now() >= MIDNIGHT + timedelta(minutes=40))
     await runner.close()
-    verdicts = {one.user_id: one.status.value for one in await store.verdicts_on("default", MIDNIGHT.date())}
+    verdicts = {
+        one.user_id: one.status.value for one in await store.daily.verdicts_on("default", MIDNIGHT.date())
+    }
     assert verdicts == {name: "cutoff_reached" if name == "never" else "success" for name in names}
     assert (tried["never"], tried["user-0"]) == (6, 2)
     await store.close()
@@ -75,11 +77,11 @@ async def test_ticks_come_on_the_minute(make_daily: MakeDaily) -> None:
     assert moments[1:4] == [MIDNIGHT + timedelta(minutes=number) for number in (1, 2, 3)]
 
 
-class Counting(UnavailableStore):
+class Counting(UnavailableDaily):
     """Remembers how large its batches were."""
 
     def __init__(self) -> None:
-        super().__init__(FakeIds())
+        super().__init__()
         self.batches: list[int] = []
 
     async def finalize_days(self, keys: Sequence[UserKey], rule: Finalize) -> list[Finalization | None]:

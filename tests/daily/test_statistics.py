@@ -22,10 +22,10 @@ async def a_day(front: Front) -> None:
         await front.ask("put_daily_user", user_id=user, due_time=due)
     six = NEW_YEAR + timedelta(hours=6)
     keys = [UserKey("default", user) for user in ("ann", "bob", "cid")]
-    await front.store.finalize_days(
+    await front.store.daily.finalize_days(
         keys[:1], partial(finalize_success, day=TODAY, returned_at=six - timedelta(minutes=20))
     )
-    await front.store.finalize_days(
+    await front.store.daily.finalize_days(
         keys[1:], partial(finalize_cutoffs, now=six, service=ServicePeriod(NEW_YEAR))
     )
     front.clock.jump(6 * HOUR)
@@ -69,7 +69,7 @@ async def test_a_tenant_sees_its_own_alerts_alone(front: Front) -> None:
         facts = {"tenant_id": tenant_id, "endpoint_id": f"of-{tenant_id}", "run_id": "r", "failures": 3}
         alert = failure_alert(facts | {"error": "it broke"}, NEW_YEAR, most=3)
         assert alert is not None
-        await front.store.raise_alert(alert)
+        await front.store.alerts.raise_alert(alert)
     (seen,) = (await front.ask("list_alerts"))["items"]
     assert seen["text"] == "Endpoint of-default has failed 3 times in a row: it broke"
 
@@ -79,7 +79,7 @@ async def test_a_tenant_sees_its_alerts_whoever_has_many(front: Front) -> None:
         facts = {"tenant_id": tenant_id, "endpoint_id": f"of-{tenant_id}", "run_id": f"{number}"}
         alert = failure_alert({**facts, "failures": 3, "error": "it broke"}, front.clock.now(), most=3)
         assert alert is not None
-        await front.store.raise_alert(alert)
+        await front.store.alerts.raise_alert(alert)
         front.clock.jump(1_000)
     (seen,) = (await front.ask("list_alerts"))["items"]
     assert seen["text"] == "Endpoint of-default has failed 3 times in a row: it broke"

@@ -151,7 +151,10 @@ async def test_a_plain_function_around_an_async_one_is_awaited() -> None:
 
 def prompting(parlour: Parlour) -> PromptTargetRunner:
     return PromptTargetRunner(
-        conversations=parlour.conversations, store=parlour.store, agent_id=HELPER, prompt="Good morning?"
+        conversations=parlour.conversations,
+        store=parlour.store.conversations,
+        agent_id=HELPER,
+        prompt="Good morning?",
     )
 
 
@@ -161,9 +164,11 @@ async def test_the_answer_to_a_prompt_is_owed_to_the_user_once_a_day() -> None:
     target_runner, day = prompting(parlour), MONDAY.date()
     for date_ in (day, day, day + timedelta(days=1)):
         assert await target_runner.run(ADA, date_, tenant_id=TENANT) == DONE
-    undelivered = await parlour.store.undelivered(UserKey(TENANT, ADA), after=0, limit=10, now=MONDAY)
+    undelivered = await parlour.store.deliveries.undelivered(
+        UserKey(TENANT, ADA), after=0, limit=10, now=MONDAY
+    )
     assert [one.message.text for one in undelivered] == ["Rise and shine.", "Tomorrow."]  # type: ignore[union-attr]
-    said = await parlour.store.messages(ConversationKey(TENANT, ADA, HELPER))
+    said = await parlour.store.conversations.messages(ConversationKey(TENANT, ADA, HELPER))
     assert {message.origin.kind for message in said} == {OriginKind.DAILY}
     assert said[-1].text == "[SCHEDULED: daily] Good morning?"
 
@@ -172,7 +177,9 @@ async def test_a_model_that_fails_is_a_failure_of_its_own_class_and_nothing_is_o
     parlour = await Parlour(Scripted(failed("The provider answered 500."))).open()
     result = await prompting(parlour).run(ADA, MONDAY.date(), tenant_id=TENANT)
     assert result == DailyRunResult("The provider answered 500.", ErrorClass.LLM)
-    assert await parlour.store.undelivered(UserKey(TENANT, ADA), after=0, limit=10, now=MONDAY) == []
+    assert (
+        await parlour.store.deliveries.undelivered(UserKey(TENANT, ADA), after=0, limit=10, now=MONDAY) == []
+    )
 
 
 async def test_a_prompt_for_somebody_who_is_not_there_is_a_failure() -> None:

@@ -141,14 +141,16 @@ async def test_a_function_that_never_ends_does_not_outlive_the_program(
 
 async def test_a_prompt_is_answered_and_the_answer_is_owed(place: Place) -> None:
     store = place.shop.store
-    await store.put_user(User(id="ada", timezone="UTC"))
-    await store.put_agent(Agent(id="helper", name="Helper"))
+    await store.users.put_user(User(id="ada", timezone="UTC"))
+    await store.agents.put_agent(Agent(id="helper", name="Helper"))
     target_runner = await place.target_runner(
         {"kind": "prompt", "agent_id": "helper", "prompt": "list my reminders"}
     )
     for _ in range(2):
         assert await target_runner.run("ada", TODAY, tenant_id="default") == DONE
-    undelivered = await store.undelivered(UserKey("default", "ada"), after=0, limit=10, now=datetime.now(UTC))
+    undelivered = await store.deliveries.undelivered(
+        UserKey("default", "ada"), after=0, limit=10, now=datetime.now(UTC)
+    )
     assert len(undelivered) == 1
 
 
@@ -175,7 +177,7 @@ async def enroll_now(shop: ProcessContext) -> None:
     """A user whose window is open."""
     now = datetime.now(UTC)
     due = (now + timedelta(minutes=30)).time().replace(second=0, microsecond=0)
-    await shop.store.enroll([enrollment("default", "ada", due)], partial(enroll, now=now))
+    await shop.store.daily.enroll([enrollment("default", "ada", due)], partial(enroll, now=now))
 
 
 def test_a_role_without_a_target_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -217,5 +219,5 @@ async def test_a_program_serves_its_own_users_daily(tmp_path: Path) -> None:
     async with open_store(
         Settings(database_url=f"sqlite:///{tmp_path / 'own.db'}"), ids=TimeOrderedIds(), log=FakeLog()
     ) as store:
-        (verdict,) = await store.verdicts_of(UserKey("default", "ada"))
+        (verdict,) = await store.daily.verdicts_of(UserKey("default", "ada"))
         assert verdict.status is DayStatus.SUCCESS

@@ -69,6 +69,6 @@ async def keep(path: Path, *endpoints: Endpoint) -> None:
     store = SqliteStore(SqliteFile(path), TimeOrderedIds())
     try:
         for endpoint in endpoints:
-            await store.add(endpoint)
+            await store.endpoints.add(endpoint)
     finally:
         await store.close()

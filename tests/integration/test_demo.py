@@ -30,7 +30,7 @@ async def test_without_its_world_nothing_of_the_sale_is_due() -> None:
     store = MemoryStore(FakeIds())
 
     async def due() -> bool:
-        return await store.next_due() is not None
+        return await store.endpoints.next_due() is not None
 
     for _ in range(2):
         async with FlashSale(store=store, clock=SystemClock(), log=FakeLog()).open(0):

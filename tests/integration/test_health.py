@@ -12,9 +12,10 @@ from prometheus_client import CollectorRegistry
 
 from cadenza.adapters.null import NoLog
 from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.adapters.stores.memory.endpoints import MemoryRuns
 from cadenza.domain.errors import Unavailable
 from cadenza.engine.retention import RetentionLoop
-from cadenza.ports.store import Retention
+from cadenza.ports.scheduling import Retention
 from cadenza.roots.wiring.health import HealthServer
 from cadenza.testing import FakeClock, FakeIds, FakeLog
 from cadenza.testing.contracts.harness import MINUTE, Bench
@@ -48,7 +49,7 @@ async def asked(store: Any, clock: FakeClock) -> AsyncIterator[Any]:
 
 async def test_a_worker_that_goes_round_is_healthy_and_ready() -> None:
     clock = FakeClock()
-    async with asked(MemoryStore(FakeIds()), clock) as client:
+    async with asked(MemoryStore(FakeIds()).endpoints, clock) as client:
         for path in ("/healthz", "/readyz"):
             answer = await client.get(path)
             assert answer.status == 200
@@ -61,7 +62,7 @@ async def test_a_worker_that_goes_round_is_healthy_and_ready() -> None:
 
 async def test_a_worker_that_hangs_is_not_healthy() -> None:
     clock = FakeClock()
-    async with asked(MemoryStore(FakeIds()), clock) as client:
+    async with asked(MemoryStore(FakeIds()).endpoints, clock) as client:
         clock.jump(2 * MINUTE)
         assert (await client.get("/healthz")).status == 503
 
@@ -77,7 +78,7 @@ async def test_a_worker_without_its_store_lives_but_is_not_ready() -> None:
 async def test_a_port_that_is_taken_is_one_sentence() -> None:
     clock = FakeClock()
     store, registry = MemoryStore(FakeIds()), CollectorRegistry()
-    health = HealthServer.for_worker(Standing(clock), store=store, clock=clock, registry=registry)
+    health = HealthServer.for_worker(Standing(clock), store=store.endpoints, clock=clock, registry=registry)
     async with health.serve("127.0.0.1", 0) as port:
         with pytest.raises(Unavailable, match=f"Port {port} cannot be listened on"):
             async with health.serve("127.0.0.1", port):
@@ -101,13 +102,15 @@ async def test_old_runs_are_forgotten_at_the_start_and_every_hour() -> None:
 
 
 async def test_upkeep_survives_a_store_that_is_away() -> None:
-    class Nowhere(MemoryStore):
+    class Nowhere(MemoryRuns):
         async def keep_history(self, retention: Retention, now: datetime) -> int:
             raise Unavailable("The database does not answer.")
 
+    store = MemoryStore(FakeIds())
+    store.runs = Nowhere(store.tables)
     clock = FakeClock(manual=True)
     keeping = asyncio.create_task(
-        RetentionLoop(store=Nowhere(FakeIds()), clock=clock, log=NoLog(), retention=Retention()).run()
+        RetentionLoop(store=store, clock=clock, log=NoLog(), retention=Retention()).run()
     )
     await clock.advance(61 * MINUTE)
     assert not keeping.done()

@@ -66,7 +66,7 @@ def got(address: str) -> str:
 async def following(store: Store) -> None:
     """Wait until somebody follows the feed."""
     limit = time.monotonic() + PATIENCE_S
-    while not await store.notes(NOTES_OF, [PLACE]):
+    while not await store.analyses.notes(NOTES_OF, [PLACE]):
         assert time.monotonic() < limit, "nobody follows the feed"
         await asyncio.sleep(0.02)
 
@@ -83,12 +83,12 @@ async def patient(store: Store, name: str) -> None:
         next_run_at=bench.clock.now(),
         planning=Planning(learning=Learning.OFF, http_hints=True),
     )
-    await store.add(endpoint)
+    await store.endpoints.add(endpoint)
     claim = await bench.claim_one()
     response: Any = {"status": 429, "headers": {"retry-after": "3600"}}
     await bench.finalize([(claim, Outcome(RunStatus.FAILURE, response=response))])
     limit = time.monotonic() + PATIENCE_S
-    while (await store.get(EndpointKey("default", name))).paused_until is None:
+    while (await store.endpoints.get(EndpointKey("default", name))).paused_until is None:
         assert time.monotonic() < limit, "nobody planned"
         await asyncio.sleep(0.02)
 

@@ -58,7 +58,9 @@ class House:
             planning = supervisor.run(Part("planner", thinker.run, vital=False))
             tasks = [asyncio.create_task(work) for work in (loop.run(), planning)]
             try:
-                await until(lambda: self.store.notes(NOTES_OF, [PLACE]))  # Runs before that are not told.
+                await until(
+                    lambda: self.store.analyses.notes(NOTES_OF, [PLACE])
+                )  # Runs before that are not told.
                 yield
             finally:
                 loop.stop()
@@ -70,7 +72,7 @@ class House:
         now = self.clock.now()
         given: dict[str, Any] = {"baseline": Every(60_000), "next_run_at": now, "planning": FOLLOWS}
         endpoint = Endpoint(id=name, name=name, **(given | fields))
-        await self.store.add(endpoint)
+        await self.store.endpoints.add(endpoint)
         return endpoint.key
 
 
@@ -103,13 +105,13 @@ async def test_retry_after_over_real_http_pauses_within_a_second(house: House) -
         key = await house.add(target=HttpTarget(server.url()))
 
         async def paused() -> Any:
-            endpoint = await house.store.get(key)
+            endpoint = await house.store.endpoints.get(key)
             return endpoint if endpoint.paused_until is not None else None
 
         endpoint = await until(paused)
-        (hint,) = await house.store.hints(key)
-        (run,) = await house.store.runs(key)
-        (analysis,) = await until(lambda: house.store.analyses(key))
+        (hint,) = await house.store.runs.hints(key)
+        (run,) = await house.store.runs.runs(key)
+        (analysis,) = await until(lambda: house.store.analyses.analyses(key))
     assert run.finished_at is not None
     assert hint.origin == "planner:http"
     assert hint.reason == endpoint.pause_reason == "503 with Retry-After: 120"
@@ -127,7 +129,7 @@ async def test_max_age_over_real_http_sets_the_pace(house: House) -> None:
         key = await house.add(target=HttpTarget(server.url()))
 
         async def hinted() -> Any:
-            return (await house.store.get(key)).interval_hint
+            return (await house.store.endpoints.get(key)).interval_hint
 
         hint = await until(hinted)
     assert (hint.interval_ms, hint.reason) == (300_000, "Cache-Control: max-age=300")
@@ -160,11 +162,11 @@ async def test_a_hint_follows_its_run_within_a_second(house: House, monkeypatch:
     monkeypatch.setattr(root, "planners", lambda *_: [Quick()])
     async with house.working():
         keys = await quick_ones(house, 20)
-        await until(lambda: house.store.hints(keys[-1]))
+        await until(lambda: house.store.runs.hints(keys[-1]))
         delays = []
         for key in keys:
-            (hint,) = await house.store.hints(key)
-            (run,) = await house.store.runs(key)
+            (hint,) = await house.store.runs.hints(key)
+            (run,) = await house.store.runs.runs(key)
             assert run.finished_at is not None
             delays.append((hint.written_at - run.finished_at).total_seconds() * 1_000)
     assert max(delays) < 1_000
@@ -176,14 +178,14 @@ async def test_planners_that_crash_start_again_and_scheduling_goes_on(
 ) -> None:
     monkeypatch.setattr(root, "planners", lambda *_: [Quick()])
     broken = [True]
-    read = house.store.with_siblings
+    read = house.store.analyses.with_siblings
 
     async def with_siblings(*given: Any) -> Any:
         if broken:
             raise ZeroDivisionError("a bug")
         return await read(*given)
 
-    monkeypatch.setattr(house.store, "with_siblings", with_siblings)
+    monkeypatch.setattr(house.store.analyses, "with_siblings", with_siblings)
     async with house.working():
         (first,) = await quick_ones(house, 1)
 
@@ -191,9 +193,9 @@ async def test_planners_that_crash_start_again_and_scheduling_goes_on(
             return len(house.log.events("warning")) > RESTARTS.crashes
 
         await until(crashed)
-        assert await house.store.runs(first)
+        assert await house.store.runs.runs(first)
         broken.clear()
-        await until(lambda: house.store.hints(first))
+        await until(lambda: house.store.runs.hints(first))
     line = next(line for line in house.log.lines if "has crashed" in line.event)
     assert (line.facts["part"], line.facts["problem"]) == ("planner", "ZeroDivisionError: a bug")
 
@@ -205,11 +207,11 @@ async def test_planners_keep_up_with_a_fast_clock(tmp_path: Path, monkeypatch: p
             (key,) = await quick_ones(house, 1)
 
             async def many() -> bool:
-                return len(await house.store.hints(key)) >= 1
+                return len(await house.store.runs.hints(key)) >= 1
 
             await until(many)
-        hint = (await house.store.hints(key))[0]
-        (run, *_) = await house.store.runs(key)
+        hint = (await house.store.runs.hints(key))[0]
+        (run, *_) = await house.store.runs.runs(key)
     assert run.finished_at is not None
     assert (hint.written_at - run.finished_at).total_seconds() < 60
 

@@ -55,7 +55,7 @@ class House:
         self.clock, self.log, self.telemetry = FakeClock(manual=True), FakeLog(), FakeTelemetry()
         self.store, self.sender = store or MemoryStore(FakeIds()), sender or Sender()
         self.delivery = AlertDelivery(
-            store=self.store,
+            store=self.store.alerts,
             sender=self.sender if sends else None,
             clock=self.clock,
             log=self.log,
@@ -66,9 +66,9 @@ class House:
         executor = Executor(dispatcher=self.dispatcher, quota=FakeQuota(), clock=self.clock)
         cron = CronsimCron()
         self.worker = WorkerLoop(
-            store=self.store,
+            store=self.store.endpoints,
             executor=executor,
-            sweeper=Sweeper(store=self.store, clock=self.clock, cron=cron, log=self.log),
+            sweeper=Sweeper(store=self.store.endpoints, clock=self.clock, cron=cron, log=self.log),
             clock=self.clock,
             cron=cron,
             telemetry=self.delivery,

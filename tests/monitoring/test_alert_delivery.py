@@ -7,6 +7,7 @@ from tests.monitoring.alert_fixtures import SLO, House, Sender
 
 from cadenza.adapters.access.quota import CountedQuota
 from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.adapters.stores.memory.slo_alerts import MemoryAlerts
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.monitoring.alert import Alert, as_event, as_slack, quota_alert, quota_level
@@ -81,7 +82,7 @@ def test_the_pauses_grow_to_an_hour() -> None:
 
 
 async def test_a_store_that_is_away_keeps_alerts_waiting_and_no_more_than_fit() -> None:
-    class Away(MemoryStore):
+    class Away(MemoryAlerts):
         here = False
 
         async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
@@ -89,14 +90,15 @@ async def test_a_store_that_is_away_keeps_alerts_waiting_and_no_more_than_fit() 
                 raise Unavailable("The database does not answer.")
             return await super().raise_alert(alert, owed=owed)
 
-    store = Away(FakeIds())
+    store = MemoryStore(FakeIds())
+    store.alerts = away = Away(store.tables)
     house = House(store)
     async with house.running():
         for number in range(MOST_QUEUED + 5):
             house.breaches(number)
         await house.clock.advance(0)
         assert house.sender.sent == []
-        store.here = True
+        away.here = True
         for _ in range(60):
             await house.clock.advance(1_000)
         assert len(house.sender.alerts) == MOST_QUEUED
@@ -114,11 +116,13 @@ def test_levels_of_a_quota(spent: int, limit: int, level: int | None) -> None:
 
 async def test_a_quota_is_told_at_80_and_at_95_percent_once_a_month() -> None:
     house = House()
-    await house.store.put_tenant(Tenant(id="acme", name="acme", limits=Limits(planner_tokens_per_month=100)))
-    quota = CountedQuota(house.store, house.clock, house.delivery)
+    await house.store.tenants.put_tenant(
+        Tenant(id="acme", name="acme", limits=Limits(planner_tokens_per_month=100))
+    )
+    quota = CountedQuota(house.store.tenants, house.clock, house.delivery)
     async with house.running():
         for tokens in (79, 1, 5, 10, 3):
-            await house.store.spend_tokens("acme", tokens, house.clock.now())
+            await house.store.tenants.spend_tokens("acme", tokens, house.clock.now())
             for _ in range(3):
                 await quota.check([QuotaRequest(Spending.AI, "acme", 1)])
                 await house.clock.advance(2_000)
@@ -156,7 +160,7 @@ async def test_without_a_sender_alerts_are_written_down_and_never_sent_later() -
     async with house.running():
         house.breaches()
         await house.clock.advance(0)
-    (written,) = await house.store.newest_alerts("acme", 10)
+    (written,) = await house.store.alerts.newest_alerts("acme", 10)
     assert written.text.startswith("SLO tick_budget of the daily scheduler is breached")
     later = House(house.store)
     async with later.running():

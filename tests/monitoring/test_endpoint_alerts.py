@@ -6,11 +6,12 @@ import pytest
 from tests.monitoring.alert_fixtures import FAILURE, FAILURES, SUCCESS, House
 
 from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.adapters.stores.memory.endpoints import MemoryEndpoints
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.ports.store import Settle
+from cadenza.ports.scheduling import Settle
 from cadenza.testing import FakeIds, an_endpoint
 
 TRAFFIC = an_endpoint("traffic")
@@ -22,8 +23,8 @@ class Crash(BaseException):
     """The process is gone."""
 
 
-class Mortal(MemoryStore):
-    """A store whose caller dies as soon as so many batches are settled."""
+class Mortal(MemoryEndpoints):
+    """Endpoints whose caller dies as soon as so many batches are settled."""
 
     batches: int | None = None
 
@@ -37,13 +38,13 @@ class Mortal(MemoryStore):
 
 
 @pytest.fixture
-async def store() -> Mortal:
-    store = Mortal(FakeIds())
-    await store.add(TRAFFIC)
+async def store() -> MemoryStore:
+    store = MemoryStore(FakeIds())
+    await store.endpoints.add(TRAFFIC)
     return store
 
 
-async def test_the_third_failure_in_a_row_is_told_once_and_so_is_the_recovery(store: Mortal) -> None:
+async def test_the_third_failure_in_a_row_is_told_once_and_so_is_the_recovery(store: MemoryStore) -> None:
     house = House(store)
     async with house.running():
         await house.fares(*[FAILURE] * 7, SUCCESS, SUCCESS)
@@ -53,7 +54,7 @@ async def test_the_third_failure_in_a_row_is_told_once_and_so_is_the_recovery(st
     assert (well.facts["tenant_id"], well.facts["endpoint_id"]) == TRAFFIC.key
 
 
-async def test_it_is_sent_at_once_and_not_only_when_somebody_looks_again(store: Mortal) -> None:
+async def test_it_is_sent_at_once_and_not_only_when_somebody_looks_again(store: MemoryStore) -> None:
     house = House(store)
     async with house.running():
         await house.fares(FAILURE, FAILURE)
@@ -63,7 +64,7 @@ async def test_it_is_sent_at_once_and_not_only_when_somebody_looks_again(store: 
         assert len(house.texts) == 1
 
 
-async def test_a_recovery_of_what_nobody_was_told_is_not_told(store: Mortal) -> None:
+async def test_a_recovery_of_what_nobody_was_told_is_not_told(store: MemoryStore) -> None:
     house = House(store)
     async with house.running():
         await house.fares(FAILURE, FAILURE, SUCCESS)
@@ -76,10 +77,11 @@ async def test_a_recovery_of_what_nobody_was_told_is_not_told(store: Mortal) -> 
     ids=["at the third failure", "at the recovery"],
 )
 async def test_a_worker_that_dies_as_its_run_is_settled_takes_no_alert_with_it(
-    store: Mortal, outcomes: list[Outcome], told: list[str]
+    store: MemoryStore, outcomes: list[Outcome], told: list[str]
 ) -> None:
+    store.endpoints = mortal = Mortal(store.tables)
     first, second = House(store), House(store)
-    store.batches = len(outcomes)
+    mortal.batches = len(outcomes)
     async with first.running():
         with pytest.raises(Crash):
             await first.fares(*outcomes)
@@ -90,11 +92,13 @@ async def test_a_worker_that_dies_as_its_run_is_settled_takes_no_alert_with_it(
         assert (before, [*before, *second.texts]) == (told[:-1], told)
 
 
-async def test_a_failure_that_was_reset_in_mid_run_has_no_recovery_to_tell(store: Mortal) -> None:
+async def test_a_failure_that_was_reset_in_mid_run_has_no_recovery_to_tell(store: MemoryStore) -> None:
     house = House(store)
 
     async def reset(_: Claim) -> Outcome:
-        await store.amend(TRAFFIC.key, lambda endpoint: ChangedEndpoint(evolve(endpoint, failure_count=0)))
+        await store.endpoints.amend(
+            TRAFFIC.key, lambda endpoint: ChangedEndpoint(evolve(endpoint, failure_count=0))
+        )
         return SUCCESS
 
     async with house.running():
@@ -105,11 +109,11 @@ async def test_a_failure_that_was_reset_in_mid_run_has_no_recovery_to_tell(store
         assert house.texts == [FAILED]
 
 
-async def test_without_a_sender_it_is_shown_and_never_sent_later(store: Mortal) -> None:
+async def test_without_a_sender_it_is_shown_and_never_sent_later(store: MemoryStore) -> None:
     house, later = House(store, sends=False), House(store)
     async with house.running():
         await house.fares(*[FAILURE] * 3)
-    assert [alert.text for alert in await store.newest_alerts(TRAFFIC.tenant_id, 10)] == [FAILED]
+    assert [alert.text for alert in await store.alerts.newest_alerts(TRAFFIC.tenant_id, 10)] == [FAILED]
     later.clock.jump(3_600_000)
     async with later.running():
         await later.clock.advance(0)

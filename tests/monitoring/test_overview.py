@@ -26,7 +26,7 @@ async def run(front: Front, status: RunStatus = RunStatus.SUCCESS) -> None:
 
 async def test_service_levels_are_fresh_by_the_clock_on_the_wall(front: Front) -> None:
     kept = SloState(measured=SloMeasurement(Slo.DEAD_MAN, Judgement.GOOD, 1.0, 60_000, 1))
-    await front.store.put_slos([SloStatus("a-process", "daily", NEW_YEAR, 15, kept)])
+    await front.store.slos.put_slos([SloStatus("a-process", "daily", NEW_YEAR, 15, kept)])
     wall = FakeClock()
     front.application = Application(replace(front.application.dependencies, wall=wall))
     front.clock.jump(48 * 60 * MINUTE)
@@ -69,7 +69,7 @@ async def test_quota_levels(front: Front, limit: int | None, level: str) -> None
     await front.job()
     for n in range(4):
         await front.endpoint(f"endpoint-{n}")
-    await front.store.put_tenant(Tenant(id="default", name="default", limits=Limits(endpoints=limit)))
+    await front.store.tenants.put_tenant(Tenant(id="default", name="default", limits=Limits(endpoints=limit)))
     (quota,) = [one for one in (await front.ask("get_overview"))["quotas"] if one["name"] == "endpoints"]
     assert (quota["used"], quota["limit"], quota["level"]) == (4, limit, level)
 

@@ -31,7 +31,7 @@ class House:
             clock=self.clock,
             log=self.log,
             telemetry=self.telemetry,
-            store=self.store,
+            store=self.store.slos,
             process="host/up",
             settings=SloSettings(**settings),
             eval_ms=MINUTE,
@@ -255,7 +255,7 @@ def test_names_of_schedulers_cannot_fill_the_memory() -> None:
 async def test_a_breach_that_was_open_before_a_restart_is_not_said_again_but_its_end_is() -> None:
     first = House(slo_window_minutes=1)
     first.minutes(3, lambda one: one.ticks(400))
-    await first.store.put_slos(first.watcher.evaluate())
+    await first.store.slos.put_slos(first.watcher.evaluate())
     second = House(first.store, slo_window_minutes=1)
     second.clock.jump(5 * MINUTE)
     await second.watcher._resume()

@@ -112,5 +112,5 @@ class Study:
         await self.settle()
 
     async def analyses(self, name: str = "endpoint") -> list[Analysis]:
-        found: list[Analysis] = await self.store.port.analyses(EndpointKey("default", name))
+        found: list[Analysis] = await self.store.port.analyses.analyses(EndpointKey("default", name))
         return found[::-1]

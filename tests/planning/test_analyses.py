@@ -25,7 +25,7 @@ async def furnished(front: Front) -> Front:
 
 async def keep(front: Front, *ids: str, key: EndpointKey = KEY, **fields: Any) -> None:
     given = {"began_at": front.clock.now()} | fields
-    await front.store.add_analyses([an_analysis(id_, key, **given) for id_ in ids])
+    await front.store.analyses.add_analyses([an_analysis(id_, key, **given) for id_ in ids])
 
 
 async def test_an_analysis_is_told_whole(furnished: Front) -> None:

@@ -62,7 +62,7 @@ async def test_a_sitting_is_recorded_with_all_that_it_did_and_cost() -> None:
     assert "(ai-interval)" in call.result
     endpoint = await study.corridor.endpoint()
     assert endpoint.next_source is Source.AI_INTERVAL
-    (hint,) = await study.store.port.hints(endpoint.key)
+    (hint,) = await study.store.port.runs.hints(endpoint.key)
     assert (hint.origin, hint.reason) == ("planner:scripted", "grows")
 
 
@@ -343,7 +343,7 @@ async def test_spent_tokens_are_counted_also_when_the_sitting_failed(error: str 
     study = Study()
     study.store.before["spend_tokens"] = unavailable_once()
     await sat(study, Seat(Scripted(spends), spends=True))
-    (month,) = await study.store.port.spending("default", 12)
+    (month,) = await study.store.port.tenants.spending("default", 12)
     assert month.spent.planner_tokens == 100
 
 

@@ -106,7 +106,7 @@ async def test_a_look_at_an_endpoint_that_is_gone_is_forgotten() -> None:
         await study.settle(20 * MINUTE)
     far = study.corridor.at(ALONE * 24)
     assert len(planner.told) == 1
-    assert await study.store.port.due_analyses(far, again_at=far, limit=10) == []
+    assert await study.store.port.analyses.due_analyses(far, again_at=far, limit=10) == []
 
 
 async def test_runs_that_end_while_planners_are_busy_are_thought_about_once_with_the_newest() -> None:
@@ -201,9 +201,9 @@ async def test_an_idle_analyst_keeps_its_mark_young() -> None:
     study = Study()
     async with study.watched_by(Scripted()):
         await study.settle()
-        first = (await study.store.port.notes(NOTES_OF, [PLACE]))[PLACE]
+        first = (await study.store.port.analyses.notes(NOTES_OF, [PLACE]))[PLACE]
         await study.settle(16 * MINUTE)
-        second = (await study.store.port.notes(NOTES_OF, [PLACE]))[PLACE]
+        second = (await study.store.port.analyses.notes(NOTES_OF, [PLACE]))[PLACE]
     assert first["mark"] == second["mark"]
     assert first["at"] < second["at"]
 
@@ -282,10 +282,10 @@ async def test_sittings_are_recorded_when_the_store_is_back() -> None:
 async def test_a_run_that_is_fed_twice_is_thought_about_once() -> None:
     study, planner = Study(), Scripted()
     await study.corridor.add(in_ms=ALONE)
-    feed = study.store.port._fed
+    feed = study.store.port.tables.feed
     async with study.watched_by(planner):
         await study.run()
-        study.store.port._feed(feed[-1])
+        feed.append(feed[-1])
         await study.settle()
     assert len(feed) == 2
     assert planner.seen == [("endpoint", "run")]

@@ -10,13 +10,13 @@ async def test_whoever_dies_again_and_again_before_a_run_is_dealt_with_is_told_i
     store = MemoryStore(FakeIds())
     bench = Bench(store)
     await bench.add()
-    first = Feed(store=store, clock=bench.clock)
+    first = Feed(store=store.analyses, clock=bench.clock)
     await first.resume()
     assert (await first.read()).runs == []
     await first.keep(None)
     await bench.run_once()
     for _ in range(3):
-        feed = Feed(store=store, clock=bench.clock)
+        feed = Feed(store=store.analyses, clock=bench.clock)
         await feed.resume()
         assert len((await feed.read()).runs) == 1
         await feed.keep(feed.page)

@@ -28,7 +28,7 @@ async def house(front: Front) -> Front:
     for name in ("stock", "traffic"):
         await front.endpoint(name)
     now = front.clock.now()
-    await front.store.add_analyses(
+    await front.store.analyses.add_analyses(
         [
             an_analysis("1", TRAFFIC, began_at=now - timedelta(days=1), tokens=Tokens(5, 5), planner="llm"),
             an_analysis("2", TRAFFIC, began_at=now, tokens=Tokens(20, 1), planner="llm", error="silence"),
@@ -69,7 +69,7 @@ async def test_what_learning_wins_is_read_from_the_planners_own_notes(house: Fro
         STOCK: LearnedState(EndpointModel(gains=gains), period_s=60).to_note(),
         TRAFFIC: ["of another shape"],
     }
-    await house.store.save_notes(PLANNER, notes, house.clock.now())
+    await house.store.analyses.save_notes(PLANNER, notes, house.clock.now())
     (won,) = (await house.ask("list_learning"))["items"]
     assert won == {
         "endpoint_id": "stock",

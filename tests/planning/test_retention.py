@@ -8,7 +8,7 @@ import pytest
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.retention import RetentionLoop
-from cadenza.ports.store import Retention
+from cadenza.ports.scheduling import Retention
 from cadenza.testing import FakeClock, FakeIds, FakeLog
 from cadenza.testing.contracts.planning.analyses import an_analysis
 
@@ -21,11 +21,11 @@ async def test_sittings_are_forgotten_with_runs_of_their_age(
 ) -> None:
     store, clock = MemoryStore(FakeIds()), FakeClock(manual=True)
     now = clock.now()
-    await store.add_analyses(
+    await store.analyses.add_analyses(
         [an_analysis("young", began_at=now - DAY / 2), an_analysis("old", began_at=now - DAY * 2)]
     )
     upkeep = RetentionLoop(store=store, clock=clock, log=FakeLog(), retention=Retention(max_age))
     task = asyncio.create_task(upkeep.run())
     await clock.advance(1)
     task.cancel()
-    assert [one.id for one in await store.analyses(EndpointKey("default", "endpoint"))] == kept
+    assert [one.id for one in await store.analyses.analyses(EndpointKey("default", "endpoint"))] == kept

@@ -105,11 +105,11 @@ async def _quotas() -> list[Event]:
     store, telemetry = MemoryStore(FakeIds()), FakeTelemetry()
     corridor = Corridor(store=store)
     limits = Limits(runs_per_month=1, planner_tokens_per_month=1)
-    await store.put_tenant(Tenant(id="default", name="default", limits=limits))
-    await store.spend_tokens("default", 1, corridor.clock.now())
+    await store.tenants.put_tenant(Tenant(id="default", name="default", limits=limits))
+    await store.tenants.spend_tokens("default", 1, corridor.clock.now())
     await corridor.add()
     await corridor.tick()
-    quota = CountedQuota(store, corridor.clock, telemetry)
+    quota = CountedQuota(store.tenants, corridor.clock, telemetry)
     await quota.check([QuotaRequest(Spending.ENDPOINT, "default")])
     return telemetry.events
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cadenza.adapters.stores.memory import store as memory_store
+from cadenza.adapters.stores.memory import tables
 from cadenza.domain.scheduling import due
 from cadenza.domain.scheduling import settle as settling
 from cadenza.domain.scheduling import steer as creation
@@ -65,7 +65,7 @@ def claim_too_late(patch: pytest.MonkeyPatch) -> None:
         moment = due.claimable_at(endpoint)
         return None if moment is None else moment + milliseconds(15_000)
 
-    patch.setattr(memory_store, "claimable_at", later)
+    patch.setattr(tables, "claimable_at", later)
 
 
 async def verdicts(scenario: Scenario[Any], rules: CheckRules) -> Mapping[str, Check]:

@@ -76,12 +76,12 @@ class House:
             log=self.log,
             executor=Executor(dispatcher=self.dispatcher, quota=NoQuota(), clock=self.clock),
             secrets=self.secrets,
-            steering=Steering(store=self.store, clock=self.clock, cron=cron, log=self.log),
+            steering=Steering(store=self.store.endpoints, clock=self.clock, cron=cron, log=self.log),
             expressions=CelExpressions(),
             simulations=PLAYBACK,
         )
         self.application = Application(replace(dependencies, conversations=agents(dependencies)))
-        rates = SharedRates(self.store, self.clock, per_minute=per_minute)
+        rates = SharedRates(self.store.rates, self.clock, per_minute=per_minute)
         self.app = http_app(
             self.application, ApiOptions(version="1.2.3", **({"rate_limit": rates.take} | options))
         )
@@ -159,7 +159,7 @@ class House:
 
 def agents(dependencies: Dependencies) -> Conversations:
     """Offline agents, whose turns run out by the clock on the wall: here time stands still."""
-    turn_lock = TurnLock(store=dependencies.store, clock=SystemClock(), ids=dependencies.ids)
+    turn_lock = TurnLock(store=dependencies.store.conversations, clock=SystemClock(), ids=dependencies.ids)
     return Conversations(
         store=dependencies.store,
         runtime=OfflineAgent(),

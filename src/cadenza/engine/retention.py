@@ -1,16 +1,11 @@
 """Deletes old runs, analyses, conversations, deliveries, verdicts, alerts and idempotent replies."""
 
 from datetime import timedelta
-from typing import Protocol
 
 from cadenza.engine.async_helpers import try_once
-from cadenza.ports.access import ReplyStore
-from cadenza.ports.agents import ConversationStore, DeliveryStore
 from cadenza.ports.clock import Clock
-from cadenza.ports.daily import DailyStore
-from cadenza.ports.monitoring import WatchStore
-from cadenza.ports.planning import AnalysisStore
-from cadenza.ports.store import History, Retention
+from cadenza.ports.scheduling import Retention
+from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 
 EVERY_MS = 3_600_000
@@ -23,19 +18,13 @@ KEEP_ALERTS = timedelta(days=90)
 """Longer than a month, for which a quota alert is raised once at each level."""
 
 
-class RetentionStore(
-    History, ReplyStore, AnalysisStore, ConversationStore, DeliveryStore, WatchStore, DailyStore, Protocol
-):
-    """The stores whose rows are deleted after a time."""
-
-
 class RetentionLoop:
     """Deletes what is older than its retention: at the start, then every hour."""
 
     def __init__(
         self,
         *,
-        store: RetentionStore,
+        store: Store,
         clock: Clock,
         log: Logger,
         retention: Retention,
@@ -57,16 +46,16 @@ class RetentionLoop:
 
     async def _delete_old(self) -> None:
         now = self._clock.now()
-        await self._store.forget_replies(now - KEEP_REPLIES)
+        await self._store.idempotency.forget_replies(now - KEEP_REPLIES)
         if self._retention.max_age is not None:
-            await self._store.forget_analyses(now - self._retention.max_age)
-        await self._store.forget_deliveries(delivered_before=now - KEEP_DELIVERED, now=now)
+            await self._store.analyses.forget_analyses(now - self._retention.max_age)
+        await self._store.deliveries.forget_deliveries(delivered_before=now - KEEP_DELIVERED, now=now)
         if self._conversations is not None:
-            await self._store.forget_messages(now - self._conversations)
+            await self._store.conversations.forget_messages(now - self._conversations)
         if self._verdicts is not None:
-            await self._store.forget_days((now - self._verdicts).date())
-        await self._store.forget_slos(now - SLO_STATES_RETENTION)
-        await self._store.forget_alerts(now - KEEP_ALERTS)
-        gone = await self._store.keep_history(self._retention, now)
+            await self._store.daily.forget_days((now - self._verdicts).date())
+        await self._store.slos.forget_slos(now - SLO_STATES_RETENTION)
+        await self._store.alerts.forget_alerts(now - KEEP_ALERTS)
+        gone = await self._store.runs.keep_history(self._retention, now)
         if gone:
             self._log.info("old runs were forgotten", runs=gone)

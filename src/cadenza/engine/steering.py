@@ -20,7 +20,7 @@ from cadenza.engine.steering_commands import (
     SteeringContext,
 )
 from cadenza.ports.clock import Clock, Cron
-from cadenza.ports.store import EndpointStore
+from cadenza.ports.scheduling import EndpointStore
 from cadenza.ports.telemetry import Logger
 
 COMMANDS: Mapping[str, type[SteeringCommand]] = {

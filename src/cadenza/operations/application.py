@@ -35,7 +35,7 @@ class Application:
         if caller is not None:
             return caller
         turn = caller_cache.turn
-        key = await opening(self.dependencies.store, token, now)
+        key = await opening(self.dependencies.store.keys, token, now)
         if key is None or not await self._is_there(key):
             return None
         caller_cache.remember(token, key, now=now, turn=turn)
@@ -46,7 +46,7 @@ class Application:
         if key.user_id is None:
             return True
         try:
-            await self.dependencies.store.user(UserKey(key.tenant_id, key.user_id))
+            await self.dependencies.store.users.user(UserKey(key.tenant_id, key.user_id))
         except NotFound:
             return False
         return True

@@ -65,7 +65,9 @@ async def once(
     """
     began = dependencies.clock.now()
     begun = Reply(asked.fingerprint, began)
-    there = await dependencies.store.begin_reply(*asked.place, begun, stale_before=began - LEFT_BEHIND)
+    there = await dependencies.store.idempotency.begin_reply(
+        *asked.place, begun, stale_before=began - LEFT_BEHIND
+    )
     if there is not None:
         return _repeated(there, asked)
     try:
@@ -93,9 +95,9 @@ async def _keep(dependencies: Dependencies, asked: Asked, begun: Reply, given: A
     """What was done is done, also if the store cannot note it: the caller hears of it all the same."""
     reply = begun._replace(status=given.status, body=given.body)
     with suppress(Unavailable):
-        await dependencies.store.end_reply(*asked.place, reply)
+        await dependencies.store.idempotency.end_reply(*asked.place, reply)
 
 
 async def _drop(dependencies: Dependencies, asked: Asked) -> None:
     with suppress(Unavailable):
-        await dependencies.store.drop_reply(*asked.place)
+        await dependencies.store.idempotency.drop_reply(*asked.place)

@@ -146,10 +146,6 @@ class AgentStore(Protocol):
         ...
 
 
-class UserAgentStore(UserStore, AgentStore, Protocol):
-    """Users and agents."""
-
-
 class ConversationStore(Protocol):
     """Messages of conversations in commit order, and the lock that allows one turn at a time."""
 

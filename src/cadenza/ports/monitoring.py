@@ -154,10 +154,6 @@ class AlertStore(Protocol):
         ...
 
 
-class WatchStore(SloStore, AlertStore, Protocol):
-    """Both."""
-
-
 class AlertSender(Protocol):
     """Sends alerts to a receiver outside."""
 

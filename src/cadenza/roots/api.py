@@ -75,7 +75,7 @@ def http_api(
 ) -> Starlette:
     """The HTTP application with the limits of the settings."""
     dependencies = application.dependencies
-    rates = SharedRates(dependencies.store, dependencies.clock, per_minute=settings.rate_per_minute)
+    rates = SharedRates(dependencies.store.rates, dependencies.clock, per_minute=settings.rate_per_minute)
     options = ApiOptions(
         version=version("cadenza"),
         rate_limit=rates.take,

@@ -95,7 +95,7 @@ async def _cycles(settings: Settings, seconds: float, progress: Progress) -> tup
     callables.register("noop", noop)
     async with open_store(settings, ids=TimeOrderedIds(), log=log) as store:
         for number in range(ENDPOINTS):
-            await store.add(_always_due(f"endpoint-{number}", clock.now()))
+            await store.endpoints.add(_always_due(f"endpoint-{number}", clock.now()))
         context = ProcessContext(store=store, clock=clock, log=log, callables=callables)
         async with open_loop(settings, context) as loop:
             running = asyncio.create_task(loop.run())

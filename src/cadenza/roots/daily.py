@@ -74,7 +74,7 @@ async def serve(
         parts = daily_parts(settings, context, target_runner, clocks)
         ticks = TickMonitor(clocks.stopwatch, tick_ms=settings.tick_ms)
         monitoring.events.attach("tick-monitor", ticks, {TICK})
-        health = HealthServer(alive=lambda: ticks.alive, store=store, registry=monitoring.registry)
+        health = HealthServer(alive=lambda: ticks.alive, store=store.endpoints, registry=monitoring.registry)
         await serve_health(stack, settings, health=health, log=log)
         stop_on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="daily")

@@ -62,27 +62,27 @@ class FlashSale:
 
     async def _move_in(self, address: str) -> None:
         try:
-            await self._store.add_job(Job(id=JOB, name=NAME, tenant_id=TENANT))
+            await self._store.catalog.add_job(Job(id=JOB, name=NAME, tenant_id=TENANT))
         except Conflict:  # It was here before.
-            await self._store.amend_job(TENANT, JOB, lambda job: replace(job, active=True))
+            await self._store.catalog.amend_job(TENANT, JOB, lambda job: replace(job, active=True))
         for endpoint in self._scenario.endpoints:
             target = HttpTarget(f"http://{address}/{endpoint.name}")
             await self._settle_in(evolve(new_endpoint(endpoint), target=target))
         for rule in sale_rules():
             with suppress(Conflict):  # Whoever has changed a rule may keep it so.
-                await self._store.add_rule(rule, most=MOST_RULES)
+                await self._store.rules.add_rule(rule, most=MOST_RULES)
 
     async def _move_out(self) -> None:
         """Nobody answers any more, so nothing of the sale is due until it is opened again."""
         with suppress(NotFound, Unavailable):
-            await self._store.amend_job(TENANT, JOB, lambda job: replace(job, active=False))
+            await self._store.catalog.amend_job(TENANT, JOB, lambda job: replace(job, active=False))
 
     async def _settle_in(self, endpoint: Endpoint) -> None:
         planned = plan_first_run(endpoint, now=self._clock.now(), cron=self._cron, start_now=True)
         try:
-            await self._store.add(planned)
+            await self._store.endpoints.add(planned)
         except Conflict:
-            await self._store.amend(
+            await self._store.endpoints.amend(
                 EndpointKey(TENANT, endpoint.id),
                 lambda old: ChangedEndpoint(evolve(old, target=endpoint.target)),
             )

@@ -84,7 +84,7 @@ async def _store(settings: Settings) -> Finding:
         return Finding("store", passed=True, detail=f"{path} will be made at the first start.")
     try:
         async with open_store(settings, ids=TimeOrderedIds(), log=NoLog()) as store:
-            await store.get(NOBODY)
+            await store.endpoints.get(NOBODY)
     except NotFound:
         return Finding("store", passed=True, detail="It answers.")
     except CadenzaError as problem:

@@ -104,7 +104,7 @@ class Cadenza:
     async def enroll(self, user_id: str, due: time) -> None:
         """Serve a user daily, in the hour before the due time, in UTC; or at another time than before."""
         wanted = enrollment("default", user_id, due)
-        await self._started().store.enroll([wanted], partial(enroll, now=self._clock.now()))
+        await self._started().store.daily.enroll([wanted], partial(enroll, now=self._clock.now()))
 
     def add(self, endpoint: Endpoint, *, start_now: bool = False) -> None:
         """Run an endpoint that is no function: an HTTP target, say."""
@@ -161,7 +161,7 @@ class Cadenza:
             if self._daily is not None:
                 stack.callback(self._daily.close)
                 await stack.enter_async_context(running_daily(self._settings, context, self._daily))
-            steering = Steering(store=store, clock=self._clock, cron=self._cron, log=self._log)
+            steering = Steering(store=store.endpoints, clock=self._clock, cron=self._cron, log=self._log)
             self._live = _Live(stack.pop_all(), store, steering, loop)
         return self._live
 
@@ -173,9 +173,11 @@ class Cadenza:
         """Add an endpoint, or bring the one that is there up to date; another process may do the same."""
         now = self._clock.now()
         try:
-            await store.add(plan_first_run(endpoint, now=now, cron=self._cron, start_now=start_now))
+            await store.endpoints.add(plan_first_run(endpoint, now=now, cron=self._cron, start_now=start_now))
         except Conflict:
-            await store.amend(endpoint.key, lambda old: redefine(old, endpoint, now=now, cron=self._cron))
+            await store.endpoints.amend(
+                endpoint.key, lambda old: redefine(old, endpoint, now=now, cron=self._cron)
+            )
 
     def _declare(
         self, baseline: Baseline, options: dict[str, Any], *, start_now: bool = False

@@ -24,7 +24,8 @@ from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock
 from cadenza.ports.leader import LeaderLock
 from cadenza.ports.planning import Planner
-from cadenza.ports.store import Bell, Store
+from cadenza.ports.scheduling import Bell
+from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger, Telemetry
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.health import HANGS_AFTER, HealthServer, serve_health
@@ -55,7 +56,7 @@ def planners(settings: Settings, store: Store) -> list[Planner]:
         RulePlanner(store, CelExpressions()),
         HttpHints(),
         LearningPlanner(store),
-        llm_planner(settings, store),
+        llm_planner(settings, store.catalog),
     ]
     return [planner for planner in found if planner is not None]
 
@@ -78,8 +79,8 @@ def analyst(found: Sequence[Planner], context: PlannerContext) -> Analyst:
         store=store,
         clock=clock,
         ids=TimeOrderedIds(),
-        quota=CountedQuota(store, clock, telemetry),
-        steering=Steering(store=store, clock=clock, cron=CronsimCron(), log=log),
+        quota=CountedQuota(store.tenants, clock, telemetry),
+        steering=Steering(store=store.endpoints, clock=clock, cron=CronsimCron(), log=log),
         log=log,
         telemetry=telemetry,
         fingerprint=fingerprint,
@@ -132,7 +133,9 @@ async def plan(settings: Settings) -> None:
         monitoring.events.attach("planner-metrics", PlannerMetrics(monitoring.registry))
         supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=monitoring.events)
         planners_here = PlannerService(settings, PlannerContext(store, SystemClock(), log, monitoring.events))
-        health = HealthServer(alive=lambda: planners_here.alive, store=store, registry=monitoring.registry)
+        health = HealthServer(
+            alive=lambda: planners_here.alive, store=store.endpoints, registry=monitoring.registry
+        )
         await serve_health(stack, settings, health=health, log=log)
         stop_on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="planner")

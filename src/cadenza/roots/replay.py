@@ -83,7 +83,7 @@ async def _meant(store: Store, wish: ReplayRequest) -> list[Endpoint]:
     if wish.endpoint is not None:
         return [await _named(store, tenant_id, wish.endpoint)]
     wanted = EndpointFilter(job_id=wish.job)
-    endpoints = await store.find(tenant_id, wanted=wanted, page=Page(MOST_ENDPOINTS + 1))
+    endpoints = await store.catalog.find(tenant_id, wanted=wanted, page=Page(MOST_ENDPOINTS + 1))
     if not endpoints:
         raise NotFound(f"There is no job {quoted(wish.job)} with endpoints.")
     if len(endpoints) > MOST_ENDPOINTS:
@@ -94,10 +94,10 @@ async def _meant(store: Store, wish: ReplayRequest) -> list[Endpoint]:
 async def _named(store: Store, tenant_id: str, word: str) -> Endpoint:
     """The endpoint with this id, or else the only one with this name."""
     try:
-        return await store.get(EndpointKey(tenant_id, word))
+        return await store.endpoints.get(EndpointKey(tenant_id, word))
     except NotFound:
         after, found = None, []
-        while page := await store.find(tenant_id, page=Page(PAGE, after)):
+        while page := await store.catalog.find(tenant_id, page=Page(PAGE, after)):
             found += [one for one in page if one.name == word]
             after = page[-1].id
         if len(found) != 1:
@@ -113,7 +113,7 @@ async def _runs(store: Store, endpoint: Endpoint, wish: ReplayRequest) -> list[R
     after: str | None = None
     while len(runs) < wish.most:
         limit = min(PAGE, wish.most - len(runs))
-        found = await store.find_runs(endpoint.tenant_id, wanted=wanted, page=Page(limit, after))
+        found = await store.catalog.find_runs(endpoint.tenant_id, wanted=wanted, page=Page(limit, after))
         runs += found.runs
         after = found.after
         if after is None:

@@ -57,7 +57,9 @@ def launch(*, demo: bool, speed: float) -> int:
 
 async def latest_time(store: Store) -> datetime:
     """Where a fast clock starts: at the newest run of the store, which may lie in the future, or now."""
-    runs = [endpoint.last_run_at for endpoint in await store.find(DEFAULT_TENANT) if endpoint.last_run_at]
+    runs = [
+        endpoint.last_run_at for endpoint in await store.catalog.find(DEFAULT_TENANT) if endpoint.last_run_at
+    ]
     return max([SystemClock().now(), *runs])
 
 
@@ -156,9 +158,9 @@ async def _open_api(
 async def create_first_key(application: Application) -> str | None:
     """An admin key for a database without any key; None if there is one."""
     store = application.dependencies.store
-    if await store.keys(DEFAULT_TENANT, Page(1)):
+    if await store.keys.keys(DEFAULT_TENANT, Page(1)):
         return None
-    await store.put_tenant(await store.tenant(DEFAULT_TENANT))
+    await store.tenants.put_tenant(await store.tenants.tenant(DEFAULT_TENANT))
     made = await create_key.handle(
         RequestContext(application.dependencies, ADMIN), CreateKey(name="first", scopes=[Scope.ADMIN])
     )

@@ -65,7 +65,7 @@ async def open_worker(
     """A worker that is ready to run, with its health served where the settings say."""
     worker = RestartableWorker(await stack.enter_async_context(open_loop_factory(settings, context)))
     health = HealthServer.for_worker(
-        worker, store=context.store, clock=context.clock, registry=monitoring.registry
+        worker, store=context.store.endpoints, clock=context.clock, registry=monitoring.registry
     )
     await serve_health(stack, settings, health=health, log=context.log)
     return worker

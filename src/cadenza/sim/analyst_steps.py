@@ -40,7 +40,7 @@ class StepwiseAnalyst:
     async def open(self) -> None:
         """Begin with the runs to come."""
         if self._seats:
-            self._cursor = (await self._means.store.ended_since(None, 1)).cursor
+            self._cursor = (await self._means.store.analyses.ended_since(None, 1)).cursor
 
     @property
     def next_look_at(self) -> datetime | None:
@@ -58,7 +58,7 @@ class StepwiseAnalyst:
 
     async def _follow(self) -> None:
         while True:
-            runs, self._cursor = await self._means.store.ended_since(self._cursor, PAGE)
+            runs, self._cursor = await self._means.store.analyses.ended_since(self._cursor, PAGE)
             for run in runs:
                 if run.status in COUNTED:
                     self._room.put(Look(EndpointKey(run.tenant_id, run.endpoint_id), Trigger.RUN))

@@ -21,7 +21,8 @@ from cadenza.engine.worker.loop import WorkerLoop
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.catalog import Page
 from cadenza.ports.clock import Clock, Cron
-from cadenza.ports.store import EndpointStore, Store
+from cadenza.ports.scheduling import EndpointStore
+from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 from cadenza.sim.recording import DueSlot, RecordedRun, StoreHistory
 from cadenza.sim.scenario import DORMANT_UNTIL, Scenario, SimulatedEndpoint
@@ -56,7 +57,7 @@ class ToolSteeredEndpoint(SteeredEndpoint[Sample]):
 
     def __init__(self, name: str, series: Series[Sample], *, simulation: "ToolAccess") -> None:
         super().__init__(name, series)
-        self._store: EndpointStore = simulation.store
+        self._store: EndpointStore = simulation.store.endpoints
         self._clock: Clock = simulation.clock
         self._tools: Tools = simulation.steering.tools(EndpointKey(TENANT, name), origin=ORIGIN)
 
@@ -126,7 +127,7 @@ class ProductSimulation(Generic[Sample]):
         self.runs: list[RecordedRun] = []
         self.store: Store = MemoryStore(FakeIds())
         self.log: Logger = NoLog()
-        ports = Ports(store=self.store, clock=self.clock, cron=CronsimCron(), log=self.log)
+        ports = Ports(store=self.store.endpoints, clock=self.clock, cron=CronsimCron(), log=self.log)
         self.steering = Steering(**ports)
         self._cron = ports["cron"]
         self.steered: Mapping[str, SteeredEndpoint[Sample]] = {
@@ -150,7 +151,7 @@ class ProductSimulation(Generic[Sample]):
         now = self.clock.now()
         for endpoint in self.scenario.endpoints:
             added = self.with_planning(new_endpoint(endpoint))
-            await self.store.add(plan_first_run(added, now=now, cron=self._cron, start_now=True))
+            await self.store.endpoints.add(plan_first_run(added, now=now, cron=self._cron, start_now=True))
 
     async def tick(self) -> None:
         await self._tick()
@@ -163,9 +164,9 @@ class ProductSimulation(Generic[Sample]):
         keys = {name: EndpointKey(TENANT, name) for name in self.steered}
         return StoreHistory(
             due=tuple(self._due),
-            rows=tuple([run for key in keys.values() for run in await self.store.runs(key, EVERYTHING)]),
-            endpoints={name: await self.store.get(key) for name, key in keys.items()},
-            hints={name: tuple(await self.store.hints(key, EVERYTHING)) for name, key in keys.items()},
+            rows=tuple([run for key in keys.values() for run in await self.store.runs.runs(key, EVERYTHING)]),
+            endpoints={name: await self.store.endpoints.get(key) for name, key in keys.items()},
+            hints={name: tuple(await self.store.runs.hints(key, EVERYTHING)) for name, key in keys.items()},
         )
 
     async def _tick(self) -> int:
@@ -185,7 +186,7 @@ class ProductSimulation(Generic[Sample]):
         """Record what came due, independently of what the store does about it."""
         now = self.clock.now()
         for name in self.steered:
-            endpoint = await self.store.get(EndpointKey(TENANT, name))
+            endpoint = await self.store.endpoints.get(EndpointKey(TENANT, name))
             if due(endpoint, now) and endpoint.next_run_at is not None:
                 self._due[DueSlot(name, endpoint.next_run_at)] = None
 

@@ -70,17 +70,21 @@ async def chronicle(settings: Mapping[str, str], users: Iterable[str]) -> Chroni
     told = Chronicle(Counter(), Counter(), Counter(), Counter(), Counter())
     url = settings["CADENZA_DATABASE_URL"]
     async with open_store(Settings(database_url=url), ids=TimeOrderedIds(), log=NoLog()) as store:
-        for endpoint in await store.find("default", page=EVERYTHING):
-            statuses = [run.status for run in await store.runs(endpoint.key, EVERYTHING)]
+        for endpoint in await store.catalog.find("default", page=EVERYTHING):
+            statuses = [run.status for run in await store.runs.runs(endpoint.key, EVERYTHING)]
             told.verdicts[endpoint.id] = statuses.count(RunStatus.SUCCESS)
             told.lost[endpoint.id] = statuses.count(RunStatus.ABANDONED)
         for user in users:
-            for message in await store.messages(ConversationKey("default", user, "helper"), EVERYTHING):
+            for message in await store.conversations.messages(
+                ConversationKey("default", user, "helper"), EVERYTHING
+            ):
                 counted = told.answers if message.role is Role.AGENT else told.prompts
                 if message.origin.kind is OriginKind.SCHEDULE:
                     counted[str(message.origin.schedule_id)] += 1
             now = SystemClock().now()
-            for one in await store.deliveries(UserKey("default", user), after=0, limit=10_000, now=now):
+            for one in await store.deliveries.deliveries(
+                UserKey("default", user), after=0, limit=10_000, now=now
+            ):
                 if one.schedule_id is not None:
                     told.undelivered[one.schedule_id] += 1
     return told

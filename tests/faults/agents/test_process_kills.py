@@ -116,7 +116,7 @@ async def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, 
         url = server.url
     await migrate(url)
     async with open_store(Settings(database_url=url), ids=TimeOrderedIds(), log=NoLog()) as store:
-        await store.put_tenant(
+        await store.tenants.put_tenant(
             Tenant(id="default", name="default", limits=Limits(schedule_fires_per_day=None))
         )
     return QUIET | {

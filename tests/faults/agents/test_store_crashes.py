@@ -89,13 +89,16 @@ class Crashing:
         """All that a firing leaves, in numbers; and whether somebody has the turn."""
         runs = await self.bench.runs(a_schedule())
         closed = [run for run in runs if run.finished_at is not None]
-        spent = await self.store.usage_of_user(ANNA, self.bench.clock.now().date())
-        seqs = await self.store.last_seqs([ANNA])
-        free = await self.store.begin_turn(
+        spent = await self.store.users.usage_of_user(ANNA, self.bench.clock.now().date())
+        seqs = await self.store.deliveries.last_seqs([ANNA])
+        free = await self.store.conversations.begin_turn(
             TUTOR, token="looking", now=self.bench.ms(0), until=self.bench.ms(60_000)
         )
-        await self.store.end_turn(TUTOR, token="looking")
-        said, undelivered = len(await self.store.messages(TUTOR)), len(await self.talk.undelivered())
+        await self.store.conversations.end_turn(TUTOR, token="looking")
+        said, undelivered = (
+            len(await self.store.conversations.messages(TUTOR)),
+            len(await self.talk.undelivered()),
+        )
         return (len(closed), said, undelivered, seqs[ANNA], *spent, free)
 
 
@@ -158,7 +161,7 @@ async def test_a_crash_between_any_two_writes_leaves_all_of_a_firing_or_nothing(
 
 async def test_a_crash_while_a_schedule_is_given_up_leaves_all_of_that_or_nothing(crashing: Crashing) -> None:
     await crashing.talk.people()
-    await crashing.store.add(a_schedule())
+    await crashing.store.endpoints.add(a_schedule())
     for attempt in range(1, MOST_ABANDONED + 1):
         await crashing.bench.claim_one()
         crashing.bench.pass_ms(LEASE_MS)
@@ -195,12 +198,12 @@ async def test_a_crash_between_any_two_writes_leaves_a_failure_and_its_alert_or_
 async def test_a_crash_in_an_interactive_turn_leaves_all_of_it_or_nothing(crashing: Crashing) -> None:
     await crashing.talk.people()
     now, until = crashing.bench.ms(0), crashing.bench.ms(60_000)
-    assert await crashing.store.begin_turn(TUTOR, token=MINE, now=now, until=until)
+    assert await crashing.store.conversations.begin_turn(TUTOR, token=MINE, now=now, until=until)
     turn = crashing.talk.turn("hello", to_deliver=(Subtitle("a"), COMMAND), token=MINE, tokens=5, firing="x")
     for statement in range(MOST_WRITES):
         try:
             with crashing.crashing_at(statement):
-                await crashing.store.commit_turn(turn)
+                await crashing.store.conversations.commit_turn(turn)
             break
         except Crash:
             assert await crashing.left() == NOTHING, f"after {statement} statements"
@@ -213,14 +216,14 @@ async def test_a_crash_while_a_user_is_deleted_leaves_all_of_them_or_nothing(cra
     for statement in range(MOST_WRITES):
         try:
             with crashing.crashing_at(statement):
-                await crashing.store.remove_user(ANNA)
+                await crashing.store.users.remove_user(ANNA)
             break
         except Crash:
             assert await crashing.left() == ALL, f"after {statement} statements"
     assert statement > 8, "it was hardly interrupted"
-    assert await crashing.store.last_seqs([ANNA]) == {}
+    assert await crashing.store.deliveries.last_seqs([ANNA]) == {}
     assert await crashing.bench.runs(a_schedule()) == []
-    assert await crashing.store.messages(TUTOR) == []
+    assert await crashing.store.conversations.messages(TUTOR) == []
 
 
 async def test_forgetting_goes_on_where_a_crash_has_ended_it(
@@ -233,26 +236,26 @@ async def test_forgetting_goes_on_where_a_crash_has_ended_it(
     await talk.people()
     for number in range(5):
         await talk.say(f"{number}")
-    await store.acknowledge(ANNA, 3)
+    await store.deliveries.acknowledge(ANNA, 3)
     old = crashing.bench.ms(1)
     crashing.bench.pass_ms(2)
     await talk.say("young")
     with pytest.raises(Crash), crashing.crashing_at(4):
-        await store.forget_messages(old)
-    left = len(await store.messages(TUTOR)) - 2
+        await store.conversations.forget_messages(old)
+    left = len(await store.conversations.messages(TUTOR)) - 2
     assert 0 < left < 10
-    assert await store.forget_messages(old) == left
+    assert await store.conversations.forget_messages(old) == left
     assert await talk.texts() == ["young?", "young!"]
     now = crashing.bench.clock.now()
-    assert await store.forget_deliveries(delivered_before=old, now=now) == 3
+    assert await store.deliveries.forget_deliveries(delivered_before=old, now=now) == 3
     assert [one.seq for one in await talk.undelivered()] == [4, 5, 6]
 
 
 async def _claimed(crashing: Crashing) -> Claim:
     await crashing.talk.people()
-    await crashing.store.add(a_schedule())
+    await crashing.store.endpoints.add(a_schedule())
     now, until = crashing.bench.ms(0), crashing.bench.ms(60_000)
-    assert await crashing.store.begin_turn(TUTOR, token=MINE, now=now, until=until)
+    assert await crashing.store.conversations.begin_turn(TUTOR, token=MINE, now=now, until=until)
     return await crashing.bench.claim_one()
 
 

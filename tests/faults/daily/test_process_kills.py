@@ -90,11 +90,11 @@ def asked(url: str, work: Callable[[Store], Coroutine[Any, Any, Any]]) -> Any:
 
 async def populate(store: Store, given: Sequence[Given]) -> None:
     wanted = [enrollment("default", name, due_at_minute(due)) for name, due in given]
-    await store.enroll(wanted, partial(enroll, now=LATE_EVENING))
+    await store.daily.enroll(wanted, partial(enroll, now=LATE_EVENING))
 
 
 async def verdicts(store: Store) -> dict[tuple[str, date], Verdict]:
-    found = [await store.verdicts_of(UserKey("default", name), ALL) for name, _ in users()]
+    found = [await store.daily.verdicts_of(UserKey("default", name), ALL) for name, _ in users()]
     return {(one.user_id, one.service_date): one for mine in found for one in mine}
 
 

@@ -46,7 +46,7 @@ def users() -> list[Given]:
 
 async def days(store: Store) -> list[Verdict]:
     dates = (BEGIN.date(), BEGIN.date() + timedelta(days=1))
-    return [one for day in dates for one in await store.verdicts_on("default", day, ALL)]
+    return [one for day in dates for one in await store.daily.verdicts_on("default", day, ALL)]
 
 
 @contextmanager

@@ -37,11 +37,11 @@ class Household:
         self.store = MemoryStore(FakeIds())
         self.dispatched: list[Claim] = []
         self.calm = False
-        self.steering = Steering(store=self.store, clock=self.clock, cron=self.cron, log=self.log)
+        self.steering = Steering(store=self.store.endpoints, clock=self.clock, cron=self.cron, log=self.log)
 
     async def move_in(self, count: int = 6) -> None:
         for number in range(count):
-            await self.store.add(self._somebody(number))
+            await self.store.endpoints.add(self._somebody(number))
 
     def _somebody(self, number: int) -> Endpoint:
         chance, now = self.chance, self.clock.now()
@@ -83,7 +83,7 @@ class Household:
         )
 
     def sweeper(self) -> Sweeper:
-        return Sweeper(store=self.store, clock=self.clock, cron=self.cron, log=self.log)
+        return Sweeper(store=self.store.endpoints, clock=self.clock, cron=self.cron, log=self.log)
 
     async def execute(self, claim: Claim) -> Outcome:
         """The world: mostly well, sometimes not, and sometimes it steers."""
@@ -114,8 +114,8 @@ class Household:
     async def complaints(self) -> list[str]:
         """Everything that is not as promised."""
         found: list[str] = []
-        for endpoint in await self.store.find(TENANT):
-            runs = (await self.store.runs(EndpointKey(TENANT, endpoint.id)))[::-1]
+        for endpoint in await self.store.catalog.find(TENANT):
+            runs = (await self.store.runs.runs(EndpointKey(TENANT, endpoint.id)))[::-1]
             found += _unended(endpoint, runs, self.clock.now())
             found += _verdicts(endpoint, runs)
             found += _doubles(endpoint, runs, Counter(claim.run_id for claim in self.dispatched))

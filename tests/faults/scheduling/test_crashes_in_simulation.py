@@ -62,8 +62,8 @@ async def test_what_was_dispatched_and_lost_is_marked() -> None:
         household, _ = await crash(1, at)
         runs = [
             run
-            for end in await household.store.find("default")
-            for run in await household.store.runs(end.key)
+            for end in await household.store.catalog.find("default")
+            for run in await household.store.runs.runs(end.key)
         ]
         dispatched = {claim.run_id for claim in household.dispatched}
         abandoned = [run for run in runs if run.status is RunStatus.ABANDONED]

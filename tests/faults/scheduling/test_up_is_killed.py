@@ -65,8 +65,8 @@ class Up:
 async def history(folder: Path) -> History:
     store = SqliteStore(SqliteFile(folder / "cadenza.db"), TimeOrderedIds())
     try:
-        endpoints = await store.find("default")
-        return {one.id: (one, (await store.runs(one.key, EVERYTHING))[::-1]) for one in endpoints}
+        endpoints = await store.catalog.find("default")
+        return {one.id: (one, (await store.runs.runs(one.key, EVERYTHING))[::-1]) for one in endpoints}
     finally:
         await store.close()
 

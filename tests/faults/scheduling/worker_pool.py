@@ -91,7 +91,7 @@ async def populate(url: str, count: int) -> None:
     for first in range(0, count, 50):
         await asyncio.gather(
             *(
-                store.add(
+                store.endpoints.add(
                     an_endpoint(f"endpoint-{number:05}", baseline=Once(now), next_run_at=now, target=target)
                 )
                 for number in range(first, min(first + 50, count))
@@ -105,14 +105,14 @@ async def finished(url: str) -> History:
     store = PostgresStore(PostgresPool(url), TimeOrderedIds())
     limit = time.monotonic() + PATIENCE_S
     try:
-        while await store.next_due() is not None or await _held(store):
+        while await store.endpoints.next_due() is not None or await _held(store):
             assert time.monotonic() < limit, "the workers did not finish"
             await asyncio.sleep(0.1)
-        endpoints = await store.find("default", page=Page(100_000))
-        return {one.id: (one, (await store.runs(one.key))[::-1]) for one in endpoints}
+        endpoints = await store.catalog.find("default", page=Page(100_000))
+        return {one.id: (one, (await store.runs.runs(one.key))[::-1]) for one in endpoints}
     finally:
         await store.close()
 
 
 async def _held(store: PostgresStore) -> bool:
-    return any(endpoint.lease for endpoint in await store.find("default", page=Page(100_000)))
+    return any(endpoint.lease for endpoint in await store.catalog.find("default", page=Page(100_000)))

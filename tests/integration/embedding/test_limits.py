@@ -22,7 +22,7 @@ async def test_a_function_beyond_the_limit_of_its_tenant_waits_for_next_month(
     monkeypatch.chdir(tmp_path)
     await migrate("sqlite:///cadenza.db")
     store = SqliteStore(SqliteFile(Path("cadenza.db")), TimeOrderedIds())
-    await store.put_tenant(Tenant(id="default", name="default", limits=Limits(runs_per_month=2)))
+    await store.tenants.put_tenant(Tenant(id="default", name="default", limits=Limits(runs_per_month=2)))
     app = Cadenza("sqlite:///cadenza.db")
     calls: list[float] = []
 
@@ -33,10 +33,10 @@ async def test_a_function_beyond_the_limit_of_its_tenant_waits_for_next_month(
     key = EndpointKey("default", "count")
     async with app:
         limit = time.monotonic() + 10
-        while not (runs := await store.runs(key)) or runs[0].status != "skipped":
+        while not (runs := await store.runs.runs(key)) or runs[0].status != "skipped":
             assert time.monotonic() < limit, "it was not skipped in time"
             await asyncio.sleep(0.02)
     assert [run.status for run in runs] == ["skipped", "success", "success"]
     assert len(calls) == 2
-    assert (await store.get(key)).next_source == "quota"
+    assert (await store.endpoints.get(key)).next_source == "quota"
     await store.close()

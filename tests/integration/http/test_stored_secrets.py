@@ -85,12 +85,12 @@ class Works:
             baseline=Every(3_600_000),
             next_run_at=NOW(),
         )
-        await self.store.add(endpoint)
+        await self.store.endpoints.add(endpoint)
         log = StructuredLog(level=0, stream=self.log)
         shop = ProcessContext(store=self.store, clock=SystemClock(), log=log, callables=CallableDispatcher())
         async with open_loop(self.settings, shop) as loop:
             running = asyncio.create_task(loop.run())
-            run = await settled(lambda: self.store.runs(endpoint.key))
+            run = await settled(lambda: self.store.runs.runs(endpoint.key))
             loop.stop()
             await running
         return run
@@ -210,7 +210,7 @@ async def test_a_hundred_endpoints_that_share_a_secret_all_get_it(works: Works) 
     await works.put(**SECRETS)
     async with a_receiver() as server:
         for number in range(100):
-            await works.store.add(
+            await works.store.endpoints.add(
                 an_endpoint(
                     f"one of {number}",
                     target=HttpTarget(server.url(), **TARGET),

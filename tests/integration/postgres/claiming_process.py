@@ -15,7 +15,7 @@ async def main(url: str) -> None:
     store = PostgresStore(PostgresPool(url), TimeOrderedIds())
     empty = 0
     while empty < 3:
-        claims = await store.claim_due(
+        claims = await store.endpoints.claim_due(
             now=NOW, within=timedelta(0), lease_until=NOW + timedelta(minutes=1), limit=70
         )
         empty = 0 if claims else empty + 1

@@ -108,7 +108,7 @@ async def test_what_is_disabled_while_it_runs_is_not_claimed_again(database_url:
             await bench.add(f"endpoint-{number}")
         claims = await bench.claim()
         disabled = claims[1].endpoint
-        await store.amend(disabled.key, lambda fresh: ChangedEndpoint(evolve(fresh, enabled=False)))
+        await store.endpoints.amend(disabled.key, lambda fresh: ChangedEndpoint(evolve(fresh, enabled=False)))
         await bench.end(*claims)
         bench.pass_ms(3_600_000)
         assert {claim.endpoint.id for claim in await bench.claim()} == {"endpoint-0", "endpoint-2"}
@@ -122,7 +122,7 @@ async def test_a_claim_carries_the_version_of_its_row_whatever_its_place_in_the_
         for times in (2, 0, 5):
             endpoint = await bench.add(f"steered-{times}-times")
             for _ in range(times):
-                await store.amend(endpoint.key, ChangedEndpoint)
+                await store.endpoints.amend(endpoint.key, ChangedEndpoint)
         claims = await bench.claim()
         versions = await store._pool.ask("SELECT endpoint_id, version FROM endpoint_states")
         assert {claim.endpoint.id: claim.version for claim in claims} == {row[0]: row[1] for row in versions}

@@ -51,7 +51,7 @@ async def test_claiming_settling_steering_and_sweeping_at_once_never_lock_each_o
 ) -> None:
     """A deadlock would be retried once; so that none goes unseen, the server counts them."""
     async with a_store(database_url) as store:
-        await store.add_job(Job(id="default", name="all"))
+        await store.catalog.add_job(Job(id="default", name="all"))
         await fill(store._pool, many(60, NEW_YEAR))
     await asyncio.gather(*(bustle(database_url, number) for number in range(4)))
     assert await deadlocks(database_url) == 0
@@ -74,12 +74,14 @@ async def bustle(url: str, number: int) -> None:
             steered = asyncio.gather(
                 *(bench.tool(one.endpoint, "propose_interval", intervalMs=30_000) for one in claims[:3])
             )
-            together = store.amend_all("default", ChangedEndpoint, wanted=EVERY_ENDPOINT, page=Page(30))
+            together = store.catalog.amend_all(
+                "default", ChangedEndpoint, wanted=EVERY_ENDPOINT, page=Page(30)
+            )
             await asyncio.gather(steered, together, bench.start(*claims), bench.sweep())
             if lap % 5 == 0:
                 await bench.switch("default", active=False)
                 await bench.switch("default", active=True)
-            await asyncio.gather(bench.end(*claims), store.arrange("default", JOB, written_backwards))
+            await asyncio.gather(bench.end(*claims), store.catalog.arrange("default", JOB, written_backwards))
 
 
 def written_backwards(estate: Estate) -> Arrangement:
@@ -148,7 +150,7 @@ async def test_the_statement_claims_as_the_rules_do(database_url: str, fields: d
         rules = claimed_by_the_rules(an_endpoint(**fields), lease, bench.clock.now())
         held = rules._replace(place=claim.place, version=claim.version)
         assert claim == held, "the rules know neither places nor versions, and all else"
-        assert await store.run("default", claim.run_id) == open_run(rules)
+        assert await store.runs.run("default", claim.run_id) == open_run(rules)
 
 
 async def test_with_more_tenants_than_one_claim_can_serve_each_gets_its_turn(database_url: str) -> None:

@@ -57,14 +57,14 @@ async def test_what_another_process_changed_holds_from_the_next_claim_on(databas
         await bench.add("kept")
         await bench.end(*await bench.claim())
         target = HttpTarget("http://127.0.0.1:9/new")
-        await other.amend(
+        await other.endpoints.amend(
             changed.key,
             lambda fresh: ChangedEndpoint(evolve(fresh, target=target, name="New", baseline=Every(7_000))),
         )
         bench.pass_ms(HOUR_MS)
         claims = {claim.endpoint.id: claim.endpoint for claim in await bench.claim()}
         assert (claims["changed"].target, claims["changed"].name) == (target, "New")
-        assert claims["changed"] == await other.get(changed.key)
+        assert claims["changed"] == await other.endpoints.get(changed.key)
         assert claims["kept"].name == "kept"
 
 
@@ -77,7 +77,7 @@ async def test_a_definition_is_read_once_until_it_changes(database_url: str) -> 
         first = await definitions.of(await claimable(store, "one", "two"))
         assert await definitions.of(await claimable(store, "one", "two")) == first
         assert pool.asked == [["one", "two"]]
-        await store.amend(EndpointKey("default", "two"), ChangedEndpoint)
+        await store.endpoints.amend(EndpointKey("default", "two"), ChangedEndpoint)
         await definitions.of(await claimable(store, "one", "two"))
         assert pool.asked == [["one", "two"], ["two"]]
         await pool.close()
@@ -102,7 +102,7 @@ async def test_after_a_dump_was_restored_nobody_runs_what_was_written_since(data
         endpoint = await bench.add()
 
         async def call(name: str) -> None:
-            await store.amend(endpoint.key, lambda fresh: ChangedEndpoint(evolve(fresh, name=name)))
+            await store.endpoints.amend(endpoint.key, lambda fresh: ChangedEndpoint(evolve(fresh, name=name)))
 
         async def run() -> str:
             bench.pass_ms(HOUR_MS)
@@ -170,8 +170,8 @@ async def test_what_goes_before_it_is_read_is_not_claimed(database_url: str) -> 
     store = PostgresStore(pool, FakeIds())
     bench = Bench(store)
     await Talk(bench).people()
-    await store.add(a_schedule(next_run_at=bench.clock.now()))
+    await store.endpoints.add(a_schedule(next_run_at=bench.clock.now()))
     await bench.add("stays", tenant_id="north")
-    pool.before = [lambda: store.remove_user(ANNA)]
+    pool.before = [lambda: store.users.remove_user(ANNA)]
     assert [claim.endpoint.id for claim in await bench.claim()] == ["stays"]
     await store.close()

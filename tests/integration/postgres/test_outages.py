@@ -6,6 +6,7 @@ import pytest
 from tests.integration.postgres.postgres_fixtures import a_store
 from tests.postgres import PASSWORD, Cluster, on_database
 
+from cadenza.adapters.stores.memory.wakeup import MemoryBell
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.endpoint import evolve
@@ -25,7 +26,7 @@ async def test_what_was_committed_survives_a_crash_and_the_store_works_again(clu
         with pytest.raises(Unavailable, match=r"does not answer|was lost|in time"):
             await bench.end(claim)
         with pytest.raises(Unavailable):
-            await store.next_due()
+            await store.endpoints.next_due()
         cluster.start()
         (settled,) = await bench.end(claim)
         assert settled is not None
@@ -41,7 +42,7 @@ async def test_a_statement_in_flight_when_the_server_dies_is_unavailable(cluster
         with pytest.raises(Unavailable):
             await asyncio.wait_for(sleeping, 60)
         cluster.start()
-        assert await store.next_due() is None
+        assert await store.endpoints.next_due() is None
 
 
 async def test_the_bell_comes_back_by_itself_and_says_once_that_it_was_away(cluster: Cluster) -> None:
@@ -50,7 +51,7 @@ async def test_the_bell_comes_back_by_itself_and_says_once_that_it_was_away(clus
     async with a_store(cluster.url, log=log) as store:
         bench = Bench(store)
         endpoint = await bench.add(next_run_at=bench.ms(3_600_000))
-        bell = store.listen()
+        bell = store.endpoints.listen()
         await asyncio.wait_for(bell.heard(), 30)
         await asyncio.to_thread(cluster.stop, "fast")
         await asyncio.sleep(2.5)
@@ -67,7 +68,7 @@ async def test_a_pooler_that_swallows_notifications_is_noticed_once(database_url
         listener = store._listener
         listener.checked_every_s = listener.answered_s = 0.05
         listener._heard = lambda *_: None  # type: ignore[method-assign]
-        store.listen()
+        store.endpoints.listen()
         async with asyncio.timeout(60):
             while not log.lines:  # noqa: ASYNC110 - a log tells nobody
                 await asyncio.sleep(0.01)
@@ -80,9 +81,10 @@ async def test_a_bell_that_hears_itself_warns_of_nothing(database_url: str) -> N
     log = FakeLog()
     async with a_store(database_url, log=log) as store:
         store._listener.checked_every_s = 0.05
-        bell = store.listen()
+        bell = store.endpoints.listen()
         await asyncio.wait_for(bell.heard(), 30)
         await asyncio.sleep(0.5)
+        assert isinstance(bell, MemoryBell)
         assert not bell._rang.is_set()
     assert log.lines == []
 
@@ -103,7 +105,7 @@ async def test_a_wrong_url_is_one_sentence_without_the_password(
     url = change(cluster.tcp_url)  # type: ignore[operator]
     with pytest.raises(Unavailable) as caught:
         async with a_store(url) as store:
-            await store.next_due()
+            await store.endpoints.next_due()
     assert sentence in caught.value.message
     assert caught.value.message.count(". ") == 0
     for secret in (PASSWORD, "correct", "wrong"):
@@ -113,7 +115,7 @@ async def test_a_wrong_url_is_one_sentence_without_the_password(
 async def test_missing_tables_are_named(cluster: Cluster) -> None:
     async with a_store(cluster.url) as store:
         with pytest.raises(Unavailable, match="run `cadenza migrate`"):
-            await store.next_due()
+            await store.endpoints.next_due()
 
 
 async def test_a_text_that_cannot_be_stored_is_refused(database_url: str) -> None:
@@ -121,4 +123,6 @@ async def test_a_text_that_cannot_be_stored_is_refused(database_url: str) -> Non
         bench = Bench(store)
         endpoint = await bench.add()
         with pytest.raises(Exception, match="cannot be stored"):
-            await store.amend(endpoint.key, lambda fresh: ChangedEndpoint(evolve(fresh, pause_reason="\0")))
+            await store.endpoints.amend(
+                endpoint.key, lambda fresh: ChangedEndpoint(evolve(fresh, pause_reason="\0"))
+            )

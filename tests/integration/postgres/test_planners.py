@@ -92,7 +92,7 @@ async def test_a_transaction_that_never_ends_does_not_hold_up_the_feed(
                 expected = await ran(store, 20)
                 seen: set[str] = set()
                 for _ in range(20):
-                    runs, cursor = await store.ended_since(cursor, 7)
+                    runs, cursor = await store.analyses.ended_since(cursor, 7)
                     seen |= {run.endpoint_id for run in runs}
                     repeated += len(runs)
                 assert expected <= seen
@@ -259,5 +259,5 @@ async def asks_for_patience(store: PostgresStore, name: str) -> None:
     while (await bench.fresh(endpoint)).paused_until is None:
         assert time.monotonic() < limit, "nobody planned"
         await asyncio.sleep(0.02)
-    (hint,) = await store.hints(endpoint.key)
+    (hint,) = await store.runs.hints(endpoint.key)
     assert hint.origin == "planner:http"

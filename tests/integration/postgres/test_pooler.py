@@ -41,7 +41,7 @@ def settings(pooler: Pooler) -> Settings:
 
 async def succeeded(store: Store, key: EndpointKey, times: int) -> None:
     while True:
-        if [run.status for run in await store.runs(key)] == [RunStatus.SUCCESS] * times:
+        if [run.status for run in await store.runs.runs(key)] == [RunStatus.SUCCESS] * times:
             return
         await asyncio.sleep(0.02)
 
@@ -53,12 +53,14 @@ async def test_endpoints_run_and_a_nudge_is_found_by_looking(pooler: Pooler) -> 
         "e", target=CallableTarget("work"), baseline=Every(3_600_000), next_run_at=NOW() + timedelta(hours=1)
     )
     async with open_store(settings(pooler), ids=TimeOrderedIds(), log=log) as store:
-        await store.add(endpoint)
+        await store.endpoints.add(endpoint)
         shop = ProcessContext(store=store, clock=SystemClock(), log=log, callables=callables)
         async with open_loop(settings(pooler), shop) as loop, asyncio.timeout(30):
             running = asyncio.create_task(loop.run())
             for number in range(1, 4):
-                await store.amend(endpoint.key, lambda old: ChangedEndpoint(evolve(old, next_run_at=NOW())))
+                await store.endpoints.amend(
+                    endpoint.key, lambda old: ChangedEndpoint(evolve(old, next_run_at=NOW()))
+                )
                 await succeeded(store, endpoint.key, number)
             loop.stop()
             await running

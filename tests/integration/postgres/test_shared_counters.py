@@ -36,7 +36,7 @@ async def test_no_window_lets_in_more_than_it_may_over_all_processes(
     stores: list[PostgresStore], per_minute: int
 ) -> None:
     clock = FakeClock()
-    doors = [SharedRates(store, clock, per_minute=per_minute) for store in stores[:2]]
+    doors = [SharedRates(store.rates, clock, per_minute=per_minute) for store in stores[:2]]
     allowance = per_minute // 6
     for _ in range(3):
         knocking = [door.take("caller") for _ in range(allowance + 5) for door in doors]
@@ -48,7 +48,7 @@ async def test_no_window_lets_in_more_than_it_may_over_all_processes(
 
 async def test_windows_that_have_passed_leave_no_rows(stores: list[PostgresStore]) -> None:
     for window in range(100, 150):
-        await stores[0].draw(f"caller-{window}", window=window, amount=1)
+        await stores[0].rates.draw(f"caller-{window}", window=window, amount=1)
     rows = await stores[0]._pool.ask("SELECT count(*) FROM rates")
     assert rows[0][0] == 7
 
@@ -79,7 +79,7 @@ async def test_workers_that_count_for_the_same_tenants_lose_no_run(
             bench.pass_ms(MINUTE)
     rows = await stores[0]._pool.ask("SELECT DISTINCT shard FROM usage")
     assert [row[0] for row in rows] == [0]
-    standings = await stores[0].standings(tenants, month_of(NEW_YEAR))
+    standings = await stores[0].tenants.standings(tenants, month_of(NEW_YEAR))
     assert {standing.spent for standing in standings.values()} == {Spent(runs=len(stores) * LAPS)}
 
 
@@ -90,13 +90,15 @@ async def test_of_those_that_take_a_key_and_give_it_back_one_has_it_at_a_time(
 
     async def serve(store: PostgresStore) -> None:
         nonlocal holding, most, served
-        taken = await store.begin_reply("north", "key", Reply("same", NEW_YEAR), stale_before=NEW_YEAR)
+        taken = await store.idempotency.begin_reply(
+            "north", "key", Reply("same", NEW_YEAR), stale_before=NEW_YEAR
+        )
         if taken is None:
             holding += 1
             most, served = max(most, holding), served + 1
             await asyncio.sleep(0)
             holding -= 1
-            await store.drop_reply("north", "key")
+            await store.idempotency.drop_reply("north", "key")
 
     async def keep_serving(store: PostgresStore) -> None:
         for _ in range(40):

@@ -70,8 +70,8 @@ class TwoStores:
     async def check(self, claims: list[Claim]) -> None:
         """Whatever a claim holds is what stands in the file."""
         for claim in claims:
-            assert await self.theirs.get(claim.key) == claim.endpoint
-            run = await self.theirs.run(claim.endpoint.tenant_id, claim.run_id)
+            assert await self.theirs.endpoints.get(claim.key) == claim.endpoint
+            run = await self.theirs.runs.run(claim.endpoint.tenant_id, claim.run_id)
             told = (run.slot, run.due_at, run.attempt, run.source, run.claimed_at, run.started_at)
             held = (claim.slot, claim.due_at, claim.attempt, claim.source, claim.claimed_at, claim.started_at)
             assert told == held
@@ -136,7 +136,7 @@ async def test_of_a_batch_the_steered_are_settled_fresh_and_the_lost_not_at_all(
         Source.BASELINE_INTERVAL,
         Source.AI_INTERVAL,
     ]
-    counts = [len(await stores.mine.runs(claim.key)) for claim in (lost, as_claimed, steered)]
+    counts = [len(await stores.mine.runs.runs(claim.key)) for claim in (lost, as_claimed, steered)]
     assert counts == [1, 1, 1]
     stores.pass_ms(5 * MINUTE)
     assert len(await stores.cycle()) == 3
@@ -165,9 +165,9 @@ async def test_a_batch_of_any_size_is_claimed_and_settled_whole(stores: TwoStore
         claims = await stores.cycle()
         assert len({claim.key for claim in claims}) == count
         for claim in claims:
-            (*_, first) = await stores.mine.runs(claim.key)
+            (*_, first) = await stores.mine.runs.runs(claim.key)
             assert (first.status, first.verdict, first.duration_ms) == (RunStatus.SUCCESS, True, 3)
-            assert (await stores.mine.get(claim.key)).lease is None
+            assert (await stores.mine.endpoints.get(claim.key)).lease is None
         stores.pass_ms(MINUTE)
 
 
@@ -176,9 +176,9 @@ async def test_a_place_that_holds_another_endpoint_by_now_is_not_written(stores:
     await stores.bench.add("there")
     here, there = await stores.bench.claim()
     await stores.bench.end(here._replace(place=there.place))
-    assert (await stores.mine.get(here.key)).last_run_at == here.started_at
-    assert await stores.mine.get(there.key) == there.endpoint
-    assert [run.status for run in await stores.mine.runs(there.key)] == [None]
+    assert (await stores.mine.endpoints.get(here.key)).last_run_at == here.started_at
+    assert await stores.mine.endpoints.get(there.key) == there.endpoint
+    assert [run.status for run in await stores.mine.runs.runs(there.key)] == [None]
 
 
 async def test_two_stores_that_work_on_one_file_never_find_it_locked(stores: TwoStores) -> None:

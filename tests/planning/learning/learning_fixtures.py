@@ -35,19 +35,21 @@ class LearningHarness:
         self.planner = LearningPlanner(self.store)
         self.called: list[tuple[str, str, dict[str, Any]]] = []
         self.runs: dict[str, list[Run]] = {}
-        self._steering = Steering(store=self.store, clock=self.clock, cron=CronsimCron(), log=NoLog())
+        self._steering = Steering(
+            store=self.store.endpoints, clock=self.clock, cron=CronsimCron(), log=NoLog()
+        )
 
     async def add_endpoints(self, *names: str, **fields: Any) -> None:
         """Add endpoints."""
         defaults = {"planning": ON, "baseline": Every(MINUTE_MS), "next_run_at": self.clock.now()}
         for name in names or ("front",):
-            await self.store.add(an_endpoint(name, **(defaults | fields)))
+            await self.store.endpoints.add(an_endpoint(name, **(defaults | fields)))
 
     def key(self, name: str = "front") -> EndpointKey:
         return EndpointKey("default", name)
 
     async def at(self, name: str = "front") -> Endpoint:
-        return await self.store.get(self.key(name))
+        return await self.store.endpoints.get(self.key(name))
 
     async def steer(self, tool: str, arguments: Mapping[str, Any], origin: str = "person") -> None:
         """Somebody else steers."""
@@ -98,7 +100,7 @@ class LearningHarness:
         )
         runs.append(run)
         following = now + timedelta(minutes=1)
-        await self.store.amend(
+        await self.store.endpoints.amend(
             self.key(name), lambda old: ChangedEndpoint(evolve(old, last_run_at=now, next_run_at=following))
         )
 

@@ -65,7 +65,7 @@ async def test_in_the_shadow_it_only_says_what_it_would_do_and_what_that_would_h
 async def test_it_explains_what_it_does_in_numbers(harness: LearningHarness) -> None:
     await harness.add_endpoints()
     await harness.run_repeatedly(40, every=4)
-    (line, *_) = await harness.store.hints(harness.key())
+    (line, *_) = await harness.store.runs.hints(harness.key())
     assert line.origin == "planner:learned"
     assert re.search(
         r"^[\d.e-]+ changes an hour are expected; a run must be worth [\d.e-]+$", line.reason or ""
@@ -288,7 +288,7 @@ async def test_another_baseline_is_learned_anew(harness: LearningHarness) -> Non
     await harness.add_endpoints()
     await harness.run_repeatedly(50, every=2)
     assert harness.planner._cache.get(harness.key()).period_s == 60
-    await harness.store.amend(harness.key(), lambda old: _paced(old, 120_000))
+    await harness.store.endpoints.amend(harness.key(), lambda old: _paced(old, 120_000))
     await harness.run_repeatedly(1, every=1)
     state = harness.planner._cache.get(harness.key())
     assert state.period_s == 120
@@ -299,24 +299,24 @@ async def test_what_cannot_be_written_now_is_written_later(
     harness: LearningHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await harness.add_endpoints()
-    save_notes = harness.store.save_notes
+    save_notes = harness.store.analyses.save_notes
 
     async def down(*_: Any) -> None:
         raise Unavailable("The store is down.")
 
-    monkeypatch.setattr(harness.store, "save_notes", down)
+    monkeypatch.setattr(harness.store.analyses, "save_notes", down)
     await harness.run_repeatedly(20, every=2)
-    assert await harness.store.notes("learned", [harness.key()]) == {}
-    monkeypatch.setattr(harness.store, "save_notes", save_notes)
+    assert await harness.store.analyses.notes("learned", [harness.key()]) == {}
+    monkeypatch.setattr(harness.store.analyses, "save_notes", save_notes)
     await harness.run_repeatedly(2, every=2)
-    note = (await harness.store.notes("learned", [harness.key()]))[harness.key()]
+    note = (await harness.store.analyses.notes("learned", [harness.key()]))[harness.key()]
     assert LearnedState.from_note(note).model.gains.changes > 8
 
 
 async def test_what_is_at_hand_is_bounded_and_what_let_go_is_known_to_the_store(
     harness: LearningHarness,
 ) -> None:
-    state, now = LearningCache(harness.store, most=10), harness.clock.now()
+    state, now = LearningCache(harness.store.analyses, most=10), harness.clock.now()
     for number in range(100):
         key = EndpointKey("default", f"endpoint-{number}")
         await state.load(key, BudgetScope("default", "on"))

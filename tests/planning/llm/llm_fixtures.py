@@ -52,7 +52,7 @@ class Job:
 
         return LlmPlanner(
             model,
-            store=self.store,
+            store=self.store.catalog,
             steering=steering_shapes(),
             limits=Limits(**limits),
             pause=timedelta(seconds=pause_s),
@@ -70,7 +70,7 @@ class Job:
         """Let it sit the way the analyst does."""
         bench, look = self.bench, {"trigger": "run"} | look
         known = planner if isinstance(planner, LlmPlanner) else self.planner(planner)
-        steering = Steering(store=self.store, clock=bench.clock, cron=bench.cron, log=NoLog())
+        steering = Steering(store=self.store.endpoints, clock=bench.clock, cron=bench.cron, log=NoLog())
         seat = Seat(known, timeout_ms=30_000, most_calls=most_calls)
         return await analyze(seat, await self.briefing(**look), steering=steering, log=NoLog())
 
@@ -78,9 +78,9 @@ class Job:
         return await self.bench.fresh(await self._named(name))
 
     async def _named(self, name: str) -> Endpoint:
-        return next(one for one in await self.store.find("default") if one.name == name)
+        return next(one for one in await self.store.catalog.find("default") if one.name == name)
 
 
 async def as_they_are(job: Job) -> list[Endpoint]:
     """All endpoints, to be compared before and after."""
-    return await job.store.find("default")
+    return await job.store.catalog.find("default")

@@ -151,4 +151,6 @@ async def test_memory_is_bounded(job: Job, monkeypatch: pytest.MonkeyPatch) -> N
 
 async def _switch(job: Job, name: str, *, llm: bool) -> None:
     key = (await job.endpoint(name)).key
-    await job.store.amend(key, lambda endpoint: ChangedEndpoint(evolve(endpoint, planning=Planning(llm=llm))))
+    await job.store.endpoints.amend(
+        key, lambda endpoint: ChangedEndpoint(evolve(endpoint, planning=Planning(llm=llm)))
+    )

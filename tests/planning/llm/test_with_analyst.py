@@ -45,7 +45,7 @@ async def recorded(job: Job) -> Analysis:
     key = (await job.endpoint()).key
     async with asyncio.timeout(60):
         while True:
-            found = [one for one in await job.store.analyses(key) if one.planner == "llm"]
+            found = [one for one in await job.store.analyses.analyses(key) if one.planner == "llm"]
             if found:
                 return found[0]
             await asyncio.sleep(0.02)
@@ -64,9 +64,9 @@ async def test_a_failure_is_thought_about_and_the_sitting_recorded(job: Job, llm
     endpoint = await job.endpoint()
     assert endpoint.interval_hint is not None
     assert endpoint.interval_hint.interval_ms == 30_000
-    (hint, *_) = await job.store.hints(endpoint.key)
+    (hint, *_) = await job.store.runs.hints(endpoint.key)
     assert hint.origin == "planner:llm"
-    (spent, *_) = await job.store.usage_by_day(endpoint.key, analysis.began_at)
+    (spent, *_) = await job.store.analyses.usage_by_day(endpoint.key, analysis.began_at)
     assert spent.tokens == analysis.tokens
     assert spent.tokens.total > 1_000
 

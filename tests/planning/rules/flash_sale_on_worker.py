@@ -58,8 +58,8 @@ class TickingClock:
     async def _breathe(self, store: Store) -> None:
         """What was asked of the store before is done, and who waited for it or for the network had a turn."""
         await asyncio.sleep(0)
-        await store.renew([], self._now)
-        await store.runs(NOBODY)
+        await store.endpoints.renew([], self._now)
+        await store.runs.runs(NOBODY)
 
 
 class StoredHistory(NamedTuple):
@@ -91,9 +91,9 @@ async def _stored_history(store: Store) -> dict[str, StoredHistory]:
     keys = [EndpointKey(TENANT, endpoint.name) for endpoint in unsteered_sale().endpoints]
     return {
         key.id: StoredHistory(
-            [run for run in await store.runs(key, EVERYTHING) if run.started_at is not None],
-            await store.hints(key, EVERYTHING),
-            await store.analyses(key, EVERYTHING),
+            [run for run in await store.runs.runs(key, EVERYTHING) if run.started_at is not None],
+            await store.runs.hints(key, EVERYTHING),
+            await store.analyses.analyses(key, EVERYTHING),
         )
         for key in keys
     }

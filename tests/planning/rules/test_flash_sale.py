@@ -68,7 +68,7 @@ async def test_in_the_simulator_the_checks_of_the_sale_pass_under_rules() -> Non
 async def test_without_a_rule_the_story_is_another_one(left_out: str) -> None:
     async def make_planners(store: Store) -> list[Planner]:
         planners = await under_rules(store)
-        await store.remove_rule(TENANT, left_out)
+        await store.rules.remove_rule(TENANT, left_out)
         return planners
 
     assert failing(await run_planner(unsteered_sale(), make_planners)) != []

@@ -48,18 +48,20 @@ class RulePlannerHarness:
         self.called: list[tuple[str, str, dict[str, Any]]] = []
         self.problem: Exception | None = None
         cron, log = CronsimCron(), NoLog()
-        self._steering = Steering(store=self.store, clock=self.clock, cron=cron, log=log)
+        self._steering = Steering(store=self.store.endpoints, clock=self.clock, cron=cron, log=log)
 
     async def add_endpoints(self, *rules: Rule, paused: bool = True) -> None:
-        await self.store.add_job(Job(id="job", name="job"))
+        await self.store.catalog.add_job(Job(id="job", name="job"))
         until = self.clock.now() + timedelta(days=30) if paused else None
-        await self.store.add(an_endpoint("front", job_id="job", next_run_at=self.clock.now()))
-        await self.store.add(an_endpoint("back", job_id="job", paused_until=until, next_run_at=until))
+        await self.store.endpoints.add(an_endpoint("front", job_id="job", next_run_at=self.clock.now()))
+        await self.store.endpoints.add(
+            an_endpoint("back", job_id="job", paused_until=until, next_run_at=until)
+        )
         await self.write(*rules)
 
     async def write(self, *rules: Rule) -> None:
         for rule in rules:
-            await self.store.add_rule(rule, most=10)
+            await self.store.rules.add_rule(rule, most=10)
 
     async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> ChangedEndpoint:
         if self.problem is not None:
@@ -68,7 +70,9 @@ class RulePlannerHarness:
         return await call_tool(self._steering.tools(endpoint.key, origin="planner:rules"), tool, arguments)
 
     async def brief(self, body: Any = None, *, trigger: Trigger = Trigger.RUN) -> Briefing:
-        front, back = [await self.store.get(EndpointKey("default", name)) for name in ("front", "back")]
+        front, back = [
+            await self.store.endpoints.get(EndpointKey("default", name)) for name in ("front", "back")
+        ]
         recent = [] if body is None else [a_run(1, response=body)]
         return Briefing(
             now=self.clock.now(), endpoint=front, trigger=trigger, recent=recent, siblings={"back": back}
@@ -96,7 +100,7 @@ async def test_a_rule_that_holds_calls_its_tool_with_its_name_as_the_reason(
     arguments = {"intervalMs": 20_000, "ttlMinutes": 60, "reason": "too busy"}
     assert harness.called == [("front", "propose_interval", arguments)]
     assert result.reasoning == "too busy holds.\ntoo busy: propose_interval of front."
-    (hint,) = await harness.store.hints(EndpointKey("default", "front"))
+    (hint,) = await harness.store.runs.hints(EndpointKey("default", "front"))
     assert (hint.interval_ms, hint.reason, hint.origin) == (20_000, "too busy", "planner:rules")
 
 
@@ -116,7 +120,7 @@ async def test_a_paused_sibling_is_woken_and_again_when_it_rests_after_the_coold
     back = EndpointKey("default", "back")
     await harness.analyze({"load": 9})
     assert harness.tools() == [("back", "propose_next_time"), ("back", "pause_until")]
-    woken = await harness.store.get(back)
+    woken = await harness.store.endpoints.get(back)
     assert (woken.paused_until, woken.next_run_at) == (None, harness.clock.now())
     steering = harness._steering.tools(back, origin="test")
     await call_tool(steering, "pause_until", {"untilIso": "2026-01-01T00:00:00Z"})
@@ -215,7 +219,9 @@ async def test_a_call_that_is_refused_is_told_and_counts_as_done(harness: RulePl
     with pytest.raises(Unavailable):
         await harness.analyze({})
     harness.problem = None
-    await harness.store.amend(EndpointKey("default", "front"), lambda one: ChangedEndpoint(_once(one)))
+    await harness.store.endpoints.amend(
+        EndpointKey("default", "front"), lambda one: ChangedEndpoint(_once(one))
+    )
     result = await harness.analyze({})
     assert harness.tools() == [("back", "propose_next_time"), ("front", "propose_interval")]
     assert "was refused: An endpoint that runs once takes no interval hint." in result.reasoning
@@ -263,7 +269,7 @@ async def test_a_rule_that_was_deleted_is_forgotten_with_the_next_note(
         a_rule(id="a", when="true", then=FAST), a_rule(id="b", when="true", then=FAST)
     )
     await harness.analyze({})
-    await harness.store.remove_rule("default", "a")
+    await harness.store.rules.remove_rule("default", "a")
     await harness.analyze({})
-    notes = await harness.store.notes("rules", [EndpointKey("default", "front")])
+    notes = await harness.store.analyses.notes("rules", [EndpointKey("default", "front")])
     assert states_from_note(notes[EndpointKey("default", "front")]).keys() == {"b"}

@@ -262,7 +262,7 @@ class TestTrial:
 
     async def test_it_tells_what_would_be_done_and_does_nothing(self, tried: Front) -> None:
         run_id = await self.ran(tried, 900)
-        before = await tried.store.get(EndpointKey("default", "traffic"))
+        before = await tried.store.endpoints.get(EndpointKey("default", "traffic"))
         told = await tried.ask("test_rule", rule_id="slow", holding=frozenset({Scope.READ}))
         assert told == {
             "endpoint_id": "traffic",
@@ -278,15 +278,15 @@ class TestTrial:
                 }
             ],
         }
-        assert await tried.store.get(before.key) == before
-        assert await tried.store.hints(before.key) == []
-        assert await tried.store.notes("rules", [before.key]) == {}
+        assert await tried.store.endpoints.get(before.key) == before
+        assert await tried.store.runs.hints(before.key) == []
+        assert await tried.store.analyses.notes("rules", [before.key]) == {}
 
     async def test_it_goes_on_from_what_its_planner_remembers(self, tried: Front) -> None:
         await self.ran(tried, 900)
         now, key = tried.clock.now(), EndpointKey("default", "traffic")
         state = IncidentState(began_at=now, fired_at=now, fired=True)
-        await tried.store.save_notes("rules", {key: states_to_note({"slow": state})}, now)
+        await tried.store.analyses.save_notes("rules", {key: states_to_note({"slow": state})}, now)
         told = await tried.ask("test_rule", rule_id="slow")
         assert (told["incident_since"], told["calls"]) == ("2025-01-01T00:00:00Z", [])
         await tried.ask("pause_until", endpoint_id="cache", untilIso="2026-01-01T00:00:00Z")

@@ -29,7 +29,7 @@ EXAMPLES = [
 @pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
 async def test_every_example_can_be_applied(front: Front, name: str, example: str) -> None:
     await front.ask("apply_config", **ConfigFile(example).document)
-    for rule in await front.store.rules("default"):
+    for rule in await front.store.rules.rules("default"):
         assert (await front.ask("get_rule", rule_id=rule.id))["name"] == rule.name
     assert (await front.ask("apply_config", **ConfigFile(example).document, prune=True))["changes"] == []
 

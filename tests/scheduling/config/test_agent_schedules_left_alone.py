@@ -60,7 +60,7 @@ async def test_no_file_takes_a_schedule_over(front: Front, planned: str) -> None
 
 
 async def test_an_agenda_that_a_file_once_made_is_not_pruned(front: Front, planned: str) -> None:
-    await front.store.amend_job("default", SCHEDULES_JOB, lambda job: replace(job, applied=True))
+    await front.store.catalog.amend_job("default", SCHEDULES_JOB, lambda job: replace(job, applied=True))
     answer = await front.ask("apply_config", **naming("job", "traffic"), prune=True)
     assert {one["id"] for one in answer["changes"]} <= {"job", "traffic"}
     assert await active(front) == [planned]

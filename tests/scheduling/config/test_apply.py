@@ -41,8 +41,8 @@ def told(answer: Any) -> list[tuple[str, str, str]]:
 
 
 async def everything(front: Front) -> Any:
-    endpoints = await front.store.find("default")
-    return await front.store.jobs("default"), endpoints
+    endpoints = await front.store.catalog.find("default")
+    return await front.store.catalog.jobs("default"), endpoints
 
 
 async def test_a_file_makes_jobs_and_endpoints(front: Front) -> None:
@@ -142,11 +142,11 @@ async def test_an_endpoint_that_runs_goes_on(front: Front) -> None:
     await front.ask("apply_config", **FILE)
     await front.clock.sleep(60_000)
     now = front.clock.now()
-    (claim,) = await front.store.claim_due(
+    (claim,) = await front.store.endpoints.claim_due(
         now=now, within=timedelta(0), lease_until=now + timedelta(minutes=1), limit=10
     )
     await front.ask("apply_config", **altered(baseline="every 2m"))
-    traffic = await front.store.get(EndpointKey("default", "traffic"))
+    traffic = await front.store.endpoints.get(EndpointKey("default", "traffic"))
     assert traffic.lease is not None
     assert traffic.lease.run_id == claim.run_id
 
@@ -173,13 +173,13 @@ async def test_one_that_comes_back_while_its_last_run_ends_takes_that_run_for_it
     await front.ask("apply_config", **FILE)
     await front.clock.sleep(60_000)
     now = front.clock.now()
-    (claim,) = await front.store.claim_due(
+    (claim,) = await front.store.endpoints.claim_due(
         now=now, within=timedelta(0), lease_until=now + timedelta(minutes=1), limit=10
     )
     await front.ask("delete_endpoint", endpoint_id="traffic")
     await front.ask("apply_config", **FILE)
-    assert await front.store.renew([claim], now + timedelta(minutes=2)) == {claim.run_id}
-    nothing = await front.store.claim_due(
+    assert await front.store.endpoints.renew([claim], now + timedelta(minutes=2)) == {claim.run_id}
+    nothing = await front.store.endpoints.claim_due(
         now=now + timedelta(minutes=2), within=timedelta(0), lease_until=now, limit=10
     )
     assert nothing == []
@@ -291,7 +291,7 @@ async def test_not_more_endpoints_are_made_than_a_tenant_may_have(front: Front, 
     await front.ask("set_limits", tenant_id="default", endpoints=3)
     with pytest.raises(NotAllowed, match="4 endpoints, and there may be 3"):
         await front.ask("apply_config", **FILE, dry_run=dry_run)
-    assert len(await front.store.find("default")) == 1
+    assert len(await front.store.catalog.find("default")) == 1
 
 
 async def test_who_is_beyond_the_limit_may_still_change_and_delete(front: Front) -> None:

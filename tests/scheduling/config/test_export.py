@@ -95,15 +95,18 @@ async def emptied_and_restored(endpoints: list[dict[str, Any]]) -> None:
             "job_id": ("job", "other")[number % 2],
         }
         await front.ask("create_endpoint", **(given | fields))
-    before = await front.store.find("default"), await front.store.jobs("default")
+    before = await front.store.catalog.find("default"), await front.store.catalog.jobs("default")
     document = await front.ask("export_config")
     for file in (document, ConfigFile(written(document)).document):
         answer = await front.ask("apply_config", **file, prune=True)
         assert answer["changes"] == []
-        assert (await front.store.find("default"), await front.store.jobs("default")) == before
+        assert (
+            await front.store.catalog.find("default"),
+            await front.store.catalog.jobs("default"),
+        ) == before
         elsewhere = Front()
         await elsewhere.ask("apply_config", **file)
-        assert await elsewhere.store.find("default") == before[0]
+        assert await elsewhere.store.catalog.find("default") == before[0]
         assert await elsewhere.ask("export_config") == document
 
 
@@ -122,7 +125,7 @@ async def test_an_export_holds_references_and_no_secret(front: Front) -> None:
 
 
 async def test_a_program_that_embeds_the_scheduler_can_be_exported_too(front: Front) -> None:
-    await front.store.add(an_endpoint("tidy-up", job_id="embedded"))
+    await front.store.endpoints.add(an_endpoint("tidy-up", job_id="embedded"))
     document = await front.ask("export_config")
     assert [(job["id"], job["name"]) for job in document["jobs"]] == [("embedded", "embedded")]
     assert (await front.ask("apply_config", **document))["changes"] == []

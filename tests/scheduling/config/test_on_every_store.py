@@ -44,7 +44,7 @@ class OnAStore:
         await house.ask("apply_config", **FILE)
         await house.clock.sleep(60_000)
         now = house.clock.now()
-        (claim,) = await house.store.claim_due(
+        (claim,) = await house.store.endpoints.claim_due(
             now=now, within=timedelta(0), lease_until=now + timedelta(minutes=1), limit=10
         )
         await house.ask("apply_config", **altered(baseline="every 2m", labels={"team": "web"}))
@@ -54,10 +54,10 @@ class OnAStore:
             "traffic",
         )
         assert ("revive", "endpoint", "traffic") in told(await house.ask("apply_config", **FILE))
-        traffic = await house.store.get(EndpointKey("default", "traffic"))
+        traffic = await house.store.endpoints.get(EndpointKey("default", "traffic"))
         assert traffic.lease is not None
         assert traffic.lease.run_id == claim.run_id
-        assert await house.store.renew([claim], now + timedelta(minutes=2)) == {claim.run_id}
+        assert await house.store.endpoints.renew([claim], now + timedelta(minutes=2)) == {claim.run_id}
 
     async def test_pruned_jobs_take_their_endpoints_along(self, house: Front) -> None:
         await house.ask("apply_config", **a_file(a=["one"], b=["two", "three"]))

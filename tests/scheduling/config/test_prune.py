@@ -25,11 +25,11 @@ def a_file(**jobs: list[str]) -> dict[str, Any]:
 
 
 async def live(front: Front) -> list[str]:
-    return [endpoint.id for endpoint in await front.store.find("default")]
+    return [endpoint.id for endpoint in await front.store.catalog.find("default")]
 
 
 async def jobs(front: Front) -> list[str]:
-    return [job.id for job in await front.store.jobs("default")]
+    return [job.id for job in await front.store.catalog.jobs("default")]
 
 
 async def test_nothing_is_deleted_unless_it_is_asked_for(front: Front) -> None:
@@ -79,7 +79,7 @@ async def test_an_endpoint_of_a_job_made_by_hand_can_move_into_a_file(front: Fro
 
 
 async def test_a_job_that_nobody_made_is_not_made_for_its_name_alone(front: Front) -> None:
-    await front.store.add(an_endpoint("one", job_id="embedded"))
+    await front.store.endpoints.add(an_endpoint("one", job_id="embedded"))
     file: dict[str, Any] = {"version": 1, "jobs": [{"id": "embedded", "endpoints": []}]}
     assert (await front.ask("apply_config", **file))["changes"] == []
     file["jobs"] = [{"id": "embedded", "description": "of a program"}]

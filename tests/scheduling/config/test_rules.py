@@ -71,7 +71,7 @@ async def faults(front: Front, file: dict[str, Any]) -> dict[str, str]:
 async def test_rules_in_peoples_words_become_rules(front: Front) -> None:
     answer = await front.ask("apply_config", **document())
     assert told(answer)[-2:] == [("create", "rule", "surge"), ("create", "rule", "tidy")]
-    surge, tidy = await front.store.rules("default")
+    surge, tidy = await front.store.rules.rules("default")
     assert (surge.name, surge.job_id, surge.endpoint_id) == ("A surge", "shop", "traffic")
     assert surge.then == ProposeIntervalStep(interval_ms=20_000, ttl_minutes=90)
     assert (surge.relax, surge.cooldown_ms, surge.once_per_incident) == (ClearStep(), 600_000, True)
@@ -96,7 +96,7 @@ async def test_applied_twice_it_changes_nothing(front: Front) -> None:
 
 async def test_what_changes_is_told_in_the_words_of_the_wire(front: Front) -> None:
     await front.ask("apply_config", **document())
-    created_at = (await front.store.rule("default", "surge")).created_at
+    created_at = (await front.store.rules.rule("default", "surge")).created_at
     await front.clock.sleep(60_000)
     fewer = [{"after": "5m", "then": {"tool": "clear"}}]
     answer = await front.ask("apply_config", **with_rule(cooldown="1h", escalate=fewer, relax=None))
@@ -110,7 +110,7 @@ async def test_what_changes_is_told_in_the_words_of_the_wire(front: Front) -> No
         "after_ms": 3_600_000,
         "then": {"tool": "pause_until", "pauseMs": 172_800_000},
     }
-    assert (await front.store.rule("default", "surge")).created_at == created_at
+    assert (await front.store.rules.rule("default", "surge")).created_at == created_at
 
 
 async def test_a_switch_that_the_file_does_not_speak_of_stays(front: Front) -> None:
@@ -118,7 +118,7 @@ async def test_a_switch_that_the_file_does_not_speak_of_stays(front: Front) -> N
     await front.ask("update_rule", rule_id="surge", enabled=False)
     assert (await front.ask("apply_config", **document()))["changes"] == []
     assert told(await front.ask("apply_config", **with_rule(enabled=True))) == [("update", "rule", "surge")]
-    assert (await front.store.rule("default", "surge")).enabled
+    assert (await front.store.rules.rule("default", "surge")).enabled
 
 
 async def test_rules_that_are_not_named_stay_unless_they_are_pruned(front: Front) -> None:
@@ -198,7 +198,7 @@ async def test_a_job_never_gets_more_rules_than_it_may_have(front: Front) -> Non
     with pytest.raises(InvalidRequest, match=f"would have {MOST_RULES + 2} rules"):
         await front.ask("apply_config", **many)
     await front.ask("apply_config", **many, prune=True)
-    assert len(await front.store.rules("default")) == 100
+    assert len(await front.store.rules.rules("default")) == 100
 
 
 async def test_what_is_exported_is_what_was_applied(front: Front) -> None:

@@ -23,11 +23,13 @@ async def house(front: Front) -> Front:
 
 async def do_its_duty(house: Front, name: str = "traffic") -> None:
     done = {"next_run_at": None, "next_source": Source.FINISHED}
-    await house.store.amend(EndpointKey("default", name), lambda one: ChangedEndpoint(evolve(one, **done)))
+    await house.store.endpoints.amend(
+        EndpointKey("default", name), lambda one: ChangedEndpoint(evolve(one, **done))
+    )
 
 
 async def counted(house: Front) -> int:
-    return await house.store.count_endpoints("default", 10)
+    return await house.store.tenants.count_endpoints("default", 10)
 
 
 async def test_who_creates_what_was_deleted_needs_room_for_it(house: Front) -> None:

@@ -19,7 +19,7 @@ LONGEST_MESSAGE = 300
 async def everything(corridor: Corridor) -> tuple[Any, ...]:
     """All that a tool could have changed."""
     endpoint = await corridor.endpoint()
-    return endpoint, await corridor.store.port.hints(endpoint.key), await corridor.runs()
+    return endpoint, await corridor.store.port.runs.hints(endpoint.key), await corridor.runs()
 
 
 def is_a_sentence(message: str) -> bool:
@@ -84,7 +84,7 @@ async def test_what_is_not_yours_is_not_there(tool: str, key: EndpointKey) -> No
     with pytest.raises(NotFound, match=f"no endpoint {key.id}"):
         await call_tool(corridor.steering.tools(key, origin="test"), tool, VALID[tool])
     assert await everything(corridor) == (endpoint, [], [])
-    assert await corridor.store.port.hints(key) == []
+    assert await corridor.store.port.runs.hints(key) == []
 
 
 async def test_arguments_are_refused_before_the_store_is_touched() -> None:
@@ -98,7 +98,7 @@ async def test_arguments_are_refused_before_the_store_is_touched() -> None:
 async def test_a_refused_call_wakes_nobody() -> None:
     corridor = Corridor()
     await corridor.add()
-    bell = corridor.store.port.listen()
+    bell = corridor.store.port.endpoints.listen()
     with pytest.raises(InvalidRequest):
         await corridor.tool("propose_next_time", nextRunInMs=600_000, ttlMinutes=1)
     assert not bell._rang.is_set()

@@ -115,7 +115,7 @@ async def test_every_call_is_remembered_with_its_origin_and_reason() -> None:
     await corridor.tool("propose_next_time", nextRunInMs=0, reason=None)
     await corridor.tool("pause_until", untilIso="2025-01-02T00:00:00Z", reason="x" * 2_000)
     await corridor.tool("pause_until", untilIso=None)
-    records = (await corridor.store.port.hints((await corridor.endpoint()).key))[::-1]
+    records = (await corridor.store.port.runs.hints((await corridor.endpoint()).key))[::-1]
     assert [record.kind for record in records] == [
         HintKind.INTERVAL,
         HintKind.ONE_SHOT,

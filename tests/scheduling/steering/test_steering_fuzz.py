@@ -97,7 +97,7 @@ async def steer(
 
 async def check(given_fields: dict[str, Any], tool: str, arguments: Any) -> None:
     before, corridor, amended = await steer(given_fields, tool, arguments)
-    records = await corridor.store.port.hints(before.key)
+    records = await corridor.store.port.runs.hints(before.key)
     after = await corridor.endpoint()
     if amended is None:
         assert (after, records, await corridor.runs()) == (before, [], [])

@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction
 from typing import Any
 
+from cadenza.ports.store import Store
+
 Hook = Callable[[], Awaitable[Any]]
 
 
@@ -19,6 +21,8 @@ class Witness:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.port, name)
+        if isinstance(self.port, Store):
+            return self._part(method)
         if not iscoroutinefunction(method):
             return method
 
@@ -42,6 +46,12 @@ class Witness:
     def heals(self, name: str) -> None:
         """From now on, calls of this method go through again."""
         del self.before[name]
+
+    def _part(self, small_store: Any) -> "Witness":
+        """A small store of a bundle, whose calls are counted and disturbed together with the others'."""
+        part = Witness(small_store)
+        part.calls, part.before, part.after = self.calls, self.before, self.after
+        return part
 
     async def _hook(self, hooks: dict[str, Hook], name: str) -> None:
         if name in hooks:

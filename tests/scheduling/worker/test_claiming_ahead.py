@@ -111,10 +111,11 @@ async def test_a_loop_cancels_what_is_no_longer_due(gate: str) -> None:
 
 async def test_what_waits_is_cancelled_when_its_job_is_switched_off() -> None:
     corridor = by_hand(claim_ahead_ms=AHEAD)
-    await corridor.store.port.add_job(Job(id="default", name="default"))
+    await corridor.store.port.catalog.add_job(Job(id="default", name="default"))
     await corridor.add(in_ms=1_000)
     async with Worker(corridor):
-        await corridor.store.port.amend_job("default", "default", lambda job: replace(job, active=False))
+        catalog = corridor.store.port.catalog
+        await catalog.amend_job("default", "default", lambda job: replace(job, active=False))
         await corridor.clock.advance(0)
         assert (await corridor.only_run()).reason == "its job is not active"
 
@@ -196,7 +197,7 @@ async def test_a_long_run_does_not_delay_what_the_same_tick_claimed_ahead() -> N
 
 async def test_when_the_bell_is_lost_what_was_claimed_ahead_and_moved_earlier_is_found_all_the_same() -> None:
     corridor = by_hand(claim_ahead_ms=30_000)
-    corridor.store.port.listen = lambda: SilentBell(asyncio.Event().wait)
+    corridor.store.port.endpoints.listen = lambda: SilentBell(asyncio.Event().wait)
     await corridor.add(in_ms=20_000)
     async with Worker(corridor, poll_ms=1_000):
         await corridor.tool("propose_next_time", nextRunInMs=0)

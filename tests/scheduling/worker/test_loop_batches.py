@@ -75,7 +75,7 @@ async def test_a_loop_claims_no_more_than_it_has_room_for() -> None:
         corridor.takes(10_000, f"endpoint-{number}")
     async with Worker(corridor):
         await corridor.clock.advance(5_000)
-        held = [end for end in await corridor.store.port.find("default") if end.lease is not None]
+        held = [end for end in await corridor.store.port.catalog.find("default") if end.lease is not None]
         assert len(held) == 7
 
 
@@ -84,7 +84,7 @@ async def test_what_waits_for_its_moment_takes_up_room() -> None:
     for number in range(20):
         await corridor.add(f"endpoint-{number}", in_ms=30_000)
     async with Worker(corridor):
-        held = [end for end in await corridor.store.port.find("default") if end.lease is not None]
+        held = [end for end in await corridor.store.port.catalog.find("default") if end.lease is not None]
         assert len(held) == 7
 
 

@@ -148,7 +148,7 @@ async def test_a_saturated_loop_stops_and_leaves_nothing_leased(claim_ahead_ms: 
     async with Worker(corridor) as worker:
         await corridor.clock.advance(150)
         await worker.stopped()
-    endpoints = await corridor.store.port.find("default")
+    endpoints = await corridor.store.port.catalog.find("default")
     assert [endpoint.lease for endpoint in endpoints] == [None] * 9
     assert len(corridor.dispatcher.executed) == 2
 
@@ -216,4 +216,4 @@ async def test_all_that_is_given_back_is_settled_before_the_loop_returns() -> No
     corridor.store.before["finalize"] = slowly
     async with Worker(corridor, settle_batch=1):
         pass
-    assert await corridor.store.port.find("default") == endpoints
+    assert await corridor.store.port.catalog.find("default") == endpoints

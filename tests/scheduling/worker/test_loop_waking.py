@@ -16,7 +16,7 @@ LONG = 3_600_000
 
 def deafen(corridor: Corridor) -> None:
     """Lose every ring of the bell."""
-    corridor.store.port.listen = lambda: SilentBell(asyncio.Event().wait)
+    corridor.store.port.endpoints.listen = lambda: SilentBell(asyncio.Event().wait)
 
 
 @pytest.mark.parametrize("due_ms", [0, 1, 999, 1_000, 12_345, 10 * MINUTE])
@@ -191,7 +191,7 @@ async def test_what_somebody_else_is_just_claiming_makes_no_busy_loop() -> None:
     async def long_ago() -> datetime:
         return NEW_YEAR
 
-    corridor.store.port.next_due = long_ago
+    corridor.store.port.endpoints.next_due = long_ago
     async with Worker(corridor, settle_linger_ms=5):
         await corridor.clock.advance(1_000)
         assert 190 <= corridor.store.calls["claim_due"] <= 210

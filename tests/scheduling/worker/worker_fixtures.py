@@ -52,12 +52,12 @@ class Corridor:
         return [event for event in self.telemetry.events if event.name.startswith("sched.job.")]
 
     def _around(self) -> dict[str, Any]:
-        return {"store": self.store, "clock": self.clock, "cron": self.cron, "log": self.log}
+        return {"store": self.store.endpoints, "clock": self.clock, "cron": self.cron, "log": self.log}
 
     async def add(self, name: str = "endpoint", *, in_ms: int = 0, **fields: Any) -> Endpoint:
         """Keep an endpoint that is due so many milliseconds from now."""
         endpoint = an_endpoint(name, **({"next_run_at": self.at(in_ms)} | fields))
-        await self.store.port.add(endpoint)
+        await self.store.port.endpoints.add(endpoint)
         return endpoint
 
     def loop(self, *, executor: Executor | None = None, **settings: Any) -> WorkerLoop:
@@ -85,7 +85,7 @@ class Corridor:
         """Claim what is due, and leave it at that, as a worker that dies."""
         settings = WorkerSettings(**self._settings)
         claimer = Claimer(
-            store=self._any(self.store),
+            store=self.store.endpoints,
             clock=self.clock,
             ahead_ms=settings.claim_ahead_ms,
             lease_ms=settings.lease_ms,
@@ -94,12 +94,12 @@ class Corridor:
 
     async def endpoint(self, name: str = "endpoint") -> Endpoint:
         """The endpoint as it is stored now."""
-        found: Endpoint = await self.store.port.get(EndpointKey(TENANT, name))
+        found: Endpoint = await self.store.port.endpoints.get(EndpointKey(TENANT, name))
         return found
 
     async def runs(self, name: str = "endpoint") -> list[Run]:
         """Its runs, oldest first."""
-        found: list[Run] = await self.store.port.runs(EndpointKey(TENANT, name))
+        found: list[Run] = await self.store.port.runs.runs(EndpointKey(TENANT, name))
         return found[::-1]
 
     async def only_run(self, name: str = "endpoint") -> Run:
@@ -114,7 +114,9 @@ class Corridor:
     async def change(self, name: str = "endpoint", **fields: Any) -> None:
         """Set fields of a stored endpoint, as its owner would."""
         key = EndpointKey(TENANT, name)
-        await self.store.port.amend(key, lambda endpoint: ChangedEndpoint(evolve(endpoint, **fields)))
+        await self.store.port.endpoints.amend(
+            key, lambda endpoint: ChangedEndpoint(evolve(endpoint, **fields))
+        )
 
     def at(self, in_ms: float) -> Any:
         """The moment so many milliseconds from now."""

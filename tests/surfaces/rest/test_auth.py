@@ -14,13 +14,13 @@ class Counted:
 
     def __init__(self, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
         self.times = 0
-        look_up = house.store.kept_key
+        look_up = house.store.keys.kept_key
 
         async def counted(key_id: str) -> object:
             self.times += 1
             return await look_up(key_id)
 
-        monkeypatch.setattr(house.store, "kept_key", counted)
+        monkeypatch.setattr(house.store.keys, "kept_key", counted)
 
 
 async def test_a_key_is_looked_up_once_in_a_few_seconds(
@@ -38,7 +38,7 @@ async def test_a_key_is_looked_up_once_in_a_few_seconds(
 async def test_a_key_that_was_taken_back_elsewhere_is_not_remembered_longer(house: House) -> None:
     assert (await house.ask("GET /v1/jobs")).status == 200
     key_id = (await house.key()).split("_")[1]
-    await house.store.remove_key("north", key_id)
+    await house.store.keys.remove_key("north", key_id)
     house.clock.jump(4_999)
     assert (await house.ask("GET /v1/jobs")).status == 200
     house.clock.jump(1)

@@ -64,12 +64,12 @@ async def served(house: House) -> date:
     keys = [UserKey("north", name) for name in ("a", "b", "c")]
     day, cutoff = TODAY.date(), TODAY + timedelta(hours=7, minutes=30)
     rule = partial(finalize_success, day=day, returned_at=cutoff - timedelta(minutes=1))
-    await house.store.finalize_days(keys[:1], rule)
-    await house.store.finalize_days(
+    await house.store.daily.finalize_days(keys[:1], rule)
+    await house.store.daily.finalize_days(
         keys[1:2], partial(finalize_cutoffs, now=cutoff, service=ServicePeriod(TODAY))
     )
     later = cutoff + timedelta(hours=1)
-    await house.store.finalize_days(
+    await house.store.daily.finalize_days(
         keys[2:], partial(finalize_cutoffs, now=later, service=ServicePeriod(later))
     )
     return day
@@ -105,7 +105,7 @@ async def test_verdicts_outlive_their_user_unless_they_are_to_be_forgotten(house
 async def test_gaps_are_told(house: House) -> None:
     await put(house, "ada", "07:30")
     now = TODAY + timedelta(days=20)
-    await house.store.finalize_days(
+    await house.store.daily.finalize_days(
         [UserKey("north", "ada")], partial(finalize_cutoffs, now=now, service=ServicePeriod(now))
     )
     days = (await house.ask(f"GET {USERS}/ada/days")).json()

@@ -5,11 +5,14 @@ import asyncio
 import pytest
 from tests.surfaces.api_in_process import AN_ENDPOINT, Answered, House
 
-from cadenza.adapters.stores.memory.store import MemoryStore
+from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.adapters.stores.memory.catalog import MemoryCatalog
+from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.scheduling.endpoint import Job
 from cadenza.engine.retention import RetentionLoop
 from cadenza.ports.access import Reply
-from cadenza.ports.store import Retention
+from cadenza.ports.scheduling import Retention
 
 A_JOB = {"name": "job"}
 
@@ -80,7 +83,7 @@ async def test_a_failure_of_ours_is_not_kept(
         raise problem
 
     with monkeypatch.context() as broken:
-        broken.setattr(house.store, "add_job", fail)
+        broken.setattr(house.store.catalog, "add_job", fail)
         assert (await house.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")).status in (500, 503)
     answer = await house.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")
     assert answer.status == 201
@@ -93,24 +96,25 @@ async def test_what_was_done_is_told_also_if_it_cannot_be_noted(
     async def away(*_: object) -> None:
         raise Unavailable("Away.")
 
-    monkeypatch.setattr(house.store, "end_reply", away)
+    monkeypatch.setattr(house.store.idempotency, "end_reply", away)
     assert (await house.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")).status == 201
 
 
-class Slow(MemoryStore):
+class Slow(MemoryCatalog):
     """Takes its time with jobs."""
 
-    def __init__(self, *parts: object) -> None:
-        super().__init__(*parts)  # type: ignore[arg-type]
+    def __init__(self, tables: MemoryTables) -> None:
+        super().__init__(tables)
         self.go_on = asyncio.Event()
 
-    async def add_job(self, job: object) -> None:
+    async def add_job(self, job: Job) -> None:
         await self.go_on.wait()
-        await super().add_job(job)  # type: ignore[arg-type]
+        await super().add_job(job)
 
 
 async def test_of_many_at_once_one_is_carried_out(house: House) -> None:
-    store = Slow(house.application.dependencies.ids)
+    store = MemoryStore(house.application.dependencies.ids)
+    store.catalog = slow = Slow(store.tables)
     house = House(store)
     await house.key()
     asking = [asyncio.create_task(house.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")) for _ in range(20)]
@@ -121,7 +125,7 @@ async def test_of_many_at_once_one_is_carried_out(house: House) -> None:
     for answer in waiting:
         assert (answer.status, answer.problem) == (409, "conflict")
         assert int(answer.headers["retry-after"]) >= 1
-    store.go_on.set()
+    slow.go_on.set()
     (first,) = [task for task in asking if task not in [done for done in asking if done.done()]]
     assert (await first).status == 201
     assert await jobs(house) == 1
@@ -130,9 +134,9 @@ async def test_of_many_at_once_one_is_carried_out(house: House) -> None:
 
 async def test_what_a_crash_left_behind_is_carried_out_after_a_while(house: House) -> None:
     await house.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")
-    (fingerprint,) = [reply.fingerprint for reply in house.store._replies.values()]  # type: ignore[attr-defined]
+    (fingerprint,) = [reply.fingerprint for reply in house.store.tables.replies.values()]  # type: ignore[attr-defined]
     crashed = Reply(fingerprint, house.clock.now())
-    await house.store.end_reply("north", "k1", crashed)
+    await house.store.idempotency.end_reply("north", "k1", crashed)
     assert (await house.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")).status == 409
     house.clock.jump(121_000)
     assert (await house.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")).status == 201
@@ -157,7 +161,7 @@ async def test_the_secret_of_a_new_key_is_kept_nowhere(house: House) -> None:
     again = await house.ask("POST /v1/keys", {"name": "new"}, idempotency_key="k1")
     assert (again.status, again.problem) == (409, "conflict")
     assert again.headers["idempotency-replayed"] == "true"
-    kept = repr(house.store._replies)  # type: ignore[attr-defined]
+    kept = repr(house.store.tables.replies)  # type: ignore[attr-defined]
     assert secret not in kept
     assert secret.rsplit("_", 1)[1] not in kept
 
@@ -167,7 +171,7 @@ async def test_what_is_kept_of_a_secret_cannot_be_guessed_from(house: House) -> 
     for tenant in ("north", "south"):
         put = await house.ask("PUT /v1/secrets/PIN", {"value": "1234"}, by=tenant, idempotency_key="k1")
         assert put.status == 204
-    first, second = (reply.fingerprint for reply in house.store._replies.values())  # type: ignore[attr-defined]
+    first, second = (reply.fingerprint for reply in house.store.tables.replies.values())  # type: ignore[attr-defined]
     assert first != second
 
 
@@ -209,7 +213,7 @@ async def test_keys_of_users_are_their_own_and_go_with_them(house: House) -> Non
         await house.ask(f"PUT /v1/users/{user}", {})
         made = await house.ask(f"POST /v1/users/{user}/token", {})
         tokens[user] = made.json()["token"]
-    assert house.store._replies == {}  # type: ignore[attr-defined]
+    assert house.store.tables.replies == {}  # type: ignore[attr-defined]
     answers = [await say_hello(house, tokens[user]) for user in ("ada", "bob", "ada")]
     assert [answer.status for answer in answers] == [200, 200, 200]
     assert [answer.headers.get("idempotency-replayed") for answer in answers] == [None, None, "true"]

@@ -160,7 +160,7 @@ async def test_health_asks_the_process_and_readiness_the_store(monkeypatch: pyte
     async def away() -> None:
         raise Unavailable("The database does not answer.")
 
-    monkeypatch.setattr(house.store, "next_due", away)
+    monkeypatch.setattr(house.store.endpoints, "next_due", away)
     house.clock.jump(999)
     assert (await house.ask("GET /readyz", by=None)).status == 200
     house.clock.jump(1)

@@ -18,7 +18,7 @@ class Broken:
 
 
 def break_jobs(house: House, problem: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(house.store, "job", Broken(problem).job)
+    monkeypatch.setattr(house.store.catalog, "job", Broken(problem).job)
 
 
 async def test_a_bug_is_told_without_its_inside(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,7 +126,7 @@ def test_the_document_is_true(label: str, anything: Document) -> None:
     def check(case: Any) -> None:
         house.clock.jump(A_MINUTE)
         # No schema can say that an idempotency key must be new.
-        asyncio.run(house.store.forget_replies(house.clock.now()))
+        asyncio.run(house.store.idempotency.forget_replies(house.clock.now()))
         case.call_and_validate(headers={"Authorization": f"Bearer {key}"})
 
     anything.examine(label, check)

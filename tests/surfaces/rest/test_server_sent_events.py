@@ -89,7 +89,7 @@ async def listening(house: House, by: str = "north", **headers: str) -> AsyncIte
 async def a_run(house: House, name: str, tenant_id: str = "north") -> None:
     bench = Bench(house.store)
     bench.clock = house.clock
-    await house.store.add(an_endpoint(name, tenant_id=tenant_id, next_run_at=house.clock.now()))
+    await house.store.endpoints.add(an_endpoint(name, tenant_id=tenant_id, next_run_at=house.clock.now()))
     await bench.end(*await bench.claim())
 
 

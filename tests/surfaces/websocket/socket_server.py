@@ -87,7 +87,7 @@ class Salon:
             store=self.store,
             runtime=self.parrots,
             tools=NoTools(),
-            turn_lock=TurnLock(store=self.store, clock=self.clock, ids=ids),
+            turn_lock=TurnLock(store=self.store.conversations, clock=self.clock, ids=ids),
             clock=self.clock,
             ids=ids,
         )
@@ -116,7 +116,7 @@ class Salon:
 
     async def revoke(self) -> None:
         """Take the tenant's own key back."""
-        (key,) = await self.store.keys(TENANT)
+        (key,) = await self.store.keys.keys(TENANT)
         await self.ask("delete_key", key_id=key.id)
 
     async def ask(self, name: str, **arguments: Any) -> View:
@@ -125,9 +125,9 @@ class Salon:
 
     async def furnish(self, *users: str) -> None:
         for user in users:
-            await self.store.put_user(User(id=user, tenant_id=TENANT))
+            await self.store.users.put_user(User(id=user, tenant_id=TENANT))
         for agent in ("helper", "other"):
-            await self.store.put_agent(Agent(id=agent, name=agent, tenant_id=TENANT))
+            await self.store.agents.put_agent(Agent(id=agent, name=agent, tenant_id=TENANT))
 
     async def key(self, tenant_id: str = TENANT) -> str:
         """A key of the tenant itself."""
@@ -152,14 +152,14 @@ class Salon:
             schedule_id="sched-a7b3c",
             firing=f"firing-{self._firings}",
         )
-        owed = await self.store.commit_turn(turn)
+        owed = await self.store.conversations.commit_turn(turn)
         assert owed is not None
         return owed
 
     async def undelivered(self, user_id: str = "ada") -> list[int]:
         """The numbers of what is not delivered yet."""
         user = UserKey(TENANT, user_id)
-        found = await self.store.undelivered(user, after=0, limit=100_000, now=self.clock.now())
+        found = await self.store.deliveries.undelivered(user, after=0, limit=100_000, now=self.clock.now())
         return [one.seq for one in found]
 
     async def settle_owed(self, wanted: Sequence[int], user_id: str = "ada") -> None:

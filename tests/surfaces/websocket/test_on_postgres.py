@@ -39,13 +39,16 @@ async def test_users_of_all_processes_are_called_and_each_process_listens_once(d
     stores = [
         PostgresStore(PostgresPool(database_url, size=2), TimeOrderedIds(), FakeLog()) for _ in range(3)
     ]
-    await stores[0].put_agent(Agent(id="helper", name="Helper", tenant_id="north"))
+    await stores[0].agents.put_agent(Agent(id="helper", name="Helper", tenant_id="north"))
     for user in USERS:
-        await stores[0].put_user(User(id=user.id, tenant_id=user.tenant_id))
+        await stores[0].users.put_user(User(id=user.id, tenant_id=user.tenant_id))
     async with AsyncExitStack() as stack:
         for store in stores:
             stack.push_async_callback(store.close)
-        processes = [DeliveryStreams(store=store, clock=SystemClock(), log=FakeLog()) for store in stores[:2]]
+        processes = [
+            DeliveryStreams(store=store.deliveries, clock=SystemClock(), log=FakeLog())
+            for store in stores[:2]
+        ]
         streams = [await stack.enter_async_context(one.open(user)) for user in USERS for one in processes]
         waiting = [asyncio.create_task(first_page(stream)) for stream in streams]
         watching = await asyncpg.connect(database_url)
@@ -54,7 +57,7 @@ async def test_users_of_all_processes_are_called_and_each_process_listens_once(d
             while await watching.fetchval(LISTENERS) < len(processes):  # noqa: ASYNC110 - The server tells.
                 await asyncio.sleep(0.05)
             for user in USERS:
-                await stores[2].commit_turn(a_turn(user))
+                await stores[2].conversations.commit_turn(a_turn(user))
             pages = await asyncio.gather(*waiting)  # Nobody looks: they were called.
         assert [page[0].user for page in pages] == [stream.user for stream in streams]
         assert await watching.fetchval(LISTENERS) == len(processes)

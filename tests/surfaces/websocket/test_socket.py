@@ -105,13 +105,13 @@ async def test_what_a_client_is_sent_that_does_not_acknowledge_is_delivered(salo
 async def test_who_comes_back_at_once_waits_for_what_they_acknowledged(
     salon: Salon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    acknowledge = salon.store.acknowledge
+    acknowledge = salon.store.deliveries.acknowledge
 
     async def slowly(user: UserKey, upto: int) -> int:
         await asyncio.sleep(0.2)
         return await acknowledge(user, upto)
 
-    monkeypatch.setattr(salon.store, "acknowledge", slowly)
+    monkeypatch.setattr(salon.store.deliveries, "acknowledge", slowly)
     await salon.fire("a")
     async with salon.visitor() as talker:
         await talker.hear_messages(1)
@@ -149,7 +149,7 @@ async def test_a_message_is_answered_also_when_its_socket_is_gone(salon: Salon) 
 
 async def test_who_speaks_again_after_a_process_died_in_their_turn_is_answered(salon: Salon) -> None:
     lease, now = timedelta(milliseconds=TurnSettings().lease_ms), salon.clock.now()
-    await salon.store.begin_turn(
+    await salon.store.conversations.begin_turn(
         ConversationKey(TENANT, "ada", "helper"), token="of the dead", now=now, until=now + lease
     )
     async with salon.visitor() as talker:
@@ -248,13 +248,13 @@ async def test_a_key_that_is_taken_back_ends_its_sockets(
     salon: Salon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     questions: list[set[str]] = []
-    ask = salon.store.still_kept
+    ask = salon.store.keys.still_kept
 
     async def counted(key_ids: Collection[str]) -> list[ApiKey]:
         questions.append(set(key_ids))
         return await ask(key_ids)
 
-    monkeypatch.setattr(salon.store, "still_kept", counted)
+    monkeypatch.setattr(salon.store.keys, "still_kept", counted)
     async with salon.visitor() as ada, dialled(salon.address) as other:
         await other.send({"type": "hello", "token": await salon.key(), "user_id": "ada"})
         await other.hear()

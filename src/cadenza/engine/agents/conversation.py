@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from cadenza.domain.access.key import Caller, OnBehalfOf, Scope
 from cadenza.domain.agents.conversation import (
@@ -23,29 +23,22 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, Unavailable
 from cadenza.engine.agents.turn_lock import TurnLock
 from cadenza.engine.agents.turn_tools import TurnTools
-from cadenza.ports.access import TenantStore
 from cadenza.ports.agents import (
     AgentRuntime,
-    ConversationStore,
-    DeliveryStore,
     Prompt,
     Reply,
     Tools,
-    UserAgentStore,
 )
 from cadenza.ports.catalog import Page
 from cadenza.ports.clock import Clock
 from cadenza.ports.ids import Ids
+from cadenza.ports.store import Store
 
 CONTEXT_MESSAGES = 40
 """How many messages of a conversation an agent sees."""
 DUPLICATE_SEARCH = 200
 """How many of the last messages and deliveries are searched for an idempotency key."""
 SCOPES = frozenset({Scope.WRITE})
-
-
-class TurnStore(ConversationStore, DeliveryStore, UserAgentStore, TenantStore, Protocol):
-    """The stores that a turn reads and writes."""
 
 
 class TurnInput(NamedTuple):
@@ -79,7 +72,7 @@ class Conversations:
     def __init__(
         self,
         *,
-        store: TurnStore,
+        store: Store,
         runtime: AgentRuntime,
         tools: Tools,
         turn_lock: TurnLock,
@@ -112,7 +105,7 @@ class Conversations:
         turn_input = TurnInput(turn_id, text, text, idempotent=idempotency_key is not None)
         try:
             async with self.run_turn(key, turn_input) as (reply, turn):
-                deliveries = await self._store.commit_turn(
+                deliveries = await self._store.conversations.commit_turn(
                     replace(turn, delivered_in_response=delivered_in_response)
                 )
         except _AlreadyAnswered:
@@ -137,7 +130,7 @@ class Conversations:
 
     async def _must_be_new(self, key: ConversationKey, turn_input: TurnInput) -> None:
         """Check under the lock that the idempotency key is not among the last messages."""
-        for message in await self._store.messages(key, Page(DUPLICATE_SEARCH)):
+        for message in await self._store.conversations.messages(key, Page(DUPLICATE_SEARCH)):
             if message.id == f"{turn_input.turn_id}.0":
                 if message.text != turn_input.text:
                     problem = "This idempotency_key was used for other words; take a new one."
@@ -146,9 +139,11 @@ class Conversations:
 
     async def _deliveries_of(self, user: UserKey, turn_id: str) -> list[Delivery]:
         """The deliveries of an earlier turn, if they are among the user's last."""
-        last = (await self._store.last_seqs([user])).get(user, 0)
+        last = (await self._store.deliveries.last_seqs([user])).get(user, 0)
         after = max(0, last - DUPLICATE_SEARCH)
-        found = await self._store.deliveries(user, after=after, limit=DUPLICATE_SEARCH, now=self._clock.now())
+        found = await self._store.deliveries.deliveries(
+            user, after=after, limit=DUPLICATE_SEARCH, now=self._clock.now()
+        )
         return [one for one in found if one.id.rpartition(".")[0] == turn_id]
 
     async def _answer(self, key: ConversationKey, turn_input: TurnInput, token: str) -> TurnResult:
@@ -173,8 +168,8 @@ class Conversations:
     ) -> Prompt:
         return Prompt(
             now=now,
-            user=await self._store.user(key.user),
-            agent=await self._store.agent(key.agent),
+            user=await self._store.users.user(key.user),
+            agent=await self._store.agents.agent(key.agent),
             message=Message(
                 id=f"{turn_input.turn_id}.0",
                 role=Role.USER,
@@ -183,15 +178,15 @@ class Conversations:
                 origin=turn_input.origin,
             ),
             words=turn_input.words,
-            history=await self._store.context(key, CONTEXT_MESSAGES),
+            history=await self._store.conversations.context(key, CONTEXT_MESSAGES),
             tools=turn_tools.tools,
             most_tokens=await self._tokens_left(key, now),
         )
 
     async def _tokens_left(self, key: ConversationKey, now: datetime) -> int | None:
         """How many tokens the user may spend today; NotAllowed if none are left."""
-        limits = (await self._store.tenant(key.tenant_id)).limits
-        spent = await self._store.usage_of_user(key.user, now.astimezone(UTC).date())
+        limits = (await self._store.tenants.tenant(key.tenant_id)).limits
+        spent = await self._store.users.usage_of_user(key.user, now.astimezone(UTC).date())
         reason = daily_limit_reached(0, spent.tokens, limits=limits)
         if reason is not None:
             raise NotAllowed(f"{reason[:1].upper()}{reason[1:]}, and may not spend more: go on tomorrow.")

@@ -10,14 +10,15 @@ from cadenza.domain.errors import CadenzaError
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.agents.conversation import Conversations, TurnInput, TurnStore
+from cadenza.engine.agents.conversation import Conversations, TurnInput
 from cadenza.ports.clock import Clock
+from cadenza.ports.store import Store
 
 
 class PromptDispatcher:
     """Has the agent answer a schedule's prompt; the turn is committed with the run, or not at all."""
 
-    def __init__(self, *, conversations: Conversations, store: TurnStore, clock: Clock) -> None:
+    def __init__(self, *, conversations: Conversations, store: Store, clock: Clock) -> None:
         self._conversations = conversations
         self._store = store
         self._clock = clock
@@ -50,8 +51,8 @@ class PromptDispatcher:
 
     async def _reached_limit(self, key: ConversationKey, now: datetime) -> str | None:
         """The daily limit that the user's schedules have reached, as a sentence; None if there is none."""
-        limits = (await self._store.tenant(key.tenant_id)).limits
-        spent = await self._store.usage_of_user(key.user, now.astimezone(UTC).date())
+        limits = (await self._store.tenants.tenant(key.tenant_id)).limits
+        spent = await self._store.users.usage_of_user(key.user, now.astimezone(UTC).date())
         return daily_limit_reached(spent.fires, spent.tokens, limits=limits)
 
 

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.schedule import (
@@ -31,17 +31,11 @@ from cadenza.domain.scheduling.baseline import Cron as CronLine
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.steer import ChangedEndpoint, plan_first_run
-from cadenza.ports.access import TenantStore
-from cadenza.ports.agents import ScheduleStore, UserAgentStore
-from cadenza.ports.catalog import FIRST_PAGE, JobStore, Page
+from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.clock import Clock, Cron
-from cadenza.ports.store import EndpointStore
+from cadenza.ports.store import Store
 
 EVERY_MINUTE = "* * * * *"
-
-
-class ScheduleCreationStore(EndpointStore, JobStore, TenantStore, UserAgentStore, ScheduleStore, Protocol):
-    """The stores that the creation of a schedule reads and writes."""
 
 
 class CreatedSchedule(NamedTuple):
@@ -55,7 +49,7 @@ class CreatedSchedule(NamedTuple):
 class Schedules:
     """The schedules of users; the message of every refusal tells an agent what to change."""
 
-    def __init__(self, *, store: ScheduleCreationStore, clock: Clock, cron: Cron) -> None:
+    def __init__(self, *, store: Store, clock: Clock, cron: Cron) -> None:
         self._store = store
         self._clock = clock
         self._cron = cron
@@ -63,10 +57,10 @@ class Schedules:
     async def create(self, caller: ScheduleRequester, wanted: NewSchedule) -> CreatedSchedule:
         """Create a schedule; the same request twice in one turn creates it once."""
         check_requester(caller, wanted)
-        user = await self._store.user(caller.user)
+        user = await self._store.users.user(caller.user)
         agent_id = await self._agent_of(caller, wanted)
         baseline = self._baseline(wanted, user)
-        limits = (await self._store.tenant(user.tenant_id)).limits
+        limits = (await self._store.tenants.tenant(user.tenant_id)).limits
         await self._ensure_job(user.tenant_id)
         for length in range(SHORTEST_ID, LONGEST_ID):
             draft = draft_endpoint(caller, wanted, baseline=baseline, agent_id=agent_id, length=length)
@@ -79,7 +73,7 @@ class Schedules:
         self, user: UserKey, *, enabled_only: bool = True, page: Page = FIRST_PAGE
     ) -> list[Schedule]:
         """A user's schedules, in the order of their ids."""
-        found = await self._store.schedules(user, active_only=enabled_only, page=page)
+        found = await self._store.schedules.schedules(user, active_only=enabled_only, page=page)
         return [schedule_of(endpoint) for endpoint in found]
 
     async def delete(self, user: UserKey, schedule_id: str) -> None:
@@ -89,7 +83,7 @@ class Schedules:
             return ChangedEndpoint(evolve(schedule_of_user(endpoint, user), archived=True))
 
         try:
-            await self._store.amend(EndpointKey(user.tenant_id, schedule_id), archive)
+            await self._store.endpoints.amend(EndpointKey(user.tenant_id, schedule_id), archive)
         except NotFound:
             raise schedule_not_found(schedule_id) from None
 
@@ -97,7 +91,7 @@ class Schedules:
         agent_id = wanted.agent_id or caller.agent_id
         if agent_id is None:
             raise InvalidRequest("agent_id must say which agent answers when it fires.", "agent_id")
-        await self._store.agent(AgentKey(caller.user.tenant_id, agent_id))
+        await self._store.agents.agent(AgentKey(caller.user.tenant_id, agent_id))
         return agent_id
 
     def _baseline(self, wanted: NewSchedule, user: User) -> Once | CronLine:
@@ -111,7 +105,7 @@ class Schedules:
     async def _ensure_job(self, tenant_id: str) -> None:
         """Create the job of the tenant's schedules with the first of them."""
         try:
-            await self._store.job(tenant_id, SCHEDULES_JOB)
+            await self._store.catalog.job(tenant_id, SCHEDULES_JOB)
         except NotFound:
             description = "What users' agents have planned."
             job = Job(
@@ -122,18 +116,18 @@ class Schedules:
                 created_at=self._clock.now(),
             )
             with suppress(Conflict):
-                await self._store.add_job(job)
+                await self._store.catalog.add_job(job)
 
     async def _store_once(self, user: UserKey, draft: Endpoint, limits: Limits) -> Endpoint | None:
         """The schedule as it is stored; None if another endpoint has its id."""
         now = self._clock.now()
         planned = plan_first_run(evolve(draft, created_at=now), now=now, cron=self._cron)
         try:
-            return await self._store.add_schedule(
+            return await self._store.schedules.add_schedule(
                 user, lambda active: admit_schedule(planned, active, limits=limits, cron=self._cron)
             )
         except Conflict:
-            existing = await self._store.get(planned.key)
+            existing = await self._store.endpoints.get(planned.key)
             return existing if same_request(existing, planned) and not existing.archived else None
 
     def _created(self, endpoint: Endpoint, user: User) -> CreatedSchedule:

@@ -16,7 +16,7 @@ from cadenza.engine.planning.feed import PAGE, Feed
 from cadenza.engine.planning.planner_pool import DEFAULTS, Panel, PanelSettings
 from cadenza.engine.planning.queue import Look
 from cadenza.engine.planning.record import Recorder
-from cadenza.ports.store import Bell
+from cadenza.ports.scheduling import Bell
 
 FED = "planner.feed.stop"
 LINGER_MS = 5
@@ -57,8 +57,8 @@ class Analyst:
         self._means = means
         self._settings = settings
         self._bell = bell
-        self._feed = Feed(store=means.store, clock=means.clock)
-        self._recorder = Recorder(store=means.store, clock=means.clock, log=means.log)
+        self._feed = Feed(store=means.store.analyses, clock=means.clock)
+        self._recorder = Recorder(store=means.store.analyses, clock=means.clock, log=means.log)
         self._panels = [
             Panel(seats, means=means, recorder=self._recorder, settings=settings.panel) for seats in panels
         ]
@@ -96,7 +96,7 @@ class Analyst:
 
     async def _put_due(self) -> int:
         now = self._means.clock.now()
-        due = await self._means.store.due_analyses(now, again_at=now + LOOK_LOST, limit=PAGE)
+        due = await self._means.store.analyses.due_analyses(now, again_at=now + LOOK_LOST, limit=PAGE)
         for key, planner, _ in due:
             self._put(Look(key, Trigger.DUE, self._feed.page, frozenset({planner})))
         return len(due)

@@ -40,11 +40,13 @@ class Briefer:
         """A briefing for every endpoint that is still there, without its health."""
         budget = self._budget
         keys = [look.key for look in looks]
-        endpoints = {one.key: one for one in await self._store.with_siblings(keys, budget.siblings)}
+        endpoints = {one.key: one for one in await self._store.analyses.with_siblings(keys, budget.siblings)}
         there = [key for key in keys if key in endpoints]
         others = list(endpoints.keys() - set(there))
-        recent = await self._store.recent_runs(there, each=budget.runs, most_bytes=budget.response_bytes)
-        recent |= await self._store.recent_runs(others, each=1, most_bytes=0)
+        recent = await self._store.analyses.recent_runs(
+            there, each=budget.runs, most_bytes=budget.response_bytes
+        )
+        recent |= await self._store.analyses.recent_runs(others, each=1, most_bytes=0)
         jobs: dict[tuple[str, str], list[Endpoint]] = defaultdict(list)
         for endpoint in sorted(endpoints.values(), key=lambda one: one.id):
             jobs[endpoint.tenant_id, endpoint.job_id].append(endpoint)
@@ -57,7 +59,7 @@ class Briefer:
     async def with_health(self, briefing: Briefing) -> Briefing:
         """The same, with the endpoint's health."""
         since = briefing.now - timedelta(hours=max(WINDOWS_H))
-        ended = await self._store.ended(briefing.endpoint.key, since=since, limit=MOST_COUNTED)
+        ended = await self._store.catalog.ended(briefing.endpoint.key, since=since, limit=MOST_COUNTED)
         return replace(briefing, health=health(ended, briefing.now))
 
     def _briefing(

@@ -120,7 +120,7 @@ class Thinking:
         if not tokens:
             return
         store, now = self._means.store, self._means.clock.now()
-        while not await try_once(store.spend_tokens(tenant_id, tokens, now), self._means.log):
+        while not await try_once(store.tenants.spend_tokens(tenant_id, tokens, now), self._means.log):
             await self._means.clock.sleep(RECOVERY_MS)
 
     def _said_lately(self, seat: Seat, briefing: Briefing, sat: Sat) -> bool:

@@ -5,7 +5,7 @@ from datetime import datetime
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.validation import milliseconds
 from cadenza.ports.clock import Clock
-from cadenza.ports.store import EndpointStore
+from cadenza.ports.scheduling import EndpointStore
 
 GATHERING_PARTS = 20
 """Claims ahead of their moment are gathered for this part of the time that they are claimed ahead."""

@@ -4,7 +4,7 @@ from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import first_of, try_once
 from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.ports.clock import Clock
-from cadenza.ports.store import EndpointStore
+from cadenza.ports.scheduling import EndpointStore
 from cadenza.ports.telemetry import Logger
 
 CHECKS_PER_LEASE = 6

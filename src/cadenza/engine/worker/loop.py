@@ -18,7 +18,7 @@ from cadenza.engine.worker.settle import AlertRule, Settler, SettleRule
 from cadenza.engine.worker.start import Starter
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.clock import Clock, Cron
-from cadenza.ports.store import Bell, EndpointStore
+from cadenza.ports.scheduling import Bell, EndpointStore
 from cadenza.ports.telemetry import Logger, Telemetry
 
 

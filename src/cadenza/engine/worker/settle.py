@@ -12,7 +12,7 @@ from cadenza.engine.async_helpers import RECOVERY_MS, first_of, try_once
 from cadenza.engine.worker.events import WorkerEvents, failure_event
 from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.ports.clock import Clock, Cron
-from cadenza.ports.store import EndpointStore
+from cadenza.ports.scheduling import EndpointStore
 from cadenza.ports.telemetry import ENDPOINT_FAILED, Logger
 
 NEXT_BATCH_MS = 1_000

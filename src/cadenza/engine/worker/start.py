@@ -15,7 +15,7 @@ from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import first_of
 from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.ports.clock import Clock
-from cadenza.ports.store import EndpointStore
+from cadenza.ports.scheduling import EndpointStore
 
 DOWNTIME_MS = 5_000
 """A claim that is later than this came after a time without workers."""

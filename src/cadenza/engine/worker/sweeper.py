@@ -11,7 +11,7 @@ from cadenza.engine.async_helpers import try_once
 from cadenza.engine.worker.events import WorkerEvents
 from cadenza.engine.worker.settle import AlertRule, SettleRule
 from cadenza.ports.clock import Clock, Cron
-from cadenza.ports.store import EndpointStore, Sweeping
+from cadenza.ports.scheduling import EndpointStore, Sweeping
 from cadenza.ports.telemetry import Logger
 
 BATCH = 500

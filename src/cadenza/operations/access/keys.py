@@ -102,21 +102,21 @@ async def new_key(
         expires_at=expires_at,
         user_id=user_id,
     )
-    await context.store.add_key(KeptKey(key, _digest(secret)))
+    await context.store.keys.add_key(KeptKey(key, _digest(secret)))
     return key, f"{PREFIX}{key_id}_{secret}"
 
 
 @operation("GET /v1/keys", Scope.ADMIN, agent=False)
 async def list_keys(context: RequestContext, command: Paged) -> KeysPage:
     """List keys without their secrets."""
-    keys, more = cut(await context.store.keys(context.tenant_id, command.page()), command.limit)
+    keys, more = cut(await context.store.keys.keys(context.tenant_id, command.page()), command.limit)
     return KeysPage(items=[KeyView.of(key) for key in keys], next_cursor=keys[-1].id if more else None)
 
 
 @operation("DELETE /v1/keys/{key_id}", Scope.ADMIN, status=NO_CONTENT, agent=False)
 async def delete_key(context: RequestContext, command: OneKey) -> Nothing:
     """Take a key back; from now on it opens nothing."""
-    await context.store.remove_key(context.tenant_id, command.key_id)
+    await context.store.keys.remove_key(context.tenant_id, command.key_id)
     context.dependencies.caller_cache.forget(command.key_id)
     return Nothing()
 

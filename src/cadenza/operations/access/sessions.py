@@ -28,7 +28,7 @@ class Entered(NamedTuple):
 async def new_link(dependencies: Dependencies, caller: Caller) -> str:
     """A code that opens one session with the rights of a caller."""
     code, now = dependencies.mint.secret(), dependencies.wall_now()
-    await dependencies.store.open_session(
+    await dependencies.store.sessions.open_session(
         Session(_digest(code), Pass.LINK, caller.tenant_id, caller.scopes, now, now + LINK_LASTS)
     )
     return code
@@ -38,7 +38,7 @@ async def enter_by_code(dependencies: Dependencies, code: str) -> Entered | None
     """Use a link up; None if it is unknown, used or has run out."""
     if len(code) > LONGEST_SECRET:
         return None
-    link, now = await dependencies.store.end_session(_digest(code)), dependencies.wall_now()
+    link, now = await dependencies.store.sessions.end_session(_digest(code)), dependencies.wall_now()
     if link is None or link.kind is not Pass.LINK or link.expires_at <= now:
         return None
     return await _enter(dependencies, link, now)
@@ -46,7 +46,7 @@ async def enter_by_code(dependencies: Dependencies, code: str) -> Entered | None
 
 async def enter_by_key(dependencies: Dependencies, token: str) -> Entered | None:
     """Come in with a key of a tenant; None if it opens nothing, or speaks for one user alone."""
-    key = await opening(dependencies.store, token, dependencies.clock.now())
+    key = await opening(dependencies.store.keys, token, dependencies.clock.now())
     if key is None or key.user_id is not None:
         return None
     now = dependencies.wall_now()
@@ -59,7 +59,7 @@ async def _enter(dependencies: Dependencies, wanted: Session, now: datetime) -> 
     session = wanted._replace(
         digest=_digest(secret), kind=Pass.SESSION, created_at=now, expires_at=now + SESSION_LASTS
     )
-    await dependencies.store.open_session(session)
+    await dependencies.store.sessions.open_session(session)
     return Entered(secret, session)
 
 
@@ -67,11 +67,11 @@ async def recalled(dependencies: Dependencies, secret: str) -> Session | None:
     """The session that a secret opens, unless it, or the key it was opened with, is no longer good."""
     if len(secret) > LONGEST_SECRET:
         return None
-    session = await dependencies.store.session(_digest(secret))
+    session = await dependencies.store.sessions.session(_digest(secret))
     if session is None or session.kind is not Pass.SESSION or session.expires_at <= dependencies.wall_now():
         return None
     if session.key_id is not None:
-        kept = await dependencies.store.kept_key(session.key_id)
+        kept = await dependencies.store.keys.kept_key(session.key_id)
         if kept is None or not kept.key.valid(dependencies.clock.now()):
             return None
     return session
@@ -79,7 +79,7 @@ async def recalled(dependencies: Dependencies, secret: str) -> Session | None:
 
 async def leave(dependencies: Dependencies, secret: str) -> None:
     """End a session; its secret opens nothing from now on."""
-    await dependencies.store.end_session(_digest(secret))
+    await dependencies.store.sessions.end_session(_digest(secret))
     dependencies.caller_cache.drop(_at_the_door(secret))
 
 

@@ -81,13 +81,13 @@ class SetLimits(Command):
 async def get_usage(context: RequestContext, command: GetUsage) -> UsageView:
     """Tell what was spent this month and before, and what the limits are."""
     now, tenant_id = context.dependencies.clock.now(), context.tenant_id
-    tenant = await context.store.tenant(tenant_id)
-    history = await context.store.spending(tenant_id, command.months)
+    tenant = await context.store.tenants.tenant(tenant_id)
+    history = await context.store.tenants.spending(tenant_id, command.months)
     months = [MonthView(month=one.month, **one.spent._asdict()) for one in history]
     month = month_of(now)
     nothing = MonthView(month=month, runs=0, planner_tokens=0)
     current = next((one for one in months if one.month == month), nothing)
-    endpoints = await context.store.count_endpoints(tenant_id, COUNTED_ENDPOINTS)
+    endpoints = await context.store.tenants.count_endpoints(tenant_id, COUNTED_ENDPOINTS)
     return UsageView(
         tenant_id=tenant_id,
         **current.model_dump(),
@@ -103,9 +103,9 @@ async def get_usage(context: RequestContext, command: GetUsage) -> UsageView:
 async def set_limits(context: RequestContext, command: SetLimits) -> LimitsView:
     """Set what a tenant may have and spend."""
     given = command.model_dump(exclude={"tenant_id", "name"})
-    before = await context.store.tenant(command.tenant_id)
+    before = await context.store.tenants.tenant(command.tenant_id)
     tenant = Tenant(id=command.tenant_id, name=command.name or before.name, limits=Limits(**given))
-    await context.store.put_tenant(tenant)
+    await context.store.tenants.put_tenant(tenant)
     return LimitsView.of(tenant.limits)
 
 

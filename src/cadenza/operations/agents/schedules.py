@@ -146,7 +146,7 @@ async def list_schedules(context: RequestContext, command: ListSchedules) -> Sch
     if command.user_id is None and context.caller.on_behalf_of is None:
         return await _all_schedules(context, command)
     user = user_of(context, command.user_id)
-    await context.store.user(user)
+    await context.store.users.user(user)
     found = await schedules_of(context).schedules(
         user, enabled_only=command.enabled_only, page=command.page()
     )
@@ -195,7 +195,7 @@ def _asking(context: RequestContext, user_id: str | None) -> ScheduleRequester:
 
 async def _all_schedules(context: RequestContext, command: ListSchedules) -> SchedulesPage:
     """The schedules of all users; a page may hold less than its limit, and yet not be the last."""
-    found = await context.store.find(
+    found = await context.store.catalog.find(
         context.tenant_id, wanted=EndpointFilter(job_id=SCHEDULES_JOB), page=command.page()
     )
     endpoints, more = cut(found, command.limit)
@@ -211,7 +211,7 @@ async def _owner(context: RequestContext, schedule_id: str) -> UserKey:
     if context.caller.on_behalf_of is not None:
         return user_of(context, None)
     try:
-        endpoint: Endpoint = await context.store.get(context.key(schedule_id))
+        endpoint: Endpoint = await context.store.endpoints.get(context.key(schedule_id))
     except NotFound:
         raise schedule_not_found(schedule_id) from None
     if not isinstance(endpoint.target, PromptTarget):

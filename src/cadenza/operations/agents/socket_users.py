@@ -39,13 +39,13 @@ class Visiting:
         dependencies = application.dependencies
         self.application = application
         self.streams = DeliveryStreams(
-            store=dependencies.store, clock=dependencies.clock, log=dependencies.log
+            store=dependencies.store.deliveries, clock=dependencies.clock, log=dependencies.log
         )
 
     async def admit(self, token: str, user_id: str | None) -> Guest | None:
         """Who shows a key; None if it opens nothing. A tenant's own key must say for which user it speaks."""
         dependencies = self.application.dependencies
-        key = await opening(dependencies.store, token, dependencies.clock.now())
+        key = await opening(dependencies.store.keys, token, dependencies.clock.now())
         if key is None:
             return None
         caller = caller_of(key)
@@ -74,7 +74,9 @@ class Visiting:
         """Those of these keys that still open the door; a thousand with one question."""
         asked, good = list(key_ids), set()
         for start in range(0, len(asked), MOST_PER_QUERY):
-            kept = await self.application.dependencies.store.still_kept(asked[start : start + MOST_PER_QUERY])
+            kept = await self.application.dependencies.store.keys.still_kept(
+                asked[start : start + MOST_PER_QUERY]
+            )
             now = self.application.dependencies.clock.now()
             good |= {key.id for key in kept if key.valid(now)}
         return good

@@ -120,26 +120,26 @@ async def put_user(context: RequestContext, command: PutUser) -> UserView:
         timezone=command.timezone,
         created_at=context.dependencies.clock.now(),
     )
-    return UserView.of(await context.store.put_user(user))
+    return UserView.of(await context.store.users.put_user(user))
 
 
 @operation("GET /v1/users", Scope.READ)
 async def list_users(context: RequestContext, command: Paged) -> UsersPage:
     """List users, in the order of their ids."""
-    users, more = cut(await context.store.users(context.tenant_id, command.page()), command.limit)
+    users, more = cut(await context.store.users.users(context.tenant_id, command.page()), command.limit)
     return UsersPage(items=[UserView.of(one) for one in users], next_cursor=users[-1].id if more else None)
 
 
 @operation("GET /v1/users/{user_id}", Scope.READ, user=True)
 async def get_user(context: RequestContext, command: OneUser) -> UserView:
     """Show one user."""
-    return UserView.of(await context.store.user(user_of(context, command.user_id)))
+    return UserView.of(await context.store.users.user(user_of(context, command.user_id)))
 
 
 @operation("DELETE /v1/users/{user_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_user(context: RequestContext, command: OneUser) -> Nothing:
     """Delete a user with everything that is theirs: schedules, conversations, messages, tokens."""
-    await context.store.remove_user(user_of(context, command.user_id))
+    await context.store.users.remove_user(user_of(context, command.user_id))
     forget_user(context.dependencies.caller_cache, context.tenant_id, command.user_id)
     return Nothing()
 
@@ -147,7 +147,7 @@ async def delete_user(context: RequestContext, command: OneUser) -> Nothing:
 @operation("POST /v1/users/{user_id}/token", Scope.WRITE, status=CREATED, agent=False, shown_once=True)
 async def create_user_token(context: RequestContext, command: CreateUserToken) -> UserTokenView:
     """Make a short-lived token that speaks for this user alone; it is shown only in this answer."""
-    user = await context.store.user(user_of(context, command.user_id))
+    user = await context.store.users.user(user_of(context, command.user_id))
     expires_at = context.dependencies.clock.now() + timedelta(seconds=command.ttl_seconds)
     _, token = await new_key(
         context, name=f"user {user.id}"[:200], scopes=[Scope.WRITE], expires_at=expires_at, user_id=user.id
@@ -167,13 +167,13 @@ async def put_agent(context: RequestContext, command: PutAgent) -> AgentView:
         created_at=context.dependencies.clock.now(),
         **command.model_dump(exclude={"agent_id"}),
     )
-    return AgentView.of(await context.store.put_agent(agent))
+    return AgentView.of(await context.store.agents.put_agent(agent))
 
 
 @operation("GET /v1/agents", Scope.READ)
 async def list_agents(context: RequestContext, command: Paged) -> AgentsPage:
     """List agents, in the order of their ids."""
-    agents, more = cut(await context.store.agents(context.tenant_id, command.page()), command.limit)
+    agents, more = cut(await context.store.agents.agents(context.tenant_id, command.page()), command.limit)
     return AgentsPage(
         items=[AgentView.of(one) for one in agents], next_cursor=agents[-1].id if more else None
     )
@@ -182,13 +182,13 @@ async def list_agents(context: RequestContext, command: Paged) -> AgentsPage:
 @operation("GET /v1/agents/{agent_id}", Scope.READ)
 async def get_agent(context: RequestContext, command: OneAgent) -> AgentView:
     """Show one agent."""
-    return AgentView.of(await context.store.agent(AgentKey(context.tenant_id, command.agent_id)))
+    return AgentView.of(await context.store.agents.agent(AgentKey(context.tenant_id, command.agent_id)))
 
 
 @operation("DELETE /v1/agents/{agent_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_agent(context: RequestContext, command: OneAgent) -> Nothing:
     """Delete an agent with its schedules and conversations; what it owes to users stays owed."""
-    await context.store.remove_agent(AgentKey(context.tenant_id, command.agent_id))
+    await context.store.agents.remove_agent(AgentKey(context.tenant_id, command.agent_id))
     return Nothing()
 
 

@@ -97,7 +97,7 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
     What it does not mention stays: hints, pauses, history, and jobs, endpoints and rules that it does
     not name, unless they are pruned. Endpoints that are running go on. Applied twice, it changes nothing.
     """
-    limits = (await context.store.tenant(context.tenant_id)).limits
+    limits = (await context.store.tenants.tenant(context.tenant_id)).limits
     # Thousands of endpoints take seconds to check; whoever else is served here need not wait for them.
     intent = await to_thread(intent_of, context, command, limits=limits, prune=command.prune)
     decisions: list[Decision] = []
@@ -106,16 +106,16 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
         decisions.append(decide(estate, intent))
         return Arrangement() if command.dry_run else decisions[-1].arrangement
 
-    await context.store.arrange(context.tenant_id, intent.extent(), arrange)
+    await context.store.catalog.arrange(context.tenant_id, intent.extent(), arrange)
     return AppliedView.of(decisions[-1], applied=not command.dry_run)
 
 
 @operation("GET /v1/export", Scope.READ)
 async def export_config(context: RequestContext, command: ExportConfig) -> ConfigView:  # noqa: ARG001 - All of it is meant.
     """Write down everything as a configuration; to apply it changes nothing."""
-    endpoints = await context.store.find(context.tenant_id, page=Page(MOST_ENDPOINTS + 1))
-    jobs = await context.store.jobs(context.tenant_id, Page(MOST_ENDPOINTS + 1))
-    rules = await context.store.rules(context.tenant_id, page=Page(MOST_ENDPOINTS + 1))
+    endpoints = await context.store.catalog.find(context.tenant_id, page=Page(MOST_ENDPOINTS + 1))
+    jobs = await context.store.catalog.jobs(context.tenant_id, Page(MOST_ENDPOINTS + 1))
+    rules = await context.store.rules.rules(context.tenant_id, page=Page(MOST_ENDPOINTS + 1))
     for found, name in ((endpoints, "endpoints"), (jobs, "jobs"), (rules, "rules")):
         if len(found) > MOST_ENDPOINTS:
             raise InvalidRequest(f"There are more than {MOST_ENDPOINTS} {name}: too many for one file.")

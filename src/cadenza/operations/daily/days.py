@@ -119,7 +119,7 @@ class UserDaysPage(Listed[VerdictView]):
 @operation("GET /v1/daily/days/{date}", Scope.READ)
 async def get_day(context: RequestContext, command: GetDay) -> DayPage:
     """Tell what became of a day: its verdicts in the order of the users' ids, and how many are which."""
-    found = await context.store.verdicts_on(context.tenant_id, command.date, command.page())
+    found = await context.store.daily.verdicts_on(context.tenant_id, command.date, command.page())
     verdicts, more = cut(found, command.limit)
     counts = CountsView.of(await _counts(context, command.date)) if command.cursor is None else None
     return DayPage(
@@ -131,7 +131,7 @@ async def get_day(context: RequestContext, command: GetDay) -> DayPage:
 
 
 async def _counts(context: RequestContext, day: date) -> DayCounts:
-    totals = await context.store.day_totals(context.tenant_id, since=day, until=day)
+    totals = await context.store.daily_statistics.day_totals(context.tenant_id, since=day, until=day)
     return totals[0].counts if totals else DayCounts()
 
 
@@ -139,10 +139,10 @@ async def _counts(context: RequestContext, day: date) -> DayCounts:
 async def list_user_days(context: RequestContext, command: ListUserDays) -> UserDaysPage:
     """List the verdicts of a user's days, newest first, also of who is served no more; and the gaps."""
     key = key_of(context, command.user_id)
-    verdicts, more = cut(await context.store.verdicts_of(key, command.page()), command.limit)
-    gaps = [] if command.cursor else await context.store.gaps_of(key)
+    verdicts, more = cut(await context.store.daily.verdicts_of(key, command.page()), command.limit)
+    gaps = [] if command.cursor else await context.store.daily.gaps_of(key)
     if not verdicts and not gaps and command.cursor is None:
-        await context.store.daily_user(key)
+        await context.store.daily.daily_user(key)
     return UserDaysPage(
         items=[VerdictView.of(one) for one in verdicts],
         next_cursor=verdicts[-1].service_date.isoformat() if more else None,

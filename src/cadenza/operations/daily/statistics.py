@@ -88,8 +88,11 @@ async def get_windows(context: RequestContext, command: OfDay) -> WindowsView:
     now = context.dependencies.clock.now()
     day = command.date or now.astimezone(UTC).date()
     begin = datetime.combine(day, time(), UTC)
-    tallied = {one.due_bucket: one.counts for one in await context.store.tallies(context.tenant_id, day)}
-    waiting = await context.store.waiting(
+    tallied = {
+        one.due_bucket: one.counts
+        for one in await context.store.daily_statistics.tallies(context.tenant_id, day)
+    }
+    waiting = await context.store.daily_statistics.waiting(
         context.tenant_id, since=begin, until=begin + timedelta(days=1), each=EACH_SHARD
     )
     waits = {minute_of_day(at.time()): count for at, count in waiting.users.items()}
@@ -118,7 +121,7 @@ async def get_history(context: RequestContext, command: GetHistory) -> HistoryVi
     today = context.dependencies.clock.now().astimezone(UTC).date()
     since = today - timedelta(days=command.days - 1)
     tomorrow = today + timedelta(days=1)
-    totals = await context.store.day_totals(context.tenant_id, since=since, until=tomorrow)
+    totals = await context.store.daily_statistics.day_totals(context.tenant_id, since=since, until=tomorrow)
     return HistoryView(since=since, items=[DayView(date=day, **counts._asdict()) for day, counts in totals])
 
 
@@ -126,7 +129,7 @@ async def get_history(context: RequestContext, command: GetHistory) -> HistoryVi
 async def list_misses(context: RequestContext, command: ListMisses) -> MissesPage:
     """List users who were not served on a day, by due time."""
     day = command.date or context.dependencies.clock.now().astimezone(UTC).date()
-    found = await context.store.misses(
+    found = await context.store.daily_statistics.misses(
         context.tenant_id, day, limit=command.limit + 1, after=_place(command.cursor)
     )
     missed = found[: command.limit]

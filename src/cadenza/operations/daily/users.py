@@ -133,7 +133,7 @@ async def put_daily_users(context: RequestContext, command: PutDailyUsers) -> Da
 @operation("GET /v1/daily/users", Scope.READ)
 async def list_daily_users(context: RequestContext, command: Paged) -> DailyUsersPage:
     """List users with a daily job, in the order of their ids."""
-    users, more = cut(await context.store.daily_users(context.tenant_id, command.page()), command.limit)
+    users, more = cut(await context.store.daily.daily_users(context.tenant_id, command.page()), command.limit)
     cursor = users[-1].user_id if more else None
     return DailyUsersPage(items=[DailyUserView.of(one) for one in users], next_cursor=cursor)
 
@@ -141,13 +141,13 @@ async def list_daily_users(context: RequestContext, command: Paged) -> DailyUser
 @operation("GET /v1/daily/users/{user_id}", Scope.READ)
 async def get_daily_user(context: RequestContext, command: OneDailyUser) -> DailyUserView:
     """Show a user with a daily job: when the next window opens, and how the last day went."""
-    return DailyUserView.of(await context.store.daily_user(key_of(context, command.user_id)))
+    return DailyUserView.of(await context.store.daily.daily_user(key_of(context, command.user_id)))
 
 
 @operation("DELETE /v1/daily/users/{user_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_daily_user(context: RequestContext, command: DeleteDailyUser) -> Nothing:
     """Serve a user daily no more; the verdicts of past days stay, unless they are to be forgotten, too."""
-    await context.store.remove_daily_user(key_of(context, command.user_id), with_days=command.with_days)
+    await context.store.daily.remove_daily_user(key_of(context, command.user_id), with_days=command.with_days)
     return Nothing()
 
 
@@ -165,7 +165,9 @@ async def _enrolled(context: RequestContext, wanted: Sequence[PutDailyUser]) -> 
     enrollments = [
         enrollment(context.tenant_id, one.user_id, time.fromisoformat(one.due_time)) for one in wanted
     ]
-    return await context.store.enroll(enrollments, partial(enroll, now=context.dependencies.clock.now()))
+    return await context.store.daily.enroll(
+        enrollments, partial(enroll, now=context.dependencies.clock.now())
+    )
 
 
 DAILY_USERS = (

@@ -149,7 +149,7 @@ class LiveChanges:
         return EVERYTHING
 
     async def _follow(self) -> None:
-        bell = self._dependencies.store.listen()
+        bell = self._dependencies.store.endpoints.listen()
         ringing = asyncio.create_task(bell.heard())
         lost = False
         try:
@@ -173,7 +173,7 @@ class LiveChanges:
         """Tell which runs have ended since the last look."""
         store = self._dependencies.store
         for _ in range(MOST_PAGES):
-            runs, mark = await store.ended_since(self._mark, PAGE)
+            runs, mark = await store.analyses.ended_since(self._mark, PAGE)
             self._mark = mark
             self._tell_of(runs)
             if len(runs) < PAGE:

@@ -144,11 +144,11 @@ async def get_overview(context: RequestContext, command: GetOverview) -> Overvie
     """Tell at a glance what is ahead, in flight and behind. Every part is counted within bounds."""
     now = context.dependencies.clock.now()
     since = now - timedelta(minutes=command.minutes)
-    endpoints = await context.store.count_endpoints(context.tenant_id, MOST_COUNTED)
+    endpoints = await context.store.tenants.count_endpoints(context.tenant_id, MOST_COUNTED)
     return OverviewView(
         now=now,
         endpoints=endpoints,
-        in_flight=await context.store.in_flight(context.tenant_id, MOST_COUNTED),
+        in_flight=await context.store.statistics.in_flight(context.tenant_id, MOST_COUNTED),
         forecast=await _ahead(context, now, timedelta(minutes=command.ahead_minutes)),
         pulse=await _behind(context, now, since),
         quotas=await _quotas(context, now, endpoints),
@@ -158,7 +158,7 @@ async def get_overview(context: RequestContext, command: GetOverview) -> Overvie
 
 
 async def _ahead(context: RequestContext, now: datetime, far: timedelta) -> ForecastView:
-    found = await context.store.upcoming_runs(context.tenant_id, until=now + far, limit=MOST_AHEAD)
+    found = await context.store.statistics.upcoming_runs(context.tenant_id, until=now + far, limit=MOST_AHEAD)
     forecaster = DueForecaster(
         context.dependencies.cron, begin=now, span=far / AHEAD_SPANS, spans=AHEAD_SPANS
     )
@@ -166,7 +166,9 @@ async def _ahead(context: RequestContext, now: datetime, far: timedelta) -> Fore
 
 
 async def _behind(context: RequestContext, now: datetime, since: datetime) -> PulseView:
-    ended: list[Ended] = await context.store.latest_runs(context.tenant_id, since=since, limit=MOST_ENDED)
+    ended: list[Ended] = await context.store.statistics.latest_runs(
+        context.tenant_id, since=since, limit=MOST_ENDED
+    )
     complete = len(ended) < MOST_ENDED
     begin = since if complete else min(one.finished_at for one in ended)
     return PulseView.of(run_histogram(ended, since=begin, now=now), complete=complete)
@@ -174,7 +176,7 @@ async def _behind(context: RequestContext, now: datetime, since: datetime) -> Pu
 
 async def _quotas(context: RequestContext, now: datetime, endpoints: int) -> list[QuotaView]:
     month, tenant_id = month_of(now), context.tenant_id
-    limits, spent = (await context.store.standings([tenant_id], month))[tenant_id]
+    limits, spent = (await context.store.tenants.standings([tenant_id], month))[tenant_id]
     return [
         QuotaView.of("runs", spent.runs, limits.runs_per_month),
         QuotaView.of("planner_tokens", spent.planner_tokens, limits.planner_tokens_per_month),
@@ -189,7 +191,7 @@ def _level(share: float | None) -> Level:
 
 
 async def _planners(context: RequestContext, since: datetime) -> list[PlannerView]:
-    sat = await context.store.planner_activity(
+    sat = await context.store.statistics.planner_activity(
         context.tenant_id, grouping=ActivityGrouping.ALL, since=since, limit=MOST_SITTINGS, most=MOST_PLANNERS
     )
     views = [

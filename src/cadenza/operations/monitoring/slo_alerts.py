@@ -68,7 +68,7 @@ class SlosView(View):
 @operation("GET /v1/slo", Scope.READ)
 async def get_slo(context: RequestContext, command: GetSlo) -> SlosView:  # noqa: ARG001 - every handler takes a command
     """Tell where the service levels stand: measured value, threshold, and since when one is breached."""
-    standings = await context.store.slos(context.dependencies.wall_now() - FRESH)
+    standings = await context.store.slos.slos(context.dependencies.wall_now() - FRESH)
     items = [SloView.of(standing) for standing in standings]
     return SlosView(breached=sum(item.breached for item in items), items=items)
 
@@ -109,7 +109,7 @@ class AlertsView(View):
 @operation("GET /v1/alerts", Scope.READ, agent=False)
 async def list_alerts(context: RequestContext, command: ListAlerts) -> AlertsView:
     """List the newest alerts: those about service levels, and those about what is the caller's."""
-    newest = await context.store.newest_alerts(context.tenant_id, command.limit)
+    newest = await context.store.alerts.newest_alerts(context.tenant_id, command.limit)
     return AlertsView(items=[AlertView.of(one) for one in newest])
 
 

@@ -116,8 +116,8 @@ class PlannerCostView(View):
 async def list_analyses(context: RequestContext, command: ListAnalyses) -> AnalysesPage:
     """List what planners thought about an endpoint, what they did and what it cost, newest first."""
     key = context.key(command.endpoint_id)
-    live(await context.store.get(key))
-    found, more = cut(await context.store.analyses(key, command.page()), command.limit)
+    live(await context.store.endpoints.get(key))
+    found, more = cut(await context.store.analyses.analyses(key, command.page()), command.limit)
     return AnalysesPage(
         items=[AnalysisView.of(one) for one in found], next_cursor=found[-1].id if more else None
     )
@@ -127,9 +127,9 @@ async def list_analyses(context: RequestContext, command: ListAnalyses) -> Analy
 async def get_planner_cost(context: RequestContext, command: GetPlannerCost) -> PlannerCostView:
     """Tell how many sittings and tokens planners spent on an endpoint, by day."""
     key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
-    live(await context.store.get(key))
+    live(await context.store.endpoints.get(key))
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    spent = await context.store.usage_by_day(key, today - timedelta(days=command.days - 1))
+    spent = await context.store.analyses.usage_by_day(key, today - timedelta(days=command.days - 1))
     return PlannerCostView(
         endpoint_id=command.endpoint_id,
         days=[

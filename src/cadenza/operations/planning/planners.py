@@ -102,7 +102,7 @@ class LearningPage(Listed[LearnedView]):
 @operation("GET /v1/analyses", Scope.READ, agent=False)
 async def list_sittings(context: RequestContext, command: ListSittings) -> AnalysesPage:
     """List what planners thought about all endpoints and what they did, newest first."""
-    found = await context.store.recent_analyses(
+    found = await context.store.statistics.recent_analyses(
         context.tenant_id, before=_position(command.cursor), limit=command.limit + 1
     )
     analyses, more = cut(found, command.limit)
@@ -115,7 +115,9 @@ async def get_spending(context: RequestContext, command: GetSpending) -> Spendin
     """Tell how many sittings and tokens planners spent, by day and by endpoint."""
     today = context.dependencies.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=command.days - 1)
-    activity = partial(context.store.planner_activity, context.tenant_id, since=since, limit=MOST_ANALYSES)
+    activity = partial(
+        context.store.statistics.planner_activity, context.tenant_id, since=since, limit=MOST_ANALYSES
+    )
     days = await activity(grouping=ActivityGrouping.DAY, most=MOST_DAYS)
     endpoints = await activity(grouping=ActivityGrouping.ENDPOINT, most=MOST_ENDPOINTS)
     spent = [one.tokens for one in days]
@@ -131,8 +133,10 @@ async def get_spending(context: RequestContext, command: GetSpending) -> Spendin
 @operation("GET /v1/learning", Scope.READ, agent=False)
 async def list_learning(context: RequestContext, command: ListLearning) -> LearningPage:
     """Tell what the learning planner has won, by endpoint, and in the shadow what it would have won."""
-    endpoints, more = cut(await context.store.find(context.tenant_id, page=command.page()), command.limit)
-    notes = await context.store.notes(PLANNER, [one.key for one in endpoints])
+    endpoints, more = cut(
+        await context.store.catalog.find(context.tenant_id, page=command.page()), command.limit
+    )
+    notes = await context.store.analyses.notes(PLANNER, [one.key for one in endpoints])
     lessons = [(one, summary_from_note(notes.get(one.key))) for one in endpoints]
     return LearningPage(
         items=[LearnedView.of(one, summary) for one, summary in lessons if summary is not None],

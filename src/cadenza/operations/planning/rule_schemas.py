@@ -167,7 +167,7 @@ MOST_SIBLINGS = 10_000
 async def admitted(context: RequestContext, rule: Rule) -> Rule:
     """A rule whose condition can be read, about endpoints of its job."""
     context.dependencies.expressions.check(rule.when)
-    found = await context.store.find(
+    found = await context.store.catalog.find(
         context.tenant_id, wanted=EndpointFilter(rule.job_id), page=Page(MOST_SIBLINGS)
     )
     if len(found) < MOST_SIBLINGS:

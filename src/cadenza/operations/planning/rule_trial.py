@@ -57,10 +57,12 @@ class RuleTrialView(View):
 @operation("POST /v1/rules/{rule_id}/test", Scope.READ)
 async def test_rule(context: RequestContext, command: TestRule) -> RuleTrialView:
     """Try a rule on an endpoint as it stands, and tell what it would do. Nothing is changed."""
-    rule = await context.store.rule(context.tenant_id, command.rule_id)
+    rule = await context.store.rules.rule(context.tenant_id, command.rule_id)
     briefing = await _briefing(context, rule, _meant(rule, command))
     key, rule_context = briefing.endpoint.key, _rule_context(briefing)
-    state = states_from_note((await context.store.notes(PLANNER, [key])).get(key)).get(rule.id, NO_INCIDENT)
+    state = states_from_note((await context.store.analyses.notes(PLANNER, [key])).get(key)).get(
+        rule.id, NO_INCIDENT
+    )
     evaluation = context.dependencies.expressions.evaluate(rule.when, rule_context.variables)
     decision = rule_context.decide(rule, state, evaluation)
     called = [one for step in decision.steps for one in rule_context.tool_requests(rule, step)]
@@ -100,7 +102,7 @@ def _meant(rule: Rule, command: TestRule) -> str:
 
 async def _briefing(context: RequestContext, rule: Rule, endpoint_id: str) -> Briefing:
     """What a planner would be told if the newest run had just ended."""
-    endpoint = live(await context.store.get(context.key(endpoint_id)))
+    endpoint = live(await context.store.endpoints.get(context.key(endpoint_id)))
     if endpoint.job_id != rule.job_id:
         raise NotFound(f"There is no endpoint {endpoint_id} in the job {rule.job_id}.")
     briefer = Briefer(store=context.store, clock=context.dependencies.clock, budget=USUAL)

@@ -129,8 +129,8 @@ async def create_rule(context: RequestContext, command: CreateRule) -> RuleView:
         created_at=context.dependencies.clock.now(),
         **made_parts({name: getattr(command, name) for name in CreateRule.model_fields if name != "id"}),
     )
-    await context.store.job(context.tenant_id, rule.job_id)
-    await context.store.add_rule(await admitted(context, rule), most=MOST_RULES)
+    await context.store.catalog.job(context.tenant_id, rule.job_id)
+    await context.store.rules.add_rule(await admitted(context, rule), most=MOST_RULES)
     return RuleView.of(rule)
 
 
@@ -138,7 +138,7 @@ async def create_rule(context: RequestContext, command: CreateRule) -> RuleView:
 async def list_rules(context: RequestContext, command: ListRules) -> RulesPage:
     """List rules, all or those of a job or about one endpoint, in the order of their ids."""
     wanted = RuleFilter(command.job_id, command.endpoint_id)
-    found = await context.store.rules(context.tenant_id, wanted=wanted, page=command.page())
+    found = await context.store.rules.rules(context.tenant_id, wanted=wanted, page=command.page())
     rules, more = cut(found, command.limit)
     return RulesPage.model_construct(
         items=[RuleView.of(rule) for rule in rules], next_cursor=rules[-1].id if more else None
@@ -148,7 +148,7 @@ async def list_rules(context: RequestContext, command: ListRules) -> RulesPage:
 @operation("GET /v1/rules/{rule_id}", Scope.READ)
 async def get_rule(context: RequestContext, command: OneRule) -> RuleView:
     """Show one rule."""
-    return RuleView.of(await context.store.rule(context.tenant_id, command.rule_id))
+    return RuleView.of(await context.store.rules.rule(context.tenant_id, command.rule_id))
 
 
 @operation("PATCH /v1/rules/{rule_id}", Scope.WRITE)
@@ -160,15 +160,15 @@ async def update_rule(context: RequestContext, command: UpdateRule) -> RuleView:
             raise InvalidRequest(f"{name} cannot be null; leave it out to keep it.", name)
     changes = made_parts(given)
     tenant_id, rule_id = context.tenant_id, command.rule_id
-    await admitted(context, replace(await context.store.rule(tenant_id, rule_id), **changes))
-    rule = await context.store.amend_rule(tenant_id, rule_id, lambda before: replace(before, **changes))
+    await admitted(context, replace(await context.store.rules.rule(tenant_id, rule_id), **changes))
+    rule = await context.store.rules.amend_rule(tenant_id, rule_id, lambda before: replace(before, **changes))
     return RuleView.of(rule)
 
 
 @operation("DELETE /v1/rules/{rule_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_rule(context: RequestContext, command: OneRule) -> Nothing:
     """Delete a rule. Hints that it wrote stay until they expire."""
-    await context.store.remove_rule(context.tenant_id, command.rule_id)
+    await context.store.rules.remove_rule(context.tenant_id, command.rule_id)
     return Nothing()
 
 

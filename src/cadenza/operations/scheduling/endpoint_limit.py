@@ -33,7 +33,7 @@ async def amended(
         return Arrangement(endpoints=[after])
 
     try:
-        return (await context.store.amend(context.key(endpoint_id), usual)).endpoint
+        return (await context.store.endpoints.amend(context.key(endpoint_id), usual)).endpoint
     except CountsAgain:
         extent = Extent(endpoint_ids=frozenset({endpoint_id}))
-        return (await context.store.arrange(context.tenant_id, extent, counted)).endpoints[0].endpoint
+        return (await context.store.catalog.arrange(context.tenant_id, extent, counted)).endpoints[0].endpoint

@@ -121,7 +121,7 @@ def _result(one: Ended) -> ResultView:
 async def list_rows(context: RequestContext, command: ListRows) -> RowsPage:
     """List endpoints as rows with their last results, in the order of their ids, or those with these ids."""
     endpoints, cursor = await _found(context, command)
-    results = await context.store.latest_runs_of([one.key for one in endpoints], each=RESULTS)
+    results = await context.store.statistics.latest_runs_of([one.key for one in endpoints], each=RESULTS)
     now = context.dependencies.clock.now()
     return RowsPage.model_construct(
         items=[RowView.of(one, results.get(one.key, []), now) for one in endpoints], next_cursor=cursor
@@ -130,9 +130,11 @@ async def list_rows(context: RequestContext, command: ListRows) -> RowsPage:
 
 async def _found(context: RequestContext, command: ListRows) -> tuple[list[Endpoint], str | None]:
     if command.endpoint_id:
-        return await context.store.endpoints_by_key([context.key(one) for one in command.endpoint_id]), None
+        return await context.store.statistics.endpoints_by_key(
+            [context.key(one) for one in command.endpoint_id]
+        ), None
     page = Page(command.limit + 1, command.cursor)
-    found = await context.store.find(context.tenant_id, wanted=command.wanted(), page=page)
+    found = await context.store.catalog.find(context.tenant_id, wanted=command.wanted(), page=page)
     endpoints, more = cut(found, command.limit)
     return endpoints, endpoints[-1].id if more else None
 

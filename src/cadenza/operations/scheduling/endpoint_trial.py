@@ -27,7 +27,7 @@ async def test_endpoint(context: RequestContext, command: OneEndpoint) -> TrialV
 
     Nothing is recorded, counted or planned anew; the target itself is really called.
     """
-    endpoint = live(await context.store.get(context.key(command.endpoint_id)))
+    endpoint = live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     completion = await context.dependencies.executor.execute(_trial(context, endpoint), QuotaAnswer())
     outcome = completion.outcome
     return TrialView(

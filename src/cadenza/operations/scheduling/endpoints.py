@@ -118,15 +118,15 @@ class ListEndpoints(Paged, Selected):
 @operation("POST /v1/jobs/{job_id}/endpoints", Scope.WRITE, status=CREATED)
 async def create_endpoint(context: RequestContext, command: CreateEndpoint) -> EndpointView:
     """Create an endpoint in a job. Its first run is one interval away, or at once with `start_now`."""
-    limits = (await context.store.tenant(context.tenant_id)).limits
+    limits = (await context.store.tenants.tenant(context.tenant_id)).limits
     wanted = admitted(context, new_endpoint(context, command), limits)
     now, cron = context.dependencies.clock.now(), context.dependencies.cron
     planned = plan_first_run(wanted, now=now, cron=cron, start_now=command.start_now)
     try:
-        await context.store.add(planned, Admission(known_job=True, most=limits.endpoints))
+        await context.store.endpoints.add(planned, Admission(known_job=True, most=limits.endpoints))
     except Conflict:
         await amended(context, planned.id, lambda old: revived(old, planned), most=limits.endpoints)
-    return EndpointView.of(await context.store.get(planned.key))
+    return EndpointView.of(await context.store.endpoints.get(planned.key))
 
 
 def new_endpoint(context: RequestContext, command: CreateEndpoint) -> Endpoint:
@@ -163,7 +163,7 @@ def revived(old: Endpoint, wanted: Endpoint) -> ChangedEndpoint:
 @operation("GET /v1/endpoints", Scope.READ)
 async def list_endpoints(context: RequestContext, command: ListEndpoints) -> EndpointsPage:
     """List endpoints, all or those of a job or with labels, in the order of their ids."""
-    found = await context.store.find(context.tenant_id, wanted=command.wanted(), page=command.page())
+    found = await context.store.catalog.find(context.tenant_id, wanted=command.wanted(), page=command.page())
     endpoints, more = cut(found, command.limit)
     return EndpointsPage(
         items=[EndpointView.of(one) for one in endpoints], next_cursor=endpoints[-1].id if more else None
@@ -173,16 +173,16 @@ async def list_endpoints(context: RequestContext, command: ListEndpoints) -> End
 @operation("GET /v1/endpoints/{endpoint_id}", Scope.READ)
 async def get_endpoint(context: RequestContext, command: OneEndpoint) -> EndpointView:
     """Show one endpoint: what its owner wrote, and where it stands."""
-    return EndpointView.of(live(await context.store.get(context.key(command.endpoint_id))))
+    return EndpointView.of(live(await context.store.endpoints.get(context.key(command.endpoint_id))))
 
 
 @operation("PATCH /v1/endpoints/{endpoint_id}", Scope.WRITE)
 async def update_endpoint(context: RequestContext, command: UpdateEndpoint) -> EndpointView:
     """Change an endpoint. It goes on from where it stands, and is planned anew at once."""
-    limits = (await context.store.tenant(context.tenant_id)).limits
+    limits = (await context.store.tenants.tenant(context.tenant_id)).limits
     changes = _changes(command)
     if "job_id" in changes:
-        await context.store.job(context.tenant_id, changes["job_id"])
+        await context.store.catalog.job(context.tenant_id, changes["job_id"])
     now, cron = context.dependencies.clock.now(), context.dependencies.cron
 
     def change(endpoint: Endpoint) -> ChangedEndpoint:
@@ -206,7 +206,7 @@ def _changes(command: UpdateEndpoint) -> dict[str, Any]:
 @operation("DELETE /v1/endpoints/{endpoint_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_endpoint(context: RequestContext, command: OneEndpoint) -> Nothing:
     """Delete an endpoint. A run that is in flight ends as it would; its history stays as long as runs do."""
-    await context.store.amend(context.key(command.endpoint_id), if_live(archived))
+    await context.store.endpoints.amend(context.key(command.endpoint_id), if_live(archived))
     return Nothing()
 
 

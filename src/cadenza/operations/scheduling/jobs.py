@@ -77,21 +77,21 @@ async def create_job(context: RequestContext, command: CreateJob) -> JobView:
         description=command.description,
         created_at=context.dependencies.clock.now(),
     )
-    await context.store.add_job(job)
+    await context.store.catalog.add_job(job)
     return JobView.of(job)
 
 
 @operation("GET /v1/jobs", Scope.READ)
 async def list_jobs(context: RequestContext, command: Paged) -> JobsPage:
     """List jobs, in the order of their ids."""
-    jobs, more = cut(await context.store.jobs(context.tenant_id, command.page()), command.limit)
+    jobs, more = cut(await context.store.catalog.jobs(context.tenant_id, command.page()), command.limit)
     return JobsPage(items=[JobView.of(job) for job in jobs], next_cursor=jobs[-1].id if more else None)
 
 
 @operation("GET /v1/jobs/{job_id}", Scope.READ)
 async def get_job(context: RequestContext, command: OneJob) -> JobView:
     """Show one job."""
-    return JobView.of(await context.store.job(context.tenant_id, command.job_id))
+    return JobView.of(await context.store.catalog.job(context.tenant_id, command.job_id))
 
 
 @operation("PATCH /v1/jobs/{job_id}", Scope.WRITE)
@@ -99,7 +99,7 @@ async def update_job(context: RequestContext, command: UpdateJob) -> JobView:
     """Change a job's name, description or activity; what is left out stays as it is."""
     given = {name: getattr(command, name) for name in command.model_fields_set - {"job_id"}}
     changes = {name: value for name, value in given.items() if value is not None or name == "description"}
-    job = await context.store.amend_job(
+    job = await context.store.catalog.amend_job(
         context.tenant_id, command.job_id, lambda job: replace(job, **changes)
     )
     return JobView.of(job)
@@ -108,7 +108,7 @@ async def update_job(context: RequestContext, command: UpdateJob) -> JobView:
 @operation("DELETE /v1/jobs/{job_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_job(context: RequestContext, command: OneJob) -> Nothing:
     """Delete a job with its endpoints. Runs that are in flight end as they would; history stays."""
-    await context.store.remove_job(context.tenant_id, command.job_id, archived)
+    await context.store.catalog.remove_job(context.tenant_id, command.job_id, archived)
     return Nothing()
 
 

@@ -81,7 +81,7 @@ async def preview_steering(context: RequestContext, command: PreviewSteering) ->
 
     It is the same change that the tool would make, applied to the endpoint as it stands and kept nowhere.
     """
-    endpoint = live(await context.store.get(context.key(command.endpoint_id)))
+    endpoint = live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     change = _change(context, command)
     after = change(endpoint).endpoint
     return PreviewView.of(_course(context, endpoint, command.runs), _course(context, after, command.runs))

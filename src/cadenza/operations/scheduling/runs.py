@@ -131,28 +131,30 @@ async def list_runs(context: RequestContext, command: ListRuns) -> RunsPage:
 @operation("GET /v1/endpoints/{endpoint_id}/runs", Scope.READ)
 async def list_endpoint_runs(context: RequestContext, command: ListEndpointRuns) -> RunsPage:
     """List an endpoint's closed runs, newest first, by status, source and time."""
-    live(await context.store.get(context.key(command.endpoint_id)))
+    live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     return await _found(context, command, command.wanted(endpoint_id=command.endpoint_id))
 
 
 async def _found(context: RequestContext, command: RunsWanted, wanted: RunFilter) -> RunsPage:
     page = Page(command.limit, command.cursor)
-    found = await context.store.find_runs(context.tenant_id, wanted=wanted, page=page)
+    found = await context.store.catalog.find_runs(context.tenant_id, wanted=wanted, page=page)
     return RunsPage.model_construct(items=[RunView.of(run) for run in found.runs], next_cursor=found.after)
 
 
 @operation("GET /v1/runs/{run_id}", Scope.READ)
 async def get_run(context: RequestContext, command: OneRun) -> RunView:
     """Show one run with its response, error and reason."""
-    return RunView.of(await context.store.run(context.tenant_id, command.run_id))
+    return RunView.of(await context.store.runs.run(context.tenant_id, command.run_id))
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/health", Scope.READ)
 async def get_health(context: RequestContext, command: OneEndpoint) -> HealthView:
     """Sum up an endpoint's runs over the last 1, 4 and 24 hours."""
     key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
-    endpoint = live(await context.store.get(key))
-    ended = await context.store.ended(key, since=now - timedelta(hours=max(WINDOWS_H)), limit=MOST_COUNTED)
+    endpoint = live(await context.store.endpoints.get(key))
+    ended = await context.store.catalog.ended(
+        key, since=now - timedelta(hours=max(WINDOWS_H)), limit=MOST_COUNTED
+    )
     return HealthView(
         endpoint_id=endpoint.id,
         failure_count=endpoint.failure_count,

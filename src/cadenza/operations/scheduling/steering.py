@@ -50,7 +50,7 @@ def planned(context: RequestContext, endpoint: Endpoint, shadow_ms: int | None =
 @operation("GET /v1/endpoints/{endpoint_id}/plan", Scope.READ)
 async def explain_endpoint(context: RequestContext, command: OneEndpoint) -> PlanView:
     """Tell why the next run is when it is: candidates, hints with their reasons, guard, pause, winner."""
-    endpoint = live(await context.store.get(context.key(command.endpoint_id)))
+    endpoint = live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     return planned(context, endpoint, await _shadow_ms(context, endpoint))
 
 
@@ -58,7 +58,7 @@ async def _shadow_ms(context: RequestContext, endpoint: Endpoint) -> int | None:
     """How often the learning planner would let it run, where it only thinks."""
     if endpoint.planning.learning is not Learning.SHADOW:
         return None
-    notes = await context.store.notes(PLANNER, [endpoint.key])
+    notes = await context.store.analyses.notes(PLANNER, [endpoint.key])
     summary = summary_from_note(notes.get(endpoint.key))
     return None if summary is None else summary.interval_ms
 
@@ -82,7 +82,7 @@ async def run_now(context: RequestContext, command: OneEndpoint) -> PlanView:
 @operation("POST /v1/endpoints/{endpoint_id}/reset-failures", Scope.STEER)
 async def reset_failures(context: RequestContext, command: OneEndpoint) -> EndpointView:
     """Forget the failures in a row; a baseline that they stretched is planned anew with the next run."""
-    amended = await context.store.amend(
+    amended = await context.store.endpoints.amend(
         context.key(command.endpoint_id),
         if_live(lambda endpoint: ChangedEndpoint(evolve(endpoint, failure_count=0, abandoned_count=0))),
     )
@@ -90,7 +90,7 @@ async def reset_failures(context: RequestContext, command: OneEndpoint) -> Endpo
 
 
 async def _amend(context: RequestContext, command: OneEndpoint, change: EndpointChange) -> PlanView:
-    amended = await context.store.amend(context.key(command.endpoint_id), if_live(change))
+    amended = await context.store.endpoints.amend(context.key(command.endpoint_id), if_live(change))
     return planned(context, amended.endpoint)
 
 
@@ -98,9 +98,9 @@ async def _amend(context: RequestContext, command: OneEndpoint, change: Endpoint
 async def list_hints(context: RequestContext, command: ListHints) -> HintsPage:
     """List an endpoint's hints with their reasons and origins, newest first."""
     key = context.key(command.endpoint_id)
-    live(await context.store.get(key))
+    live(await context.store.endpoints.get(key))
     start = _place(command.cursor)
-    found = await context.store.hints(key, Page(command.limit + 1, str(start)))
+    found = await context.store.runs.hints(key, Page(command.limit + 1, str(start)))
     records, more = cut(found, command.limit)
     items = [HintView(**record._asdict()) for record in records]
     return HintsPage(items=items, next_cursor=str(start + command.limit) if more else None)

@@ -97,13 +97,13 @@ class TimelineView(View):
 async def get_timeline(context: RequestContext, command: GetTimeline) -> TimelineView:
     """Show an endpoint's runs in a span of time, and the hints and pauses that steered it meanwhile."""
     key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
-    endpoint = live(await context.store.get(key))
+    endpoint = live(await context.store.endpoints.get(key))
     until = command.until or now
     since = command.since or max(until, BEGINNING + USUALLY) - USUALLY
     if since >= until:
         raise InvalidRequest("since must be earlier than until.", "since")
-    runs = await context.store.runs_between(key, since=since, until=until, limit=command.limit + 1)
-    history = await context.store.hints(key, Page(MOST_HINTS))
+    runs = await context.store.statistics.runs_between(key, since=since, until=until, limit=command.limit + 1)
+    history = await context.store.runs.hints(key, Page(MOST_HINTS))
     held = [one for one in hint_periods(history) if one.end >= since and one.begin < until]
     return TimelineView(
         endpoint_id=endpoint.id,
@@ -120,7 +120,7 @@ async def get_timeline(context: RequestContext, command: GetTimeline) -> Timelin
 
 
 async def _open(context: RequestContext, command: GetTimeline, until: datetime) -> list[PointView]:
-    newest = await context.store.runs(context.key(command.endpoint_id), Page(1))
+    newest = await context.store.runs.runs(context.key(command.endpoint_id), Page(1))
     return [PointView.of(run) for run in newest if run.status is None and run.claimed_at < until]
 
 

@@ -150,7 +150,7 @@ async def _steer_all(context: RequestContext, command: Selected, tool: SteeringA
     by = SteeringContext(now=dependencies.clock.now(), cron=dependencies.cron, origin=context.caller.origin)
     steered, after = 0, None
     while True:
-        amended = await context.store.amend_all(
+        amended = await context.store.catalog.amend_all(
             context.tenant_id,
             lambda endpoint: tool.apply(endpoint, by),
             wanted=command.wanted(),

@@ -31,7 +31,9 @@ def conversations(settings: Settings, dependencies: Dependencies) -> Conversatio
         store=dependencies.store,
         runtime=runtime(settings),
         tools=AgentTools(Application(dependencies)),
-        turn_lock=TurnLock(store=dependencies.store, clock=dependencies.clock, ids=dependencies.ids),
+        turn_lock=TurnLock(
+            store=dependencies.store.conversations, clock=dependencies.clock, ids=dependencies.ids
+        ),
         clock=dependencies.clock,
         ids=dependencies.ids,
     )

@@ -88,7 +88,7 @@ def dependencies(
         log=log,
         executor=Executor(dispatcher=dispatcher, quota=NoQuota(), clock=clock),
         secrets=secrets,
-        steering=Steering(store=store, clock=clock, cron=cron, log=log),
+        steering=Steering(store=store.endpoints, clock=clock, cron=cron, log=log),
         expressions=CelExpressions(),
         wall=SystemClock(),
         simulations=Playback(),

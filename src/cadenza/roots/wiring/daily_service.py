@@ -104,7 +104,7 @@ def daily_parts(
 ) -> list[Part]:
     """The parts of a daily runner."""
     runner = DailyRunner(
-        store=context.store,
+        store=context.store.daily,
         target_runner=target_runner,
         clock=clocks.clock,
         stopwatch=clocks.stopwatch,
@@ -168,6 +168,6 @@ def open_lanes(settings: Settings, log: Logger) -> Lanes:
 async def _has_users(context: ProcessContext) -> bool:
     """Is there any user with a daily job?"""
     for shard in range(SHARDS):
-        if await context.store.pending_days(shard, until=FAR_FUTURE, limit=1):
+        if await context.store.daily.pending_days(shard, until=FAR_FUTURE, limit=1):
             return True
     return False

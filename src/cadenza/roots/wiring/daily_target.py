@@ -85,7 +85,10 @@ async def open_target_runner(
             )
             agents = conversations(settings, given)
             return PromptTargetRunner(
-                conversations=agents, store=context.store, agent_id=target.agent_id, prompt=target.prompt
+                conversations=agents,
+                store=context.store.conversations,
+                agent_id=target.agent_id,
+                prompt=target.prompt,
             )
         case DailyHttp():
             http = http_dispatcher(settings, stored, clock=context.clock)

@@ -12,7 +12,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.validation import iso
 from cadenza.ports.clock import Clock
-from cadenza.ports.store import Store
+from cadenza.ports.scheduling import EndpointStore
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
 
@@ -40,7 +40,7 @@ class HealthServer:
         self,
         *,
         alive: Callable[[], bool],
-        store: Store,
+        store: EndpointStore,
         registry: CollectorRegistry,
         facts: Callable[[], dict[str, Any]] = dict,
     ) -> None:
@@ -51,7 +51,7 @@ class HealthServer:
 
     @classmethod
     def for_worker(
-        cls, worker: LoopStatus, *, store: Store, clock: Clock, registry: CollectorRegistry
+        cls, worker: LoopStatus, *, store: EndpointStore, clock: Clock, registry: CollectorRegistry
     ) -> "HealthServer":
         """The health of a worker, with its claims in flight."""
         return cls(

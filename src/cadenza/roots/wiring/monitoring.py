@@ -58,7 +58,7 @@ class ProcessMonitoring:
             clock=self._clock,
             log=self._log,
             telemetry=self.events,
-            store=self._store,
+            store=self._store.slos,
             process=self.process,
             settings=by_a_fast_clock(slo_settings(self._settings), self._speed),
             eval_ms=self._settings.slo_eval_ms,
@@ -82,7 +82,7 @@ class ProcessMonitoring:
 
     def _alert_delivery(self, sender: WebhookSender | None) -> AlertDelivery:
         return AlertDelivery(
-            store=self._store,
+            store=self._store.alerts,
             sender=sender,
             clock=self._clock,
             log=self._log,

@@ -68,8 +68,8 @@ def ruled(rules: "Sequence[Rule]") -> PlannerFactory:
 
         for rule in rules:
             with suppress(Conflict):  # The job has another rule.
-                await store.add_job(Job(id=rule.job_id, name=rule.job_id, tenant_id=rule.tenant_id))
-            await store.add_rule(rule, most=MOST_RULES)
+                await store.catalog.add_job(Job(id=rule.job_id, name=rule.job_id, tenant_id=rule.tenant_id))
+            await store.rules.add_rule(rule, most=MOST_RULES)
         return [RulePlanner(store, CelExpressions())]
 
     return seated

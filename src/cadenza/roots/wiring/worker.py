@@ -21,8 +21,9 @@ from cadenza.engine.worker.settle import EndpointAlerts
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
+from cadenza.ports.scheduling import Retention
 from cadenza.ports.secrets import SecretStore
-from cadenza.ports.store import Retention, Store
+from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger, Telemetry
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversations, prompt_dispatcher
@@ -88,7 +89,7 @@ async def open_loop_factory(
             dispatcher=DispatcherByTarget(
                 http=http, callables=context.callables, prompts=_prompt_dispatcher(settings, context, stored)
             ),
-            quota=CountedQuota(context.store, context.clock, context.telemetry),
+            quota=CountedQuota(context.store.tenants, context.clock, context.telemetry),
             clock=context.clock,
         )
         yield partial(_new_loop, settings, context, executor)
@@ -106,10 +107,10 @@ def _prompt_dispatcher(settings: Settings, context: ProcessContext, stored: Secr
 def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -> WorkerLoop:
     cron = CronsimCron()
     return WorkerLoop(
-        store=context.store,
+        store=context.store.endpoints,
         executor=executor,
         sweeper=Sweeper(
-            store=context.store,
+            store=context.store.endpoints,
             clock=context.clock,
             cron=cron,
             log=context.log,

@@ -148,7 +148,7 @@ class ReplaySimulation:
         self._clock = FakeClock(min(record.times[0] for record in records))
         self._store: Store = MemoryStore(FakeIds())
         self._cron = CronsimCron()
-        ports = Ports(store=self._store, clock=self._clock, cron=self._cron, log=NoLog())
+        ports = Ports(store=self._store.endpoints, clock=self._clock, cron=self._cron, log=NoLog())
         executor = Executor(dispatcher=self, quota=NoQuota(), clock=self._clock)
         self._worker = WorkerLoop(
             executor=executor, sweeper=Sweeper(**ports), telemetry=NoTelemetry(), **ports
@@ -161,7 +161,7 @@ class ReplaySimulation:
     async def open(self) -> None:
         """Add every endpoint, due at its first recorded look, and make the planners."""
         for record in self._records.values():
-            await self._store.add(self._as_new(record))
+            await self._store.endpoints.add(self._as_new(record))
         make_planners = self._policy.make_planners
         planners = [] if make_planners is None else await make_planners(self._store)
         means = Means(
@@ -205,7 +205,7 @@ class ReplaySimulation:
 
     async def _next_moment(self) -> datetime | None:
         assert self._analyst is not None, "open() comes first"
-        moments = (await self._store.next_due(), self._analyst.next_look_at)
+        moments = (await self._store.endpoints.next_due(), self._analyst.next_look_at)
         soonest = min((moment for moment in moments if moment is not None), default=None)
         return None if soonest is None else max(soonest, self._clock.now() + LEAST_STEP)
 

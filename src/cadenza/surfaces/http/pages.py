@@ -48,7 +48,7 @@ class Health:
 
     async def _check_store(self) -> str:
         try:
-            await self._store.next_due()
+            await self._store.endpoints.next_due()
         except Unavailable as problem:
             return problem.message
         return "ok"

@@ -20,7 +20,8 @@ from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.engine.worker.sweeper import Sweeper
-from cadenza.ports.store import Bell, Store
+from cadenza.ports.scheduling import Bell
+from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import FakeClock
 
@@ -37,19 +38,19 @@ class Bench:
         self.clock = FakeClock()
         self.cron = CronsimCron()
         log = NoLog()
-        self._steering = Steering(store=store, clock=self.clock, cron=self.cron, log=log)
-        self._sweeper = Sweeper(store=store, clock=self.clock, cron=self.cron, log=log)
+        self._steering = Steering(store=store.endpoints, clock=self.clock, cron=self.cron, log=log)
+        self._sweeper = Sweeper(store=store.endpoints, clock=self.clock, cron=self.cron, log=log)
 
     async def add(self, name: str = "endpoint", **fields: Any) -> Endpoint:
         """Keep an endpoint that is due now, unless told otherwise."""
         endpoint = an_endpoint(name, **({"next_run_at": self.clock.now()} | fields))
-        await self.store.add(endpoint)
+        await self.store.endpoints.add(endpoint)
         return endpoint
 
     async def claim(self, *, limit: int = 100, within_ms: int = 0, store: Store | None = None) -> list[Claim]:
         """Claim what is due now."""
         now = self.clock.now()
-        return await (store or self.store).claim_due(
+        return await (store or self.store).endpoints.claim_due(
             now=now,
             within=milliseconds(within_ms),
             lease_until=now + milliseconds(LEASE_MS),
@@ -64,7 +65,7 @@ class Bench:
     async def start(self, *claims: Claim) -> list[Recheck | None]:
         """Look again at claims that waited."""
         now = self.clock.now()
-        return await self.store.start(claims, lambda endpoint, claim: recheck(endpoint, claim, now))
+        return await self.store.endpoints.start(claims, lambda endpoint, claim: recheck(endpoint, claim, now))
 
     async def end(
         self, *claims: Claim, status: RunStatus = RunStatus.SUCCESS, **seen: Any
@@ -75,7 +76,7 @@ class Bench:
     async def finalize(self, ended: Sequence[tuple[Claim, Outcome]]) -> list[SettledRun | None]:
         """Settle claims, each with its outcome."""
         now = self.clock.now()
-        return await self.store.finalize(
+        return await self.store.endpoints.finalize(
             [Completion(claim, outcome, now) for claim, outcome in ended],
             lambda endpoint, completion: settle(endpoint, completion, now=now, cron=self.cron),
         )
@@ -97,12 +98,12 @@ class Bench:
 
     async def switch(self, job_id: str, *, active: bool, tenant_id: str = "default") -> Job:
         """Switch a job on or off."""
-        return await self.store.amend_job(tenant_id, job_id, lambda job: replace(job, active=active))
+        return await self.store.catalog.amend_job(tenant_id, job_id, lambda job: replace(job, active=active))
 
     @asynccontextmanager
     async def rings(self) -> AsyncIterator[None]:
         """The bell is silent before, and rings for what is done within."""
-        bell = self.store.listen()
+        bell = self.store.endpoints.listen()
         await self._until_it_is_heard(bell)
         assert not await _rang(bell, within_s=0.05), "the bell rang too early"
         yield
@@ -114,17 +115,17 @@ class Bench:
         for step in range(MOST_CALLS):
             if await _rang(bell, within_s=0.1):
                 break
-            await self.store.amend(moved.key, partial(_move, self.ms(MINUTE + step)))
+            await self.store.endpoints.amend(moved.key, partial(_move, self.ms(MINUTE + step)))
         while await _rang(bell, within_s=0.1):
             pass
 
     async def fresh(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint as it is stored now."""
-        return await self.store.get(endpoint.key)
+        return await self.store.endpoints.get(endpoint.key)
 
     async def runs(self, endpoint: Endpoint) -> list[Run]:
         """Its runs, oldest first."""
-        return (await self.store.runs(endpoint.key))[::-1]
+        return (await self.store.runs.runs(endpoint.key))[::-1]
 
     def ms(self, span_ms: float) -> Any:
         """The moment so many milliseconds from now."""

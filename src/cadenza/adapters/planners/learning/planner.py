@@ -24,7 +24,7 @@ class LearningPlanner:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._cache = LearningCache(store)
+        self._cache = LearningCache(store.analyses)
         self._estimator = Estimator(self._cache)
 
     @property
@@ -64,7 +64,7 @@ class LearningPlanner:
             or HintIdentity.of(hint) == state.foreign_hint
         ):
             return None
-        lines = await self._store.hints(endpoint.key, LAST_HINTS)
+        lines = await self._store.runs.hints(endpoint.key, LAST_HINTS)
         origin = next((line.origin for line in lines if line.kind is HintKind.INTERVAL), None)
         if origin == ORIGIN:
             self._cache.put(

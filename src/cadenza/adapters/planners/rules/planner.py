@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Protocol
 
 from cadenza.domain.errors import CadenzaError, Unavailable
 from cadenza.domain.planning.analysis import Trigger
@@ -21,7 +20,6 @@ from cadenza.domain.validation import iso, milliseconds
 from cadenza.ports.catalog import Page
 from cadenza.ports.planning import (
     EMPTY_RESULT,
-    AnalysisStore,
     Briefing,
     CallTool,
     Expressions,
@@ -30,6 +28,7 @@ from cadenza.ports.planning import (
     RuleFilter,
     RuleStore,
 )
+from cadenza.ports.store import Store
 
 MAX_AGE_S = 0.5
 """For how long a new rule may go unnoticed."""
@@ -72,17 +71,13 @@ def _job_key(endpoint: Endpoint) -> JobKey:
     return JobKey(endpoint.tenant_id, endpoint.job_id)
 
 
-class RulePlannerStore(RuleStore, AnalysisStore, Protocol):
-    """The store of rules and of the rule planner's notes."""
-
-
 class RulePlanner:
     """Evaluates the rules of an endpoint's job, and calls tools for those that hold."""
 
-    def __init__(self, store: RulePlannerStore, expressions: Expressions) -> None:
+    def __init__(self, store: Store, expressions: Expressions) -> None:
         self._store = store
         self._expressions = expressions
-        self._cache = RuleCache(store)
+        self._cache = RuleCache(store.rules)
 
     @property
     def name(self) -> str:
@@ -116,10 +111,12 @@ class RulePlanner:
         return PlannerResult("\n".join(reasoning), look_again_ms=look_again_ms)
 
     async def _states(self, endpoint: Endpoint) -> dict[str, IncidentState]:
-        return states_from_note((await self._store.notes(PLANNER, [endpoint.key])).get(endpoint.key))
+        return states_from_note((await self._store.analyses.notes(PLANNER, [endpoint.key])).get(endpoint.key))
 
     async def _save_states(self, briefing: Briefing, states: Mapping[str, IncidentState]) -> None:
-        await self._store.save_notes(PLANNER, {briefing.endpoint.key: states_to_note(states)}, briefing.now)
+        await self._store.analyses.save_notes(
+            PLANNER, {briefing.endpoint.key: states_to_note(states)}, briefing.now
+        )
 
 
 def _rule_context(briefing: Briefing) -> RuleContext:

@@ -1,13 +1,13 @@
-"""The feed, sittings, looks and notes in memory."""
+"""The feed of ended runs, and analyses, next looks and notes of planners."""
 
 import json
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from itertools import islice
 
-from cadenza.adapters.stores.memory.tables import Shelves
+from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.planning.analysis import Analysis, Tokens
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
@@ -15,38 +15,39 @@ from cadenza.domain.scheduling.target import Json
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.planning import DailyAnalysisUsage, EndedRuns, NextAnalysis
 
-FED = 100_000
-"""So many ended runs are kept for the feed."""
 
+class MemoryAnalyses:
+    """What planners read and write."""
 
-class MemoryAnalyses(Shelves):
-    """What planners live on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._fed: deque[Run] = deque(maxlen=FED)
-        self._fed_before = 0
-        self._analyses: dict[EndpointKey, dict[str, Analysis]] = defaultdict(dict)
-        self._looks: dict[tuple[EndpointKey, str], datetime] = {}
-        self._notes: dict[tuple[str, EndpointKey], tuple[str, datetime]] = {}
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
 
     async def ended_since(self, cursor: str | None, limit: int) -> EndedRuns:
         with self._lock:
-            end = self._fed_before + len(self._fed)
+            end = self._tables.feed_dropped + len(self._tables.feed)
             place = end
             if cursor is not None:
                 with suppress(ValueError):
                     place = int(cursor)
-            first = max(min(place, end), self._fed_before)
-            runs = list(islice(self._fed, first - self._fed_before, first - self._fed_before + limit))
+            first = max(min(place, end), self._tables.feed_dropped)
+            runs = list(
+                islice(
+                    self._tables.feed,
+                    first - self._tables.feed_dropped,
+                    first - self._tables.feed_dropped + limit,
+                )
+            )
             return EndedRuns(runs, str(first + len(runs)))
 
     async def with_siblings(self, keys: Collection[EndpointKey], most: int) -> list[Endpoint]:
         with self._lock:
-            meant = [self._endpoints[key] for key in dict.fromkeys(keys) if key in self._endpoints]
+            meant = [
+                self._tables.endpoints[key] for key in dict.fromkeys(keys) if key in self._tables.endpoints
+            ]
             found = {one.key: one for one in meant if not one.archived}
             for tenant_id, job_id in {(one.tenant_id, one.job_id) for one in found.values()}:
-                of_job = (one for one in self._of_tenant(tenant_id) if one.job_id == job_id)
+                of_job = (one for one in self._tables.endpoints_of(tenant_id) if one.job_id == job_id)
                 others = (one for one in of_job if not one.archived)
                 found |= {one.key: one for one in islice(others, most + 1)}
             return list(found.values())
@@ -64,21 +65,21 @@ class MemoryAnalyses(Shelves):
         with self._lock:
             for one in analyses:
                 key = EndpointKey(one.tenant_id, one.endpoint_id)
-                self._analyses[key].setdefault(one.id, one)
+                self._tables.analyses[key].setdefault(one.id, one)
                 self._want(NextAnalysis(key, one.planner, one.look_again_at))
             for look in next_analyses:
                 self._want(look)
 
     async def analyses(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Analysis]:
         with self._lock:
-            newest = sorted(self._analyses.get(key, {}).values(), key=lambda one: one.id, reverse=True)
+            newest = sorted(self._tables.analyses.get(key, {}).values(), key=lambda one: one.id, reverse=True)
         return [one for one in newest if page.after is None or one.id < page.after][: page.limit]
 
     async def usage_by_day(self, key: EndpointKey, since: datetime) -> list[DailyAnalysisUsage]:
         sittings: Counter[tuple[date, str]] = Counter()
         tokens: dict[tuple[date, str], Tokens] = defaultdict(Tokens)
         with self._lock:
-            for one in self._analyses.get(key, {}).values():
+            for one in self._tables.analyses.get(key, {}).values():
                 if one.began_at >= since:
                     place = (one.began_at.astimezone(UTC).date(), one.planner)
                     sittings[place] += 1
@@ -89,51 +90,37 @@ class MemoryAnalyses(Shelves):
 
     async def due_analyses(self, now: datetime, *, again_at: datetime, limit: int) -> list[NextAnalysis]:
         with self._lock:
-            due = sorted((at, *place) for place, at in self._looks.items() if at <= now)[:limit]
+            due = sorted((at, *place) for place, at in self._tables.looks.items() if at <= now)[:limit]
             for _, key, planner in due:
-                self._looks[key, planner] = again_at
+                self._tables.looks[key, planner] = again_at
         return [NextAnalysis(key, planner, at) for at, key, planner in due]
 
     async def save_notes(self, planner: str, notes: Mapping[EndpointKey, Json], now: datetime) -> None:
         written = {(planner, key): (json.dumps(note), now) for key, note in notes.items()}
         with self._lock:
-            self._notes |= written
+            self._tables.notes |= written
 
     async def notes(self, planner: str, keys: Collection[EndpointKey]) -> dict[EndpointKey, Json]:
         with self._lock:
-            found = {key: self._notes[planner, key] for key in keys if (planner, key) in self._notes}
+            found = {
+                key: self._tables.notes[planner, key] for key in keys if (planner, key) in self._tables.notes
+            }
         return {key: json.loads(note) for key, (note, _) in found.items()}
 
     async def forget_analyses(self, before: datetime) -> int:
         with self._lock:
             old = [
                 (key, one.id)
-                for key, of_endpoint in self._analyses.items()
+                for key, of_endpoint in self._tables.analyses.items()
                 for one in of_endpoint.values()
                 if one.began_at < before
             ]
             for key, analysis_id in old:
-                del self._analyses[key][analysis_id]
+                del self._tables.analyses[key][analysis_id]
             return len(old)
 
-    def _forget_thoughts(self, key: EndpointKey) -> None:
-        """Forget what planners know of an endpoint; who calls holds the lock."""
-        self._analyses.pop(key, None)
-        for look in [look for look in self._looks if look[0] == key]:
-            del self._looks[look]
-        for note in [note for note in self._notes if note[1] == key]:
-            del self._notes[note]
-
-    def _feed(self, run: Run) -> None:
-        """Tell who follows the feed of a run that is closed; who calls holds the lock."""
-        if run.finished_at is None:
-            return
-        if len(self._fed) == FED:
-            self._fed_before += 1
-        self._fed.append(run if run.response is None else run._replace(response=None))
-
     def _recent(self, key: EndpointKey, each: int, most_bytes: int) -> list[Run]:
-        newest_first = reversed(self._runs.get(key, {}).values())
+        newest_first = reversed(self._tables.runs.get(key, {}).values())
         closed = list(islice((run for run in newest_first if run.finished_at is not None), each))
         sizes = [len(json.dumps(run.response)) if run.response is not None else 0 for run in closed]
         fitting = 1
@@ -143,6 +130,6 @@ class MemoryAnalyses(Shelves):
 
     def _want(self, look: NextAnalysis) -> None:
         if look.at is None:
-            self._looks.pop((look.key, look.planner), None)
+            self._tables.looks.pop((look.key, look.planner), None)
         else:
-            self._looks[look.key, look.planner] = look.at
+            self._tables.looks[look.key, look.planner] = look.at

@@ -1,34 +1,74 @@
-"""A tenant's endpoints and runs, listed and changed together."""
+"""Jobs, and a tenant's endpoints and runs, listed and changed together."""
 
 from collections import ChainMap
 from datetime import datetime
 from itertools import islice
 
-from cadenza.adapters.stores.common import arranged, matches, run_matches, taken
-from cadenza.adapters.stores.memory.jobs import MemoryJobs
-from cadenza.domain.access.tenant import too_many
+from cadenza.adapters.stores.common import arranged, matches, run_matches, same, taken
+from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.planning.health import Ended
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
     EVERY_RUN,
     FIRST_PAGE,
-    Admission,
     Arrange,
     Arrangement,
     EndpointFilter,
     Estate,
     Extent,
+    JobChange,
     Page,
     RunFilter,
     RunsFound,
 )
 
 
-class MemoryCatalog(MemoryJobs):
-    """What an owner has."""
+class MemoryCatalog:
+    """Jobs and endpoints of a tenant."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
+
+    async def add_job(self, job: Job) -> None:
+        with self._lock:
+            if (job.tenant_id, job.id) in self._tables.jobs:
+                raise taken("job", job.id)
+            self._tables.put_job(job)
+
+    async def job(self, tenant_id: str, job_id: str) -> Job:
+        with self._lock:
+            return self._tables.job(tenant_id, job_id)
+
+    async def jobs(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[Job]:
+        with self._lock:
+            ids = sorted(id_ for owner, id_ in self._tables.jobs if owner == tenant_id)
+            later = [id_ for id_ in ids if page.after is None or id_ > page.after]
+            return [self._tables.jobs[tenant_id, id_] for id_ in later[: page.limit]]
+
+    async def amend_job(self, tenant_id: str, job_id: str, change: JobChange) -> Job:
+        with self._lock:
+            before = self._tables.job(tenant_id, job_id)
+            after = same(before, change(before))
+            self._tables.put_job(after)
+            if after.active is not before.active:
+                self._tables.wakeups.ring()
+            return after
+
+    async def remove_job(self, tenant_id: str, job_id: str, archive: EndpointChange) -> int:
+        with self._lock:
+            job = self._tables.job(tenant_id, job_id)
+            of_job = [one for one in self._tables.endpoints_of(tenant_id) if one.job_id == job_id]
+            amended = [archive(one) for one in of_job if not one.archived]
+            self._tables.drop_job(tenant_id, job_id)
+            for one in amended:
+                self._tables.amend_endpoint(one)
+            if not job.active:
+                self._tables.wakeups.ring()
+            return len(amended)
 
     async def find(
         self, tenant_id: str, *, wanted: EndpointFilter = EVERY_ENDPOINT, page: Page = FIRST_PAGE
@@ -41,13 +81,13 @@ class MemoryCatalog(MemoryJobs):
     ) -> list[ChangedEndpoint]:
         with self._lock:
             amended = [change(endpoint) for endpoint in self._find(tenant_id, wanted, page)]
-            return [self._write(one) for one in amended]
+            return [self._tables.amend_endpoint(one) for one in amended]
 
     async def arrange(self, tenant_id: str, extent: Extent, decide: Arrange) -> Arrangement:
         with self._lock:
             estate = self._estate(tenant_id, extent)
             decided = decide(estate)
-            kept = {id_: job for (owner, id_), job in self._jobs.items() if owner == tenant_id}
+            kept = {id_: job for (owner, id_), job in self._tables.jobs.items() if owner == tenant_id}
             for gone in decided.jobs_gone:
                 kept.pop(gone, None)
             jobs = ChainMap({job.id: job for job in decided.jobs}, kept)
@@ -62,7 +102,7 @@ class MemoryCatalog(MemoryJobs):
         with self._lock:
             runs = [
                 run
-                for key, of_endpoint in self._runs.items()
+                for key, of_endpoint in self._tables.runs.items()
                 if key.tenant_id == tenant_id
                 for run in of_endpoint.values()
                 if run_matches(run, wanted) and (page.after is None or run.id < page.after)
@@ -73,45 +113,32 @@ class MemoryCatalog(MemoryJobs):
 
     async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[Ended]:
         with self._lock:
-            closed = [run for run in self._runs.get(key, {}).values() if run_matches(run, EVERY_RUN)]
+            closed = [run for run in self._tables.runs.get(key, {}).values() if run_matches(run, EVERY_RUN)]
         closed.sort(key=lambda run: run.id, reverse=True)
         newest = [_ended(run) for run in closed[:limit]]
         return [one for one in newest if one.finished_at >= since]
 
-    def _admit(self, endpoint: Endpoint, admission: Admission) -> None:
-        """Refuse a new endpoint that may not be kept."""
-        if admission.known_job:
-            self._get_job(endpoint.tenant_id, endpoint.job_id)
-        if endpoint.key in self._endpoints:
-            raise taken("endpoint", endpoint.id)
-        if admission.most is None or not endpoint.live:
-            return
-        others = (one for one in self._endpoints.values() if one.tenant_id == endpoint.tenant_id)
-        live = islice((one for one in others if one.live), admission.most)
-        if len(list(live)) >= admission.most:
-            raise too_many(admission.most)
-
     def _find(self, tenant_id: str, wanted: EndpointFilter, page: Page) -> list[Endpoint]:
         found = (
             endpoint
-            for endpoint in self._of_tenant(tenant_id)
+            for endpoint in self._tables.endpoints_of(tenant_id)
             if (page.after is None or endpoint.id > page.after) and matches(endpoint, wanted)
         )
         return list(islice(found, page.limit))
 
     def _estate(self, tenant_id: str, extent: Extent) -> Estate:
-        mine = [job for (owner, _), job in self._jobs.items() if owner == tenant_id]
+        mine = [job for (owner, _), job in self._tables.jobs.items() if owner == tenant_id]
         jobs = {job.id: job for job in mine if job.id in extent.job_ids or (extent.applied and job.applied)}
         of_jobs = extent.job_ids | jobs.keys()
         inside, elsewhere = {}, 0
-        for endpoint in self._of_tenant(tenant_id):
+        for endpoint in self._tables.endpoints_of(tenant_id):
             if endpoint.job_id in of_jobs or endpoint.id in extent.endpoint_ids:
                 inside[endpoint.id] = endpoint
             elif endpoint.live:
                 elsewhere += 1
         rules = {
             id_: rule
-            for (owner, id_), rule in sorted(self._rules.items())
+            for (owner, id_), rule in sorted(self._tables.rules.items())
             if owner == tenant_id and (rule.job_id in of_jobs or id_ in extent.rule_ids)
         }
         return Estate(jobs, inside, elsewhere, rules)
@@ -119,24 +146,24 @@ class MemoryCatalog(MemoryJobs):
     def _refuse_taken(self, decided: Arrangement, estate: Estate) -> None:
         """A new endpoint is one that is not in the estate; elsewhere its id may be taken."""
         for one in decided.endpoints:
-            if one.endpoint.id not in estate.endpoints and one.endpoint.key in self._endpoints:
+            if one.endpoint.id not in estate.endpoints and one.endpoint.key in self._tables.endpoints:
                 raise taken("endpoint", one.endpoint.id)
 
     def _arrange(self, tenant_id: str, decided: Arrangement) -> None:
         for job_id in decided.jobs_gone:
-            self._drop_job(tenant_id, job_id)
+            self._tables.drop_job(tenant_id, job_id)
         for job in decided.jobs:
-            self._put_job(job)
+            self._tables.put_job(job)
         for one in decided.endpoints:
-            if one.endpoint.key not in self._endpoints:
-                self._keep(one.endpoint)
-            self._write(one)
+            if one.endpoint.key not in self._tables.endpoints:
+                self._tables.add_endpoint(one.endpoint)
+            self._tables.amend_endpoint(one)
         for rule_id in decided.rules_gone:
-            self._rules.pop((tenant_id, rule_id), None)
+            self._tables.rules.pop((tenant_id, rule_id), None)
         for rule in decided.rules:
-            self._rules[tenant_id, rule.id] = rule
+            self._tables.rules[tenant_id, rule.id] = rule
         if decided.jobs or decided.jobs_gone:
-            self._belfry.ring()
+            self._tables.wakeups.ring()
 
 
 def _ended(run: Run) -> Ended:

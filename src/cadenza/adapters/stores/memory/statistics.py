@@ -1,14 +1,12 @@
-"""Figures from dictionaries."""
+"""Statistics, counted when they are asked for."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from itertools import islice
 from operator import attrgetter
-from threading import RLock
 
-from cadenza.adapters.stores.memory.analyses import MemoryAnalyses
-from cadenza.domain.agents.users import UserKey
+from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.daily.user import DayCounts, DayStatus, Verdict
 from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.monitoring.statistics import (
@@ -23,7 +21,6 @@ from cadenza.domain.planning.health import Ended
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.ports.daily import PendingDay
 from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 
 KEY_OF: Mapping[ActivityGrouping, Callable[[Analysis], str]] = {
@@ -33,17 +30,23 @@ KEY_OF: Mapping[ActivityGrouping, Callable[[Analysis], str]] = {
 }
 
 
-class MemoryFigures(MemoryAnalyses):
-    """What is ahead, in flight and behind."""
+class MemoryStatistics:
+    """Counts of what is due, claimed and done."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
 
     async def endpoints_by_key(self, keys: Collection[EndpointKey]) -> list[Endpoint]:
         with self._lock:
-            found = [self._endpoints[key] for key in sorted(set(keys)) if key in self._endpoints]
+            found = [
+                self._tables.endpoints[key] for key in sorted(set(keys)) if key in self._tables.endpoints
+            ]
         return [one for one in found if not one.archived]
 
     async def upcoming_runs(self, tenant_id: str, *, until: datetime, limit: int) -> list[UpcomingRun]:
         with self._lock:
-            due = [(claimable_at(one), one) for one in self._of_tenant(tenant_id)]
+            due = [(claimable_at(one), one) for one in self._tables.endpoints_of(tenant_id)]
         found = sorted(
             ((at, one) for at, one in due if at is not None and at < until), key=lambda pair: pair[0]
         )
@@ -53,13 +56,13 @@ class MemoryFigures(MemoryAnalyses):
 
     async def in_flight(self, tenant_id: str, most: int) -> int:
         with self._lock:
-            return len(list(islice((one for one in self._of_tenant(tenant_id) if one.lease), most)))
+            return len(list(islice((one for one in self._tables.endpoints_of(tenant_id) if one.lease), most)))
 
     async def latest_runs(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
         with self._lock:
             ended = [
                 run
-                for key, runs in self._runs.items()
+                for key, runs in self._tables.runs.items()
                 if key.tenant_id == tenant_id
                 for run in _closed(runs.values())
             ]
@@ -70,14 +73,16 @@ class MemoryFigures(MemoryAnalyses):
         self, keys: Collection[EndpointKey], *, each: int
     ) -> dict[EndpointKey, list[Ended]]:
         with self._lock:
-            found = {key: _closed(self._runs[key].values()) for key in keys if key in self._runs}
+            found = {
+                key: _closed(self._tables.runs[key].values()) for key in keys if key in self._tables.runs
+            }
         return {key: [_ended(run) for run in runs[: -each - 1 : -1]] for key, runs in found.items() if runs}
 
     async def runs_between(
         self, key: EndpointKey, *, since: datetime, until: datetime, limit: int
     ) -> list[Run]:
         with self._lock:
-            closed = _closed(self._runs[key].values()) if key in self._runs else []
+            closed = _closed(self._tables.runs[key].values()) if key in self._tables.runs else []
         inside = [run for run in closed if run.finished_at is not None and since <= run.finished_at < until]
         return [run._replace(response=None) for run in inside[: -limit - 1 : -1]]
 
@@ -85,7 +90,7 @@ class MemoryFigures(MemoryAnalyses):
         self, tenant_id: str, *, grouping: ActivityGrouping, since: datetime, limit: int, most: int
     ) -> list[PlannerActivity]:
         with self._lock:
-            every = [one for of_endpoint in self._analyses.values() for one in of_endpoint.values()]
+            every = [one for of_endpoint in self._tables.analyses.values() for one in of_endpoint.values()]
         lately = [one for one in every if one.tenant_id == tenant_id and one.began_at >= since]
         groups: dict[tuple[str, str], list[Analysis]] = {}
         for one in sorted(lately, key=lambda one: one.began_at, reverse=True)[:limit]:
@@ -94,7 +99,7 @@ class MemoryFigures(MemoryAnalyses):
 
     async def recent_analyses(self, tenant_id: str, *, before: AnalysisCursor, limit: int) -> list[Analysis]:
         with self._lock:
-            every = [one for of_endpoint in self._analyses.values() for one in of_endpoint.values()]
+            every = [one for of_endpoint in self._tables.analyses.values() for one in of_endpoint.values()]
         older = [one for one in every if one.tenant_id == tenant_id and (one.began_at, one.id) < before]
         return sorted(older, key=lambda one: (one.began_at, one.id), reverse=True)[:limit]
 
@@ -125,12 +130,12 @@ def _ended(run: Run) -> Ended:
     return Ended(run.finished_at, run.status, run.duration_ms, run.late_ms)
 
 
-class MemoryDailyFigures:
-    """Counts what there is."""
+class MemoryDailyStatistics:
+    """Counts of daily verdicts."""
 
-    _lock: RLock
-    _daily_owed: list[list[PendingDay]]
-    _daily_verdicts: dict[UserKey, dict[date, Verdict]]
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
 
     async def tallies(self, tenant_id: str, day: date) -> list[DueMinuteCounts]:
         with self._lock:
@@ -150,7 +155,7 @@ class MemoryDailyFigures:
         users: Counter[datetime] = Counter()
         ends = []
         with self._lock:
-            for owed in self._daily_owed:
+            for owed in self._tables.daily_cutoffs:
                 read = list(islice((one for one in owed if since <= one.cutoff < until), each))
                 users.update(one.cutoff for one in read if one.tenant_id == tenant_id)
                 if len(read) == each:
@@ -171,7 +176,7 @@ class MemoryDailyFigures:
         return sorted(missed, key=_place)[:limit]
 
     def _verdicts_in(self, tenant_id: str) -> Iterator[Verdict]:
-        mine = (days for key, days in self._daily_verdicts.items() if key.tenant_id == tenant_id)
+        mine = (days for key, days in self._tables.daily_verdicts.items() if key.tenant_id == tenant_id)
         return (one for days in mine for one in days.values())
 
 

@@ -1,57 +1,184 @@
-"""What the parts of the memory store share."""
+"""The tables that the small stores in memory share, and the writes that keep them consistent."""
 
-from abc import ABC, abstractmethod
+from collections import defaultdict, deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import partial
 from threading import RLock
+from typing import NamedTuple
 
-from cadenza.adapters.stores.common import following
+from cadenza.adapters.stores.common import following, missing
 from cadenza.adapters.stores.memory.due_index import Agenda
-from cadenza.adapters.stores.memory.wakeup import Belfry
+from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells
+from cadenza.domain.access.tenant import Spent, Tenant
+from cadenza.domain.agents.conversation import ConversationKey, Message
+from cadenza.domain.agents.delivery import Delivery
+from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
+from cadenza.domain.daily.rules import SHARDS
+from cadenza.domain.daily.user import DailyGap, DailyUser, Verdict
+from cadenza.domain.monitoring.alert import Alert
+from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.planning.rules.rule import Rule
+from cadenza.domain.scheduling.abandon import sweep_at
+from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
-from cadenza.domain.scheduling.run import Run, SkippedSlot
+from cadenza.domain.scheduling.run import Run, SkippedSlot, skipped_run
 from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
+from cadenza.ports.access import KeptKey, Reply, Session
+from cadenza.ports.agents import AgentUsage
+from cadenza.ports.daily import PendingDay
+from cadenza.ports.ids import Ids
+from cadenza.ports.monitoring import SloStatus
+
+FEED_SIZE = 100_000
+"""How many ended runs the feed of the planners holds."""
 
 
-class Shelves(ABC):
-    """The dictionaries, and the ways to write in them; who uses these holds the lock."""
+class StoredMessage(NamedTuple):
+    """A message, and when its turn began."""
 
-    _lock: RLock
-    _belfry: Belfry
-    _endpoints: dict[EndpointKey, Endpoint]
-    _rank: dict[EndpointKey, int]
-    _runs: dict[EndpointKey, dict[str, Run]]
-    _hints: dict[EndpointKey, list[HintRecord]]
-    _jobs: dict[tuple[str, str], Job]
-    _rules: dict[tuple[str, str], Rule]
-    _due: Agenda
-    _sweeps: Agenda
+    message: Message
+    turn_at: datetime
 
-    @abstractmethod
-    def _put(self, endpoint: Endpoint, passed: Sequence[SkippedSlot] = ()) -> None:
-        """Keep an endpoint as it stands, and the runs of slots that passed."""
 
-    def _keep(self, endpoint: Endpoint) -> None:
-        """Keep a new endpoint; it follows its job from the start."""
-        self._rank[endpoint.key] = len(self._rank)
-        self._put(following(endpoint, self._job_of(endpoint)))
-        self._belfry.ring()
+class TurnLease(NamedTuple):
+    """Who has the turn in a conversation, and until when."""
 
-    def _write(self, amended: ChangedEndpoint) -> ChangedEndpoint:
-        """Keep a changed endpoint with all that its change records, and ring if its next run has moved."""
+    token: str
+    until: datetime
+
+
+@dataclass(slots=True)
+class StoredAlert:
+    """An alert, and when to send it; None if it is not to be sent."""
+
+    alert: Alert
+    due_at: datetime | None
+    attempts: int = 0
+
+
+@dataclass(eq=False, kw_only=True)
+class MemoryTables:
+    """All tables; the lock is held while they are read or written."""
+
+    ids: Ids
+    lock: RLock = field(default_factory=RLock)
+    wakeups: Belfry = field(default_factory=Belfry)
+    user_wakeups: Doorbells = field(default_factory=Doorbells)
+
+    endpoints: dict[EndpointKey, Endpoint] = field(default_factory=dict)
+    ranks: dict[EndpointKey, int] = field(default_factory=dict)
+    due: Agenda = field(default_factory=Agenda)
+    sweeps: Agenda = field(default_factory=Agenda)
+    runs: dict[EndpointKey, dict[str, Run]] = field(default_factory=partial(defaultdict, dict))
+    hints: dict[EndpointKey, list[HintRecord]] = field(default_factory=partial(defaultdict, list))
+    jobs: dict[tuple[str, str], Job] = field(default_factory=dict)
+
+    rules: dict[tuple[str, str], Rule] = field(default_factory=dict)
+    feed: deque[Run] = field(default_factory=partial(deque, maxlen=FEED_SIZE))
+    feed_dropped: int = 0
+    analyses: dict[EndpointKey, dict[str, Analysis]] = field(default_factory=partial(defaultdict, dict))
+    looks: dict[tuple[EndpointKey, str], datetime] = field(default_factory=dict)
+    notes: dict[tuple[str, EndpointKey], tuple[str, datetime]] = field(default_factory=dict)
+
+    users: dict[UserKey, User] = field(default_factory=dict)
+    agents: dict[AgentKey, Agent] = field(default_factory=dict)
+    messages: dict[ConversationKey, list[StoredMessage]] = field(default_factory=partial(defaultdict, list))
+    turn_leases: dict[ConversationKey, TurnLease] = field(default_factory=dict)
+    context_resets: dict[UserKey, datetime] = field(default_factory=dict)
+    deliveries: dict[UserKey, list[Delivery]] = field(default_factory=partial(defaultdict, list))
+    last_seqs: dict[UserKey, int] = field(default_factory=partial(defaultdict, int))
+    agent_spent: dict[tuple[UserKey, date], AgentUsage] = field(default_factory=dict)
+
+    daily_users: dict[UserKey, DailyUser] = field(default_factory=dict)
+    daily_cutoffs: list[list[PendingDay]] = field(default_factory=lambda: [[] for _ in range(SHARDS)])
+    """The next cutoff of each shard's users, soonest first."""
+    daily_verdicts: dict[UserKey, dict[date, Verdict]] = field(default_factory=partial(defaultdict, dict))
+    daily_gaps: dict[UserKey, dict[date, DailyGap]] = field(default_factory=partial(defaultdict, dict))
+
+    tenants: dict[str, Tenant] = field(default_factory=dict)
+    spent: dict[tuple[str, str], Spent] = field(default_factory=dict)
+    keys: dict[str, KeptKey] = field(default_factory=dict)
+    sessions: dict[bytes, Session] = field(default_factory=dict)
+    replies: dict[tuple[str, str], Reply] = field(default_factory=dict)
+    rates: dict[int, dict[str, int]] = field(default_factory=dict)
+
+    slos: dict[tuple[str, str, str], SloStatus] = field(default_factory=dict)
+    alerts: dict[str, StoredAlert] = field(default_factory=dict)
+
+    def endpoint(self, key: EndpointKey) -> Endpoint:
+        """The endpoint; NotFound if there is none."""
+        try:
+            return self.endpoints[key]
+        except KeyError:
+            raise missing("endpoint", key.id) from None
+
+    def job(self, tenant_id: str, job_id: str) -> Job:
+        """The job; NotFound if there is none."""
+        try:
+            return self.jobs[tenant_id, job_id]
+        except KeyError:
+            raise missing("job", job_id) from None
+
+    def endpoints_of(self, tenant_id: str) -> list[Endpoint]:
+        """A tenant's endpoints, in the order of their ids."""
+        found = [one for one in list(self.endpoints.values()) if one.tenant_id == tenant_id]
+        return sorted(found, key=lambda endpoint: endpoint.id)
+
+    def add_endpoint(self, endpoint: Endpoint) -> None:
+        """Write a new endpoint, active if its job is, and wake the workers."""
+        self.ranks[endpoint.key] = len(self.ranks)
+        self.put_endpoint(following(endpoint, self._job_of(endpoint)))
+        self.wakeups.ring()
+
+    def amend_endpoint(self, amended: ChangedEndpoint) -> ChangedEndpoint:
+        """Write a changed endpoint and what the change records; wake the workers if its next run moved."""
         after = following(amended.endpoint, self._job_of(amended.endpoint))
-        moved = after.next_run_at != self._endpoints[after.key].next_run_at
-        self._put(after, amended.skipped)
+        moved = after.next_run_at != self.endpoints[after.key].next_run_at
+        self.put_endpoint(after, amended.skipped)
         if amended.record is not None:
-            self._hints[after.key].append(amended.record)
+            self.hints[after.key].append(amended.record)
         if moved:
-            self._belfry.ring()
+            self.wakeups.ring()
         return amended._replace(endpoint=after)
 
-    def _job_of(self, endpoint: Endpoint) -> Job | None:
-        return self._jobs.get((endpoint.tenant_id, endpoint.job_id))
+    def put_endpoint(self, endpoint: Endpoint, slots: Sequence[SkippedSlot] = ()) -> None:
+        """Write an endpoint and its place in the indexes, and a run for each skipped slot."""
+        key = endpoint.key
+        self.endpoints[key] = endpoint
+        self.due.put(key, claimable_at(endpoint), self.ranks[key])
+        self.sweeps.put(key, sweep_at(endpoint), self.ranks[key])
+        for slot in slots:
+            self.put_run(skipped_run(endpoint, slot, self.ids.new()))
 
-    def _of_tenant(self, tenant_id: str) -> list[Endpoint]:
-        """A tenant's endpoints, in the order of their ids."""
-        found = [one for one in list(self._endpoints.values()) if one.tenant_id == tenant_id]
-        return sorted(found, key=lambda endpoint: endpoint.id)
+    def put_run(self, run: Run) -> None:
+        """Write a run; one that has ended also goes to the feed, without its response."""
+        self.runs[EndpointKey(run.tenant_id, run.endpoint_id)][run.id] = run
+        if run.finished_at is None:
+            return
+        if len(self.feed) == FEED_SIZE:
+            self.feed_dropped += 1
+        self.feed.append(run if run.response is None else run._replace(response=None))
+
+    def put_job(self, job: Job) -> None:
+        """Write a job; its endpoints become active or inactive with it."""
+        self.jobs[job.tenant_id, job.id] = job
+        self._follow_job(job.tenant_id, job.id)
+
+    def drop_job(self, tenant_id: str, job_id: str) -> None:
+        """Delete a job with its rules."""
+        self.jobs.pop((tenant_id, job_id), None)
+        for key, rule in list(self.rules.items()):
+            if (rule.tenant_id, rule.job_id) == (tenant_id, job_id):
+                del self.rules[key]
+        self._follow_job(tenant_id, job_id)
+
+    def _follow_job(self, tenant_id: str, job_id: str) -> None:
+        job = self.jobs.get((tenant_id, job_id))
+        for endpoint in self.endpoints_of(tenant_id):
+            if endpoint.job_id == job_id:
+                self.put_endpoint(following(endpoint, job))
+
+    def _job_of(self, endpoint: Endpoint) -> Job | None:
+        return self.jobs.get((endpoint.tenant_id, endpoint.job_id))

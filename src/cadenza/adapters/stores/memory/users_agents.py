@@ -1,100 +1,116 @@
-"""Users, agents and the schedules of users, in dictionaries."""
+"""Users, agents and the schedules of users."""
 
 from datetime import date
 from itertools import islice
 
 from cadenza.adapters.stores.common import missing, still_as_old, still_the_agent, taken
-from cadenza.adapters.stores.memory.conversations import MemoryConversations
-from cadenza.adapters.stores.memory.tables import Shelves
+from cadenza.adapters.stores.memory.conversations import forget_conversations
+from cadenza.adapters.stores.memory.daily import forget_daily_user
+from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.agents.schedule import belongs_to, is_active
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
+from cadenza.domain.monitoring.alert import about_endpoint
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import PromptTarget
-from cadenza.ports.access import KeptKey
+from cadenza.ports.access import own_keys
 from cadenza.ports.agents import AgentUsage, Decide
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 
-class MemoryPeople(MemoryConversations, Shelves):
-    """Everybody who talks."""
+class MemoryUsers:
+    """Users and what their turns cost."""
 
-    _keys: dict[str, KeptKey]
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
 
     async def put_user(self, user: User) -> User:
         with self._lock:
-            kept = still_as_old(user, self._users.get(user.key))
-            self._users[user.key] = kept
+            kept = still_as_old(user, self._tables.users.get(user.key))
+            self._tables.users[user.key] = kept
             return kept
 
     async def user(self, key: UserKey) -> User:
         with self._lock:
-            return self._get_user(key)
+            return _user(self._tables, key)
 
     async def users(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[User]:
         with self._lock:
-            mine = [user for key, user in sorted(self._users.items()) if key.tenant_id == tenant_id]
+            mine = [user for key, user in sorted(self._tables.users.items()) if key.tenant_id == tenant_id]
         return list(islice((user for user in mine if user.id > (page.after or "")), page.limit))
 
     async def remove_user(self, key: UserKey) -> None:
         with self._lock:
-            self._get_user(key)
-            for endpoint in self._prompting(key.tenant_id):
+            _user(self._tables, key)
+            for endpoint in _prompting(self._tables, key.tenant_id):
                 if belongs_to(endpoint, key):
-                    self._drop(endpoint.key)
-            self._forget_user(key)
-            for kept in [one.key for one in self._keys.values()]:
-                if (kept.tenant_id, kept.user_id) == key:
-                    del self._keys[kept.id]
-            del self._users[key]
+                    _forget_endpoint(self._tables, endpoint.key)
+            _forget_user(self._tables, key)
 
     async def usage_of_user(self, key: UserKey, day: date) -> AgentUsage:
         with self._lock:
-            return self._agent_spent.get((key, day), AgentUsage())
+            return self._tables.agent_spent.get((key, day), AgentUsage())
 
     async def usage_of_users(self, tenant_id: str, day: date) -> AgentUsage:
         with self._lock:
             ours = [
                 spent
-                for (user, on), spent in self._agent_spent.items()
+                for (user, on), spent in self._tables.agent_spent.items()
                 if (user.tenant_id, on) == (tenant_id, day)
             ]
         return AgentUsage(sum(one.fires for one in ours), sum(one.tokens for one in ours))
 
+
+class MemoryAgents:
+    """Agents."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
+
     async def put_agent(self, agent: Agent) -> Agent:
         with self._lock:
-            kept = still_the_agent(agent, self._agents.get(agent.key))
-            self._agents[agent.key] = kept
+            kept = still_the_agent(agent, self._tables.agents.get(agent.key))
+            self._tables.agents[agent.key] = kept
             return kept
 
     async def agent(self, key: AgentKey) -> Agent:
         with self._lock:
-            return self._get_agent(key)
+            return _agent(self._tables, key)
 
     async def agents(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[Agent]:
         with self._lock:
-            mine = [agent for key, agent in sorted(self._agents.items()) if key.tenant_id == tenant_id]
+            mine = [agent for key, agent in sorted(self._tables.agents.items()) if key.tenant_id == tenant_id]
         return list(islice((agent for agent in mine if agent.id > (page.after or "")), page.limit))
 
     async def remove_agent(self, key: AgentKey) -> None:
         with self._lock:
-            self._get_agent(key)
-            for endpoint in self._prompting(key.tenant_id):
+            _agent(self._tables, key)
+            for endpoint in _prompting(self._tables, key.tenant_id):
                 if isinstance(endpoint.target, PromptTarget) and endpoint.target.agent_id == key.id:
-                    self._drop(endpoint.key)
-            self._forget_conversations(lambda conversation: conversation.agent == key)
-            del self._agents[key]
+                    _forget_endpoint(self._tables, endpoint.key)
+            forget_conversations(self._tables, lambda conversation: conversation.agent == key)
+            del self._tables.agents[key]
+
+
+class MemorySchedules:
+    """Endpoints that are schedules of a user."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
 
     async def add_schedule(self, user: UserKey, decide: Decide) -> Endpoint:
         with self._lock:
-            self._get_user(user)
+            _user(self._tables, user)
             active = {one.key: one for one in self._schedules(user) if is_active(one)}
             decided = decide(list(active.values()))
             if decided.key in active:
                 return active[decided.key]
-            if decided.key in self._endpoints:
+            if decided.key in self._tables.endpoints:
                 raise taken("endpoint", decided.id)
-            self._keep(decided)
-            return self._endpoints[decided.key]
+            self._tables.add_endpoint(decided)
+            return self._tables.endpoints[decided.key]
 
     async def schedules(
         self, user: UserKey, *, active_only: bool = True, page: Page = FIRST_PAGE
@@ -104,26 +120,59 @@ class MemoryPeople(MemoryConversations, Shelves):
         return [one for one in found if one.id > (page.after or "")][: page.limit]
 
     def _schedules(self, user: UserKey) -> list[Endpoint]:
-        return [one for one in self._prompting(user.tenant_id) if belongs_to(one, user) and not one.archived]
+        return [
+            one
+            for one in _prompting(self._tables, user.tenant_id)
+            if belongs_to(one, user) and not one.archived
+        ]
 
-    def _prompting(self, tenant_id: str) -> list[Endpoint]:
-        return [one for one in self._of_tenant(tenant_id) if isinstance(one.target, PromptTarget)]
 
-    def _drop(self, key: EndpointKey) -> None:
-        """Forget an endpoint as if it had never been."""
-        self._due.put(key, None, 0)
-        self._sweeps.put(key, None, 0)
-        for shelf in (self._endpoints, self._rank, self._runs, self._hints):
-            shelf.pop(key, None)
+def _user(tables: MemoryTables, key: UserKey) -> User:
+    try:
+        return tables.users[key]
+    except KeyError:
+        raise missing("user", key.id) from None
 
-    def _get_user(self, key: UserKey) -> User:
-        try:
-            return self._users[key]
-        except KeyError:
-            raise missing("user", key.id) from None
 
-    def _get_agent(self, key: AgentKey) -> Agent:
-        try:
-            return self._agents[key]
-        except KeyError:
-            raise missing("agent", key.id) from None
+def _agent(tables: MemoryTables, key: AgentKey) -> Agent:
+    try:
+        return tables.agents[key]
+    except KeyError:
+        raise missing("agent", key.id) from None
+
+
+def _prompting(tables: MemoryTables, tenant_id: str) -> list[Endpoint]:
+    return [one for one in tables.endpoints_of(tenant_id) if isinstance(one.target, PromptTarget)]
+
+
+def _forget_user(tables: MemoryTables, user: UserKey) -> None:
+    """Delete a user with everything of theirs but their schedules."""
+    forget_conversations(tables, lambda key: key.user == user)
+    for table in (tables.deliveries, tables.last_seqs, tables.context_resets, tables.users):
+        table.pop(user, None)
+    for place in [place for place in tables.agent_spent if place[0] == user]:
+        del tables.agent_spent[place]
+    forget_daily_user(tables, user)
+    theirs = own_keys(user.id)
+    for tenant_id, key in list(tables.replies):
+        if tenant_id == user.tenant_id and key.startswith(theirs):
+            del tables.replies[tenant_id, key]
+    for kept in [one.key for one in tables.keys.values()]:
+        if (kept.tenant_id, kept.user_id) == user:
+            del tables.keys[kept.id]
+
+
+def _forget_endpoint(tables: MemoryTables, key: EndpointKey) -> None:
+    """Delete an endpoint with its runs and hints, its alerts, and what planners know of it."""
+    tables.due.put(key, None, 0)
+    tables.sweeps.put(key, None, 0)
+    for table in (tables.endpoints, tables.ranks, tables.runs, tables.hints, tables.analyses):
+        table.pop(key, None)
+    for look in [look for look in tables.looks if look[0] == key]:
+        del tables.looks[look]
+    for note in [note for note in tables.notes if note[1] == key]:
+        del tables.notes[note]
+    begin = about_endpoint(*key)
+    for name, one in list(tables.alerts.items()):
+        if name.startswith(begin) and one.alert.facts.get("endpoint_id") == key.id:
+            del tables.alerts[name]

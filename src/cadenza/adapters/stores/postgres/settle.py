@@ -37,7 +37,7 @@ from cadenza.domain.access.tenant import charges
 from cadenza.domain.scheduling.run import Completion, Run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.store import Settle
+from cadenza.ports.scheduling import Settle
 
 Answer = TypeVar("Answer")
 Column = Sequence[Any]

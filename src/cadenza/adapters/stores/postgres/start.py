@@ -11,7 +11,7 @@ from cadenza.adapters.stores.sql.rows import VERSION, Row, holds_lease, read_end
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET_MANY_LOCKED
 from cadenza.domain.scheduling.due import Cancel, Recheck
 from cadenza.domain.scheduling.run import Claim
-from cadenza.ports.store import Decide
+from cadenza.ports.scheduling import Decide
 
 
 async def start(pool: PostgresPool, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:

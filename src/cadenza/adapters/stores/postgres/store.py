@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any, TypeVar
 
 from cadenza.adapters.null import NoLog
 from cadenza.adapters.stores.memory.wakeup import MemoryBell
@@ -29,50 +30,85 @@ from cadenza.adapters.stores.sql.monitoring.slo_alerts import SqlSloAlerts
 from cadenza.adapters.stores.sql.monitoring.statistics import SqlStatistics
 from cadenza.adapters.stores.sql.planning.rules import SqlRules
 from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
-from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints
+from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, SqlRuns
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.run import Claim, Completion
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.store import Decide, Retention, Settle, Sweeping
+from cadenza.ports.scheduling import Decide, Retention, Settle, Sweeping
+from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 
 NO_LOG = NoLog()
+Part = TypeVar("Part")
 
 
-class PostgresStore(
-    SqlEndpoints,
-    SqlCatalog,
-    SqlRules,
-    PostgresAnalyses,
-    SqlUsersAgents,
-    SqlSchedules,
-    SqlConversations,
-    SqlDeliveries,
-    SqlKeys,
-    SqlStatistics,
-    SqlDaily,
-    SqlDailyStatistics,
-    SqlSessions,
-    SqlTenants,
-    SqlReplies,
-    SqlSloAlerts,
-):
+class PostgresStore(Store):
     """Each method is one commit, however many workers share the database."""
 
     def __init__(self, pool: PostgresPool, ids: Ids, log: Logger = NO_LOG) -> None:
-        self._pool = self._database = pool
-        self._ids = ids
-        self._turns = Turns(pool, ids)
-        self._endpoint_tables = EndpointTables(pool, ids)
+        self._pool = pool
         self._listener = Listener(pool, log, ids.new())
-        self._listen_for_user = self._listener.on_new_delivery
+        tables, turns = EndpointTables(pool, ids), Turns(pool, ids)
+
+        def part(kind: type[Part]) -> Part:
+            return _part(
+                kind,
+                pool=pool,
+                database=pool,
+                ids=ids,
+                endpoint_tables=tables,
+                turns=turns,
+                listener=self._listener,
+                listen_for_user=self._listener.on_new_delivery,
+            )
+
+        users_agents, slo_alerts, replies = part(SqlUsersAgents), part(SqlSloAlerts), part(SqlReplies)
+        super().__init__(
+            endpoints=part(PostgresEndpoints),
+            runs=part(PostgresRuns),
+            catalog=part(SqlCatalog),
+            rules=part(SqlRules),
+            analyses=part(PostgresAnalyses),
+            users=users_agents,
+            agents=users_agents,
+            conversations=part(SqlConversations),
+            deliveries=part(SqlDeliveries),
+            schedules=part(SqlSchedules),
+            daily=part(SqlDaily),
+            daily_statistics=part(SqlDailyStatistics),
+            tenants=part(SqlTenants),
+            keys=part(SqlKeys),
+            sessions=part(SqlSessions),
+            idempotency=replies,
+            rates=replies,
+            statistics=part(SqlStatistics),
+            slos=slo_alerts,
+            alerts=slo_alerts,
+        )
 
     async def close(self) -> None:
-        """Listen no more, let running work end, and hang up."""
+        """Listen no more, let running work end, and close the connections."""
         await self._listener.close()
         await self._pool.close()
+
+
+def _part(kind: type[Part], **shared: Any) -> Part:
+    """A small store, with what all of them share as its attributes."""
+    made = kind()
+    for name, value in shared.items():
+        setattr(made, f"_{name}", value)
+    return made
+
+
+class PostgresEndpoints(SqlEndpoints):
+    """Endpoints, their claims and the commits that open and close their runs."""
+
+    _pool: PostgresPool
+    _ids: Ids
+    _turns: Turns
+    _listener: Listener
 
     async def claim_due(
         self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
@@ -107,6 +143,12 @@ class PostgresStore(
 
     def listen(self) -> MemoryBell:
         return self._listener.bell()
+
+
+class PostgresRuns(SqlRuns):
+    """Runs and hints of the past."""
+
+    _pool: PostgresPool
 
     async def keep_history(self, retention: Retention, now: datetime) -> int:
         await ensure_partitions(self._pool, now)

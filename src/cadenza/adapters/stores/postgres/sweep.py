@@ -13,7 +13,7 @@ from cadenza.adapters.stores.sql.rows import VERSION, Row, read_endpoint, read_o
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables, add_skipped_runs
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.store import Abandon, Sweeping
+from cadenza.ports.scheduling import Abandon, Sweeping
 
 
 async def sweep(

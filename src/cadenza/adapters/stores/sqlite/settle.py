@@ -29,7 +29,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Claim, Completion, Run, SkippedSlot, skipped_run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.store import Settle
+from cadenza.ports.scheduling import Settle
 
 Answer = TypeVar("Answer")
 ONLY_SHARD = 0

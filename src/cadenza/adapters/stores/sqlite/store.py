@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any, TypeVar
 
 from cadenza.adapters.stores.common import missing, spoken_to
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell
@@ -23,7 +24,7 @@ from cadenza.adapters.stores.sql.monitoring.slo_alerts import SqlSloAlerts
 from cadenza.adapters.stores.sql.planning.rules import SqlRules
 from cadenza.adapters.stores.sql.rows import VERSION, from_micros, holds_lease, read_endpoint, to_micros
 from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
-from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints
+from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, SqlRuns
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
 from cadenza.adapters.stores.sqlite.analyses import SqliteAnalyses
@@ -46,42 +47,87 @@ from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim, Completion
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.store import Decide, Retention, Settle, Sweeping
+from cadenza.ports.scheduling import Decide, Retention, Settle, Sweeping
+from cadenza.ports.store import Store
+
+Part = TypeVar("Part")
 
 
-class SqliteStore(
-    SqlEndpoints,
-    SqlCatalog,
-    SqlRules,
-    SqliteAnalyses,
-    SqlUsersAgents,
-    SqlSchedules,
-    SqlConversations,
-    SqlDeliveries,
-    SqlKeys,
-    SqliteStatistics,
-    SqlDaily,
-    SqlDailyStatistics,
-    SqlSessions,
-    SqlTenants,
-    SqlReplies,
-    SqlSloAlerts,
-):
+class SqliteStore(Store):
     """Each method is one transaction of the file's single writer, or a read beside it."""
 
     def __init__(self, file: SqliteFile, ids: Ids) -> None:
         self._file = file
-        self._database = SqliteDatabase(file, self._notified)
-        self._endpoint_tables = EndpointTables(self._database, ids)
-        self._ids = ids
-        self._known = Known()
-        self._belfry = Belfry()
-        self._doorbells = Doorbells()
-        self._listen_for_user = self._doorbells.listen
+        self._belfry, self._doorbells = Belfry(), Doorbells()
+        database = SqliteDatabase(file, self._notified)
+        tables = EndpointTables(database, ids)
+
+        def part(kind: type[Part]) -> Part:
+            return _part(
+                kind,
+                file=file,
+                database=database,
+                ids=ids,
+                endpoint_tables=tables,
+                belfry=self._belfry,
+                doorbells=self._doorbells,
+                listen_for_user=self._doorbells.listen,
+            )
+
+        users_agents, slo_alerts, replies = part(SqlUsersAgents), part(SqlSloAlerts), part(SqlReplies)
+        super().__init__(
+            endpoints=part(SqliteEndpoints),
+            runs=part(SqliteRuns),
+            catalog=part(SqlCatalog),
+            rules=part(SqlRules),
+            analyses=part(SqliteAnalyses),
+            users=users_agents,
+            agents=users_agents,
+            conversations=part(SqlConversations),
+            deliveries=part(SqlDeliveries),
+            schedules=part(SqlSchedules),
+            daily=part(SqlDaily),
+            daily_statistics=part(SqlDailyStatistics),
+            tenants=part(SqlTenants),
+            keys=part(SqlKeys),
+            sessions=part(SqlSessions),
+            idempotency=replies,
+            rates=replies,
+            statistics=part(SqliteStatistics),
+            slos=slo_alerts,
+            alerts=slo_alerts,
+        )
 
     async def close(self) -> None:
         """Close the file."""
         await self._file.close()
+
+    def _notified(self, notification: str) -> None:
+        user = notified_user(notification)
+        if user is None:
+            self._belfry.ring()
+        else:
+            self._doorbells.ring([user])
+
+
+def _part(kind: type[Part], **shared: Any) -> Part:
+    """A small store, with what all of them share as its attributes."""
+    made = kind()
+    for name, value in shared.items():
+        setattr(made, f"_{name}", value)
+    return made
+
+
+class SqliteEndpoints(SqlEndpoints):
+    """Endpoints, their claims and the commits that open and close their runs."""
+
+    _file: SqliteFile
+    _ids: Ids
+    _belfry: Belfry
+    _doorbells: Doorbells
+
+    def __init__(self) -> None:
+        self._known = Known()
 
     async def get(self, key: EndpointKey) -> Endpoint:
         """Read by its key, as nearly every command does: at once, in the thread of the caller."""
@@ -149,15 +195,14 @@ class SqliteStore(
     def listen(self) -> MemoryBell:
         return self._belfry.listen()
 
+
+class SqliteRuns(SqlRuns):
+    """Runs and hints of the past."""
+
+    _file: SqliteFile
+
     async def keep_history(self, retention: Retention, now: datetime) -> int:
         return await delete_runs(self._file, now=now, **retention._asdict())
-
-    def _notified(self, notification: str) -> None:
-        user = notified_user(notification)
-        if user is None:
-            self._belfry.ring()
-        else:
-            self._doorbells.ring([user])
 
 
 def _recheck(connection: sqlite3.Connection, held: Claim, decide: Decide) -> Recheck | None:

@@ -14,7 +14,7 @@ from cadenza.adapters.stores.sqlite import cycle_statements as sql
 from cadenza.adapters.stores.sqlite.settle import add_passed, in_micros, write_settled
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.store import Sweeping
+from cadenza.ports.scheduling import Sweeping
 
 
 def sweep(

@@ -41,21 +41,26 @@ class ReplyContract(Contract):
     async def test_the_answer_is_kept_for_whoever_asks_again(self, store: Store) -> None:
         await begun(store, a_reply())
         done = a_reply()._replace(status=201, body=BODY)
-        await store.end_reply("north", "key", done)
+        await store.idempotency.end_reply("north", "key", done)
         assert await begun(store, a_reply()) == done
 
     async def test_what_a_crash_left_behind_is_taken_over(self, bench: Bench) -> None:
         await begun(bench.store, a_reply("crashed"))
         bench.pass_ms(MINUTE)
         later = Reply("again", bench.ms(0))
-        assert await bench.store.begin_reply("north", "key", later, stale_before=bench.ms(-1)) is None
+        assert (
+            await bench.store.idempotency.begin_reply("north", "key", later, stale_before=bench.ms(-1))
+            is None
+        )
         assert await begun(bench.store, a_reply()) == later
 
     async def test_of_many_callers_one_takes_over(self, bench: Bench, peers: Sequence[Store]) -> None:
         await begun(bench.store, a_reply("crashed"))
         bench.pass_ms(MINUTE)
         taking = [
-            peer.begin_reply("north", "key", Reply(f"{number}", bench.ms(0)), stale_before=bench.ms(-1))
+            peer.idempotency.begin_reply(
+                "north", "key", Reply(f"{number}", bench.ms(0)), stale_before=bench.ms(-1)
+            )
             for number in range(8)
             for peer in peers
         ]
@@ -65,35 +70,40 @@ class ReplyContract(Contract):
         first = a_reply("first")
         await begun(store, first)
         second = a_reply("second")
-        assert await store.begin_reply("north", "key", second, stale_before=first.began_at) == first
+        assert (
+            await store.idempotency.begin_reply("north", "key", second, stale_before=first.began_at) == first
+        )
 
     async def test_an_answer_is_never_taken_over(self, bench: Bench) -> None:
         done = a_reply()._replace(status=200)
         await begun(bench.store, a_reply())
-        await bench.store.end_reply("north", "key", done)
+        await bench.store.idempotency.end_reply("north", "key", done)
         later = Reply("again", bench.ms(MINUTE))
-        assert await bench.store.begin_reply("north", "key", later, stale_before=bench.ms(MINUTE)) == done
+        assert (
+            await bench.store.idempotency.begin_reply("north", "key", later, stale_before=bench.ms(MINUTE))
+            == done
+        )
 
     async def test_a_key_that_was_given_back_is_free_again(self, store: Store) -> None:
         await begun(store, a_reply("first"))
-        await store.drop_reply("north", "key")
+        await store.idempotency.drop_reply("north", "key")
         assert await begun(store, a_reply("second")) is None
-        await store.drop_reply("north", "nothing")
+        await store.idempotency.drop_reply("north", "nothing")
 
     async def test_a_key_is_given_back_for_its_own_tenant_alone(self, store: Store) -> None:
         first = a_reply("first")
         await begun(store, first)
-        await store.drop_reply("south", "key")
+        await store.idempotency.drop_reply("south", "key")
         assert await begun(store, a_reply("second")) == first
 
     async def test_replies_that_began_earlier_are_forgotten(self, bench: Bench) -> None:
         store = bench.store
         for minute, key in enumerate(("oldest", "old", "new")):
-            await store.begin_reply(
+            await store.idempotency.begin_reply(
                 "north", key, Reply(key, bench.ms(minute * MINUTE)), stale_before=LONG_AGO
             )
-        assert await store.forget_replies(bench.ms(2 * MINUTE)) == 2
-        assert await store.forget_replies(bench.ms(2 * MINUTE)) == 0
+        assert await store.idempotency.forget_replies(bench.ms(2 * MINUTE)) == 2
+        assert await store.idempotency.forget_replies(bench.ms(2 * MINUTE)) == 0
         assert await begun(store, a_reply(), key="new") == Reply("new", bench.ms(2 * MINUTE))
         assert await begun(store, a_reply(), key="old") is None
 
@@ -102,25 +112,25 @@ class RateContract(Contract):
     """`draw`."""
 
     async def test_what_is_drawn_adds_up(self, store: Store) -> None:
-        assert await store.draw("caller", window=100, amount=5) == 5
-        assert await store.draw("caller", window=100, amount=2) == 7
+        assert await store.rates.draw("caller", window=100, amount=5) == 5
+        assert await store.rates.draw("caller", window=100, amount=2) == 7
 
     async def test_subjects_and_windows_are_counted_apart(self, store: Store) -> None:
-        await store.draw("caller", window=100, amount=5)
-        assert await store.draw("other", window=100, amount=1) == 1
-        assert await store.draw("caller", window=101, amount=2) == 2
-        assert await store.draw("caller", window=100, amount=1) == 6
+        await store.rates.draw("caller", window=100, amount=5)
+        assert await store.rates.draw("other", window=100, amount=1) == 1
+        assert await store.rates.draw("caller", window=101, amount=2) == 2
+        assert await store.rates.draw("caller", window=100, amount=1) == 6
 
     async def test_old_windows_go(self, store: Store) -> None:
-        await store.draw("caller", window=100, amount=5)
-        await store.draw("other", window=200, amount=1)
-        assert await store.draw("caller", window=100, amount=3) == 3
+        await store.rates.draw("caller", window=100, amount=5)
+        await store.rates.draw("other", window=200, amount=1)
+        assert await store.rates.draw("caller", window=100, amount=3) == 3
 
     @pytest.mark.parametrize("amount", [1, 7])
     async def test_many_that_draw_at_once_get_shares_that_do_not_overlap(
         self, peers: Sequence[Store], amount: int
     ) -> None:
-        drawing = [peer.draw("caller", window=100, amount=amount) for _ in range(8) for peer in peers]
+        drawing = [peer.rates.draw("caller", window=100, amount=amount) for _ in range(8) for peer in peers]
         drawn = await asyncio.gather(*drawing)
         assert sorted(drawn) == [amount * number for number in range(1, len(drawn) + 1)]
 
@@ -132,4 +142,4 @@ def a_reply(fingerprint: str = "request") -> Reply:
 
 async def begun(store: Store, reply: Reply, *, tenant_id: str = "north", key: str = "key") -> Reply | None:
     """Take a key when nothing is stale."""
-    return await store.begin_reply(tenant_id, key, reply, stale_before=LONG_AGO)
+    return await store.idempotency.begin_reply(tenant_id, key, reply, stale_before=LONG_AGO)

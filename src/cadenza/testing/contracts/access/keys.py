@@ -35,41 +35,41 @@ class KeyContract(Contract):
         ids=["least", "full"],
     )
     async def test_a_key_comes_back_as_it_was_with_its_digest(self, store: Store, key: ApiKey) -> None:
-        await store.add_key(KeptKey(key, DIGEST))
-        assert await store.kept_key(key.id) == KeptKey(key, DIGEST)
-        assert await store.keys("north") == [key]
+        await store.keys.add_key(KeptKey(key, DIGEST))
+        assert await store.keys.kept_key(key.id) == KeptKey(key, DIGEST)
+        assert await store.keys.keys("north") == [key]
 
     async def test_a_key_is_found_without_saying_whose_it_is(self, store: Store) -> None:
         for tenant_id in ("north", "south"):
-            await store.add_key(a_key(f"of-{tenant_id}", tenant_id))
-        assert await store.kept_key("of-south") == a_key("of-south", "south")
+            await store.keys.add_key(a_key(f"of-{tenant_id}", tenant_id))
+        assert await store.keys.kept_key("of-south") == a_key("of-south", "south")
 
     async def test_an_id_that_nobody_has_finds_no_key(self, store: Store) -> None:
-        assert await store.kept_key("nothing") is None
+        assert await store.keys.kept_key("nothing") is None
 
     @pytest.mark.parametrize("tenant_id", ["north", "south"])
     async def test_an_id_of_a_key_is_taken_once_by_whomever(self, store: Store, tenant_id: str) -> None:
-        await store.add_key(a_key("key", "north"))
+        await store.keys.add_key(a_key("key", "north"))
         with pytest.raises(Conflict):
-            await store.add_key(KeptKey(a_key("key", tenant_id).key, b"another"))
-        assert await store.kept_key("key") == a_key("key", "north")
+            await store.keys.add_key(KeptKey(a_key("key", tenant_id).key, b"another"))
+        assert await store.keys.kept_key("key") == a_key("key", "north")
 
     async def test_keys_are_listed_in_the_order_of_their_ids_page_by_page(self, store: Store) -> None:
         for key_id in ("d", "B", "a", "c"):
-            await store.add_key(a_key(key_id, "north"))
-        await store.add_key(a_key("b", "south"))
-        assert [key.id for key in await store.keys("north")] == ["B", "a", "c", "d"]
-        assert [key.id for key in await store.keys("north", Page(2))] == ["B", "a"]
-        assert [key.id for key in await store.keys("north", Page(2, after="a"))] == ["c", "d"]
-        assert await store.keys("nobody") == []
+            await store.keys.add_key(a_key(key_id, "north"))
+        await store.keys.add_key(a_key("b", "south"))
+        assert [key.id for key in await store.keys.keys("north")] == ["B", "a", "c", "d"]
+        assert [key.id for key in await store.keys.keys("north", Page(2))] == ["B", "a"]
+        assert [key.id for key in await store.keys.keys("north", Page(2, after="a"))] == ["c", "d"]
+        assert await store.keys.keys("nobody") == []
 
     async def test_a_removed_key_lets_nobody_in(self, store: Store) -> None:
-        await store.add_key(a_key("key", "north"))
-        await store.remove_key("north", "key")
-        assert await store.kept_key("key") is None
-        assert await store.keys("north") == []
+        await store.keys.add_key(a_key("key", "north"))
+        await store.keys.remove_key("north", "key")
+        assert await store.keys.kept_key("key") is None
+        assert await store.keys.keys("north") == []
         with pytest.raises(NotFound):
-            await store.remove_key("north", "key")
+            await store.keys.remove_key("north", "key")
 
     async def test_of_many_keys_those_are_told_that_nobody_has_taken_back(self, store: Store) -> None:
         theirs = [
@@ -79,31 +79,33 @@ class KeyContract(Contract):
             a_key("not asked", "north"),
         ]
         for kept in [*theirs, a_key("gone", "north")]:
-            await store.add_key(kept)
-        await store.remove_key("north", "gone")
-        told = await store.still_kept(["c", "a", "gone", "b", "never", "a"])
+            await store.keys.add_key(kept)
+        await store.keys.remove_key("north", "gone")
+        told = await store.keys.still_kept(["c", "a", "gone", "b", "never", "a"])
         assert sorted(told, key=lambda key: key.id) == [kept.key for kept in theirs[:3]]
-        assert await store.still_kept([]) == []
+        assert await store.keys.still_kept([]) == []
 
     async def test_a_key_is_removed_by_its_own_tenant_alone(self, store: Store) -> None:
-        await store.add_key(a_key("key", "north"))
+        await store.keys.add_key(a_key("key", "north"))
         with pytest.raises(NotFound):
-            await store.remove_key("south", "key")
-        assert await store.kept_key("key") is not None
+            await store.keys.remove_key("south", "key")
+        assert await store.keys.kept_key("key") is not None
 
     async def test_a_key_of_a_user_opens_and_is_not_listed(self, store: Store) -> None:
-        await store.add_key(of_user("token", ends=HOUR))
-        assert await store.kept_key("token") == of_user("token", ends=HOUR)
-        assert await store.keys("north") == []
+        await store.keys.add_key(of_user("token", ends=HOUR))
+        assert await store.keys.kept_key("token") == of_user("token", ends=HOUR)
+        assert await store.keys.keys("north") == []
 
     async def test_a_new_key_of_a_user_takes_the_place_of_those_that_ran_out(self, store: Store) -> None:
-        await store.add_key(of_user("old", ends=HOUR))
-        await store.add_key(of_user("live", ends=3 * HOUR))
-        await store.add_key(of_user("foreign", ends=HOUR, tenant_id="south"))
-        await store.add_key(a_key("tenants-own", "north"))
-        await store.add_key(of_user("new", made=HOUR, ends=2 * HOUR))
+        await store.keys.add_key(of_user("old", ends=HOUR))
+        await store.keys.add_key(of_user("live", ends=3 * HOUR))
+        await store.keys.add_key(of_user("foreign", ends=HOUR, tenant_id="south"))
+        await store.keys.add_key(a_key("tenants-own", "north"))
+        await store.keys.add_key(of_user("new", made=HOUR, ends=2 * HOUR))
         left = {
-            name for name in ("old", "live", "foreign", "tenants-own", "new") if await store.kept_key(name)
+            name
+            for name in ("old", "live", "foreign", "tenants-own", "new")
+            if await store.keys.kept_key(name)
         }
         assert left == {"live", "foreign", "tenants-own", "new"}
 

@@ -36,25 +36,27 @@ class SessionContract(Contract):
         ids=["least", "full"],
     )
     async def test_a_session_comes_back_as_it_was(self, store: Store, kept: Session) -> None:
-        await store.open_session(kept)
-        assert await store.session(DIGEST) == kept
-        assert await store.session(DIGEST[::-1]) is None
+        await store.sessions.open_session(kept)
+        assert await store.sessions.session(DIGEST) == kept
+        assert await store.sessions.session(DIGEST[::-1]) is None
 
     async def test_a_session_is_ended_once_and_whoever_ends_it_is_told_what_it_was(
         self, peers: Sequence[Store]
     ) -> None:
-        await peers[0].open_session(a_session(DIGEST))
-        told = await asyncio.gather(*(store.end_session(DIGEST) for store in peers for _ in range(3)))
+        await peers[0].sessions.open_session(a_session(DIGEST))
+        told = await asyncio.gather(
+            *(store.sessions.end_session(DIGEST) for store in peers for _ in range(3))
+        )
         assert [one for one in told if one is not None] == [a_session(DIGEST)]
-        assert await peers[0].session(DIGEST) is None
+        assert await peers[0].sessions.session(DIGEST) is None
 
     async def test_a_new_session_takes_the_place_of_those_that_ran_out(self, store: Store) -> None:
-        await store.open_session(a_session(b"old", hours=1))
-        await store.open_session(a_session(b"live", hours=3))
-        assert await store.session(b"old") is not None
+        await store.sessions.open_session(a_session(b"old", hours=1))
+        await store.sessions.open_session(a_session(b"live", hours=3))
+        assert await store.sessions.session(b"old") is not None
         later = a_session(b"new", hours=5)._replace(created_at=NEW_YEAR + HOUR)
-        await store.open_session(later)
-        assert [await store.session(digest) for digest in (b"old", b"live", b"new")] == [
+        await store.sessions.open_session(later)
+        assert [await store.sessions.session(digest) for digest in (b"old", b"live", b"new")] == [
             None,
             a_session(b"live", hours=3),
             later,

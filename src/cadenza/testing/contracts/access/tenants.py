@@ -23,41 +23,43 @@ class TenantContract(Contract):
     @pytest.mark.parametrize("limits", [NO_LIMITS, FULL, Limits(runs_per_month=7)])
     async def test_a_tenant_comes_back_as_it_was(self, store: Store, limits: Limits) -> None:
         tenant = Tenant(id="north", name="Norden \N{SNOWMAN}", limits=limits)
-        await store.put_tenant(tenant)
-        assert await store.tenant("north") == tenant
+        await store.tenants.put_tenant(tenant)
+        assert await store.tenants.tenant("north") == tenant
 
     async def test_a_tenant_that_is_put_again_has_changed(self, store: Store) -> None:
         for limits in (FULL, Limits(endpoints=5), NO_LIMITS):
             changed = Tenant(id="north", name=f"with {limits.endpoints}", limits=limits)
-            await store.put_tenant(changed)
-            assert await store.tenant("north") == changed
+            await store.tenants.put_tenant(changed)
+            assert await store.tenants.tenant("north") == changed
 
     async def test_a_tenant_that_nobody_has_put_is_itself_without_limits(self, store: Store) -> None:
-        assert await store.tenant("north") == Tenant(id="north", name="north")
+        assert await store.tenants.tenant("north") == Tenant(id="north", name="north")
 
     async def test_standings_show_limits_and_spending_of_several_tenants(self, bench: Bench) -> None:
         store = bench.store
-        await store.put_tenant(Tenant(id="north", name="north", limits=FULL))
-        await store.spend_tokens("north", 5, bench.ms(0))
-        await store.spend_tokens("south", 7, bench.ms(0))
-        await store.spend_tokens("west", 9, bench.ms(0))
-        assert await store.standings(["north", "south", "east"], JANUARY) == {
+        await store.tenants.put_tenant(Tenant(id="north", name="north", limits=FULL))
+        await store.tenants.spend_tokens("north", 5, bench.ms(0))
+        await store.tenants.spend_tokens("south", 7, bench.ms(0))
+        await store.tenants.spend_tokens("west", 9, bench.ms(0))
+        assert await store.tenants.standings(["north", "south", "east"], JANUARY) == {
             "north": Standing(FULL, Spent(0, 5)),
             "south": Standing(spent=Spent(0, 7)),
             "east": Standing(),
         }
-        assert await store.standings([], JANUARY) == {}
+        assert await store.tenants.standings([], JANUARY) == {}
 
     async def test_standings_are_about_one_month(self, bench: Bench) -> None:
-        await bench.store.spend_tokens("north", 5, bench.ms(0))
-        await bench.store.spend_tokens("north", 3, bench.ms(31 * DAY))
+        await bench.store.tenants.spend_tokens("north", 5, bench.ms(0))
+        await bench.store.tenants.spend_tokens("north", 3, bench.ms(31 * DAY))
         assert await standing(bench, month=JANUARY) == Spent(0, 5)
         assert await standing(bench, month=FEBRUARY) == Spent(0, 3)
 
     async def test_what_a_planner_used_is_counted_by_whomever(
         self, bench: Bench, peers: Sequence[Store]
     ) -> None:
-        counting = [peer.spend_tokens("north", tokens, bench.ms(0)) for peer in peers for tokens in (1, 2)]
+        counting = [
+            peer.tenants.spend_tokens("north", tokens, bench.ms(0)) for peer in peers for tokens in (1, 2)
+        ]
         await asyncio.gather(*counting)
         assert await standing(bench) == Spent(0, 3 * len(peers))
 
@@ -128,13 +130,13 @@ class TenantContract(Contract):
 
     async def test_spending_lists_the_months_newest_first(self, bench: Bench) -> None:
         for tokens in (3, 0, 5):
-            await bench.store.spend_tokens("north", tokens, bench.ms(0))
-            await bench.store.spend_tokens("south", 1, bench.ms(0))
+            await bench.store.tenants.spend_tokens("north", tokens, bench.ms(0))
+            await bench.store.tenants.spend_tokens("south", 1, bench.ms(0))
             bench.pass_ms(31 * DAY)
         newest = MonthSpent("2025-03", Spent(0, 5))
-        assert await bench.store.spending("north", 12) == [newest, MonthSpent(JANUARY, Spent(0, 3))]
-        assert await bench.store.spending("north", 1) == [newest]
-        assert await bench.store.spending("nobody", 12) == []
+        assert await bench.store.tenants.spending("north", 12) == [newest, MonthSpent(JANUARY, Spent(0, 3))]
+        assert await bench.store.tenants.spending("north", 1) == [newest]
+        assert await bench.store.tenants.spending("nobody", 12) == []
 
     async def test_live_endpoints_are_counted_no_further_than_asked(self, bench: Bench) -> None:
         for number in range(5):
@@ -142,12 +144,12 @@ class TenantContract(Contract):
         await bench.add("gone", tenant_id="north", archived=True)
         await bench.add("done", tenant_id="north", next_run_at=None, next_source=Source.FINISHED)
         await bench.add("foreign", tenant_id="south")
-        assert await bench.store.count_endpoints("north", 100) == 5
-        assert await bench.store.count_endpoints("north", 3) == 3
-        assert await bench.store.count_endpoints("north", MOST) == 5
-        assert await bench.store.count_endpoints("nobody", 100) == 0
+        assert await bench.store.tenants.count_endpoints("north", 100) == 5
+        assert await bench.store.tenants.count_endpoints("north", 3) == 3
+        assert await bench.store.tenants.count_endpoints("north", MOST) == 5
+        assert await bench.store.tenants.count_endpoints("nobody", 100) == 0
 
 
 async def standing(bench: Bench, tenant_id: str = "north", month: str = JANUARY) -> Spent:
     """What a tenant has spent."""
-    return (await bench.store.standings([tenant_id], month))[tenant_id].spent
+    return (await bench.store.tenants.standings([tenant_id], month))[tenant_id].spent

@@ -31,9 +31,11 @@ class Talk:
     async def people(self) -> None:
         """Two users and two agents of one tenant, and their namesakes elsewhere."""
         for user in (ANNA, BERT, NAMESAKE):
-            await self.store.put_user(User(tenant_id=user.tenant_id, id=user.id, created_at=NEW_YEAR))
+            await self.store.users.put_user(User(tenant_id=user.tenant_id, id=user.id, created_at=NEW_YEAR))
         for tenant_id, name in (("north", "tutor"), ("north", "coach"), ("south", "tutor")):
-            await self.store.put_agent(Agent(tenant_id=tenant_id, id=name, name=name, created_at=NEW_YEAR))
+            await self.store.agents.put_agent(
+                Agent(tenant_id=tenant_id, id=name, name=name, created_at=NEW_YEAR)
+            )
 
     def turn(self, text: str, key: ConversationKey = TUTOR, **fields: Any) -> Turn:
         """A turn that says something, and owes it to the user."""
@@ -50,18 +52,18 @@ class Talk:
 
     async def say(self, text: str, key: ConversationKey = TUTOR, **fields: Any) -> list[Delivery]:
         """Commit a turn."""
-        deliveries = await self.store.commit_turn(self.turn(text, key, **fields))
+        deliveries = await self.store.conversations.commit_turn(self.turn(text, key, **fields))
         assert deliveries is not None, "the turn was not kept"
         return deliveries
 
     async def undelivered(self, user: UserKey = ANNA, **asked: Any) -> list[Delivery]:
         """What is owed to a user."""
         wanted: dict[str, Any] = {"after": 0, "limit": 100, "now": self.bench.clock.now()}
-        return await self.store.undelivered(user, **(wanted | asked))
+        return await self.store.deliveries.undelivered(user, **(wanted | asked))
 
     async def texts(self, key: ConversationKey = TUTOR, limit: int = 100) -> list[str]:
         """What is context, in words."""
-        return [message.text for message in await self.store.context(key, limit)]
+        return [message.text for message in await self.store.conversations.context(key, limit)]
 
 
 class TalkContract(Contract):

@@ -33,8 +33,8 @@ class ConversationContract(TalkContract):
         await talk.people()
         plain = said("plain", "hi")
         await talk.say("x", messages=(FULL, plain))
-        assert await store.context(TUTOR, 10) == [FULL, plain]
-        assert await store.messages(TUTOR) == [plain, FULL]
+        assert await store.conversations.context(TUTOR, 10) == [FULL, plain]
+        assert await store.conversations.messages(TUTOR) == [plain, FULL]
 
     async def test_context_is_the_newest_oldest_first(self, talk: Talk) -> None:
         await talk.people()
@@ -49,8 +49,8 @@ class ConversationContract(TalkContract):
         await talk.people()
         for text in ("a", "b"):
             await talk.say(text)
-        assert [one.text for one in await store.messages(TUTOR, Page(3))] == ["b!", "b?", "a!"]
-        assert [one.text for one in await store.messages(TUTOR, Page(3, after="a"))] == ["a?"]
+        assert [one.text for one in await store.conversations.messages(TUTOR, Page(3))] == ["b!", "b?", "a!"]
+        assert [one.text for one in await store.conversations.messages(TUTOR, Page(3, after="a"))] == ["a?"]
 
     async def test_conversations_are_apart_by_user_agent_and_tenant(self, talk: Talk) -> None:
         await talk.people()
@@ -68,12 +68,12 @@ class ConversationContract(TalkContract):
         for key in (TUTOR, COACH, bert):
             await talk.say("before", key)
         bench.pass_ms(MINUTE)
-        await store.reset_context(ANNA, bench.clock.now())
+        await store.conversations.reset_context(ANNA, bench.clock.now())
         assert await talk.texts() == await talk.texts(COACH) == []
         assert await talk.texts(bert) == ["before?", "before!"]
         await talk.say("after")
         assert await talk.texts() == ["after?", "after!"]
-        assert len(await store.messages(TUTOR)) == 4
+        assert len(await store.conversations.messages(TUTOR)) == 4
 
     async def test_a_turn_that_began_before_a_reset_is_no_context_after_it(
         self, talk: Talk, bench: Bench, store: Store
@@ -81,31 +81,31 @@ class ConversationContract(TalkContract):
         await talk.people()
         under_way = talk.turn("old")
         bench.pass_ms(MINUTE)
-        await store.reset_context(ANNA, bench.clock.now())
+        await store.conversations.reset_context(ANNA, bench.clock.now())
         bench.pass_ms(MINUTE)
-        assert await store.commit_turn(under_way) is not None
+        assert await store.conversations.commit_turn(under_way) is not None
         assert await talk.texts() == []
-        await store.reset_context(ANNA, bench.ms(-5 * MINUTE))
+        await store.conversations.reset_context(ANNA, bench.ms(-5 * MINUTE))
         assert await talk.texts() == []
 
     async def test_of_many_one_has_the_turn(self, talk: Talk, bench: Bench, peers: Sequence[Store]) -> None:
         await talk.people()
         asked = {"now": bench.ms(0), "until": bench.ms(MINUTE)}
         asking = [
-            peer.begin_turn(TUTOR, token=f"token-{number}", **asked)
+            peer.conversations.begin_turn(TUTOR, token=f"token-{number}", **asked)
             for number, peer in enumerate([*peers] * 4)
         ]
         assert (await asyncio.gather(*asking)).count(True) == 1
-        assert await bench.store.begin_turn(COACH, token=MINE, **asked)
+        assert await bench.store.conversations.begin_turn(COACH, token=MINE, **asked)
 
     async def test_a_turn_is_free_again_when_it_is_ended(self, talk: Talk, store: Store) -> None:
         await talk.people()
         assert await begin(talk, MINE)
         assert await begin(talk, MINE), "who has it may ask again"
         assert not await begin(talk, YOURS)
-        await store.end_turn(TUTOR, token=YOURS)
+        await store.conversations.end_turn(TUTOR, token=YOURS)
         assert not await begin(talk, YOURS)
-        await store.end_turn(TUTOR, token=MINE)
+        await store.conversations.end_turn(TUTOR, token=MINE)
         assert await begin(talk, YOURS)
 
     async def test_a_turn_that_ran_out_is_taken_over_and_lost_to_who_had_it(
@@ -117,17 +117,17 @@ class ConversationContract(TalkContract):
         assert not await begin(talk, YOURS)
         bench.pass_ms(1)
         assert await begin(talk, YOURS)
-        assert not await store.renew_turn(TUTOR, token=MINE, until=bench.ms(MINUTE))
-        assert await store.commit_turn(talk.turn("lost", token=MINE)) is None
+        assert not await store.conversations.renew_turn(TUTOR, token=MINE, until=bench.ms(MINUTE))
+        assert await store.conversations.commit_turn(talk.turn("lost", token=MINE)) is None
         assert (await talk.texts(), await talk.undelivered()) == ([], [])
-        assert await store.last_seqs([ANNA]) == {ANNA: 0}
+        assert await store.deliveries.last_seqs([ANNA]) == {ANNA: 0}
         await talk.say("kept", token=YOURS)
         assert await talk.texts() == ["kept?", "kept!"]
 
     async def test_a_turn_that_is_renewed_lasts_longer(self, talk: Talk, bench: Bench, store: Store) -> None:
         await talk.people()
         assert await begin(talk, MINE)
-        assert await store.renew_turn(TUTOR, token=MINE, until=bench.ms(3 * MINUTE))
+        assert await store.conversations.renew_turn(TUTOR, token=MINE, until=bench.ms(3 * MINUTE))
         bench.pass_ms(2 * MINUTE)
         assert not await begin(talk, YOURS)
         bench.pass_ms(MINUTE)
@@ -162,7 +162,7 @@ class ConversationContract(TalkContract):
         await talk.people()
         turns = [talk.turn(f"{number}") for number in range(4 * len(peers))]
         await asyncio.gather(
-            *(peer.commit_turn(turn) for peer, turn in zip([*peers] * 4, turns, strict=True))
+            *(peer.conversations.commit_turn(turn) for peer, turn in zip([*peers] * 4, turns, strict=True))
         )
         texts = await talk.texts()
         assert len(texts) == 2 * len(turns)
@@ -177,13 +177,16 @@ class ConversationContract(TalkContract):
         await talk.say("old")
         bench.pass_ms(MINUTE)
         await talk.say("new")
-        assert await store.forget_messages(bench.ms(0)) == 4
+        assert await store.conversations.forget_messages(bench.ms(0)) == 4
         assert await talk.texts() == ["new?", "new!"]
         await talk.say("newer")
-        assert [one.role for one in await store.context(TUTOR, 10)] == [Role.USER, Role.AGENT] * 2
+        assert [one.role for one in await store.conversations.context(TUTOR, 10)] == [
+            Role.USER,
+            Role.AGENT,
+        ] * 2
 
 
 async def begin(talk: Talk, token: str, key: ConversationKey = TUTOR, **asked: Any) -> bool:
     """Ask for the turn, for a minute."""
     now, until = talk.bench.ms(0), talk.bench.ms(MINUTE)
-    return await talk.store.begin_turn(key, token=token, now=now, until=until, **asked)
+    return await talk.store.conversations.begin_turn(key, token=token, now=now, until=until, **asked)

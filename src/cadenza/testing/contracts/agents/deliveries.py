@@ -42,7 +42,7 @@ class DeliveryContract(TalkContract):
         talkers += [ConversationKey(*BERT, "tutor"), ConversationKey(*NAMESAKE, "tutor")]
         turns = [talk.turn(f"{number}", key) for number in range(8) for key in talkers]
         await asyncio.gather(
-            *(peers[place % len(peers)].commit_turn(turn) for place, turn in enumerate(turns))
+            *(peers[place % len(peers)].conversations.commit_turn(turn) for place, turn in enumerate(turns))
         )
         assert [one.seq for one in await talk.undelivered()] == list(range(1, 17))
         for user in (BERT, NAMESAKE):
@@ -54,7 +54,10 @@ class DeliveryContract(TalkContract):
         await talk.people()
         seen: list[int] = []
         writing = asyncio.gather(
-            *(peers[place % len(peers)].commit_turn(talk.turn(f"{place}")) for place in range(40))
+            *(
+                peers[place % len(peers)].conversations.commit_turn(talk.turn(f"{place}"))
+                for place in range(40)
+            )
         )
         while not writing.done() or len(seen) < 40:
             page = await talk.undelivered(after=seen[-1] if seen else 0, limit=3)
@@ -75,17 +78,17 @@ class DeliveryContract(TalkContract):
         await talk.people()
         for number in range(4):
             await talk.say(f"{number}")
-        assert await store.acknowledge(ANNA, 2) == 2
-        assert await store.acknowledge(ANNA, 2) == 0
+        assert await store.deliveries.acknowledge(ANNA, 2) == 2
+        assert await store.deliveries.acknowledge(ANNA, 2) == 0
         assert [one.seq for one in await talk.undelivered()] == [3, 4]
-        everything = await store.deliveries(ANNA, after=0, limit=10, now=talk.bench.ms(0))
+        everything = await store.deliveries.deliveries(ANNA, after=0, limit=10, now=talk.bench.ms(0))
         assert [(one.seq, one.delivered) for one in everything] == [
             (1, True),
             (2, True),
             (3, False),
             (4, False),
         ]
-        assert await store.acknowledge(ANNA, 1_000) == 2
+        assert await store.deliveries.acknowledge(ANNA, 1_000) == 2
         assert [one.seq for one in await talk.say("new")] == [5]
         assert [one.seq for one in await talk.undelivered()] == [5]
 
@@ -93,7 +96,7 @@ class DeliveryContract(TalkContract):
         await talk.people()
         for user in (ANNA, BERT, NAMESAKE):
             await talk.say("hi", ConversationKey(*user, "tutor"))
-        await store.acknowledge(ANNA, 10)
+        await store.deliveries.acknowledge(ANNA, 10)
         assert [len(await talk.undelivered(user)) for user in (ANNA, BERT, NAMESAKE)] == [0, 1, 1]
 
     async def test_what_was_handed_over_with_the_answer_is_not_owed(self, talk: Talk) -> None:
@@ -107,16 +110,18 @@ class DeliveryContract(TalkContract):
     ) -> None:
         await talk.people()
         now = talk.bench.ms(0)
-        assert await store.undelivered_firings(ANNA, now) == 0
+        assert await store.deliveries.undelivered_firings(ANNA, now) == 0
         await talk.say("a", to_deliver=(Subtitle("1"), COMMAND), firing="run-1")
         await talk.say("b", firing="run-2")
         await talk.say("chat")
         await talk.say("c", ConversationKey(*BERT, "tutor"), firing="run-3")
-        assert await store.undelivered_firings(ANNA, now) == 2
-        await store.acknowledge(ANNA, 1)
-        assert await store.undelivered_firings(ANNA, now) == 2, "one message of the first is still owed"
-        await store.acknowledge(ANNA, 2)
-        assert await store.undelivered_firings(ANNA, now) == 1
+        assert await store.deliveries.undelivered_firings(ANNA, now) == 2
+        await store.deliveries.acknowledge(ANNA, 1)
+        assert await store.deliveries.undelivered_firings(ANNA, now) == 2, (
+            "one message of the first is still owed"
+        )
+        await store.deliveries.acknowledge(ANNA, 2)
+        assert await store.deliveries.undelivered_firings(ANNA, now) == 1
 
     async def test_what_is_too_old_is_owed_no_more(self, talk: Talk, bench: Bench, store: Store) -> None:
         await talk.people()
@@ -126,46 +131,52 @@ class DeliveryContract(TalkContract):
         assert [one.seq for one in await talk.undelivered()] == [1, 2]
         bench.pass_ms(1)
         assert [one.seq for one in await talk.undelivered()] == [2]
-        assert [one.seq for one in await store.deliveries(ANNA, after=0, limit=9, now=bench.ms(0))] == [2]
-        assert await store.undelivered_firings(ANNA, bench.ms(0)) == 0
+        assert [
+            one.seq for one in await store.deliveries.deliveries(ANNA, after=0, limit=9, now=bench.ms(0))
+        ] == [2]
+        assert await store.deliveries.undelivered_firings(ANNA, bench.ms(0)) == 0
 
     async def test_what_is_delivered_and_old_is_forgotten_and_what_is_owed_is_not(
         self, talk: Talk, bench: Bench, store: Store
     ) -> None:
         await talk.people()
         await talk.say("delivered")
-        await store.acknowledge(ANNA, 1)
+        await store.deliveries.acknowledge(ANNA, 1)
         await talk.say("owed")
         await talk.say("expired", expires_at=bench.ms(1))
         bench.pass_ms(MINUTE)
         await talk.say("fresh", delivered_in_response=True)
-        assert await store.forget_deliveries(delivered_before=bench.ms(0), now=bench.ms(0)) == 2
-        left = await store.deliveries(ANNA, after=0, limit=9, now=bench.ms(0))
+        assert await store.deliveries.forget_deliveries(delivered_before=bench.ms(0), now=bench.ms(0)) == 2
+        left = await store.deliveries.deliveries(ANNA, after=0, limit=9, now=bench.ms(0))
         assert [one.seq for one in left] == [2, 4]
-        assert await store.last_seqs([ANNA]) == {ANNA: 4}
+        assert await store.deliveries.last_seqs([ANNA]) == {ANNA: 4}
 
     async def test_last_numbers_are_told_of_many_at_once(self, talk: Talk, store: Store) -> None:
         await talk.people()
         await talk.say("a", to_deliver=(COMMAND, COMMAND))
         nobody = UserKey("north", "nobody")
-        assert await store.last_seqs([ANNA, BERT, NAMESAKE, nobody]) == {ANNA: 2, BERT: 0, NAMESAKE: 0}
-        assert await store.last_seqs([]) == {}
+        assert await store.deliveries.last_seqs([ANNA, BERT, NAMESAKE, nobody]) == {
+            ANNA: 2,
+            BERT: 0,
+            NAMESAKE: 0,
+        }
+        assert await store.deliveries.last_seqs([]) == {}
 
     async def test_a_new_message_calls_for_its_user_alone(self, talk: Talk, peers: Sequence[Store]) -> None:
         await talk.people()
         heard = {user: asyncio.Event() for user in (ANNA, BERT)}
-        ends = [peers[-1].on_new_delivery(user, event.set) for user, event in heard.items()]
-        await peers[0].commit_turn(talk.turn("hi", TUTOR))
+        ends = [peers[-1].deliveries.on_new_delivery(user, event.set) for user, event in heard.items()]
+        await peers[0].conversations.commit_turn(talk.turn("hi", TUTOR))
         await asyncio.wait_for(heard[ANNA].wait(), timeout=30)
         await asyncio.sleep(0.05)  # Whoever begins to listen may be called for what was missed.
         for event in heard.values():
             event.clear()
-        await peers[0].commit_turn(talk.turn("more", TUTOR))
+        await peers[0].conversations.commit_turn(talk.turn("more", TUTOR))
         await asyncio.wait_for(heard[ANNA].wait(), timeout=30)
         assert not heard[BERT].is_set()
         for end in ends:
             end()
         heard[ANNA].clear()
-        await peers[0].commit_turn(talk.turn("again", TUTOR))
+        await peers[0].conversations.commit_turn(talk.turn("again", TUTOR))
         await asyncio.sleep(0.05)
         assert not heard[ANNA].is_set()

@@ -33,7 +33,7 @@ class FiringContract(TalkContract):
     ) -> None:
         await talk.people()
         schedule = a_schedule()
-        await bench.store.add(schedule)
+        await bench.store.endpoints.add(schedule)
         claim = await bench.claim_one()
         turn = talk.turn("hello", firing=claim.run_id, schedule_id=schedule.id, tokens=7)
         (settled,) = await bench.end(claim, turn=turn)
@@ -43,11 +43,11 @@ class FiringContract(TalkContract):
         assert [(one.seq, one.id, one.schedule_id) for one in await talk.undelivered()] == [
             (1, f"{claim.run_id}.1", schedule.id)
         ]
-        assert await bench.store.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(1, 7)
+        assert await bench.store.users.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(1, 7)
 
     async def test_a_lost_lease_leaves_nothing(self, talk: Talk, bench: Bench) -> None:
         await talk.people()
-        await bench.store.add(a_schedule())
+        await bench.store.endpoints.add(a_schedule())
         lost = await bench.claim_one()
         bench.pass_ms(LEASE_MS)
         await bench.sweep()
@@ -58,13 +58,13 @@ class FiringContract(TalkContract):
         assert await bench.end(lost, turn=talk.turn("first", firing=lost.run_id)) == [None]
         assert await bench.end(again, turn=talk.turn("second", firing=again.run_id)) == [None]
         assert [one.message for one in await talk.undelivered()] == [Subtitle("second")]
-        assert await bench.store.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(1, 0)
+        assert await bench.store.users.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(1, 0)
 
     async def test_in_a_batch_each_turn_follows_its_own_lease(self, talk: Talk, bench: Bench) -> None:
         await talk.people()
         schedules = [a_schedule(f"sched-{letter * 5}") for letter in "abc"]
         for schedule in schedules:
-            await bench.store.add(schedule)
+            await bench.store.endpoints.add(schedule)
         await bench.add("plain", tenant_id="north")
         claims = {claim.endpoint.id: claim for claim in await bench.claim()}
         await bench.end(claims["sched-aaaaa"])
@@ -82,46 +82,46 @@ class FiringContract(TalkContract):
 
     async def test_a_firing_ends_the_turn_that_it_had(self, talk: Talk, bench: Bench) -> None:
         await talk.people()
-        await bench.store.add(a_schedule())
+        await bench.store.endpoints.add(a_schedule())
         claim = await bench.claim_one()
         asked = {"now": bench.ms(0), "until": bench.ms(MINUTE)}
-        assert await bench.store.begin_turn(TUTOR, token=MINE, **asked)
+        assert await bench.store.conversations.begin_turn(TUTOR, token=MINE, **asked)
         await bench.end(claim, turn=talk.turn("hello", firing=claim.run_id, token=MINE))
-        assert await bench.store.begin_turn(TUTOR, token=YOURS, **asked)
+        assert await bench.store.conversations.begin_turn(TUTOR, token=YOURS, **asked)
 
     async def test_a_firing_is_kept_also_when_its_turn_has_run_out(self, talk: Talk, bench: Bench) -> None:
         await talk.people()
-        await bench.store.add(a_schedule())
+        await bench.store.endpoints.add(a_schedule())
         claim = await bench.claim_one()
         asked = {"now": bench.ms(0), "until": bench.ms(MINUTE)}
-        assert await bench.store.begin_turn(TUTOR, token=YOURS, **asked)
+        assert await bench.store.conversations.begin_turn(TUTOR, token=YOURS, **asked)
         await bench.end(claim, turn=talk.turn("hello", firing=claim.run_id, token=MINE))
         assert len(await talk.undelivered()) == 1
-        assert not await bench.store.begin_turn(TUTOR, token=MINE, **asked)
+        assert not await bench.store.conversations.begin_turn(TUTOR, token=MINE, **asked)
 
     async def test_a_failed_run_keeps_what_it_cost_and_says(self, talk: Talk, bench: Bench) -> None:
         await talk.people()
-        await bench.store.add(a_schedule())
+        await bench.store.endpoints.add(a_schedule())
         claim = await bench.claim_one()
         turn = talk.turn("cost", firing=claim.run_id, messages=(), to_deliver=(), tokens=9)
         await bench.end(claim, status=RunStatus.FAILURE, error="no model", turn=turn)
         assert (await talk.undelivered(), await talk.texts()) == ([], [])
-        assert await bench.store.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(1, 9)
+        assert await bench.store.users.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(1, 9)
 
     async def test_a_schedule_whose_workers_die_tells_its_user_when_it_is_given_up(
         self, talk: Talk, bench: Bench, peers: Sequence[Store]
     ) -> None:
         await talk.people()
         schedule = a_schedule()
-        await bench.store.add(schedule)
+        await bench.store.endpoints.add(schedule)
         heard = asyncio.Event()
-        end = peers[-1].on_new_delivery(ANNA, heard.set)
+        end = peers[-1].deliveries.on_new_delivery(ANNA, heard.set)
         await asyncio.sleep(0.05)
         for _ in range(MOST_ABANDONED):
             assert await talk.undelivered() == []
             claim = await bench.claim_one()
             asked = {"now": bench.ms(0), "until": bench.ms(10 * MINUTE)}
-            assert await bench.store.begin_turn(TUTOR, token=claim.idempotency_key, **asked)
+            assert await bench.store.conversations.begin_turn(TUTOR, token=claim.idempotency_key, **asked)
             bench.pass_ms(LEASE_MS)
             await bench.sweep()
         words = (
@@ -137,12 +137,14 @@ class FiringContract(TalkContract):
         await asyncio.wait_for(heard.wait(), timeout=30)
         end()
         now, until = bench.ms(0), bench.ms(MINUTE)
-        assert await bench.store.begin_turn(TUTOR, token=YOURS, now=now, until=until), "the turn is free"
+        assert await bench.store.conversations.begin_turn(TUTOR, token=YOURS, now=now, until=until), (
+            "the turn is free"
+        )
 
     async def test_so_does_one_whose_every_attempt_took_too_long(self, talk: Talk, bench: Bench) -> None:
         await talk.people()
         schedule = a_schedule()
-        await bench.store.add(schedule)
+        await bench.store.endpoints.add(schedule)
         for _ in range(POLICY.max_attempts):
             assert await talk.undelivered() == []
             await bench.run_once(RunStatus.TIMEOUT, error="no answer")
@@ -151,15 +153,15 @@ class FiringContract(TalkContract):
         assert told.message == Subtitle(
             "The scheduled task “sched-aaaaa” could not be carried out: 3 attempts failed."
         )
-        assert await bench.store.undelivered_firings(ANNA, bench.clock.now()) == 1
+        assert await bench.store.deliveries.undelivered_firings(ANNA, bench.clock.now()) == 1
 
     async def test_a_firing_calls_for_its_user(
         self, talk: Talk, bench: Bench, peers: Sequence[Store]
     ) -> None:
         await talk.people()
-        await bench.store.add(a_schedule())
+        await bench.store.endpoints.add(a_schedule())
         heard = asyncio.Event()
-        end = peers[-1].on_new_delivery(ANNA, heard.set)
+        end = peers[-1].deliveries.on_new_delivery(ANNA, heard.set)
         await asyncio.sleep(0.05)
         claim = await bench.claim_one()
         await bench.end(claim, turn=talk.turn("hello", firing=claim.run_id))
@@ -172,7 +174,7 @@ class FiringContract(TalkContract):
         await talk.people()
         keys = [TUTOR, COACH, ConversationKey(*BERT, "tutor")]
         for number in range(24):
-            await bench.store.add(a_schedule(f"sched-{number:05}"))
+            await bench.store.endpoints.add(a_schedule(f"sched-{number:05}"))
         batches = [await bench.claim(limit=6, store=peer) for peer in peers]
         working = [
             Bench(peer).finalize(
@@ -186,7 +188,7 @@ class FiringContract(TalkContract):
             )
             for peer, batch in zip(peers, batches, strict=True)
         ]
-        chatting = [peer.commit_turn(talk.turn(f"{n}", TUTOR)) for n, peer in enumerate(peers)]
+        chatting = [peer.conversations.commit_turn(talk.turn(f"{n}", TUTOR)) for n, peer in enumerate(peers)]
         await asyncio.gather(*working, *chatting)
         assert [one.seq for one in await talk.undelivered()] == list(range(1, 16 + len(peers) + 1))
         assert [one.seq for one in await talk.undelivered(BERT)] == list(range(1, 9))
@@ -196,7 +198,7 @@ class FiringContract(TalkContract):
     ) -> None:
         await talk.people()
         for number in range(12):
-            await bench.store.add(a_schedule(f"sched-{number:05}"))
+            await bench.store.endpoints.add(a_schedule(f"sched-{number:05}"))
         claims = [await bench.claim(limit=3, store=peer) for peer in peers]
         now, until = bench.ms(0), bench.ms(MINUTE)
         busy = [
@@ -204,22 +206,22 @@ class FiringContract(TalkContract):
             for number, (peer, held) in enumerate(zip(peers, claims, strict=True))
             for work in (
                 Bench(peer).finalize([(one, self._spoken(talk, one.run_id)) for one in held]),
-                peer.commit_turn(talk.turn(f"{number}", COACH)),
-                peer.begin_turn(TUTOR, token=f"{number}", now=now, until=until),
-                peer.add_schedule(ANNA, lambda _, n=number: a_schedule(f"sched-new-{n}")),  # type: ignore[misc]
-                peer.acknowledge(ANNA, number),
+                peer.conversations.commit_turn(talk.turn(f"{number}", COACH)),
+                peer.conversations.begin_turn(TUTOR, token=f"{number}", now=now, until=until),
+                peer.schedules.add_schedule(ANNA, lambda _, n=number: a_schedule(f"sched-new-{n}")),  # type: ignore[misc]
+                peer.deliveries.acknowledge(ANNA, number),
             )
         ]
-        busy.insert(len(busy) // 2, bench.store.remove_user(ANNA))
+        busy.insert(len(busy) // 2, bench.store.users.remove_user(ANNA))
         answers = await asyncio.gather(*busy, return_exceptions=True)
         problems = [answer for answer in answers if isinstance(answer, BaseException)]
         assert all(isinstance(problem, NotFound) for problem in problems), problems
-        assert await bench.store.last_seqs([ANNA]) == {}
+        assert await bench.store.deliveries.last_seqs([ANNA]) == {}
         for left in (
-            await bench.store.schedules(ANNA, active_only=False),
-            await bench.store.messages(TUTOR),
-            await bench.store.messages(COACH),
-            await bench.store.deliveries(ANNA, after=0, limit=100, now=now),
+            await bench.store.schedules.schedules(ANNA, active_only=False),
+            await bench.store.conversations.messages(TUTOR),
+            await bench.store.conversations.messages(COACH),
+            await bench.store.deliveries.deliveries(ANNA, after=0, limit=100, now=now),
         ):
             assert left == []
 

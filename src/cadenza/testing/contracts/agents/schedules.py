@@ -33,8 +33,8 @@ class ScheduleContract(TalkContract):
 
     async def test_a_schedule_comes_back_as_it_was(self, talk: Talk, store: Store) -> None:
         await talk.people()
-        assert await store.add_schedule(ANNA, lambda _: FULL) == FULL
-        assert await store.schedules(ANNA) == [FULL] == [await store.get(FULL.key)]
+        assert await store.schedules.add_schedule(ANNA, lambda _: FULL) == FULL
+        assert await store.schedules.schedules(ANNA) == [FULL] == [await store.endpoints.get(FULL.key)]
 
     async def test_a_user_has_their_own_schedules_in_order_and_page_by_page(
         self, talk: Talk, bench: Bench, store: Store
@@ -42,9 +42,9 @@ class ScheduleContract(TalkContract):
         await talk.people()
         await bench.add("anna", tenant_id="north")
         for letter in "cab":
-            await store.add(a_schedule(f"sched-{letter}"))
-        await store.add(a_schedule("sched-bert", BERT))
-        await store.add(a_schedule("sched-south", NAMESAKE))
+            await store.endpoints.add(a_schedule(f"sched-{letter}"))
+        await store.endpoints.add(a_schedule("sched-bert", BERT))
+        await store.endpoints.add(a_schedule("sched-south", NAMESAKE))
         assert await ids(store) == ["sched-a", "sched-b", "sched-c"]
         assert await ids(store, page=Page(1, after="sched-a")) == ["sched-b"]
         assert await ids(store, UserKey("south", "bert")) == []
@@ -53,11 +53,13 @@ class ScheduleContract(TalkContract):
         self, talk: Talk, bench: Bench, store: Store
     ) -> None:
         await talk.people()
-        await store.add(a_schedule("sched-done", baseline=Once(bench.ms(0))))
-        await store.add(a_schedule("sched-off", enabled=False))
+        await store.endpoints.add(a_schedule("sched-done", baseline=Once(bench.ms(0))))
+        await store.endpoints.add(a_schedule("sched-off", enabled=False))
         gone = a_schedule("sched-gone")
-        await store.add(gone)
-        await store.amend(gone.key, lambda endpoint: ChangedEndpoint(evolve(endpoint, archived=True)))
+        await store.endpoints.add(gone)
+        await store.endpoints.amend(
+            gone.key, lambda endpoint: ChangedEndpoint(evolve(endpoint, archived=True))
+        )
         assert await ids(store) == ["sched-done"]
         await bench.run_once()
         assert await ids(store) == []
@@ -65,24 +67,24 @@ class ScheduleContract(TalkContract):
 
     async def test_what_is_firing_is_active(self, talk: Talk, bench: Bench, store: Store) -> None:
         await talk.people()
-        await store.add(a_schedule("sched-once", baseline=Once(bench.ms(0))))
+        await store.endpoints.add(a_schedule("sched-once", baseline=Once(bench.ms(0))))
         await bench.claim_one()
         assert await ids(store) == ["sched-once"]
 
     async def test_a_decision_sees_what_is_active_and_may_keep_it(self, talk: Talk, store: Store) -> None:
         await talk.people()
-        first = await store.add_schedule(ANNA, lambda _: a_schedule("sched-a"))
-        await store.add(a_schedule("sched-off", enabled=False))
-        await store.add(a_schedule("sched-bert", BERT))
+        first = await store.schedules.add_schedule(ANNA, lambda _: a_schedule("sched-a"))
+        await store.endpoints.add(a_schedule("sched-off", enabled=False))
+        await store.endpoints.add(a_schedule("sched-bert", BERT))
         seen: list[Sequence[Endpoint]] = []
 
         def decide(active: Sequence[Endpoint]) -> Endpoint:
             seen.append(active)
             return active[0]
 
-        assert await store.add_schedule(ANNA, decide) == first
+        assert await store.schedules.add_schedule(ANNA, decide) == first
         assert [[one.id for one in active] for active in seen] == [["sched-a"]]
-        assert len(await store.schedules(ANNA)) == 1
+        assert len(await store.schedules.schedules(ANNA)) == 1
 
     async def test_a_decision_that_raises_keeps_nothing(self, talk: Talk, store: Store) -> None:
         await talk.people()
@@ -91,19 +93,19 @@ class ScheduleContract(TalkContract):
             raise NotAllowed("too many")
 
         with pytest.raises(NotAllowed, match="too many"):
-            await store.add_schedule(ANNA, refuse)
-        assert await store.schedules(ANNA, active_only=False) == []
+            await store.schedules.add_schedule(ANNA, refuse)
+        assert await store.schedules.schedules(ANNA, active_only=False) == []
 
     async def test_a_schedule_needs_its_user_and_an_id_of_its_own(self, talk: Talk, store: Store) -> None:
         await talk.people()
-        await store.add(a_schedule("sched-a", BERT))
+        await store.endpoints.add(a_schedule("sched-a", BERT))
         with pytest.raises(Conflict):
-            await store.add_schedule(ANNA, lambda _: a_schedule("sched-a"))
+            await store.schedules.add_schedule(ANNA, lambda _: a_schedule("sched-a"))
         nobody = UserKey("north", "nobody")
         with pytest.raises(NotFound, match="There is no user nobody"):
-            await store.add_schedule(nobody, lambda _: a_schedule("sched-b", nobody))
+            await store.schedules.add_schedule(nobody, lambda _: a_schedule("sched-b", nobody))
         with pytest.raises(NotFound):
-            await store.get(EndpointKey("north", "sched-b"))
+            await store.endpoints.get(EndpointKey("north", "sched-b"))
 
     async def test_decisions_about_one_user_happen_one_after_the_other(
         self, talk: Talk, peers: Sequence[Store]
@@ -117,23 +119,23 @@ class ScheduleContract(TalkContract):
 
         answers = await asyncio.gather(
             *(
-                peer.add_schedule(ANNA, lambda active, n=number: adding(f"sched-{n}", active))  # type: ignore[misc]
+                peer.schedules.add_schedule(ANNA, lambda active, n=number: adding(f"sched-{n}", active))  # type: ignore[misc]
                 for number, peer in enumerate([*peers] * 3)
             ),
             return_exceptions=True,
         )
         assert sum(isinstance(answer, NotAllowed) for answer in answers) == len(answers) - 3
-        assert len(await peers[0].schedules(ANNA)) == 3
+        assert len(await peers[0].schedules.schedules(ANNA)) == 3
 
     async def test_a_new_schedule_rings_the_bell(self, talk: Talk, bench: Bench) -> None:
         await talk.people()
         async with bench.rings():
-            await bench.store.add_schedule(ANNA, lambda _: a_schedule())
+            await bench.store.schedules.add_schedule(ANNA, lambda _: a_schedule())
 
 
 async def ids(
     store: Store, user: UserKey = ANNA, *, active_only: bool = True, page: Page | None = None
 ) -> list[str]:
     """The ids of schedules in the order in which they are listed."""
-    found = await store.schedules(user, active_only=active_only, page=page or Page())
+    found = await store.schedules.schedules(user, active_only=active_only, page=page or Page())
     return [endpoint.id for endpoint in found]

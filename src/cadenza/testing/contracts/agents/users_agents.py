@@ -45,77 +45,82 @@ class PeopleContract(TalkContract):
     """`put_user`, `user`, `users`, `remove_user` and the same of agents; what turns cost."""
 
     async def test_people_come_back_as_they_were(self, store: Store) -> None:
-        assert await store.put_user(FULL_USER) == await store.user(FULL_USER.key) == FULL_USER
-        assert await store.put_agent(FULL_AGENT) == await store.agent(FULL_AGENT.key) == FULL_AGENT
+        assert await store.users.put_user(FULL_USER) == await store.users.user(FULL_USER.key) == FULL_USER
+        assert (
+            await store.agents.put_agent(FULL_AGENT) == await store.agents.agent(FULL_AGENT.key) == FULL_AGENT
+        )
         least = User(id="least", tenant_id="north")
-        assert await store.put_user(least) == await store.user(least.key) == least
+        assert await store.users.put_user(least) == await store.users.user(least.key) == least
 
     async def test_who_is_there_is_changed_and_stays_as_old(self, store: Store) -> None:
-        await store.put_user(FULL_USER)
-        await store.put_agent(FULL_AGENT)
+        await store.users.put_user(FULL_USER)
+        await store.agents.put_agent(FULL_AGENT)
         later = NEW_YEAR.replace(year=2030)
-        assert await store.put_user(User(id="full", tenant_id="north", created_at=later)) == replace(
+        assert await store.users.put_user(User(id="full", tenant_id="north", created_at=later)) == replace(
             FULL_USER, timezone=None
         )
         changed = replace(FULL_AGENT, name="other", instructions="", model=None)
-        assert await store.put_agent(replace(changed, created_at=later)) == changed
-        assert await store.agent(FULL_AGENT.key) == changed
+        assert await store.agents.put_agent(replace(changed, created_at=later)) == changed
+        assert await store.agents.agent(FULL_AGENT.key) == changed
 
     async def test_people_are_seen_by_their_own_tenant_alone(self, store: Store) -> None:
-        await store.put_user(FULL_USER)
-        await store.put_agent(FULL_AGENT)
-        for attempt in (store.user(UserKey("south", "full")), store.remove_user(UserKey("south", "full"))):
+        await store.users.put_user(FULL_USER)
+        await store.agents.put_agent(FULL_AGENT)
+        for attempt in (
+            store.users.user(UserKey("south", "full")),
+            store.users.remove_user(UserKey("south", "full")),
+        ):
             with pytest.raises(NotFound, match="There is no user full"):
                 await attempt
         stranger = AgentKey("south", "full")
-        for missing in (store.agent(stranger), store.remove_agent(stranger)):
+        for missing in (store.agents.agent(stranger), store.agents.remove_agent(stranger)):
             with pytest.raises(NotFound, match="There is no agent full"):
                 await missing
-        assert await store.users("south") == []
-        assert await store.agents("south") == []
+        assert await store.users.users("south") == []
+        assert await store.agents.agents("south") == []
 
     async def test_people_are_listed_by_id_page_by_page(self, store: Store) -> None:
         for name in ("c", "B", "a"):
-            await store.put_user(User(id=name, tenant_id="north"))
-            await store.put_agent(Agent(id=name, tenant_id="north", name=name))
-        assert [user.id for user in await store.users("north")] == ["B", "a", "c"]
-        assert [user.id for user in await store.users("north", Page(1, after="B"))] == ["a"]
-        assert [agent.id for agent in await store.agents("north")] == ["B", "a", "c"]
-        assert [agent.id for agent in await store.agents("north", Page(2, after="B"))] == ["a", "c"]
+            await store.users.put_user(User(id=name, tenant_id="north"))
+            await store.agents.put_agent(Agent(id=name, tenant_id="north", name=name))
+        assert [user.id for user in await store.users.users("north")] == ["B", "a", "c"]
+        assert [user.id for user in await store.users.users("north", Page(1, after="B"))] == ["a"]
+        assert [agent.id for agent in await store.agents.agents("north")] == ["B", "a", "c"]
+        assert [agent.id for agent in await store.agents.agents("north", Page(2, after="B"))] == ["a", "c"]
 
     async def test_a_user_goes_with_everything_that_is_theirs(self, talk: Talk, bench: Bench) -> None:
         store = bench.store
         await talk.people()
         await _with_a_past(talk, a_schedule())
-        await store.remove_user(ANNA)
-        for gone in (store.user(ANNA), store.get(EndpointKey("north", "sched-aaaaa"))):
+        await store.users.remove_user(ANNA)
+        for gone in (store.users.user(ANNA), store.endpoints.get(EndpointKey("north", "sched-aaaaa"))):
             with pytest.raises(NotFound):
                 await gone
         assert await _left_of(store, ANNA, TUTOR) == []
-        assert await store.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage()
-        assert await store.last_seqs([ANNA, BERT]) == {BERT: 0}
+        assert await store.users.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage()
+        assert await store.deliveries.last_seqs([ANNA, BERT]) == {BERT: 0}
         assert await bench.claim() == []
-        assert await store.next_due() is None
+        assert await store.endpoints.next_due() is None
 
     async def test_what_planners_thought_of_a_users_schedules_goes_too(self, talk: Talk) -> None:
         store, key = talk.store, EndpointKey("north", "sched-aaaaa")
         await talk.people()
-        await store.add(a_schedule())
-        await store.add_analyses([an_analysis(key=key, look_again_at=NEW_YEAR)])
-        await store.save_notes("learned", {key: {"secret": "of anna"}}, NEW_YEAR)
-        await store.remove_user(ANNA)
-        assert await store.analyses(key) == []
-        assert await store.notes("learned", [key]) == {}
-        assert await store.due_analyses(NEW_YEAR, again_at=NEW_YEAR, limit=10) == []
+        await store.endpoints.add(a_schedule())
+        await store.analyses.add_analyses([an_analysis(key=key, look_again_at=NEW_YEAR)])
+        await store.analyses.save_notes("learned", {key: {"secret": "of anna"}}, NEW_YEAR)
+        await store.users.remove_user(ANNA)
+        assert await store.analyses.analyses(key) == []
+        assert await store.analyses.notes("learned", [key]) == {}
+        assert await store.analyses.due_analyses(NEW_YEAR, again_at=NEW_YEAR, limit=10) == []
 
     async def test_replies_and_alerts_about_a_user_go_too(self, talk: Talk) -> None:
         store = talk.store
         await talk.people()
-        await store.add(a_schedule())
+        await store.endpoints.add(a_schedule())
         places = [(user.tenant_id, own_key(user.id, "k")) for user in (ANNA, BERT, NAMESAKE)]
         places += [("north", own_key("anna2", "k")), ("north", "k")]
         for place in places:
-            await store.end_reply(*place, Reply("request", NEW_YEAR, 200, b"{}"))
+            await store.idempotency.end_reply(*place, Reply("request", NEW_YEAR, 200, b"{}"))
         for tenant_id, endpoint_id in (
             ("north", "sched-aaaaa"),
             ("north", "sched-aaaaa:b"),
@@ -124,18 +129,22 @@ class PeopleContract(TalkContract):
             facts = {"tenant_id": tenant_id, "endpoint_id": endpoint_id, "run_id": "run", "error": "no"}
             alert = failure_alert({**facts, "failures": 3}, NEW_YEAR, most=3)
             assert alert is not None
-            assert await store.raise_alert(alert)
-        await store.remove_user(ANNA)
+            assert await store.alerts.raise_alert(alert)
+        await store.users.remove_user(ANNA)
         another = Reply("another", NEW_YEAR)
-        left = [await store.begin_reply(*place, another, stale_before=NEW_YEAR) for place in places]
+        left = [
+            await store.idempotency.begin_reply(*place, another, stale_before=NEW_YEAR) for place in places
+        ]
         assert [reply is not None for reply in left] == [False, True, True, True, True]
-        told = [one for tenant_id in ("north", "south") for one in await store.newest_alerts(tenant_id, 10)]
+        told = [
+            one for tenant_id in ("north", "south") for one in await store.alerts.newest_alerts(tenant_id, 10)
+        ]
         about = [(one.facts["tenant_id"], one.facts["endpoint_id"]) for one in told]
         assert about == [("north", "sched-aaaaa:b"), ("south", "sched-aaaaa")]
 
     async def test_no_token_speaks_for_a_user_who_is_gone(self, store: Store) -> None:
         for user in (ANNA, BERT, NAMESAKE):
-            await store.put_user(User(id=user.id, tenant_id=user.tenant_id))
+            await store.users.put_user(User(id=user.id, tenant_id=user.tenant_id))
             key = ApiKey(
                 id="-".join(user),
                 tenant_id=user.tenant_id,
@@ -143,13 +152,13 @@ class PeopleContract(TalkContract):
                 created_at=NEW_YEAR,
                 user_id=user.id,
             )
-            await store.add_key(KeptKey(key, b"digest"))
-        await store.add_key(
+            await store.keys.add_key(KeptKey(key, b"digest"))
+        await store.keys.add_key(
             KeptKey(ApiKey(id="own", tenant_id="north", name="own", created_at=NEW_YEAR), b"d")
         )
-        await store.remove_user(ANNA)
+        await store.users.remove_user(ANNA)
         names = ["-".join(user) for user in (ANNA, BERT, NAMESAKE)]
-        assert [await store.kept_key(name) is not None for name in [*names, "own"]] == [
+        assert [await store.keys.kept_key(name) is not None for name in [*names, "own"]] == [
             False,
             True,
             True,
@@ -159,8 +168,8 @@ class PeopleContract(TalkContract):
     async def test_who_comes_back_finds_nothing_of_before(self, talk: Talk, bench: Bench) -> None:
         await talk.people()
         await _with_a_past(talk, a_schedule())
-        await bench.store.remove_user(ANNA)
-        await bench.store.put_user(User(id="anna", tenant_id="north"))
+        await bench.store.users.remove_user(ANNA)
+        await bench.store.users.put_user(User(id="anna", tenant_id="north"))
         assert await talk.texts() == []
         assert await talk.undelivered() == []
         assert [one.seq for one in await talk.say("new")] == [1]
@@ -172,9 +181,9 @@ class PeopleContract(TalkContract):
         """Whoever remembers what owners wrote must not take the one for the other."""
         await talk.people()
         await _with_a_past(talk, a_schedule())
-        await bench.store.remove_user(ANNA)
+        await bench.store.users.remove_user(ANNA)
         heir = a_schedule(user=BERT, target=PromptTarget("coach", "bert", "Run."), name="heir")
-        await bench.store.add(heir)
+        await bench.store.endpoints.add(heir)
         claim = await bench.claim_one()
         assert (claim.endpoint.target, claim.endpoint.name) == (heir.target, "heir")
 
@@ -182,10 +191,10 @@ class PeopleContract(TalkContract):
         store = bench.store
         await talk.people()
         for user in (BERT, NAMESAKE):
-            await store.add(a_schedule("sched-bbbbb", user))
+            await store.endpoints.add(a_schedule("sched-bbbbb", user))
             await talk.say("hi", ConversationKey(*user, "tutor"), firing="run")
         await bench.add("other", tenant_id="north")
-        await store.remove_user(ANNA)
+        await store.users.remove_user(ANNA)
         for user in (BERT, NAMESAKE):
             assert len(await _left_of(store, user, ConversationKey(*user, "tutor"))) == 4
         assert len(await bench.claim()) == 3
@@ -194,27 +203,27 @@ class PeopleContract(TalkContract):
         self, talk: Talk, bench: Bench
     ) -> None:
         await talk.people()
-        await bench.store.add(a_schedule())
+        await bench.store.endpoints.add(a_schedule())
         claim = await bench.claim_one()
-        await bench.store.remove_user(ANNA)
+        await bench.store.users.remove_user(ANNA)
         assert await bench.end(claim, turn=talk.turn("late", firing=claim.run_id)) == [None]
-        assert await bench.store.commit_turn(talk.turn("spoken")) is None
-        await bench.store.put_user(User(id="anna", tenant_id="north"))
+        assert await bench.store.conversations.commit_turn(talk.turn("spoken")) is None
+        await bench.store.users.put_user(User(id="anna", tenant_id="north"))
         assert await _left_of(bench.store, ANNA, TUTOR) == []
 
     async def test_an_agent_goes_with_its_schedules_and_conversations(self, talk: Talk, bench: Bench) -> None:
         store = bench.store
         await talk.people()
         await _with_a_past(talk, a_schedule())
-        await store.add(a_schedule("sched-ccccc", target=PromptTarget("coach", "anna", "Run.")))
+        await store.endpoints.add(a_schedule("sched-ccccc", target=PromptTarget("coach", "anna", "Run.")))
         await talk.say("other", COACH)
-        await store.remove_agent(AgentKey("north", "tutor"))
-        assert [one.id for one in await store.schedules(ANNA)] == ["sched-ccccc"]
+        await store.agents.remove_agent(AgentKey("north", "tutor"))
+        assert [one.id for one in await store.schedules.schedules(ANNA)] == ["sched-ccccc"]
         assert await talk.texts() == []
         assert await talk.texts(COACH) == ["other?", "other!"]
         assert [one.agent_id for one in await talk.undelivered()] == ["tutor", "coach"]
         with pytest.raises(NotFound, match="There is no agent tutor"):
-            await store.agent(AgentKey("north", "tutor"))
+            await store.agents.agent(AgentKey("north", "tutor"))
 
     async def test_what_turns_cost_is_counted_by_day_and_user(self, talk: Talk, bench: Bench) -> None:
         store = bench.store
@@ -226,15 +235,15 @@ class PeopleContract(TalkContract):
         await talk.say("d", ConversationKey(*NAMESAKE, "tutor"), tokens=1_000)
         bench.pass_ms(24 * 60 * MINUTE)
         await talk.say("e", tokens=7)
-        assert await store.usage_of_user(ANNA, today) == AgentUsage(1, 110)
-        assert await store.usage_of_users("north", today) == AgentUsage(2, 111)
-        assert await store.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(0, 7)
-        assert await store.usage_of_users("nobody", today) == AgentUsage()
+        assert await store.users.usage_of_user(ANNA, today) == AgentUsage(1, 110)
+        assert await store.users.usage_of_users("north", today) == AgentUsage(2, 111)
+        assert await store.users.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(0, 7)
+        assert await store.users.usage_of_users("nobody", today) == AgentUsage()
 
 
 async def _with_a_past(talk: Talk, schedule: Endpoint) -> None:
     """A schedule that fired once, with all that this leaves."""
-    await talk.store.add(schedule)
+    await talk.store.endpoints.add(schedule)
     claim = await talk.bench.claim_one()
     response = {"secret": "of anna"}
     await talk.bench.end(claim, response=response, turn=talk.turn("hello", firing=claim.run_id, tokens=5))
@@ -242,7 +251,7 @@ async def _with_a_past(talk: Talk, schedule: Endpoint) -> None:
 
 async def _left_of(store: Store, user: UserKey, key: ConversationKey) -> list[Any]:
     """Everything that is a user's."""
-    left: list[Any] = [*await store.schedules(user, active_only=False)]
-    left += await store.messages(key)
-    left += await store.deliveries(user, after=0, limit=100, now=NEW_YEAR)
-    return left + await store.runs(EndpointKey(user.tenant_id, "sched-aaaaa"))
+    left: list[Any] = [*await store.schedules.schedules(user, active_only=False)]
+    left += await store.conversations.messages(key)
+    left += await store.deliveries.deliveries(user, after=0, limit=100, now=NEW_YEAR)
+    return left + await store.runs.runs(EndpointKey(user.tenant_id, "sched-aaaaa"))

@@ -19,78 +19,87 @@ EVENING = cutoff(time(18), TODAY)
 async def win(store: Store, *keys: UserKey, day: date = TODAY) -> None:
     """Let users' jobs succeed half an hour before their cutoff."""
     for key in keys:
-        due = (await store.daily_user(key)).due
+        due = (await store.daily.daily_user(key)).due
         at = cutoff(due, day) - timedelta(minutes=30)
-        await store.finalize_days([key], partial(finalize_success, day=day, returned_at=at))
+        await store.daily.finalize_days([key], partial(finalize_success, day=day, returned_at=at))
 
 
 class DailyFigureContract(Contract):
     """Figures of daily jobs."""
 
     async def test_verdicts_are_tallied_by_due_minute_as_they_are_written(self, store: Store) -> None:
-        ann, bob = await a_user(store, "ann"), await a_user(store, "bob")
-        cid = await a_user(store, "cid", time(19))
+        ann, bob = await a_user(store.daily, "ann"), await a_user(store.daily, "bob")
+        cid = await a_user(store.daily, "cid", time(19))
         await win(store, ann, cid)
-        assert await store.tallies("north", TODAY) == [
+        assert await store.daily_statistics.tallies("north", TODAY) == [
             DueMinuteCounts(SIX, DayCounts(1, 0, 0)),
             DueMinuteCounts(SEVEN, DayCounts(1, 0, 0)),
         ]
-        await cut(store, ann, bob, cid, now=EVENING)
-        await cut(store, ann, bob, cid, now=EVENING)
-        assert await store.tallies("north", TODAY) == [
+        await cut(store.daily, ann, bob, cid, now=EVENING)
+        await cut(store.daily, ann, bob, cid, now=EVENING)
+        assert await store.daily_statistics.tallies("north", TODAY) == [
             DueMinuteCounts(SIX, DayCounts(1, 1, 0)),
             DueMinuteCounts(SEVEN, DayCounts(1, 0, 0)),
         ]
-        assert await store.tallies("south", TODAY) == []
-        assert await store.tallies("north", TODAY + DAY) == []
+        assert await store.daily_statistics.tallies("south", TODAY) == []
+        assert await store.daily_statistics.tallies("north", TODAY + DAY) == []
 
     async def test_verdicts_that_are_forgotten_are_tallied_no_more(self, store: Store) -> None:
-        ann, bob = await a_user(store, "ann"), await a_user(store, "bob")
+        ann, bob = await a_user(store.daily, "ann"), await a_user(store.daily, "bob")
         await win(store, ann)
-        await cut(store, ann, bob, now=EVENING)
-        await store.remove_daily_user(ann, with_days=True)
-        assert await store.tallies("north", TODAY) == [DueMinuteCounts(SIX, DayCounts(0, 1, 0))]
-        await store.forget_days(TODAY + DAY)
-        assert await store.tallies("north", TODAY) == []
-        assert await store.day_totals("north", since=TODAY, until=TODAY) == []
+        await cut(store.daily, ann, bob, now=EVENING)
+        await store.daily.remove_daily_user(ann, with_days=True)
+        assert await store.daily_statistics.tallies("north", TODAY) == [
+            DueMinuteCounts(SIX, DayCounts(0, 1, 0))
+        ]
+        await store.daily.forget_days(TODAY + DAY)
+        assert await store.daily_statistics.tallies("north", TODAY) == []
+        assert await store.daily_statistics.day_totals("north", since=TODAY, until=TODAY) == []
 
     async def test_days_are_added_up_newest_first(self, store: Store) -> None:
-        users = [await a_user(store, name, due) for name, due in (("ann", time(18)), ("bob", time(19)))]
+        users = [await a_user(store.daily, name, due) for name, due in (("ann", time(18)), ("bob", time(19)))]
         await win(store, *users)
-        await cut(store, *users, now=EVENING + DAY)
-        totals = await store.day_totals("north", since=TODAY, until=TODAY + DAY)
+        await cut(store.daily, *users, now=EVENING + DAY)
+        totals = await store.daily_statistics.day_totals("north", since=TODAY, until=TODAY + DAY)
         assert totals == [
             DayTotal(TODAY + DAY, DayCounts(0, 1, 0)),
             DayTotal(TODAY, DayCounts(2, 0, 0)),
         ]
-        assert await store.day_totals("north", since=TODAY + 2 * DAY, until=TODAY + 9 * DAY) == []
-        assert await store.day_totals("south", since=TODAY, until=TODAY + DAY) == []
+        assert (
+            await store.daily_statistics.day_totals("north", since=TODAY + 2 * DAY, until=TODAY + 9 * DAY)
+            == []
+        )
+        assert await store.daily_statistics.day_totals("south", since=TODAY, until=TODAY + DAY) == []
 
     async def test_who_waits_is_counted_by_cutoff(self, store: Store) -> None:
         wanted = [enrollment("north", f"user-{n}", time(18 + n % 2)) for n in range(7)]
-        await enrolled_at(store, *wanted, enrollment("south", "foreign", time(18)))
+        await enrolled_at(store.daily, *wanted, enrollment("south", "foreign", time(18)))
         span = {"since": NOON, "until": NOON + DAY}
-        waiting = await store.waiting("north", **span, each=10)
+        waiting = await store.daily_statistics.waiting("north", **span, each=10)
         assert waiting == UndecidedUsers({EVENING: 4, EVENING + timedelta(hours=1): 3})
-        assert await store.waiting("north", since=NOON, until=EVENING, each=10) == UndecidedUsers({})
+        assert await store.daily_statistics.waiting(
+            "north", since=NOON, until=EVENING, each=10
+        ) == UndecidedUsers({})
         await win(store, wanted[0].key)
-        assert (await store.waiting("north", **span, each=10)).users[EVENING] == 3
+        assert (await store.daily_statistics.waiting("north", **span, each=10)).users[EVENING] == 3
 
     async def test_what_was_not_counted_to_its_end_is_not_told(self, store: Store) -> None:
         early = [enrollment("north", f"user-{n}", time(17)) for n in range(SHARDS)]
         late = [enrollment("north", f"user-{n}", time(18)) for n in range(SHARDS, 40 * SHARDS)]
-        await enrolled_at(store, *early, *late)
-        waiting = await store.waiting("north", since=NOON, until=NOON + DAY, each=20)
+        await enrolled_at(store.daily, *early, *late)
+        waiting = await store.daily_statistics.waiting("north", since=NOON, until=NOON + DAY, each=20)
         assert waiting == UndecidedUsers({EVENING - timedelta(hours=1): SHARDS}, EVENING)
 
     async def test_misses_come_by_due_time_and_user_page_by_page(self, store: Store) -> None:
         dues = {"cid": time(17), "bob": time(18), "ann": time(18), "dan": time(18)}
-        users = [await a_user(store, name, due) for name, due in dues.items()]
+        users = [await a_user(store.daily, name, due) for name, due in dues.items()]
         await win(store, users[-1])
-        await a_user(store, "ann", tenant_id="south")
-        await cut(store, *users, UserKey("south", "ann"), now=EVENING)
-        first = await store.misses("north", TODAY, limit=2)
+        await a_user(store.daily, "ann", tenant_id="south")
+        await cut(store.daily, *users, UserKey("south", "ann"), now=EVENING)
+        first = await store.daily_statistics.misses("north", TODAY, limit=2)
         assert [one.user_id for one in first] == ["cid", "ann"]
-        rest = await store.misses("north", TODAY, limit=2, after=MissCursor(first[-1].due_bucket, "ann"))
+        rest = await store.daily_statistics.misses(
+            "north", TODAY, limit=2, after=MissCursor(first[-1].due_bucket, "ann")
+        )
         assert [one.user_id for one in rest] == ["bob"]
-        assert await store.misses("north", TODAY + DAY, limit=2) == []
+        assert await store.daily_statistics.misses("north", TODAY + DAY, limit=2) == []

@@ -31,15 +31,15 @@ class Watched:
         """Settle claims with one and the same outcome."""
         now = self._bench.clock.now()
         ended = [Completion(claim, outcome, now) for claim in claims]
-        return await self._bench.store.finalize(ended, SettleRule(**self._around))
+        return await self._bench.store.endpoints.finalize(ended, SettleRule(**self._around))
 
     async def sweep(self) -> None:
         """End what nobody will end."""
-        await Sweeper(store=self._bench.store, **self._around).sweep()
+        await Sweeper(store=self._bench.store.endpoints, **self._around).sweep()
 
     async def shown(self) -> list[str]:
         """What is told of alerts, newest first."""
-        return [alert.text for alert in await self._bench.store.newest_alerts("default", 100)]
+        return [alert.text for alert in await self._bench.store.alerts.newest_alerts("default", 100)]
 
 
 class AlertingContract(Contract):
@@ -62,7 +62,7 @@ class AlertingContract(Contract):
         watched = Watched(bench, owed=False)
         await bench.add()
         await watched.end(await bench.claim_one())
-        await bench.store.raise_alert(of_endpoint("default", "other", 0), owed=False)
+        await bench.store.alerts.raise_alert(of_endpoint("default", "other", 0), owed=False)
         assert len(await watched.shown()) == 2
         assert await taken(bench.store, bench.ms(MINUTE)) == []
 
@@ -82,7 +82,7 @@ class AlertingContract(Contract):
         claims = {claim.endpoint.id: claim for claim in await bench.claim()}
         await bench.end(claims["lost"])
         for name, failures in (("forgiven", 0), ("late", 1)):
-            await bench.store.amend(claims[name].key, partial(_has_failed, failures))
+            await bench.store.endpoints.amend(claims[name].key, partial(_has_failed, failures))
         answers = await watched.end(*claims.values())
         assert [answer is None for answer in answers] == [name == "lost" for name in claims]
         assert sorted(await watched.shown()) == [

@@ -72,39 +72,43 @@ class WatchContract(Contract):
 
     async def test_a_standing_comes_back_as_it_was_put(self, store: Store) -> None:
         standings = [a_standing(), a_standing(slo=Slo.TICK_BUDGET), a_standing(process="other/up")]
-        await store.put_slos(standings)
-        found = await store.slos(NEW_YEAR)
+        await store.slos.put_slos(standings)
+        found = await store.slos.slos(NEW_YEAR)
         assert sorted(found, key=repr) == sorted(standings, key=repr)
 
     async def test_a_standing_takes_the_place_of_the_one_before(self, store: Store) -> None:
-        await store.put_slos([a_standing()])
+        await store.slos.put_slos([a_standing()])
         kept = a_standing(NEW_YEAR + MINUTE)
         kept = kept._replace(state=replace(kept.state, breached_since=None))
-        await store.put_slos([kept])
-        assert await store.slos(NEW_YEAR) == [kept]
+        await store.slos.put_slos([kept])
+        assert await store.slos.slos(NEW_YEAR) == [kept]
 
     async def test_standings_of_processes_that_are_gone_are_not_told(self, store: Store) -> None:
-        await store.put_slos([a_standing(process="gone"), a_standing(NEW_YEAR + MINUTE, process="there")])
-        assert [one.process for one in await store.slos(NEW_YEAR + MINUTE)] == ["there"]
-        await store.forget_slos(NEW_YEAR + MINUTE)
-        assert [one.process for one in await store.slos(NEW_YEAR)] == ["there"]
+        await store.slos.put_slos(
+            [a_standing(process="gone"), a_standing(NEW_YEAR + MINUTE, process="there")]
+        )
+        assert [one.process for one in await store.slos.slos(NEW_YEAR + MINUTE)] == ["there"]
+        await store.slos.forget_slos(NEW_YEAR + MINUTE)
+        assert [one.process for one in await store.slos.slos(NEW_YEAR)] == ["there"]
 
     async def test_an_alert_is_raised_once(self, store: Store) -> None:
-        assert await store.raise_alert(an_alert())
-        assert not await store.raise_alert(an_alert(at=NEW_YEAR + MINUTE))
+        assert await store.alerts.raise_alert(an_alert())
+        assert not await store.alerts.raise_alert(an_alert(at=NEW_YEAR + MINUTE))
 
     async def test_of_many_callers_one_raises_an_alert(self, peers: Sequence[Store]) -> None:
-        raised = await asyncio.gather(*(peer.raise_alert(an_alert()) for peer in peers for _ in range(5)))
+        raised = await asyncio.gather(
+            *(peer.alerts.raise_alert(an_alert()) for peer in peers for _ in range(5))
+        )
         assert raised.count(True) == 1
 
     async def test_an_alert_comes_back_as_it_was_raised(self, store: Store) -> None:
         alert = an_alert(nested={"a": [1, 2.5, None, True]})
-        await store.raise_alert(alert)
+        await store.alerts.raise_alert(alert)
         assert await taken(store, NEW_YEAR) == [(alert, 1)]
 
     async def test_of_many_callers_one_takes_each_alert(self, store: Store, peers: Sequence[Store]) -> None:
         for number in range(6):
-            await store.raise_alert(an_alert(f"{number}"))
+            await store.alerts.raise_alert(an_alert(f"{number}"))
         found = await asyncio.gather(*(taken(peer, NEW_YEAR, limit=2) for peer in peers for _ in range(6)))
         keys = [owed[0].key for some in found for owed in some]
         assert sorted(keys) == sorted(set(keys))
@@ -112,62 +116,62 @@ class WatchContract(Contract):
         assert sorted([*keys, *(owed[0].key for owed in left)]) == [f"{number}" for number in range(6)]
 
     async def test_an_alert_that_nobody_settles_is_taken_again(self, store: Store) -> None:
-        await store.raise_alert(an_alert())
+        await store.alerts.raise_alert(an_alert())
         await taken(store, NEW_YEAR)
         assert await taken(store, NEW_YEAR + MINUTE - timedelta(seconds=1)) == []
         assert await taken(store, NEW_YEAR + MINUTE) == [(an_alert(), 2)]
 
     async def test_a_settled_alert_is_not_sent_again_and_not_raised_again(self, store: Store) -> None:
-        await store.raise_alert(an_alert())
+        await store.alerts.raise_alert(an_alert())
         await taken(store, NEW_YEAR)
-        await store.settle_alert("a", None)
+        await store.alerts.settle_alert("a", None)
         assert await taken(store, NEW_YEAR + 60 * MINUTE) == []
-        assert not await store.raise_alert(an_alert())
+        assert not await store.alerts.raise_alert(an_alert())
 
     async def test_an_alert_that_failed_is_sent_again_when_it_should(self, store: Store) -> None:
-        await store.raise_alert(an_alert())
+        await store.alerts.raise_alert(an_alert())
         await taken(store, NEW_YEAR)
-        await store.settle_alert("a", NEW_YEAR + 5 * MINUTE)
+        await store.alerts.settle_alert("a", NEW_YEAR + 5 * MINUTE)
         assert await taken(store, NEW_YEAR + 4 * MINUTE) == []
         assert await taken(store, NEW_YEAR + 5 * MINUTE) == [(an_alert(), 2)]
 
     async def test_alerts_are_taken_oldest_first(self, store: Store) -> None:
         for number, minutes in enumerate((2, 0, 1)):
-            await store.raise_alert(an_alert(f"{number}", NEW_YEAR + minutes * MINUTE))
+            await store.alerts.raise_alert(an_alert(f"{number}", NEW_YEAR + minutes * MINUTE))
         found = await taken(store, NEW_YEAR + 9 * MINUTE, limit=2)
         assert [owed[0].key for owed in found] == ["1", "2"]
 
     async def test_the_newest_alerts_are_told_sent_or_not(self, store: Store) -> None:
         first, second, third = (of_endpoint("north", f"{minute}", minute) for minute in (1, 3, 2))
         for alert in (first, second, third):
-            await store.raise_alert(alert)
-        await store.settle_alert(second.key, None)
-        assert await store.newest_alerts("north", 2) == [second, third]
-        assert await store.newest_alerts("north", 9) == [second, third, first]
+            await store.alerts.raise_alert(alert)
+        await store.alerts.settle_alert(second.key, None)
+        assert await store.alerts.newest_alerts("north", 2) == [second, third]
+        assert await store.alerts.newest_alerts("north", 9) == [second, third, first]
 
     async def test_a_tenant_is_told_of_its_own_and_of_what_is_nobodys(self, store: Store) -> None:
         north = [of_promise(3), of_tenants_quota("north", 2), of_endpoint("north", "b", 1)]
         others = [of_endpoint("north:b", "x", 4), of_endpoint("nor", "x", 5), of_tenants_quota("north:b", 6)]
         for alert in (*north, *others):
-            await store.raise_alert(alert)
-        assert await store.newest_alerts("north", 9) == north
-        assert await store.newest_alerts("nobody", 9) == north[:1]
+            await store.alerts.raise_alert(alert)
+        assert await store.alerts.newest_alerts("north", 9) == north
+        assert await store.alerts.newest_alerts("nobody", 9) == north[:1]
 
     async def test_a_tenant_with_few_alerts_is_told_of_them_whoever_has_many(self, store: Store) -> None:
         north = [of_tenants_quota("north", 3), of_promise(2), of_endpoint("north", "b", 1)]
         others = [of_endpoint(tenant, f"{n}", 10 + n) for n in range(MANY) for tenant in ("north:b", "south")]
-        await asyncio.gather(*(store.raise_alert(alert) for alert in (*north, *others)))
-        assert await store.newest_alerts("north", 9) == north
-        assert await store.newest_alerts("north", 2) == north[:2]
-        assert await store.newest_alerts("south", 3) == others[:-7:-2]
+        await asyncio.gather(*(store.alerts.raise_alert(alert) for alert in (*north, *others)))
+        assert await store.alerts.newest_alerts("north", 9) == north
+        assert await store.alerts.newest_alerts("north", 2) == north[:2]
+        assert await store.alerts.newest_alerts("south", 3) == others[:-7:-2]
 
     async def test_old_alerts_are_forgotten(self, store: Store) -> None:
-        await store.raise_alert(an_alert("old"))
-        await store.raise_alert(an_alert("new", NEW_YEAR + MINUTE))
-        await store.forget_alerts(NEW_YEAR + MINUTE)
+        await store.alerts.raise_alert(an_alert("old"))
+        await store.alerts.raise_alert(an_alert("new", NEW_YEAR + MINUTE))
+        await store.alerts.forget_alerts(NEW_YEAR + MINUTE)
         assert [owed[0].key for owed in await taken(store, NEW_YEAR + MINUTE)] == ["new"]
 
 
 async def taken(store: Store, now: datetime, limit: int = 100) -> Sequence[tuple[Alert, int]]:
     """What is to be sent now, for a minute."""
-    return await store.take_alerts(now=now, until=now + MINUTE, limit=limit)
+    return await store.alerts.take_alerts(now=now, until=now + MINUTE, limit=limit)

@@ -47,8 +47,11 @@ class FigureContract(Contract):
         b, a, _ = [await bench.add(name) for name in ("b", "a", "unasked")]
         gone = await bench.add("gone", archived=True)
         nobody = EndpointKey("default", "nobody")
-        assert await bench.store.endpoints_by_key([b.key, gone.key, nobody, a.key, b.key]) == [a, b]
-        assert await bench.store.endpoints_by_key([EndpointKey("south", "a")]) == []
+        assert await bench.store.statistics.endpoints_by_key([b.key, gone.key, nobody, a.key, b.key]) == [
+            a,
+            b,
+        ]
+        assert await bench.store.statistics.endpoints_by_key([EndpointKey("south", "a")]) == []
 
     async def test_what_is_ahead_comes_soonest_first_with_what_it_goes_by(self, bench: Bench) -> None:
         hint = IntervalHint(30_000, bench.ms(MINUTE))
@@ -56,37 +59,42 @@ class FigureContract(Contract):
         await bench.add("later", next_run_at=bench.ms(3 * MINUTE))
         await bench.add("cron", next_run_at=bench.ms(2 * MINUTE), baseline=line)
         await bench.add("hinted", next_run_at=bench.ms(MINUTE), interval_hint=hint, baseline=Every(MINUTE))
-        found = await bench.store.upcoming_runs("default", until=bench.ms(3 * MINUTE), limit=10)
+        found = await bench.store.statistics.upcoming_runs("default", until=bench.ms(3 * MINUTE), limit=10)
         assert found == [
             UpcomingRun(bench.ms(MINUTE), Every(MINUTE), hint),
             UpcomingRun(bench.ms(2 * MINUTE), line, None),
         ]
-        assert await bench.store.upcoming_runs("default", until=bench.ms(3 * MINUTE), limit=1) == found[:1]
+        assert (
+            await bench.store.statistics.upcoming_runs("default", until=bench.ms(3 * MINUTE), limit=1)
+            == found[:1]
+        )
 
     async def test_what_cannot_run_is_not_ahead(self, bench: Bench) -> None:
         await bench.add("running")
         await bench.claim()
         await bench.add("off", enabled=False)
         await bench.add("archived", archived=True)
-        await bench.store.add(an_endpoint("foreign", tenant_id="south", next_run_at=bench.clock.now()))
-        assert await bench.store.upcoming_runs("default", until=bench.ms(MINUTE), limit=10) == []
-        assert len(await bench.store.upcoming_runs("south", until=bench.ms(MINUTE), limit=10)) == 1
+        await bench.store.endpoints.add(
+            an_endpoint("foreign", tenant_id="south", next_run_at=bench.clock.now())
+        )
+        assert await bench.store.statistics.upcoming_runs("default", until=bench.ms(MINUTE), limit=10) == []
+        assert len(await bench.store.statistics.upcoming_runs("south", until=bench.ms(MINUTE), limit=10)) == 1
 
     async def test_what_is_claimed_is_in_flight_until_it_is_settled(self, bench: Bench) -> None:
         for name in ("a", "b", "c"):
             await bench.add(name)
-        await bench.store.add(an_endpoint("d", tenant_id="south", next_run_at=bench.clock.now()))
-        assert await bench.store.in_flight("default", 10) == 0
+        await bench.store.endpoints.add(an_endpoint("d", tenant_id="south", next_run_at=bench.clock.now()))
+        assert await bench.store.statistics.in_flight("default", 10) == 0
         claims = await bench.claim()
-        assert await bench.store.in_flight("default", 10) == 3
-        assert await bench.store.in_flight("default", 2) == 2
-        assert await bench.store.in_flight("south", 10) == 1
+        assert await bench.store.statistics.in_flight("default", 10) == 3
+        assert await bench.store.statistics.in_flight("default", 2) == 2
+        assert await bench.store.statistics.in_flight("south", 10) == 1
         await bench.end(*claims)
-        assert await bench.store.in_flight("default", 10) == 0
+        assert await bench.store.statistics.in_flight("default", 10) == 0
 
     async def test_the_latest_runs_come_newest_first_and_no_further_than_asked(self, bench: Bench) -> None:
         await bench.add("a", baseline=Every(MINUTE))
-        await bench.store.add(an_endpoint("b", tenant_id="south", next_run_at=bench.ms(DAY / MS)))
+        await bench.store.endpoints.add(an_endpoint("b", tenant_id="south", next_run_at=bench.ms(DAY / MS)))
         ended: list[Ended] = []
         for status in (RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT):
             bench.pass_ms(5)
@@ -95,10 +103,12 @@ class FigureContract(Contract):
             ended.insert(0, Ended(run.finished_at, status, run.duration_ms, run.late_ms))
             bench.pass_ms(MINUTE)
         store, since = bench.store, NEW_YEAR
-        assert await store.latest_runs("default", since=since, limit=10) == ended
-        assert await store.latest_runs("default", since=since, limit=2) == ended[:2]
-        assert await store.latest_runs("default", since=ended[1].finished_at, limit=10) == ended[:2]
-        assert await store.latest_runs("south", since=since, limit=10) == []
+        assert await store.statistics.latest_runs("default", since=since, limit=10) == ended
+        assert await store.statistics.latest_runs("default", since=since, limit=2) == ended[:2]
+        assert (
+            await store.statistics.latest_runs("default", since=ended[1].finished_at, limit=10) == ended[:2]
+        )
+        assert await store.statistics.latest_runs("south", since=since, limit=10) == []
 
     async def test_the_latest_runs_of_several_endpoints_come_together(self, bench: Bench) -> None:
         a, b, fresh = [await bench.add(name) for name in ("a", "b", "fresh")]
@@ -107,10 +117,12 @@ class FigureContract(Contract):
         claims = [claim for claim in await bench.claim() if claim.key == a.key]
         await bench.end(*claims, status=RunStatus.FAILURE)
         keys = [a.key, b.key, fresh.key]
-        found = await bench.store.latest_runs_of(keys, each=5)
+        found = await bench.store.statistics.latest_runs_of(keys, each=5)
         statuses = {key: [one.status for one in runs] for key, runs in found.items()}
         assert statuses == {a.key: [RunStatus.FAILURE, RunStatus.SUCCESS], b.key: [RunStatus.SUCCESS]}
-        assert [len(runs) for runs in (await bench.store.latest_runs_of(keys, each=1)).values()] == [1, 1]
+        assert [
+            len(runs) for runs in (await bench.store.statistics.latest_runs_of(keys, each=1)).values()
+        ] == [1, 1]
 
     async def test_a_stretch_holds_what_ended_in_it_without_responses(self, bench: Bench) -> None:
         a = await bench.add("a", baseline=Every(MINUTE))
@@ -120,14 +132,17 @@ class FigureContract(Contract):
             bench.pass_ms(MINUTE)
         begin, end = NEW_YEAR + timedelta(minutes=1), NEW_YEAR + timedelta(minutes=4)
         bare = [run._replace(response=None) for run in runs]
-        assert await bench.store.runs_between(a.key, since=begin, until=end, limit=10) == bare[1:4]
-        assert await bench.store.runs_between(a.key, since=begin, until=end, limit=2) == bare[1:3]
+        assert await bench.store.statistics.runs_between(a.key, since=begin, until=end, limit=10) == bare[1:4]
+        assert await bench.store.statistics.runs_between(a.key, since=begin, until=end, limit=2) == bare[1:3]
         assert (
-            await bench.store.runs_between(EndpointKey("south", "a"), since=begin, until=end, limit=9) == []
+            await bench.store.statistics.runs_between(
+                EndpointKey("south", "a"), since=begin, until=end, limit=9
+            )
+            == []
         )
 
     async def test_sittings_are_taken_together_by_planner_day_or_endpoint(self, store: Store) -> None:
-        await store.add_analyses(
+        await store.analyses.add_analyses(
             [
                 a_sitting(0, "a", tokens=Tokens(10, 0), shadow=True),
                 a_sitting(1, "a", tokens=Tokens(10, 1), error="no model"),
@@ -140,7 +155,7 @@ class FigureContract(Contract):
 
         async def planner_activity(grouping: ActivityGrouping, **others: Any) -> list[PlannerActivity]:
             asked: dict[str, Any] = {"since": NEW_YEAR, "limit": 10, "most": 10}
-            return await store.planner_activity("north", grouping=grouping, **(asked | others))
+            return await store.statistics.planner_activity("north", grouping=grouping, **(asked | others))
 
         late = at_minute(DAY_MINUTES)
         both = PlannerActivity("a", "llm", 2, 1, 1, Tokens(20, 1), at_minute(1))
@@ -183,15 +198,15 @@ class FigureContract(Contract):
             )
             for place, tenant_id in enumerate(["north", "north", "south", "north", "north"])
         ]
-        await store.add_analyses(made)
+        await store.analyses.add_analyses(made)
         newest = [one for one in reversed(made) if one.tenant_id == "north"]
         end = AnalysisCursor(NEW_YEAR + timedelta(days=1), "")
-        assert await store.recent_analyses("north", before=end, limit=10) == newest
-        first = await store.recent_analyses("north", before=end, limit=1)
+        assert await store.statistics.recent_analyses("north", before=end, limit=10) == newest
+        first = await store.statistics.recent_analyses("north", before=end, limit=1)
         rest = AnalysisCursor(first[0].began_at, first[0].id)
-        assert first + await store.recent_analyses("north", before=rest, limit=10) == newest
+        assert first + await store.statistics.recent_analyses("north", before=rest, limit=10) == newest
         tie = AnalysisCursor(newest[2].began_at, newest[2].id)
-        assert await store.recent_analyses("north", before=tie, limit=10) == newest[3:]
+        assert await store.statistics.recent_analyses("north", before=tie, limit=10) == newest[3:]
 
 
 MS = timedelta(milliseconds=1)

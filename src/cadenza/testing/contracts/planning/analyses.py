@@ -47,36 +47,38 @@ class AnalysisRecordContract(Contract):
             shadow=True,
             error="gone",
         )
-        await store.add_analyses([full, an_analysis("2")])
-        assert await store.analyses(KEY) == [an_analysis("2"), full]
+        await store.analyses.add_analyses([full, an_analysis("2")])
+        assert await store.analyses.analyses(KEY) == [an_analysis("2"), full]
 
     async def test_sittings_are_listed_newest_first_and_in_pages(self, store: Store) -> None:
-        await store.add_analyses([an_analysis(id_) for id_ in "31425"])
-        assert [one.id for one in await store.analyses(KEY, Page(2))] == ["5", "4"]
-        assert [one.id for one in await store.analyses(KEY, Page(9, "3"))] == ["2", "1"]
+        await store.analyses.add_analyses([an_analysis(id_) for id_ in "31425"])
+        assert [one.id for one in await store.analyses.analyses(KEY, Page(2))] == ["5", "4"]
+        assert [one.id for one in await store.analyses.analyses(KEY, Page(9, "3"))] == ["2", "1"]
 
     async def test_an_endpoint_has_its_own_sittings_alone(self, store: Store) -> None:
-        await store.add_analyses([an_analysis("1"), an_analysis("2", STRANGER), an_analysis("3", OTHER)])
-        assert [one.id for one in await store.analyses(KEY)] == ["1"]
-        assert [one.id for one in await store.analyses(STRANGER)] == ["2"]
-        assert await store.analyses(EndpointKey("nobody", "endpoint")) == []
+        await store.analyses.add_analyses(
+            [an_analysis("1"), an_analysis("2", STRANGER), an_analysis("3", OTHER)]
+        )
+        assert [one.id for one in await store.analyses.analyses(KEY)] == ["1"]
+        assert [one.id for one in await store.analyses.analyses(STRANGER)] == ["2"]
+        assert await store.analyses.analyses(EndpointKey("nobody", "endpoint")) == []
 
     async def test_a_sitting_is_recorded_once(self, store: Store) -> None:
-        await store.add_analyses([an_analysis()])
-        await store.add_analyses([an_analysis(reasoning="again")])
-        assert await store.analyses(KEY) == [an_analysis()]
+        await store.analyses.add_analyses([an_analysis()])
+        await store.analyses.add_analyses([an_analysis(reasoning="again")])
+        assert await store.analyses.analyses(KEY) == [an_analysis()]
 
     async def test_words_that_a_database_refuses_cost_nothing_else(self, store: Store) -> None:
         hostile = "a\0b\ud800c"
         calls = (ToolCall("pause_until", "endpoint", {hostile: [hostile]}, error=hostile),)
-        await store.add_analyses([an_analysis("1", reasoning=hostile, error=hostile, calls=calls)])
-        await store.add_analyses([an_analysis("2")])
-        assert [one.id for one in await store.analyses(KEY)] == ["2", "1"]
+        await store.analyses.add_analyses([an_analysis("1", reasoning=hostile, error=hostile, calls=calls)])
+        await store.analyses.add_analyses([an_analysis("2")])
+        assert [one.id for one in await store.analyses.analyses(KEY)] == ["2", "1"]
 
     async def test_what_was_spent_is_added_up_by_day_and_planner(self, store: Store) -> None:
         night = datetime(2025, 1, 1, 23, 59, 59, tzinfo=UTC)
         tokens = Tokens(10, 1)
-        await store.add_analyses(
+        await store.analyses.add_analyses(
             [
                 an_analysis("1", planner="llm", began_at=night, tokens=tokens),
                 an_analysis("2", planner="llm", began_at=night + timedelta(seconds=1), tokens=tokens),
@@ -86,19 +88,19 @@ class AnalysisRecordContract(Contract):
                 an_analysis("6", began_at=night - timedelta(days=1)),
             ]
         )
-        assert await store.usage_by_day(KEY, night) == [
+        assert await store.analyses.usage_by_day(KEY, night) == [
             DailyAnalysisUsage(date(2025, 1, 2), "llm", 2, Tokens(15, 3)),
             DailyAnalysisUsage(date(2025, 1, 2), "rules", 1, Tokens()),
             DailyAnalysisUsage(date(2025, 1, 1), "llm", 1, tokens),
         ]
-        assert await store.usage_by_day(STRANGER, night) == []
+        assert await store.analyses.usage_by_day(STRANGER, night) == []
 
     async def test_sittings_that_began_earlier_are_forgotten(self, store: Store) -> None:
         moments = [NEW_YEAR + timedelta(minutes=minute) for minute in range(3)]
-        await store.add_analyses([an_analysis(str(at.minute), began_at=at) for at in moments])
-        assert await store.forget_analyses(moments[2]) == 2
-        assert await store.forget_analyses(moments[2]) == 0
-        assert [one.id for one in await store.analyses(KEY)] == ["2"]
+        await store.analyses.add_analyses([an_analysis(str(at.minute), began_at=at) for at in moments])
+        assert await store.analyses.forget_analyses(moments[2]) == 2
+        assert await store.analyses.forget_analyses(moments[2]) == 0
+        assert [one.id for one in await store.analyses.analyses(KEY)] == ["2"]
 
 
 class NextAnalysisContract(Contract):
@@ -107,29 +109,29 @@ class NextAnalysisContract(Contract):
     async def due(self, bench: Bench, limit: int = 100) -> list[NextAnalysis]:
         """The analyses that are due now; each is due again in ten minutes."""
         again = bench.ms(10 * MINUTE)
-        return await bench.store.due_analyses(bench.clock.now(), again_at=again, limit=limit)
+        return await bench.store.analyses.due_analyses(bench.clock.now(), again_at=again, limit=limit)
 
     async def test_a_look_is_due_at_its_moment_and_not_before(self, bench: Bench) -> None:
         at = bench.ms(MINUTE)
-        await bench.store.add_analyses([an_analysis(look_again_at=at)])
+        await bench.store.analyses.add_analyses([an_analysis(look_again_at=at)])
         assert await self.due(bench) == []
         bench.pass_ms(MINUTE)
         assert await self.due(bench) == [NextAnalysis(KEY, "rules", at)]
         assert await self.due(bench) == []
 
     async def test_a_look_that_nobody_answered_is_due_again(self, bench: Bench) -> None:
-        await bench.store.add_analyses([], [NextAnalysis(KEY, "rules", bench.ms(0))])
+        await bench.store.analyses.add_analyses([], [NextAnalysis(KEY, "rules", bench.ms(0))])
         assert len(await self.due(bench)) == 1
         bench.pass_ms(10 * MINUTE)
         assert len(await self.due(bench)) == 1
 
     async def test_the_newest_wish_replaces_the_one_before(self, bench: Bench) -> None:
         store = bench.store
-        await store.add_analyses([an_analysis("1", look_again_at=bench.ms(0))])
-        await store.add_analyses([an_analysis("2", look_again_at=bench.ms(MINUTE))])
+        await store.analyses.add_analyses([an_analysis("1", look_again_at=bench.ms(0))])
+        await store.analyses.add_analyses([an_analysis("2", look_again_at=bench.ms(MINUTE))])
         assert await self.due(bench) == []
-        await store.add_analyses([an_analysis("3")])
-        await store.add_analyses(
+        await store.analyses.add_analyses([an_analysis("3")])
+        await store.analyses.add_analyses(
             [], [NextAnalysis(OTHER, "rules", bench.ms(0)), NextAnalysis(OTHER, "rules")]
         )
         bench.pass_ms(MINUTE)
@@ -137,23 +139,23 @@ class NextAnalysisContract(Contract):
 
     async def test_each_planner_has_its_own_wish(self, bench: Bench) -> None:
         wanted = [NextAnalysis(KEY, "llm", bench.ms(0)), NextAnalysis(STRANGER, "llm", bench.ms(0))]
-        await bench.store.add_analyses(
+        await bench.store.analyses.add_analyses(
             [an_analysis(look_again_at=bench.ms(0)), an_analysis("2", OTHER)], wanted
         )
         assert set(await self.due(bench)) == {*wanted, NextAnalysis(KEY, "rules", bench.ms(0))}
 
     async def test_the_soonest_come_first(self, bench: Bench) -> None:
         wanted = [NextAnalysis(EndpointKey("default", f"{ms}"), "rules", bench.ms(ms)) for ms in (3, 1, 2)]
-        await bench.store.add_analyses([], wanted)
+        await bench.store.analyses.add_analyses([], wanted)
         bench.pass_ms(MINUTE)
         assert [one.key.id for one in await self.due(bench, 2)] == ["1", "2"]
         assert [one.key.id for one in await self.due(bench, 2)] == ["3"]
 
     async def test_of_many_callers_one_gets_each_look(self, bench: Bench, peers: Sequence[Store]) -> None:
         wanted = [NextAnalysis(EndpointKey("default", f"{one}"), "rules", bench.ms(0)) for one in range(30)]
-        await bench.store.add_analyses([], wanted)
+        await bench.store.analyses.add_analyses([], wanted)
         asked = [
-            peer.due_analyses(bench.ms(0), again_at=bench.ms(MINUTE), limit=4)
+            peer.analyses.due_analyses(bench.ms(0), again_at=bench.ms(MINUTE), limit=4)
             for _ in range(5)
             for peer in peers
         ]
@@ -168,18 +170,18 @@ class NoteContract(Contract):
     async def test_notes_are_kept_by_planner_and_endpoint(self, bench: Bench) -> None:
         store, now = bench.store, bench.clock.now()
         note: Json = {"rate": 0.25, "seen": [None, True, "é\n☃"], "deep": {"a": {}}}
-        await store.save_notes("learned", {KEY: note, STRANGER: 1}, now)
-        await store.save_notes("rules", {KEY: "other"}, now)
-        assert await store.notes("learned", [KEY, STRANGER, OTHER]) == {KEY: note, STRANGER: 1}
-        assert await store.notes("rules", [KEY, STRANGER]) == {KEY: "other"}
-        assert await store.notes("llm", [KEY]) == {}
-        assert await store.notes("rules", []) == {}
+        await store.analyses.save_notes("learned", {KEY: note, STRANGER: 1}, now)
+        await store.analyses.save_notes("rules", {KEY: "other"}, now)
+        assert await store.analyses.notes("learned", [KEY, STRANGER, OTHER]) == {KEY: note, STRANGER: 1}
+        assert await store.analyses.notes("rules", [KEY, STRANGER]) == {KEY: "other"}
+        assert await store.analyses.notes("llm", [KEY]) == {}
+        assert await store.analyses.notes("rules", []) == {}
 
     async def test_a_new_note_replaces_the_old_one(self, bench: Bench) -> None:
-        await bench.store.save_notes("learned", {KEY: {"a": 1}, OTHER: None}, bench.clock.now())
-        await bench.store.save_notes("learned", {KEY: {"b": 2}}, bench.ms(1))
-        await bench.store.save_notes("learned", {}, bench.ms(1))
-        assert await bench.store.notes("learned", [KEY, OTHER]) == {KEY: {"b": 2}, OTHER: None}
+        await bench.store.analyses.save_notes("learned", {KEY: {"a": 1}, OTHER: None}, bench.clock.now())
+        await bench.store.analyses.save_notes("learned", {KEY: {"b": 2}}, bench.ms(1))
+        await bench.store.analyses.save_notes("learned", {}, bench.ms(1))
+        assert await bench.store.analyses.notes("learned", [KEY, OTHER]) == {KEY: {"b": 2}, OTHER: None}
 
 
 class AnalysisContract(AnalysisRecordContract, NextAnalysisContract, NoteContract):

@@ -15,7 +15,7 @@ async def all_fed(store: Store, cursor: str, limit: int = 100) -> tuple[list[Run
     """All runs after a cursor, each once."""
     told: dict[str, Run] = {}
     while True:
-        runs, cursor = await store.ended_since(cursor, limit)
+        runs, cursor = await store.analyses.ended_since(cursor, limit)
         fresh = {run.id: run for run in runs if run.id not in told}
         if not fresh:
             return list(told.values()), cursor
@@ -24,7 +24,7 @@ async def all_fed(store: Store, cursor: str, limit: int = 100) -> tuple[list[Run
 
 async def beginning(store: Store) -> str:
     """The cursor of a reader that starts now."""
-    runs, cursor = await store.ended_since(None, 100)
+    runs, cursor = await store.analyses.ended_since(None, 100)
     assert runs == []
     return cursor
 
@@ -88,7 +88,7 @@ class FeedContract(Contract):
     async def test_a_mark_from_elsewhere_begins_with_runs_to_come(self, bench: Bench, mark: str) -> None:
         await bench.add()
         await bench.run_once()
-        runs, cursor = await bench.store.ended_since(mark, 100)
+        runs, cursor = await bench.store.analyses.ended_since(mark, 100)
         assert runs == []
         bench.pass_ms(MINUTE)
         run = await bench.run_once()
@@ -105,7 +105,7 @@ class FeedContract(Contract):
         told: list[str] = []
         writing = asyncio.gather(*(self._run_all(bench, peer) for peer in peers))
         while not writing.done():
-            runs, cursor = await bench.store.ended_since(cursor, 7)
+            runs, cursor = await bench.store.analyses.ended_since(cursor, 7)
             told += [run.endpoint_id for run in runs]
             await asyncio.sleep(0)
         await writing
@@ -133,9 +133,9 @@ class RecentRunsContract(Contract):
                 runs[claim.endpoint.id].insert(0, settled.run)
             bench.pass_ms(MINUTE)
         keys = [EndpointKey("default", name) for name in ("a", "b", "never", "nobody")]
-        found = await bench.store.recent_runs(keys, each=3, most_bytes=10_000)
+        found = await bench.store.analyses.recent_runs(keys, each=3, most_bytes=10_000)
         assert found == {keys[0]: runs["a"][:3], keys[1]: runs["b"][:3]}
-        assert await bench.store.recent_runs([], each=3, most_bytes=10_000) == {}
+        assert await bench.store.analyses.recent_runs([], each=3, most_bytes=10_000) == {}
 
     @pytest.mark.parametrize(("most_bytes", "count"), [(0, 1), (150, 1), (250, 2), (1_000, 4)])
     async def test_responses_are_cut_by_bytes_and_the_newest_always_comes(
@@ -145,7 +145,7 @@ class RecentRunsContract(Contract):
         for number in range(4):
             await bench.run_once(response={"number": number, "text": "x" * 80})
             bench.pass_ms(MINUTE)
-        found = await bench.store.recent_runs([endpoint.key], each=10, most_bytes=most_bytes)
+        found = await bench.store.analyses.recent_runs([endpoint.key], each=10, most_bytes=most_bytes)
         assert [run.response["number"] for run in found[endpoint.key]] == [3, 2, 1, 0][:count]  # type: ignore[index, call-overload]
 
     async def test_runs_without_a_response_weigh_nothing(self, bench: Bench) -> None:
@@ -153,12 +153,15 @@ class RecentRunsContract(Contract):
         for _ in range(3):
             await bench.run_once()
             bench.pass_ms(MINUTE)
-        assert len((await bench.store.recent_runs([endpoint.key], each=10, most_bytes=0))[endpoint.key]) == 3
+        assert (
+            len((await bench.store.analyses.recent_runs([endpoint.key], each=10, most_bytes=0))[endpoint.key])
+            == 3
+        )
 
     async def test_a_run_that_is_open_is_not_recent(self, bench: Bench) -> None:
         endpoint = await bench.add()
         await bench.claim_one()
-        assert await bench.store.recent_runs([endpoint.key], each=3, most_bytes=100) == {}
+        assert await bench.store.analyses.recent_runs([endpoint.key], each=3, most_bytes=100) == {}
 
     async def test_neighbours_are_the_endpoints_of_the_same_job_and_tenant(self, bench: Bench) -> None:
         meant = await bench.add("a", job_id="one")
@@ -166,15 +169,15 @@ class RecentRunsContract(Contract):
         await bench.add("c", job_id="two")
         await bench.add("d", job_id="one", tenant_id="stranger")
         await bench.add("e", job_id="one", archived=True)
-        found = await bench.store.with_siblings([meant.key], 10)
+        found = await bench.store.analyses.with_siblings([meant.key], 10)
         assert {one.key for one in found} == {meant.key, sibling.key}
-        assert await bench.store.with_siblings([EndpointKey("default", "e")], 10) == []
-        assert await bench.store.with_siblings([EndpointKey("nobody", "a")], 10) == []
+        assert await bench.store.analyses.with_siblings([EndpointKey("default", "e")], 10) == []
+        assert await bench.store.analyses.with_siblings([EndpointKey("nobody", "a")], 10) == []
 
     async def test_neighbours_come_fresh_and_once(self, bench: Bench) -> None:
         first, second = await bench.add("a"), await bench.add("b")
         await bench.tool(second, "pause_until", untilIso=bench.ms(MINUTE).isoformat())
-        found = await bench.store.with_siblings([first.key, second.key], 10)
+        found = await bench.store.analyses.with_siblings([first.key, second.key], 10)
         assert sorted(one.id for one in found) == ["a", "b"]
         assert {one.id: one for one in found}["b"] == await bench.fresh(second)
 
@@ -182,6 +185,6 @@ class RecentRunsContract(Contract):
         for number in range(9):
             await bench.add(f"endpoint-{number}")
         meant = EndpointKey("default", "endpoint-8")
-        found = {one.key for one in await bench.store.with_siblings([meant], 3)}
+        found = {one.key for one in await bench.store.analyses.with_siblings([meant], 3)}
         assert meant in found
         assert 4 <= len(found) <= 5

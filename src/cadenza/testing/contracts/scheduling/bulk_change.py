@@ -35,13 +35,13 @@ class ArrangingContract(Contract):
             estates.append(estate)
             return Arrangement()
 
-        await bench.store.arrange("default", extent, look)
+        await bench.store.catalog.arrange("default", extent, look)
         return estates[-1]
 
     async def test_an_estate_holds_the_jobs_that_were_named_with_their_endpoints(self, bench: Bench) -> None:
         job = Job(id="job", name="job")
         for one in (job, Job(id="other", name="other"), Job(id="job", name="foreign", tenant_id="stranger")):
-            await bench.store.add_job(one)
+            await bench.store.catalog.add_job(one)
         inside = [await bench.add(name, job_id="job", archived=name == "b") for name in ("a", "b")]
         named = await bench.add("c", job_id="other")
         await bench.add("d", job_id="other")
@@ -60,7 +60,7 @@ class ArrangingContract(Contract):
             ("plain", "default", False),
             ("foreign", "stranger", True),
         ):
-            await bench.store.add_job(Job(id=id_, name=id_, tenant_id=tenant_id, applied=applied))
+            await bench.store.catalog.add_job(Job(id=id_, name=id_, tenant_id=tenant_id, applied=applied))
         await bench.add("a", job_id="applied")
         await bench.add("b", job_id="plain")
         estate = await self.seen(bench, Extent(applied=True))
@@ -74,20 +74,22 @@ class ArrangingContract(Contract):
         assert await self.seen(bench, Extent()) == Estate({}, {}, 2)
 
     async def test_what_is_decided_is_written_and_answered(self, bench: Bench) -> None:
-        await bench.store.add_job(Job(id="gone", name="gone"))
-        await bench.store.add_job(Job(id="job", name="job"))
+        await bench.store.catalog.add_job(Job(id="gone", name="gone"))
+        await bench.store.catalog.add_job(Job(id="job", name="job"))
         old = await bench.add("old", job_id="job", labels={"team": "red"})
         changed, new_job = Job(id="job", name="new name"), Job(id="new", name="new", applied=True)
         amended = evolve(old, description="changed", labels={"team": "blue"}, failure_count=3)
         new = an_endpoint("new", job_id="new", labels={"team": "blue"})
         decide = always(amended, new, jobs=[changed, new_job], jobs_gone=["gone"])
-        answer = await bench.store.arrange("default", Extent(frozenset({"job", "gone", "new"})), decide)
+        answer = await bench.store.catalog.arrange(
+            "default", Extent(frozenset({"job", "gone", "new"})), decide
+        )
         assert [one.endpoint for one in answer.endpoints] == [amended, new]
-        assert await bench.store.jobs("default") == [changed, new_job] == list(answer.jobs)
+        assert await bench.store.catalog.jobs("default") == [changed, new_job] == list(answer.jobs)
         assert await bench.fresh(old) == amended
         assert await bench.fresh(new) == new
         blue = EndpointFilter(labels={"team": "blue"})
-        assert [one.id for one in await bench.store.find("default", wanted=blue)] == ["new", "old"]
+        assert [one.id for one in await bench.store.catalog.find("default", wanted=blue)] == ["new", "old"]
 
     async def test_all_that_it_records_is_kept_with_it(self, bench: Bench) -> None:
         old, new = await bench.add("old", job_id="job"), an_endpoint("new", job_id="job")
@@ -96,27 +98,27 @@ class ArrangingContract(Contract):
             passed = SkippedSlot(bench.ms(0), Source.FIRST, "why", bench.ms(1))
             return ChangedEndpoint(endpoint, (passed,), HintRecord(HintKind.CLEAR, bench.ms(0), endpoint.id))
 
-        await bench.store.arrange(
+        await bench.store.catalog.arrange(
             "default", JOB, lambda _: Arrangement(endpoints=[with_records(old), with_records(new)])
         )
         for endpoint in (old, new):
-            assert [one.origin for one in await bench.store.hints(endpoint.key)] == [endpoint.id]
+            assert [one.origin for one in await bench.store.runs.hints(endpoint.key)] == [endpoint.id]
             assert [run.reason for run in await bench.runs(endpoint)] == ["why"]
 
     async def test_a_decision_that_raises_changes_nothing(self, bench: Bench) -> None:
-        await bench.store.add_job(Job(id="job", name="job"))
+        await bench.store.catalog.add_job(Job(id="job", name="job"))
 
         def refuse(_: Estate) -> Arrangement:
             raise Conflict("not now")
 
         with pytest.raises(Conflict, match="not now"):
-            await bench.store.arrange("default", JOB, refuse)
-        assert [job.id for job in await bench.store.jobs("default")] == ["job"]
+            await bench.store.catalog.arrange("default", JOB, refuse)
+        assert [job.id for job in await bench.store.catalog.jobs("default")] == ["job"]
 
     async def test_a_new_endpoint_whose_key_is_taken_elsewhere_is_a_conflict_and_nothing_is_written(
         self, bench: Bench
     ) -> None:
-        await bench.store.add_job(Job(id="gone", name="gone"))
+        await bench.store.catalog.add_job(Job(id="gone", name="gone"))
         taken = await bench.add("taken", job_id="elsewhere", description="first")
         old = await bench.add("old", job_id="job")
         decide = always(
@@ -127,45 +129,45 @@ class ArrangingContract(Contract):
             jobs_gone=["gone"],
         )
         with pytest.raises(Conflict, match="There is an endpoint taken already"):
-            await bench.store.arrange("default", JOB, decide)
-        assert [job.id for job in await bench.store.jobs("default")] == ["gone"]
+            await bench.store.catalog.arrange("default", JOB, decide)
+        assert [job.id for job in await bench.store.catalog.jobs("default")] == ["gone"]
         assert await bench.fresh(taken) == taken
         assert await bench.fresh(old) == old
         with pytest.raises(NotFound):
-            await bench.store.get(EndpointKey("default", "fresh"))
+            await bench.store.endpoints.get(EndpointKey("default", "fresh"))
 
     async def test_another_tenants_things_are_neither_seen_nor_touched(self, bench: Bench) -> None:
-        await bench.store.add_job(Job(id="job", name="foreign", tenant_id="stranger"))
+        await bench.store.catalog.add_job(Job(id="job", name="foreign", tenant_id="stranger"))
         foreign = await bench.add("same", tenant_id="stranger", job_id="job", labels={"team": "red"})
-        await bench.store.arrange(
+        await bench.store.catalog.arrange(
             "default", JOB, always(an_endpoint("same", job_id="job"), jobs=[Job(id="job", name="own")])
         )
-        await bench.store.arrange("default", JOB, always(jobs_gone=["job"]))
-        assert (await bench.store.job("stranger", "job")).name == "foreign"
+        await bench.store.catalog.arrange("default", JOB, always(jobs_gone=["job"]))
+        assert (await bench.store.catalog.job("stranger", "job")).name == "foreign"
         assert await bench.fresh(foreign) == foreign
         red = EndpointFilter(labels={"team": "red"})
-        assert len(await bench.store.find("stranger", wanted=red)) == 1
+        assert len(await bench.store.catalog.find("stranger", wanted=red)) == 1
 
     async def test_endpoints_follow_the_jobs_that_are_written_with_them(self, bench: Bench) -> None:
         off = Job(id="job", name="job", active=False)
         untouched = await bench.add("untouched", job_id="job")
         moved = await bench.add("moved", job_id="other")
         decide = always(evolve(moved, job_id="job"), an_endpoint("new", job_id="job"), jobs=[off])
-        answer = await bench.store.arrange("default", Extent(frozenset({"job", "other"})), decide)
+        answer = await bench.store.catalog.arrange("default", Extent(frozenset({"job", "other"})), decide)
         assert [one.endpoint.job_active for one in answer.endpoints] == [False, False]
         assert await bench.claim() == []
-        await bench.store.arrange("default", JOB, always(jobs=[replace(off, active=True)]))
+        await bench.store.catalog.arrange("default", JOB, always(jobs=[replace(off, active=True)]))
         assert {claim.endpoint.id for claim in await bench.claim()} == {untouched.id, "moved", "new"}
 
     async def test_endpoints_follow_jobs_beyond_the_extent(self, bench: Bench) -> None:
-        await bench.store.add_job(Job(id="off", name="off", active=False))
-        await bench.store.arrange("default", Extent(), always(an_endpoint("new", job_id="off")))
+        await bench.store.catalog.add_job(Job(id="off", name="off", active=False))
+        await bench.store.catalog.arrange("default", Extent(), always(an_endpoint("new", job_id="off")))
         assert await bench.claim() == []
 
     async def test_endpoints_whose_job_goes_without_them_go_their_own_way(self, bench: Bench) -> None:
-        await bench.store.add_job(Job(id="job", name="job", active=False))
+        await bench.store.catalog.add_job(Job(id="job", name="job", active=False))
         endpoint = await bench.add(job_id="job")
-        await bench.store.arrange("default", JOB, always(jobs_gone=["job"]))
+        await bench.store.catalog.arrange("default", JOB, always(jobs_gone=["job"]))
         assert (await bench.claim_one()).key == endpoint.key
 
     async def test_a_run_in_flight_ends_though_its_endpoint_was_changed(self, bench: Bench) -> None:
@@ -176,7 +178,7 @@ class ArrangingContract(Contract):
             fresh = estate.endpoints[endpoint.id]
             return Arrangement(endpoints=[ChangedEndpoint(evolve(fresh, description="changed"))])
 
-        await bench.store.arrange("default", JOB, describe)
+        await bench.store.catalog.arrange("default", JOB, describe)
         (settled,) = await bench.end(claim)
         assert settled is not None
         assert settled.endpoint.description == "changed"
@@ -184,7 +186,7 @@ class ArrangingContract(Contract):
     async def test_decisions_at_once_are_made_one_after_the_other(
         self, bench: Bench, peers: Sequence[Store]
     ) -> None:
-        await bench.store.add_job(Job(id="job", name="job", description=""))
+        await bench.store.catalog.add_job(Job(id="job", name="job", description=""))
         await bench.add("a", job_id="job", description="")
 
         def longer(estate: Estate) -> Arrangement:
@@ -197,16 +199,20 @@ class ArrangingContract(Contract):
         def longer_alone(endpoint: Endpoint) -> ChangedEndpoint:
             return ChangedEndpoint(evolve(endpoint, description=f"{endpoint.description}y"))
 
-        deciding = [store.arrange("default", JOB, longer) for store in [*peers] * 4]
-        amending = [store.amend(EndpointKey("default", "a"), longer_alone) for store in [*peers] * 4]
+        deciding = [store.catalog.arrange("default", JOB, longer) for store in [*peers] * 4]
+        amending = [
+            store.endpoints.amend(EndpointKey("default", "a"), longer_alone) for store in [*peers] * 4
+        ]
         switching = [
-            store.amend_job("default", "job", lambda job: replace(job, description=f"{job.description}z"))
+            store.catalog.amend_job(
+                "default", "job", lambda job: replace(job, description=f"{job.description}z")
+            )
             for store in peers
         ]
         await asyncio.gather(*deciding, *amending, *switching)
-        described = (await bench.store.get(EndpointKey("default", "a"))).description or ""
+        described = (await bench.store.endpoints.get(EndpointKey("default", "a"))).description or ""
         assert (described.count("x"), described.count("y")) == (4 * len(peers), 4 * len(peers))
-        described = (await bench.store.job("default", "job")).description or ""
+        described = (await bench.store.catalog.job("default", "job")).description or ""
         assert (described.count("x"), described.count("z")) == (4 * len(peers), len(peers))
 
     async def test_of_decisions_at_once_that_count_never_one_too_many_is_kept(
@@ -218,11 +224,11 @@ class ArrangingContract(Contract):
 
         await asyncio.gather(
             *(
-                store.arrange("default", Extent(), at_most_five(number))
+                store.catalog.arrange("default", Extent(), at_most_five(number))
                 for number, store in enumerate([*peers] * 4)
             )
         )
-        assert len(await bench.store.find("default")) == 5
+        assert len(await bench.store.catalog.find("default")) == 5
 
     @pytest.mark.parametrize("new", [True, False], ids=["added", "moved"])
     async def test_the_bell_rings_when_something_is_added_or_a_next_run_moves(
@@ -230,6 +236,8 @@ class ArrangingContract(Contract):
     ) -> None:
         endpoint = an_endpoint("a", job_id="job", next_run_at=bench.ms(60 * MINUTE))
         if not new:
-            await bench.store.add(endpoint)
+            await bench.store.endpoints.add(endpoint)
         async with bench.rings():
-            await bench.store.arrange("default", JOB, always(evolve(endpoint, next_run_at=bench.ms(0))))
+            await bench.store.catalog.arrange(
+                "default", JOB, always(evolve(endpoint, next_run_at=bench.ms(0)))
+            )

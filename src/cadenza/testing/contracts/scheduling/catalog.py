@@ -31,7 +31,9 @@ class FindingContract(Contract):
     """`find`."""
 
     async def found(self, bench: Bench, wanted: EndpointFilter, page: Page | None = None) -> list[str]:
-        return [one.id for one in await bench.store.find("default", wanted=wanted, page=page or Page())]
+        return [
+            one.id for one in await bench.store.catalog.find("default", wanted=wanted, page=page or Page())
+        ]
 
     async def test_endpoints_are_found_by_a_label_and_its_value(self, bench: Bench) -> None:
         await bench.add("b", labels={"team": "red"})
@@ -61,13 +63,15 @@ class FindingContract(Contract):
 
     async def test_a_label_that_was_changed_is_found_as_it_is_now(self, bench: Bench) -> None:
         endpoint = await bench.add("a", labels={"team": "red", "tier": "one"})
-        await bench.store.amend(
+        await bench.store.endpoints.amend(
             endpoint.key, lambda fresh: ChangedEndpoint(evolve(fresh, labels={"team": "blue", "tier": "one"}))
         )
         assert (await bench.fresh(endpoint)).labels == {"team": "blue", "tier": "one"}
         assert await self.found(bench, labelled(team="red")) == []
         assert await self.found(bench, labelled(team="blue", tier="one")) == ["a"]
-        await bench.store.amend(endpoint.key, lambda fresh: ChangedEndpoint(evolve(fresh, labels={})))
+        await bench.store.endpoints.amend(
+            endpoint.key, lambda fresh: ChangedEndpoint(evolve(fresh, labels={}))
+        )
         assert await self.found(bench, labelled(tier="one")) == []
 
     @pytest.mark.parametrize("labels", [{}, {"team": "red"}], ids=["all", "labelled"])
@@ -93,7 +97,9 @@ class AmendingContract(Contract):
         for name in ("a", "b"):
             await bench.add(name, labels={"team": "red"})
         others = [await bench.add("c"), await bench.add("a", labels={"team": "red"}, tenant_id="stranger")]
-        amended = await bench.store.amend_all("default", failed_once_more, wanted=labelled(team="red"))
+        amended = await bench.store.catalog.amend_all(
+            "default", failed_once_more, wanted=labelled(team="red")
+        )
         assert [(one.endpoint.id, one.endpoint.failure_count) for one in amended] == [("a", 1), ("b", 1)]
         assert [(await bench.fresh(one.endpoint)) for one in amended] == [one.endpoint for one in amended]
         assert [(await bench.fresh(one)).failure_count for one in others] == [0, 0]
@@ -103,12 +109,12 @@ class AmendingContract(Contract):
             await bench.add(name)
         page = Page(2)
         for ids in (["a", "b"], ["c"], []):
-            amended = await bench.store.amend_all(
+            amended = await bench.store.catalog.amend_all(
                 "default", failed_once_more, wanted=EVERY_ENDPOINT, page=page
             )
             assert [one.endpoint.id for one in amended] == ids
             page = Page(2, after=ids[-1] if ids else None)
-        assert {one.failure_count for one in await bench.store.find("default")} == {1}
+        assert {one.failure_count for one in await bench.store.catalog.find("default")} == {1}
 
     async def test_all_that_a_change_records_is_kept_with_it(self, bench: Bench) -> None:
         endpoints = [await bench.add(name) for name in ("a", "b")]
@@ -118,12 +124,12 @@ class AmendingContract(Contract):
             record = HintRecord(HintKind.PAUSE, bench.ms(0), endpoint.id)
             return ChangedEndpoint(evolve(endpoint, labels={"team": "red"}), (passed,), record)
 
-        await bench.store.amend_all("default", change, wanted=EVERY_ENDPOINT)
+        await bench.store.catalog.amend_all("default", change, wanted=EVERY_ENDPOINT)
         for endpoint in endpoints:
-            assert [one.origin for one in await bench.store.hints(endpoint.key)] == [endpoint.id]
+            assert [one.origin for one in await bench.store.runs.hints(endpoint.key)] == [endpoint.id]
             (run,) = await bench.runs(endpoint)
             assert (run.status, run.reason) == (RunStatus.SKIPPED, "why")
-        assert len(await bench.store.find("default", wanted=labelled(team="red"))) == 2
+        assert len(await bench.store.catalog.find("default", wanted=labelled(team="red"))) == 2
 
     async def test_a_change_that_raises_for_one_changes_none(self, bench: Bench) -> None:
         for name in ("a", "b"):
@@ -135,23 +141,23 @@ class AmendingContract(Contract):
             return failed_once_more(endpoint)
 
         with pytest.raises(Conflict, match="not now"):
-            await bench.store.amend_all("default", not_b, wanted=EVERY_ENDPOINT)
-        assert {one.failure_count for one in await bench.store.find("default")} == {0}
+            await bench.store.catalog.amend_all("default", not_b, wanted=EVERY_ENDPOINT)
+        assert {one.failure_count for one in await bench.store.catalog.find("default")} == {0}
 
     async def test_changes_at_once_are_all_applied(self, bench: Bench, peers: Sequence[Store]) -> None:
         for number in range(20):
             await bench.add(f"endpoint-{number:02}", labels={"team": "red"})
 
         async def alone(store: Store) -> None:
-            for endpoint in reversed(await store.find("default")):
-                await store.amend(endpoint.key, failed_once_more)
+            for endpoint in reversed(await store.catalog.find("default")):
+                await store.endpoints.amend(endpoint.key, failed_once_more)
 
         together = [
-            store.amend_all("default", failed_once_more, wanted=labelled(team="red"))
+            store.catalog.amend_all("default", failed_once_more, wanted=labelled(team="red"))
             for store in [*peers] * 3
         ]
         await asyncio.gather(*together, *map(alone, peers))
-        assert {one.failure_count for one in await bench.store.find("default")} == {4 * len(peers)}
+        assert {one.failure_count for one in await bench.store.catalog.find("default")} == {4 * len(peers)}
 
     async def test_the_bell_rings_when_one_of_many_next_runs_moves(self, bench: Bench) -> None:
         for name in ("a", "b"):
@@ -163,7 +169,7 @@ class AmendingContract(Contract):
             )
 
         async with bench.rings():
-            await bench.store.amend_all("default", sooner, wanted=EVERY_ENDPOINT)
+            await bench.store.catalog.amend_all("default", sooner, wanted=EVERY_ENDPOINT)
 
 
 class CatalogContract(

@@ -108,7 +108,7 @@ class ClaimContract(Contract):
         assert names(await bench.claim()) == ["paused", "quota"]
 
     async def test_an_endpoint_of_a_job_that_is_not_active_is_not_due(self, bench: Bench) -> None:
-        await bench.store.add_job(Job(id="job", name="job"))
+        await bench.store.catalog.add_job(Job(id="job", name="job"))
         endpoint = await bench.add(job_id="job")
         await bench.switch("job", active=False)
         assert await bench.claim() == []
@@ -116,7 +116,7 @@ class ClaimContract(Contract):
         assert (await bench.claim_one()).key == endpoint.key
 
     async def test_an_endpoint_added_to_a_job_that_is_not_active_waits_for_it(self, bench: Bench) -> None:
-        await bench.store.add_job(Job(id="job", name="job", active=False))
+        await bench.store.catalog.add_job(Job(id="job", name="job", active=False))
         await bench.add(job_id="job")
         assert await bench.claim() == []
 
@@ -141,14 +141,14 @@ class ClaimContract(Contract):
         assert sorted(names(await bench.claim(limit=4))) == ["big-00", "big-01", "small-0", "small-1"]
 
     async def test_the_next_due_moment_is_that_of_the_first_that_can_be_claimed(self, bench: Bench) -> None:
-        assert await bench.store.next_due() is None
+        assert await bench.store.endpoints.next_due() is None
         await bench.add("disabled", enabled=False)
         await bench.add("paused", paused_until=bench.ms(3 * MINUTE))
-        assert await bench.store.next_due() == bench.ms(3 * MINUTE)
+        assert await bench.store.endpoints.next_due() == bench.ms(3 * MINUTE)
         later = await bench.add("later", next_run_at=bench.ms(2 * MINUTE))
-        assert await bench.store.next_due() == bench.ms(2 * MINUTE)
+        assert await bench.store.endpoints.next_due() == bench.ms(2 * MINUTE)
         await bench.tool(later, "propose_interval", intervalMs=MINUTE)
-        assert await bench.store.next_due() == bench.ms(MINUTE)
+        assert await bench.store.endpoints.next_due() == bench.ms(MINUTE)
 
     async def test_an_endpoint_is_known_by_its_tenant_and_its_id(self, bench: Bench) -> None:
         await bench.add("same", tenant_id="one")

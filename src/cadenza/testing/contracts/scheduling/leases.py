@@ -44,7 +44,7 @@ class LeaseContract(Contract):
         await bench.add()
         claim = await bench.claim_one()
         bench.pass_ms(LEASE_MS - 1)
-        assert await bench.store.renew([claim], bench.ms(LEASE_MS)) == {claim.run_id}
+        assert await bench.store.endpoints.renew([claim], bench.ms(LEASE_MS)) == {claim.run_id}
         bench.pass_ms(LEASE_MS - 1)
         assert await bench.sweep() == []
         bench.pass_ms(1)
@@ -55,7 +55,7 @@ class LeaseContract(Contract):
         await bench.add("held")
         settled, held = await bench.claim()
         await bench.end(settled)
-        assert await bench.store.renew([settled, held], bench.ms(LEASE_MS)) == {held.run_id}
+        assert await bench.store.endpoints.renew([settled, held], bench.ms(LEASE_MS)) == {held.run_id}
 
     async def test_a_live_lease_is_not_swept(self, bench: Bench) -> None:
         await bench.add()

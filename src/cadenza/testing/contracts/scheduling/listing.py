@@ -13,7 +13,7 @@ from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget
 from cadenza.ports.catalog import EndpointFilter, Page
-from cadenza.ports.store import Retention
+from cadenza.ports.scheduling import Retention
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
 
@@ -76,11 +76,11 @@ class ListingContract(Contract):
             await bench.add(name, job_id="one")
         await bench.add("e", job_id="two")
         await bench.add("f", tenant_id="stranger")
-        assert ids(await bench.store.find("default")) == ["a", "b", "c", "d", "e"]
-        assert ids(await bench.store.find("default", wanted=EndpointFilter("two"))) == ["e"]
-        assert ids(await bench.store.find("default", page=Page(2))) == ["a", "b"]
-        assert ids(await bench.store.find("default", page=Page(2, after="b"))) == ["c", "d"]
-        assert await bench.store.find("nobody") == []
+        assert ids(await bench.store.catalog.find("default")) == ["a", "b", "c", "d", "e"]
+        assert ids(await bench.store.catalog.find("default", wanted=EndpointFilter("two"))) == ["e"]
+        assert ids(await bench.store.catalog.find("default", page=Page(2))) == ["a", "b"]
+        assert ids(await bench.store.catalog.find("default", page=Page(2, after="b"))) == ["c", "d"]
+        assert await bench.store.catalog.find("nobody") == []
 
     async def test_runs_are_listed_newest_first_page_by_page(self, bench: Bench) -> None:
         endpoint = await bench.add()
@@ -88,39 +88,39 @@ class ListingContract(Contract):
         for _ in range(5):
             made.append((await bench.run_once()).id)
             bench.pass_ms(MINUTE)
-        newest_first = [run.id for run in await bench.store.runs(endpoint.key)]
+        newest_first = [run.id for run in await bench.store.runs.runs(endpoint.key)]
         assert newest_first == made[::-1]
-        page = await bench.store.runs(endpoint.key, Page(2, after=newest_first[1]))
+        page = await bench.store.runs.runs(endpoint.key, Page(2, after=newest_first[1]))
         assert [run.id for run in page] == newest_first[2:4]
 
     async def test_runs_and_hints_belong_to_their_tenant(self, bench: Bench) -> None:
         endpoint = await bench.add()
         run = await bench.run_once()
-        assert await bench.store.run("default", run.id) == run
+        assert await bench.store.runs.run("default", run.id) == run
         foreign = EndpointKey("stranger", endpoint.id)
-        assert await bench.store.runs(foreign) == []
-        assert await bench.store.hints(foreign) == []
+        assert await bench.store.runs.runs(foreign) == []
+        assert await bench.store.runs.hints(foreign) == []
         for tenant_id, run_id in (("stranger", run.id), ("default", "nothing")):
             with pytest.raises(NotFound):
-                await bench.store.run(tenant_id, run_id)
+                await bench.store.runs.run(tenant_id, run_id)
 
     async def test_old_runs_are_forgotten_and_newer_ones_kept(self, bench: Bench) -> None:
         endpoint = await bench.add()
         await bench.run_once()
         bench.pass_ms(3 * 24 * 60 * MINUTE)
         newer = await bench.run_once()
-        assert await bench.store.keep_history(Retention(), bench.ms(0)) == 0
-        assert await bench.store.keep_history(Retention(timedelta(days=1)), bench.ms(0)) == 1
+        assert await bench.store.runs.keep_history(Retention(), bench.ms(0)) == 0
+        assert await bench.store.runs.keep_history(Retention(timedelta(days=1)), bench.ms(0)) == 1
         assert [run.id for run in await bench.runs(endpoint)] == [newer.id]
 
     async def test_jobs_are_kept_and_belong_to_their_tenant(self, bench: Bench) -> None:
         job = Job(id="job", name="a job", active=False)
-        await bench.store.add_job(job)
-        assert await bench.store.job("default", "job") == job
+        await bench.store.catalog.add_job(job)
+        assert await bench.store.catalog.job("default", "job") == job
         with pytest.raises(Conflict):
-            await bench.store.add_job(job)
+            await bench.store.catalog.add_job(job)
         with pytest.raises(NotFound):
-            await bench.store.job("stranger", "job")
+            await bench.store.catalog.job("stranger", "job")
         with pytest.raises(NotFound):
             await bench.switch("job", active=True, tenant_id="stranger")
 

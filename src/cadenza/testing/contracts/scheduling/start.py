@@ -33,7 +33,7 @@ class StartingContract(Contract):
         endpoint = await bench.add()
         claim = await bench.claim_one()
         held = claim._replace(started_at=None)
-        (answer,) = await bench.store.start([held], lambda _, claim: Wait(claim))
+        (answer,) = await bench.store.endpoints.start([held], lambda _, claim: Wait(claim))
         assert answer is not None
         assert answer == Wait(held._replace(place=answer.claim.place)), "only its store knows its place"
         assert (await bench.runs(endpoint))[0].started_at is None

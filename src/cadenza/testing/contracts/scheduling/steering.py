@@ -90,15 +90,15 @@ class SteeringContract(Contract):
         with pytest.raises(InvalidRequest):
             await bench.tool(endpoint, "pause_until", untilIso="2024-12-31T00:00:00Z")
         assert await bench.fresh(endpoint) == before
-        assert await bench.store.hints(endpoint.key) == []
+        assert await bench.store.runs.hints(endpoint.key) == []
 
     async def test_an_endpoint_that_is_not_there_cannot_be_changed(self, bench: Bench) -> None:
         endpoint = await self.quiet(bench)
         for key in (EndpointKey("default", "nobody"), EndpointKey("stranger", endpoint.id)):
             with pytest.raises(NotFound):
-                await bench.store.amend(key, ChangedEndpoint)
+                await bench.store.endpoints.amend(key, ChangedEndpoint)
             with pytest.raises(NotFound):
-                await bench.store.get(key)
+                await bench.store.endpoints.get(key)
 
     async def test_changes_to_one_endpoint_happen_one_after_the_other(
         self, bench: Bench, peers: Sequence[Store]
@@ -108,7 +108,7 @@ class SteeringContract(Contract):
         def one_more(fresh: Endpoint) -> ChangedEndpoint:
             return ChangedEndpoint(evolve(fresh, failure_count=fresh.failure_count + 1))
 
-        await asyncio.gather(*(store.amend(endpoint.key, one_more) for store in [*peers] * 5))
+        await asyncio.gather(*(store.endpoints.amend(endpoint.key, one_more) for store in [*peers] * 5))
         assert (await bench.fresh(endpoint)).failure_count == 5 * len(peers)
 
     async def test_changes_to_one_definition_happen_one_after_the_other(
@@ -119,14 +119,14 @@ class SteeringContract(Contract):
         def longer(fresh: Endpoint) -> ChangedEndpoint:
             return ChangedEndpoint(evolve(fresh, description=f"{fresh.description}x"))
 
-        await asyncio.gather(*(store.amend(endpoint.key, longer) for store in [*peers] * 5))
+        await asyncio.gather(*(store.endpoints.amend(endpoint.key, longer) for store in [*peers] * 5))
         assert (await bench.fresh(endpoint)).description == "x" * 5 * len(peers)
 
     async def test_the_history_keeps_every_hint_with_its_reason_and_origin(self, bench: Bench) -> None:
         endpoint = await self.quiet(bench)
         await bench.tool(endpoint, "propose_interval", intervalMs=30_000, reason="surge")
         await bench.tool(endpoint, "pause_until", untilIso="2025-01-01T12:00:00Z", reason="night")
-        newest, oldest = await bench.store.hints(endpoint.key)
+        newest, oldest = await bench.store.runs.hints(endpoint.key)
         assert (newest.kind, newest.reason, newest.origin) == (HintKind.PAUSE, "night", "contract")
         assert (oldest.kind, oldest.interval_ms) == (HintKind.INTERVAL, 30_000)
         assert oldest.expires_at == bench.ms(HOUR)

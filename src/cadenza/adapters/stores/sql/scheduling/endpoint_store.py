@@ -55,6 +55,27 @@ class SqlEndpoints:
         except Regrouped:
             return await self._database.write(partial(work, joined=True))
 
+    async def _amend(
+        self, connection: Connection, key: EndpointKey, *, change: EndpointChange, joined: bool
+    ) -> ChangedEndpoint:
+        if joined:
+            await connection.fetch(JOIN_TENANT, key.tenant_id)
+        row = await connection.fetchrow(GET_LOCKED, *key)
+        if row is None:
+            raise missing("endpoint", key.id)
+        before = read_endpoint(row, self._database.read_moment)
+        amended = change(before)
+        if not joined and _groups(amended.endpoint) != _groups(before):
+            raise Regrouped
+        (amended,) = await self._endpoint_tables.amend(connection, [(before, amended)])
+        return amended
+
+
+class SqlRuns:
+    """Runs and the history of hints."""
+
+    _database: Database
+
     async def run(self, tenant_id: str, run_id: str) -> Run:
         # In this order, because it may be closed in between.
         for row in await self._database.read(OPEN_RUN, tenant_id, run_id):
@@ -78,21 +99,6 @@ class SqlEndpoints:
     async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
         rows = await self._database.read(HINTS, *key, page.limit, int(page.after or 0))
         return [read_hint(row, self._database.read_moment) for row in rows]
-
-    async def _amend(
-        self, connection: Connection, key: EndpointKey, *, change: EndpointChange, joined: bool
-    ) -> ChangedEndpoint:
-        if joined:
-            await connection.fetch(JOIN_TENANT, key.tenant_id)
-        row = await connection.fetchrow(GET_LOCKED, *key)
-        if row is None:
-            raise missing("endpoint", key.id)
-        before = read_endpoint(row, self._database.read_moment)
-        amended = change(before)
-        if not joined and _groups(amended.endpoint) != _groups(before):
-            raise Regrouped
-        (amended,) = await self._endpoint_tables.amend(connection, [(before, amended)])
-        return amended
 
 
 def _groups(endpoint: Endpoint) -> tuple[object, ...]:

@@ -1,0 +1,189 @@
+"""Keys, sessions, tenants, replies to idempotent requests, and rates."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from itertools import islice
+
+from cadenza.adapters.access.rate_limiter import oldest_kept
+from cadenza.adapters.stores.common import missing, taken
+from cadenza.adapters.stores.memory.tables import MemoryTables
+from cadenza.domain.access.key import ApiKey
+from cadenza.domain.access.tenant import Spent, Standing, Tenant, charges, month_of
+from cadenza.domain.scheduling.settle import SettledRun
+from cadenza.ports.access import KeptKey, MonthSpent, Reply, Session
+from cadenza.ports.catalog import FIRST_PAGE, Page
+
+NOTHING = Spent()
+
+
+class MemoryKeys:
+    """Keys that let callers in."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
+
+    async def add_key(self, kept: KeptKey) -> None:
+        with self._lock:
+            if kept.key.id in self._tables.keys:
+                raise taken("key", kept.key.id)
+            if kept.key.user_id is not None:
+                self._forget_expired(kept.key)
+            self._tables.keys[kept.key.id] = kept
+
+    async def kept_key(self, key_id: str) -> KeptKey | None:
+        with self._lock:
+            return self._tables.keys.get(key_id)
+
+    async def still_kept(self, key_ids: Collection[str]) -> list[ApiKey]:
+        with self._lock:
+            return [self._tables.keys[key_id].key for key_id in set(key_ids) if key_id in self._tables.keys]
+
+    async def keys(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[ApiKey]:
+        with self._lock:
+            listed = [
+                kept.key
+                for _, kept in sorted(self._tables.keys.items())
+                if kept.key.tenant_id == tenant_id
+                and kept.key.user_id is None
+                and (page.after is None or kept.key.id > page.after)
+            ]
+        return listed[: page.limit]
+
+    async def remove_key(self, tenant_id: str, key_id: str) -> None:
+        with self._lock:
+            kept = self._tables.keys.get(key_id)
+            if kept is None or kept.key.tenant_id != tenant_id:
+                raise missing("key", key_id)
+            del self._tables.keys[key_id]
+
+    def _forget_expired(self, new: ApiKey) -> None:
+        for key_id, kept in list(self._tables.keys.items()):
+            key = kept.key
+            if key.tenant_id == new.tenant_id and key.user_id is not None and not key.valid(new.created_at):
+                del self._tables.keys[key_id]
+
+
+class MemorySessions:
+    """Sessions by the digests of their secrets."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
+
+    async def open_session(self, session: Session) -> None:
+        over = [one.digest for one in self._tables.sessions.values() if one.expires_at <= session.created_at]
+        for digest in over:
+            del self._tables.sessions[digest]
+        self._tables.sessions[session.digest] = session
+
+    async def session(self, digest: bytes) -> Session | None:
+        return self._tables.sessions.get(digest)
+
+    async def end_session(self, digest: bytes) -> Session | None:
+        return self._tables.sessions.pop(digest, None)
+
+
+class MemoryTenants:
+    """Owners, and what they have spent."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
+
+    async def put_tenant(self, tenant: Tenant) -> None:
+        with self._lock:
+            self._tables.tenants[tenant.id] = tenant
+
+    async def tenant(self, tenant_id: str) -> Tenant:
+        with self._lock:
+            return self._tables.tenants.get(tenant_id) or Tenant(id=tenant_id, name=tenant_id)
+
+    async def standings(self, tenant_ids: Collection[str], month: str) -> Mapping[str, Standing]:
+        with self._lock:
+            return {tenant_id: self._standing(tenant_id, month) for tenant_id in tenant_ids}
+
+    async def spend_tokens(self, tenant_id: str, tokens: int, now: datetime) -> None:
+        with self._lock:
+            _spend(self._tables, tenant_id, month_of(now), tokens=tokens)
+
+    async def spending(self, tenant_id: str, months: int) -> list[MonthSpent]:
+        with self._lock:
+            spent = [
+                MonthSpent(month, spent)
+                for (owner, month), spent in sorted(self._tables.spent.items(), reverse=True)
+                if owner == tenant_id and any(spent)
+            ]
+        return spent[:months]
+
+    async def count_endpoints(self, tenant_id: str, most: int) -> int:
+        with self._lock:
+            endpoints = (one for one in self._tables.endpoints.values() if one.tenant_id == tenant_id)
+            return len(list(islice((one for one in endpoints if one.live), most)))
+
+    def _standing(self, tenant_id: str, month: str) -> Standing:
+        spent = self._tables.spent.get((tenant_id, month), NOTHING)
+        tenant = self._tables.tenants.get(tenant_id)
+        return Standing(spent=spent) if tenant is None else Standing(tenant.limits, spent)
+
+
+class MemoryReplies:
+    """Answers that are kept, and rates."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
+
+    async def begin_reply(
+        self, tenant_id: str, key: str, reply: Reply, *, stale_before: datetime
+    ) -> Reply | None:
+        with self._lock:
+            there = self._tables.replies.get((tenant_id, key))
+            if there is not None and (there.status is not None or there.began_at >= stale_before):
+                return there
+            self._tables.replies[tenant_id, key] = reply
+            return None
+
+    async def end_reply(self, tenant_id: str, key: str, reply: Reply) -> None:
+        with self._lock:
+            self._tables.replies[tenant_id, key] = reply
+
+    async def drop_reply(self, tenant_id: str, key: str) -> None:
+        with self._lock:
+            self._tables.replies.pop((tenant_id, key), None)
+
+    async def forget_replies(self, before: datetime) -> int:
+        with self._lock:
+            old = [place for place, reply in self._tables.replies.items() if reply.began_at < before]
+            for place in old:
+                del self._tables.replies[place]
+            return len(old)
+
+
+class MemoryRates:
+    """Counters of requests, by window of time."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
+
+    async def draw(self, subject: str, *, window: int, amount: int) -> int:
+        with self._lock:
+            if window not in self._tables.rates:
+                self._tables.rates[window] = defaultdict(int)
+                for old in [one for one in self._tables.rates if one < oldest_kept(window)]:
+                    del self._tables.rates[old]
+            self._tables.rates[window][subject] += amount
+            return self._tables.rates[window][subject]
+
+
+def charge_runs(tables: MemoryTables, settled: Iterable[SettledRun]) -> None:
+    """Charge runs to their tenants; with the lock held."""
+    for tenant_id, month, runs in charges(settled):
+        _spend(tables, tenant_id, month, runs=runs)
+
+
+def _spend(tables: MemoryTables, tenant_id: str, month: str, *, runs: int = 0, tokens: int = 0) -> None:
+    before = tables.spent.get((tenant_id, month), NOTHING)
+    tables.spent[tenant_id, month] = Spent(before.runs + runs, before.planner_tokens + tokens)

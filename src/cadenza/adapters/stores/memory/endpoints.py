@@ -1,0 +1,203 @@
+"""Endpoints, their claims and their runs."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+
+from cadenza.adapters.stores.common import missing, raised_in, taken, turns_in
+from cadenza.adapters.stores.memory.access import charge_runs
+from cadenza.adapters.stores.memory.conversations import write_turn
+from cadenza.adapters.stores.memory.due_index import in_turns
+from cadenza.adapters.stores.memory.slo_alerts import write_alert
+from cadenza.adapters.stores.memory.tables import MemoryTables
+from cadenza.adapters.stores.memory.wakeup import MemoryBell
+from cadenza.domain.access.tenant import too_many
+from cadenza.domain.scheduling.due import Cancel, Recheck, claim
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Lease, evolve
+from cadenza.domain.scheduling.run import Claim, Completion, Run, open_run
+from cadenza.domain.scheduling.settle import SettledRun
+from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
+from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
+from cadenza.ports.scheduling import Decide, Retention, Settle, Sweeping
+
+
+class MemoryEndpoints:
+    """Endpoints, their claims and the commits that open and close their runs."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
+
+    async def add(self, endpoint: Endpoint, admission: Admission = ANY) -> None:
+        with self._lock:
+            self._admit(endpoint, admission)
+            self._tables.add_endpoint(endpoint)
+
+    async def get(self, key: EndpointKey) -> Endpoint:
+        with self._lock:
+            return self._tables.endpoint(key)
+
+    async def amend(self, key: EndpointKey, change: EndpointChange) -> ChangedEndpoint:
+        with self._lock:
+            return self._tables.amend_endpoint(change(self._tables.endpoint(key)))
+
+    async def claim_due(
+        self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
+    ) -> list[Claim]:
+        with self._lock:
+            ready = list(self._tables.due.take_until(now + within))
+            chosen = {entry[2] for entry in in_turns(ready, limit)}
+            for moment, rank, key in ready:
+                if key not in chosen:
+                    self._tables.due.put(key, moment, rank)
+            token = self._tables.ids.new()
+            return [
+                self._lease(
+                    self._tables.endpoints[key], Lease(token, self._tables.ids.new(), lease_until), now
+                )
+                for _, _, key in ready
+                if key in chosen
+            ]
+
+    async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
+        with self._lock:
+            return [self._recheck(held, decide) for held in claims]
+
+    async def renew(self, claims: Sequence[Claim], lease_until: datetime) -> set[str]:
+        with self._lock:
+            held = [held for held in claims if self._holds(held)]
+            for one in held:
+                endpoint = self._tables.endpoints[one.key]
+                self._tables.put_endpoint(evolve(endpoint, lease=Lease(one.token, one.run_id, lease_until)))
+            return {one.run_id for one in held}
+
+    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
+        with self._lock:
+            settled = [
+                settle(self._tables.endpoints[completion.claim.key], completion)
+                if self._holds(completion.claim)
+                else None
+                for completion in completions
+            ]
+            for one in settled:
+                if one is not None:
+                    self._close(one)
+            self._write_effects(settled)
+            return settled
+
+    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[SettledRun]:
+        abandoned = []
+        with self._lock:
+            keys = [
+                entry[2] for _, entry in zip(range(limit), self._tables.sweeps.take_until(now), strict=False)
+            ]
+            for key in keys:
+                endpoint = self._tables.endpoints[key]
+                if endpoint.lease is not None:
+                    settled = sweeping.abandon(endpoint, self._tables.runs[key][endpoint.lease.run_id])
+                    self._close(settled)
+                    abandoned.append(settled)
+                else:
+                    tidied = sweeping.tidy(endpoint)
+                    self._tables.put_endpoint(tidied.endpoint, tidied.skipped)
+            self._write_effects(abandoned)
+            if abandoned:
+                self._tables.wakeups.ring()
+        return abandoned
+
+    async def next_due(self) -> datetime | None:
+        with self._lock:
+            return self._tables.due.first()
+
+    def listen(self) -> MemoryBell:
+        return self._tables.wakeups.listen()
+
+    def _admit(self, endpoint: Endpoint, admission: Admission) -> None:
+        """Refuse a new endpoint that may not be kept."""
+        if admission.known_job:
+            self._tables.job(endpoint.tenant_id, endpoint.job_id)
+        if endpoint.key in self._tables.endpoints:
+            raise taken("endpoint", endpoint.id)
+        if admission.most is None or not endpoint.live:
+            return
+        others = (one for one in self._tables.endpoints.values() if one.tenant_id == endpoint.tenant_id)
+        live = islice((one for one in others if one.live), admission.most)
+        if len(list(live)) >= admission.most:
+            raise too_many(admission.most)
+
+    def _lease(self, endpoint: Endpoint, lease: Lease, now: datetime) -> Claim:
+        claimed = claim(endpoint, lease, now)
+        self._tables.put_endpoint(claimed.endpoint)
+        self._tables.put_run(open_run(claimed))
+        return claimed
+
+    def _recheck(self, held: Claim, decide: Decide) -> Recheck | None:
+        if not self._holds(held):
+            return None
+        answer = decide(self._tables.endpoints[held.key], held)
+        if not isinstance(answer, Cancel):
+            self._tables.put_run(open_run(answer.claim))
+        return answer
+
+    def _holds(self, held: Claim) -> bool:
+        endpoint = self._tables.endpoints.get(held.key)
+        lease = endpoint.lease if endpoint is not None else None
+        return lease is not None and (lease.token, lease.run_id) == (held.token, held.run_id)
+
+    def _write_effects(self, settled: Sequence[SettledRun | None]) -> None:
+        """Charge the runs to their tenants, and write the turns and alerts that they left."""
+        charge_runs(self._tables, (one for one in settled if one is not None))
+        for turn in turns_in(settled):
+            write_turn(self._tables, turn)
+        for raised in raised_in(settled):
+            write_alert(self._tables, raised)
+
+    def _close(self, settled: SettledRun) -> None:
+        self._tables.put_endpoint(settled.endpoint, settled.skipped)
+        self._tables.put_run(settled.run)
+
+
+class MemoryRuns:
+    """Runs and hints of the past."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._lock = tables.lock
+
+    async def run(self, tenant_id: str, run_id: str) -> Run:
+        with self._lock:
+            for key, runs in self._tables.runs.items():
+                if key.tenant_id == tenant_id and run_id in runs:
+                    return runs[run_id]
+        raise missing("run", run_id)
+
+    async def runs(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Run]:
+        with self._lock:
+            newest_first = list(reversed(self._tables.runs[key].values())) if key in self._tables.runs else []
+        ids = [run.id for run in newest_first]
+        start = ids.index(page.after) + 1 if page.after in ids else 0
+        return newest_first[start : start + page.limit]
+
+    async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
+        with self._lock:
+            start = int(page.after or 0)
+            return self._tables.hints.get(key, [])[::-1][start : start + page.limit]
+
+    async def keep_history(self, retention: Retention, now: datetime) -> int:
+        with self._lock:
+            closed = sorted(
+                (run.finished_at, run.id, key)
+                for key, runs in self._tables.runs.items()
+                for run in runs.values()
+                if run.finished_at is not None
+            )
+            kept = len(closed) if retention.max_count is None else retention.max_count
+            gone = [
+                (key, run_id)
+                for place, (finished_at, run_id, key) in enumerate(closed)
+                if (retention.max_age is not None and finished_at < now - retention.max_age)
+                or place < len(closed) - kept
+            ]
+            for key, run_id in gone:
+                del self._tables.runs[key][run_id]
+            return len(gone)
