@@ -17,7 +17,7 @@ from tests.integration.postgres.postgres_fixtures import a_store, fill, many
 from tests.integration.test_planner_command import following
 
 from cadenza.adapters.clock import SystemClock
-from cadenza.adapters.stores.postgres import feed, leader_lock
+from cadenza.adapters.stores.postgres import leader_lock, planner_feed
 from cadenza.adapters.stores.postgres.leader_lock import LEADER_LOCK_KEY, PostgresLeaderLock
 from cadenza.adapters.stores.postgres.partitions import ensure_partitions
 from cadenza.adapters.stores.postgres.pool import PostgresPool
@@ -82,7 +82,7 @@ async def test_a_run_that_is_committed_long_after_later_ones_is_fed(database_url
 async def test_a_transaction_that_never_ends_does_not_hold_up_the_feed(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "MOST_REPEATED", 15)
+    monkeypatch.setattr(planner_feed, "MOST_REPEATED", 15)
     async with a_store(database_url) as store:
         await fill(store._pool, many(60, NEW_YEAR))
         async with under_way(store):

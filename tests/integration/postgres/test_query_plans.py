@@ -7,12 +7,13 @@ import pytest
 from tests.integration.postgres.postgres_fixtures import a_store, fill, many
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.stores.postgres import analysis_statements as analyses
 from cadenza.adapters.stores.postgres import cycle_statements as cycle
+from cadenza.adapters.stores.postgres import planner_feed
 from cadenza.adapters.stores.postgres.cycle_statements import CLAIMS, LOCK, SETTLE, SETTLE_PLAIN, START
 from cadenza.adapters.stores.postgres.pool import Connection
 from cadenza.adapters.stores.postgres.settle import settle_plain
 from cadenza.adapters.stores.sql.database import Dialect
+from cadenza.adapters.stores.sql.planning import analyses
 from cadenza.adapters.stores.sql.scheduling import catalog, endpoint_store, endpoints, jobs, run_search
 from cadenza.domain.scheduling.run import Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import settle
@@ -28,11 +29,9 @@ NAMES: dict[Any, tuple[str, ...]] = {
     endpoint_store: ("OPEN_RUN", "RUN", "RUNS", "HINTS"),
     jobs: ("LIST", "DROP", "LIVE_OF_JOB", "UNLIKE_JOBS"),
     catalog: ("COUNT_LIVE", "JOBS_WITHIN", "ENDPOINTS_WITHIN"),
+    planner_feed: ("ENDED", "RECENT", "ENDPOINTS", "SIBLINGS"),
     run_search: ("FIND_RUNS", "FIND_RUNS_OF_ENDPOINT", "ENDED_SINCE"),
 }  # fmt: skip
-ANALYSES = (
-    "ENDED", "RECENT", "THEMSELVES", "OF_JOBS", "ANALYSES", "BY_DAY", "UNWANT", "DUE", "NOTES", "FORGET",
-)  # fmt: skip
 FOUND = {
     f"find by {labels} labels{', of a job' if of_job else ''}": catalog.find(
         labels, of_job=of_job, archived=True
@@ -49,7 +48,10 @@ FLOORS = {
 }
 STATEMENTS = {name: getattr(module, name) for module, names in NAMES.items() for name in names}
 STATEMENTS |= {"UPDATE_STATES": endpoints.UPDATE_STATES[Dialect.POSTGRES]} | FOUND | FLOORS
-STATEMENTS |= {name: getattr(analyses, name) for name in ANALYSES}
+STATEMENTS |= {
+    f"{name} of analyses": getattr(analyses, name)
+    for name in ("LIST", "USAGE_BY_DAY", "REMOVE_NEXT", "DUE", "LOCK_DUE", "NOTES", "REMOVE_OLD")
+}
 STATEMENTS |= {f"CLAIM up to {bound}": claim for bound, claim in CLAIMS.items()}
 STATEMENTS |= {"LOCK": LOCK, "START": START, "SETTLE": SETTLE, "SETTLE_PLAIN": SETTLE_PLAIN}
 EACH_WITH_EACH = re.compile(r"Join Filter: \(\w+\.id = \w+\.id\)")

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from cadenza.adapters.null import NoLog
 from cadenza.adapters.stores.memory.wakeup import MemoryBell
 from cadenza.adapters.stores.postgres import cycle_statements as sql
-from cadenza.adapters.stores.postgres.analyses import PostgresAnalyses
 from cadenza.adapters.stores.postgres.claim import Turns, Wanted
 from cadenza.adapters.stores.postgres.listen_notify import Listener
 from cadenza.adapters.stores.postgres.partitions import drop_runs, ensure_partitions
+from cadenza.adapters.stores.postgres.planner_feed import PostgresAnalyses
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.settle import Batch, finalize, with_turns_and_alerts
 from cadenza.adapters.stores.postgres.start import start

@@ -28,7 +28,7 @@ DIALECT = (
         r"CROSS JOIN \2 \1 ON \3",
     ),
     (re.compile(r" OFFSET 0\b"), ""),
-    (re.compile(r"ctid = ANY \(ARRAY\s?\(SELECT ctid (.+)\)\)", re.DOTALL), r"rowid IN (SELECT rowid \1)"),
+    (re.compile(r"ctid = ANY \(ARRAY\s?\(\s*SELECT ctid (.+)\)\)", re.DOTALL), r"rowid IN (SELECT rowid \1)"),
     (re.compile(r"::\w+(?:\[\])?"), ""),
     (re.compile(r"\s+FOR (?:NO KEY UPDATE|UPDATE|KEY SHARE)(?: OF \w+(?:, \w+)*)?(?: SKIP LOCKED)?"), ""),
     (re.compile(r"([\w.]+) #>> '\{(\w+),(\w+)\}'"), r"json_extract(\1, '$.\2.\3')"),

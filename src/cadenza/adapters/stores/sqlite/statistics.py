@@ -3,8 +3,8 @@
 import sqlite3
 from datetime import datetime
 
-from cadenza.adapters.stores.sql.analysis_rows import WITHOUT_RESPONSE
 from cadenza.adapters.stores.sql.monitoring.statistics import SqlStatistics
+from cadenza.adapters.stores.sql.planning.analyses import WITHOUT_RESPONSE
 from cadenza.adapters.stores.sql.rows import from_micros, read_run, to_micros
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.domain.scheduling.endpoint import EndpointKey

@@ -27,10 +27,10 @@ from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
 from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, SqlRuns
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
-from cadenza.adapters.stores.sqlite.analyses import SqliteAnalyses
 from cadenza.adapters.stores.sqlite.claim import Known, due_rows, lease_rows
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
+from cadenza.adapters.stores.sqlite.planner_feed import SqliteAnalyses
 from cadenza.adapters.stores.sqlite.retention import delete_runs
 from cadenza.adapters.stores.sqlite.settle import (
     Batch,

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from cadenza.adapters.stores.sql.analysis_rows import COLUMNS, WITHOUT_RESPONSE, read_analysis
 from cadenza.adapters.stores.sql.database import Database, Dialect
+from cadenza.adapters.stores.sql.planning.analyses import COLUMNS, WITHOUT_RESPONSE, read_analysis
 from cadenza.adapters.stores.sql.rows import READ, Read, Row, read_endpoint, read_run
 from cadenza.adapters.stores.sql.scheduling.definition import read_definition
 from cadenza.adapters.stores.sql.scheduling.run_search import ENDED, midnight, read_ended

@@ -39,25 +39,25 @@ ENDPOINTS_WITHIN = (
     " UNION SELECT unnest($3::text[])"
 )
 
-LABELLED = (
+_LABELLED = (
     f"SELECT {', '.join(READ)} FROM endpoint_labels l CROSS JOIN LATERAL (SELECT e.* FROM endpoints e"
     f" WHERE e.tenant_id = l.tenant_id AND e.id = l.endpoint_id OFFSET 0) AS e {WITH_STATE}"
     " WHERE l.tenant_id = $1 AND l.endpoint_id > $2 AND l.name = $4 AND l.value = $5"
 )
-LABELLED_TOO = (
+_LABELLED_TOO = (
     " AND EXISTS (SELECT 1 FROM endpoint_labels o WHERE o.tenant_id = l.tenant_id"
     " AND o.name = ${} AND o.value = ${} AND o.endpoint_id = l.endpoint_id OFFSET 0)"
 )
-UNLABELLED = f"SELECT {', '.join(READ)} FROM endpoints e {WITH_STATE} WHERE e.tenant_id = $1 AND e.id > $2"
+_UNLABELLED = f"SELECT {', '.join(READ)} FROM endpoints e {WITH_STATE} WHERE e.tenant_id = $1 AND e.id > $2"
 
 
 @lru_cache
 def find(labels: int, *, of_job: bool, archived: bool) -> str:
     """Endpoints in the order of their ids: tenant, after, limit, labels, job, archived."""
     place = count(4 + 2 * min(labels, 1))
-    others = "".join(LABELLED_TOO.format(next(place), next(place)) for _ in range(labels - 1))
+    others = "".join(_LABELLED_TOO.format(next(place), next(place)) for _ in range(labels - 1))
     return (
-        (LABELLED + others if labels else UNLABELLED)
+        (_LABELLED + others if labels else _UNLABELLED)
         + (f" AND e.job_id = ${next(place)}" if of_job else "")
         + (f" AND s.archived = ${next(place)}" if archived else "")
         + f" ORDER BY {'l.endpoint_id' if labels else 'e.id'} LIMIT $3"
