@@ -20,7 +20,7 @@ DOMAIN = sorted((SOURCE / "domain").rglob("*.py"))
 PORTS = sorted(path.stem for path in (SOURCE / "ports").glob("*.py") if path.stem != "__init__")
 LONGEST_FILE = 400
 
-MAY_ASK = {"adapters/clock.py", "adapters/ids.py", "adapters/mint.py"}
+MAY_ASK = {"adapters/clock.py", "adapters/ids.py"}
 """The adapters in which the present, chance and identity may be asked for."""
 
 PUBLIC = [

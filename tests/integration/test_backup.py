@@ -18,7 +18,7 @@ from cadenza.ports.secrets import SecretKey
 from cadenza.roots import backup as roots
 from cadenza.roots.backup import backup, restore
 from cadenza.roots.settings import read_settings
-from cadenza.roots.wiring.http_dispatch import open_secrets
+from cadenza.roots.wiring.secrets import open_secrets
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 

@@ -11,7 +11,7 @@ from cadenza.adapters.stores.sqlite.backup import back_up, readable
 from cadenza.adapters.stores.sqlite.restore import put_back
 from cadenza.domain.errors import InvalidRequest
 from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.wiring.http_dispatch import open_secrets, secret_keys
+from cadenza.roots.wiring.secrets import open_secrets, secret_keys
 from cadenza.roots.wiring.stores import SQLITE, check_url
 
 LIVE = "SELECT count(*) FROM endpoint_states WHERE NOT archived"

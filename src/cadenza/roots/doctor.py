@@ -19,7 +19,8 @@ from cadenza.domain.errors import CadenzaError, InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.validation import quoted
 from cadenza.roots.settings import Settings, misspelt, read_settings
-from cadenza.roots.wiring.http_dispatch import environment_secrets, open_secrets, reach_of, secret_keys
+from cadenza.roots.wiring.http_dispatch import reach_of
+from cadenza.roots.wiring.secrets import environment_secrets, open_secrets, secret_keys
 from cadenza.roots.wiring.stores import check_url, open_pool, open_store
 from cadenza.surfaces.cli.launchers import Finding, Migration
 

@@ -27,7 +27,7 @@ from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.secrets import SecretKey
 from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.http_dispatch import open_secrets
+from cadenza.roots.wiring.secrets import open_secrets
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.wiring.worker import ProcessContext, open_loop
 from cadenza.testing import an_endpoint

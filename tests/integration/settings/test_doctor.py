@@ -14,7 +14,7 @@ from cadenza.domain.errors import NotFound
 from cadenza.ports.secrets import SecretKey
 from cadenza.roots.command_line import main
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.http_dispatch import open_secrets
+from cadenza.roots.wiring.secrets import open_secrets
 from cadenza.testing.clock import NEW_YEAR
 
 __all__ = ["database_url", "newest_databases"]

@@ -12,8 +12,8 @@ from tests.operation_fixtures import A_TARGET, Front
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.target import METHODS
 from cadenza.operations.config import apply as config
-from cadenza.operations.config.export import written
 from cadenza.operations.config.file import ConfigFile
+from cadenza.operations.config.yaml_writer import written
 from cadenza.testing.builders import an_endpoint
 
 SPANS = st.integers(1, 400_000_000)

@@ -12,9 +12,9 @@ from tests.operation_fixtures import Front
 from cadenza.domain import validation
 from cadenza.domain.errors import InvalidRequest
 from cadenza.operations.config import file as config_file
-from cadenza.operations.config.export import span
 from cadenza.operations.config.file import ConfigFile
 from cadenza.operations.config.schemas import ConfigDocument, ConfigEndpoint, ConfigJob
+from cadenza.operations.config.yaml_writer import span
 from cadenza.operations.scheduling.schemas import GuardShape, PlanningShape, PolicyShape
 
 ROOT = Path(__file__).parents[3]

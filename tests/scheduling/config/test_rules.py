@@ -22,8 +22,8 @@ from cadenza.domain.planning.rules.rule import (
     ProposeNextTimeStep,
     WakeStep,
 )
-from cadenza.operations.config.export import written
 from cadenza.operations.config.file import ConfigFile
+from cadenza.operations.config.yaml_writer import written
 from cadenza.testing.fakes import FakeIds
 
 FILE = """

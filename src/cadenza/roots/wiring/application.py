@@ -27,7 +27,7 @@ from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversations, models
-from cadenza.roots.wiring.http_dispatch import open_secrets
+from cadenza.roots.wiring.secrets import open_secrets
 from cadenza.roots.wiring.stores import open_store
 from cadenza.sim.playback import Playback
 from cadenza.surfaces.cli.connection import Connection

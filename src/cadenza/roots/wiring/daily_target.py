@@ -23,7 +23,8 @@ from cadenza.ports.daily import DailyTargetRunner
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversations
 from cadenza.roots.wiring.application import dependencies
-from cadenza.roots.wiring.http_dispatch import http_dispatcher, open_secrets
+from cadenza.roots.wiring.http_dispatch import http_dispatcher
+from cadenza.roots.wiring.secrets import open_secrets
 from cadenza.roots.wiring.worker import ProcessContext
 
 HINT = 'Write a URL, or {"kind": "http" | "prompt" | "callable", ...} as JSON.'

@@ -21,7 +21,8 @@ from cadenza.engine.worker.settle import EndpointAlerts
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.http_dispatch import http_dispatcher, open_secrets
+from cadenza.roots.wiring.http_dispatch import http_dispatcher
+from cadenza.roots.wiring.secrets import open_secrets
 
 
 class ProcessMonitoring:

@@ -28,7 +28,8 @@ from cadenza.ports.telemetry import Logger, Telemetry
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversations, prompt_dispatcher
 from cadenza.roots.wiring.application import dependencies
-from cadenza.roots.wiring.http_dispatch import http_dispatcher, open_secrets
+from cadenza.roots.wiring.http_dispatch import http_dispatcher
+from cadenza.roots.wiring.secrets import open_secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,7 +64,7 @@ class Config(Commands):
         if connection.json:
             write_json(found)
         else:
-            from cadenza.operations.config.export import written
+            from cadenza.operations.config.yaml_writer import written
 
             write(written(found))
         return Exit.DONE
