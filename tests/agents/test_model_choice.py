@@ -25,21 +25,24 @@ class Named:
         return Reply([Subtitle(f"{self._name} {prompt.agent.model}")])
 
 
-def by_model(usual: str | None = None) -> RuntimeByModel:
+def by_model(default_model: str | None = None) -> RuntimeByModel:
     def open_llm() -> AgentRuntime:
         return Named("llm")
 
     return RuntimeByModel(
-        offline=Named("offline"), open_llm=open_llm, usual=usual, allowed=models_of(usual, ALLOWED)
+        offline=Named("offline"),
+        open_llm=open_llm,
+        default_model=default_model,
+        allowed=models_of(default_model, ALLOWED),
     )
 
 
-def models_of(usual: str | None, *others: str) -> frozenset[str]:
-    return models(Settings(llm_model=usual, llm_models=others))
+def models_of(default_model: str | None, *others: str) -> frozenset[str]:
+    return models(Settings(llm_model=default_model, llm_models=others))
 
 
 @pytest.mark.parametrize(
-    ("model", "usual", "answer"),
+    ("model", "default_model", "answer"),
     [
         (None, None, "offline None"),
         (None, USUAL, "llm None"),
@@ -49,8 +52,10 @@ def models_of(usual: str | None, *others: str) -> frozenset[str]:
     ],
     ids=["none", "the usual", "offline all the same", "its own", "the usual by name"],
 )
-async def test_every_agent_is_answered_by_its_own(model: str | None, usual: str | None, answer: str) -> None:
-    parlour = await Parlour(by_model(usual)).open()
+async def test_every_agent_is_answered_by_its_own(
+    model: str | None, default_model: str | None, answer: str
+) -> None:
+    parlour = await Parlour(by_model(default_model)).open()
     await parlour.store.agents.put_agent(Agent(id=HELPER, name="Helper", tenant_id="north", model=model))
     assert await parlour.say("hello") == answer
 

@@ -44,10 +44,10 @@ async def test_reminders_are_listed_the_next_one_first(parlour: Parlour) -> None
     assert await parlour.say("list my reminders") == "You have no reminders."
     await parlour.say("remind me tomorrow at noon to eat")
     await parlour.say("remind me in 5 minutes to drink")
-    listed = (await parlour.say("what reminders do I have?")).splitlines()
-    assert listed[0] == "You have 2 reminders:"
-    assert listed[1].startswith("- Drink: Monday, 16 November 2026, 10:22 Europe/Berlin [sched-")
-    assert listed[2].startswith("- Eat: Tuesday, 17 November 2026, 12:00 Europe/Berlin [sched-")
+    list_text = (await parlour.say("what reminders do I have?")).splitlines()
+    assert list_text[0] == "You have 2 reminders:"
+    assert list_text[1].startswith("- Drink: Monday, 16 November 2026, 10:22 Europe/Berlin [sched-")
+    assert list_text[2].startswith("- Eat: Tuesday, 17 November 2026, 12:00 Europe/Berlin [sched-")
 
 
 @pytest.mark.parametrize("words", ["cancel the pizza", "stop reminding me about the pizza", "delete pizza!"])

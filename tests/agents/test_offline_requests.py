@@ -8,28 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agents.agent_fixtures import MONDAY, ZONE
 
-from cadenza.adapters.agents.offline.moments import AtMoment, Later, Repeatedly, Resolved, resolved
+from cadenza.adapters.agents.offline.moments import AfterDelay, AtMoment, Recurring, ResolvedTime, resolve
 from cadenza.adapters.agents.offline.requests import (
     CancelAll,
     CancelOne,
     Help,
-    ListThem,
+    ListReminders,
     Remind,
     Request,
-    understood,
+    parse_request,
 )
-from cadenza.adapters.agents.offline.vocabulary import Unclear
+from cadenza.adapters.agents.offline.vocabulary import UnclearRequest
 from cadenza.adapters.cron import CronsimCron
 
 HERE = MONDAY.astimezone(ZoneInfo(ZONE))
 PIZZA = "take the pizza out"
 
 
-def taken(text: str) -> tuple[str, Resolved]:
+def taken(text: str) -> tuple[str, ResolvedTime]:
     """What a reminder is about and when, on a Monday at 10:17:30 in Berlin."""
-    request = understood(text, HERE)
+    request = parse_request(text, HERE)
     assert isinstance(request, Remind), request
-    return request.what, resolved(request.when, HERE, ZONE)
+    return request.what, resolve(request.when, HERE, ZONE)
 
 
 def moment(text: str) -> AtMoment:
@@ -61,7 +61,7 @@ def moment(text: str) -> AtMoment:
     ],
 )
 def test_a_while_from_now(text: str, span: timedelta) -> None:
-    assert taken(text) == (PIZZA, Later(span))
+    assert taken(text) == (PIZZA, AfterDelay(span))
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_moment(text: str, what: str, at: str) -> None:
     ],
 )
 def test_a_recurrence_is_a_cron_line_that_fires(text: str, line: str) -> None:
-    assert taken(text) == ("stand up", Repeatedly(line, ZONE))
+    assert taken(text) == ("stand up", Recurring(line, ZONE))
     CronsimCron().check(line, ZONE)
 
 
@@ -153,18 +153,18 @@ def test_a_recurrence_is_a_cron_line_that_fires(text: str, line: str) -> None:
         (
             "remind me in 20 minutes to prepare for the meeting at 5pm",
             "prepare for the meeting at 5pm",
-            Later(timedelta(minutes=20)),
+            AfterDelay(timedelta(minutes=20)),
         ),
         (
             'remind me in 20 minutes to say "every day at 5pm"',
             'say "every day at 5pm"',
-            Later(timedelta(minutes=20)),
+            AfterDelay(timedelta(minutes=20)),
         ),
         ("at 17:00 UTC remind me to sync", "sync", AtMoment(datetime(2026, 11, 16, 17, tzinfo=UTC))),
-        ("set a timer for 10 minutes", "timer", Later(timedelta(minutes=10))),
+        ("set a timer for 10 minutes", "timer", AfterDelay(timedelta(minutes=10))),
     ],
 )
-def test_what_is_said_first_counts_and_the_rest_stays_text(text: str, what: str, when: Resolved) -> None:
+def test_what_is_said_first_counts_and_the_rest_stays_text(text: str, what: str, when: ResolvedTime) -> None:
     assert taken(text) == (what, when)
 
 
@@ -202,7 +202,7 @@ def test_what_is_said_first_counts_and_the_rest_stays_text(text: str, what: str,
     ],
 )
 def test_what_is_unclear_is_asked_back(text: str, question: str) -> None:
-    with pytest.raises(Unclear) as problem:
+    with pytest.raises(UnclearRequest) as problem:
         taken(text)
     assert problem.value.question.startswith(question)
 
@@ -210,12 +210,12 @@ def test_what_is_unclear_is_asked_back(text: str, question: str) -> None:
 @pytest.mark.parametrize(
     ("text", "request_"),
     [
-        ("list my reminders", ListThem()),
-        ("List all my schedules!", ListThem()),
-        ("what reminders do I have?", ListThem()),
-        ("what's planned?", ListThem()),
-        ("show me my agenda", ListThem()),
-        ("do I have any reminders for tomorrow?", ListThem()),
+        ("list my reminders", ListReminders()),
+        ("List all my schedules!", ListReminders()),
+        ("what reminders do I have?", ListReminders()),
+        ("what's planned?", ListReminders()),
+        ("show me my agenda", ListReminders()),
+        ("do I have any reminders for tomorrow?", ListReminders()),
         ("cancel the pizza reminder", CancelOne(("pizza",))),
         ("Please delete sched-a7b3c.", CancelOne(("sched-a7b3c",))),
         ("stop reminding me to drink water", CancelOne(("drink", "water"))),
@@ -228,7 +228,7 @@ def test_what_is_unclear_is_asked_back(text: str, question: str) -> None:
     ],
 )
 def test_other_wishes(text: str, request_: Request) -> None:
-    assert understood(text, HERE) == request_
+    assert parse_request(text, HERE) == request_
 
 
 ZONES = st.sampled_from(["Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "UTC"])
@@ -241,9 +241,9 @@ def test_a_time_of_day_is_the_next_one_on_the_users_clock(
 ) -> None:
     here = now.astimezone(ZoneInfo(zone))
     said = f"{hour % 12 or 12}:{minute:02d} {'am' if hour < 12 else 'pm'}"
-    request = understood(f"remind me at {said} to rest", here)
+    request = parse_request(f"remind me at {said} to rest", here)
     assert isinstance(request, Remind)
-    when = resolved(request.when, here, zone)
+    when = resolve(request.when, here, zone)
     assert isinstance(when, AtMoment)
     ahead = when.at.astimezone(UTC) - now
     assert timedelta() < ahead <= timedelta(hours=25)
@@ -254,9 +254,9 @@ def test_a_time_of_day_is_the_next_one_on_the_users_clock(
 
 @given(NOWS, st.integers(1, 5_000), st.sampled_from(["second", "minute", "hour"]))
 def test_a_while_is_as_long_as_it_was_said(now: datetime, number: int, unit: str) -> None:
-    request = understood(f"in {number} {unit}{'s' * (number != 1)} remind me to rest", now)
+    request = parse_request(f"in {number} {unit}{'s' * (number != 1)} remind me to rest", now)
     assert isinstance(request, Remind)
-    assert resolved(request.when, now, None) == Later(timedelta(**{f"{unit}s": number}))
+    assert resolve(request.when, now, None) == AfterDelay(timedelta(**{f"{unit}s": number}))
 
 
 WORDS = st.sampled_from(
@@ -324,20 +324,20 @@ WORDS = st.sampled_from(
 def test_whatever_is_said_is_understood_or_asked_about(text: str, now: datetime, zone: str | None) -> None:
     here = now.astimezone(ZoneInfo(zone or "UTC"))
     try:
-        request = understood(text, here)
+        request = parse_request(text, here)
         if not isinstance(request, Remind):
             return
-        when = resolved(request.when, here, zone)
-    except Unclear as problem:
+        when = resolve(request.when, here, zone)
+    except UnclearRequest as problem:
         check_question(problem.question)
         return
     assert request.what
     match when:
         case AtMoment(at):
             assert at > now
-        case Later(span):
+        case AfterDelay(span):
             assert span > timedelta()
-        case Repeatedly(line, _):
+        case Recurring(line, _):
             CronsimCron().check(line, zone or "UTC")
 
 
@@ -350,8 +350,8 @@ def check_question(question: str) -> None:
 def test_the_same_words_at_the_same_moment_mean_the_same(text: str, now: datetime) -> None:
     def meant() -> object:
         try:
-            return understood(text, now)
-        except Unclear as problem:
+            return parse_request(text, now)
+        except UnclearRequest as problem:
             return problem.question
 
     assert meant() == meant()

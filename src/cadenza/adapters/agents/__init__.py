@@ -1,1 +1,1 @@
-"""Agents: one that works without a model, and one that asks a model."""
+"""Agent runtimes: one that works without a model, one with a model, and the choice between them."""

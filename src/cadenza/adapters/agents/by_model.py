@@ -1,4 +1,4 @@
-"""Lets each agent answer in its own way: with a model, or without one."""
+"""Chooses the runtime of each agent: with a model, or without one."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -9,9 +9,10 @@ from cadenza.ports.agents import AgentRuntime, CallTool, Prompt, Reply
 
 
 class RuntimeByModel:
-    """An agent that names a model is answered by it; others by the usual one, if there is one.
+    """Uses the agent's own model, else the default model, else the offline agent.
 
-    Whether it may have it is looked at here, where it costs: what was allowed once may not be by now.
+    Whether the model is allowed is checked in each turn, as it may have been when the agent was stored
+    and no longer be.
     """
 
     def __init__(
@@ -19,18 +20,18 @@ class RuntimeByModel:
         *,
         offline: AgentRuntime,
         open_llm: Callable[[], AgentRuntime],
-        usual: str | None,
+        default_model: str | None,
         allowed: Collection[str],
     ) -> None:
         self._offline = offline
         self._open_llm = open_llm
-        self._usual = usual
+        self._default_model = default_model
         self._allowed = allowed
         self._llm: AgentRuntime | None = None
 
     async def process_prompt(self, prompt: Prompt, call: CallTool) -> Reply:
-        """Let the right runtime answer; what opens models is loaded with the first that is needed."""
-        model = prompt.agent.model or self._usual
+        """Answer with the agent's runtime; the one for models is opened when it is first needed."""
+        model = prompt.agent.model or self._default_model
         if model is None or model == OFFLINE:
             return await self._offline.process_prompt(prompt, call)
         refused = refused_model(prompt.agent.model, self._allowed)

@@ -49,15 +49,15 @@ def runtime(settings: Settings) -> AgentRuntime:
     return RuntimeByModel(
         offline=OfflineAgent(),
         open_llm=partial(llm_agent, settings),
-        usual=settings.llm_model,
+        default_model=settings.llm_model,
         allowed=models(settings),
     )
 
 
 def models(settings: Settings) -> frozenset[str]:
     """The models that agents may have."""
-    usual = [] if settings.llm_model is None else [settings.llm_model]
-    return frozenset([*usual, *settings.llm_models])
+    default_model = [] if settings.llm_model is None else [settings.llm_model]
+    return frozenset([*default_model, *settings.llm_models])
 
 
 def llm_agent(settings: Settings) -> AgentRuntime:

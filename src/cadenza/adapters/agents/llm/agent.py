@@ -1,4 +1,4 @@
-"""The LLM agent: a model answers the user, and acts through the tools it is handed."""
+"""The LLM agent: a model answers the user, and acts through the tools of the turn."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pydantic_ai.models import Model
 
-from cadenza.adapters.agents.llm.briefing import asked, instructed, remembered
+from cadenza.adapters.agents.llm.briefing import history_messages, instructions, message_text
 from cadenza.adapters.agents.llm.turn import LlmTurn
 from cadenza.adapters.planners.llm.client import Limits, Talk
 from cadenza.adapters.planners.llm.model import GaveUp, Line, Nap
@@ -16,11 +16,11 @@ from cadenza.ports.agents import CallTool, Prompt, Reply
 
 LONGEST_ANSWER = 16_000
 LEAST_TOKENS = 4_000
-"""With less than this, nothing is asked."""
+"""The smallest token budget of a turn."""
 
 
 class LlmAgent:
-    """Answers within bounds of steps, tokens and time; what goes wrong with a model is an answer, too."""
+    """Answers within limits of steps, tokens and time; a failure of the model is a reply with an error."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class LlmAgent:
         self._nap = nap
 
     async def process_prompt(self, prompt: Prompt, call: CallTool) -> Reply:
-        """Let the model read, call tools, and answer."""
+        """Have the model read the conversation, call tools, and answer."""
         name = prompt.agent.model or self._default
         if name is None:
             return Reply(error="The agent has no model.")
@@ -44,22 +44,22 @@ class LlmAgent:
             model = self._open(name)
         except CadenzaError as problem:
             return Reply(error=problem.message)
-        return await self._answered(model, prompt, call)
+        return await self._answer(model, prompt, call)
 
-    async def _answered(self, model: Model, prompt: Prompt, call: CallTool) -> Reply:
-        limits = _affordable(self._limits, prompt.most_tokens)
-        talk = Talk(Line(model, attempts=limits.attempts, nap=self._nap), limits, instructed(prompt))
-        talk.recall(*remembered(prompt))
+    async def _answer(self, model: Model, prompt: Prompt, call: CallTool) -> Reply:
+        limits = _within_budget(self._limits, prompt.most_tokens)
+        talk = Talk(Line(model, attempts=limits.attempts, nap=self._nap), limits, instructions(prompt))
+        talk.recall(*history_messages(prompt))
         try:
-            async with model:  # Connections are kept for a turn, not for the hours between.
-                text = await LlmTurn(talk, prompt.tools, call=call, limits=limits).hold(asked(prompt))
+            async with model:  # Connections stay open for one turn only.
+                text = await LlmTurn(talk, prompt.tools, call=call, limits=limits).run(message_text(prompt))
         except GaveUp as problem:
             return Reply(error=str(problem), tokens=talk.tokens)
         return Reply((Subtitle(text[:LONGEST_ANSWER]),) if text else (), talk.tokens)
 
 
-def _affordable(limits: Limits, most_tokens: int | None) -> Limits:
-    """The limits of a turn, within what the day leaves."""
+def _within_budget(limits: Limits, most_tokens: int | None) -> Limits:
+    """The limits of a turn, within the tokens that the user may still spend today."""
     if most_tokens is None:
         return limits
     return replace(limits, input_tokens=min(limits.input_tokens, max(most_tokens, LEAST_TOKENS)))

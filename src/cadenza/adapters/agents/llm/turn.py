@@ -1,4 +1,4 @@
-"""One turn with a model: it calls tools and reads their answers, until it answers the user."""
+"""One turn with a model: it calls tools and reads their results, until it answers the user."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ REMINDER = "Answer the user, in plain words."
 
 
 class LlmTurn:
-    """Whatever is wrong with a call is its answer, for the model to read and to do better."""
+    """Runs the steps of a turn; an invalid tool call is answered with its error, for the model to correct."""
 
     def __init__(self, talk: Talk, tools: Sequence[Tool], *, call: CallTool, limits: Limits) -> None:
         self._talk = talk
@@ -35,18 +35,18 @@ class LlmTurn:
         self._limits = limits
         self._acts_left = limits.acts
 
-    async def hold(self, message: str) -> str:
+    async def run(self, message: str) -> str:
         """The model's answer to the user.
 
-        1. When the steps or the tokens leave room for one more question, that is the last.
-        2. In the last there are no tools: only an answer is left.
-        3. What does not fit into the tokens is not asked.
+        1. When the steps or tokens allow one more request, that is the last one.
+        2. The last request offers no tools, so that the model can only answer.
+        3. A request that exceeds the token limit is not sent.
         """
         self._talk.say([UserPromptPart(message)], extra=length_of(list(self._shapes.values())))
         for step in range(1, self._limits.steps + 1):
             last = step == self._limits.steps or not self._talk.affords(2)
             response = await self._talk.ask(self._parameters(last=last), "turn")
-            if not response.tool_calls and (text := _words(response)):
+            if not response.tool_calls and (text := _text_of(response)):
                 return text
             if last:
                 break
@@ -80,7 +80,7 @@ class LlmTurn:
         return await self._call(name, arguments)
 
 
-def _words(response: ModelResponse) -> str:
+def _text_of(response: ModelResponse) -> str:
     return "\n".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
 
 

@@ -1,30 +1,30 @@
-"""The offline agent: understands plain requests about reminders, and needs no model."""
+"""The offline agent: answers plain requests about reminders without a model."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, assert_never
 from zoneinfo import ZoneInfo
 
-from cadenza.adapters.agents.offline.moments import AtMoment, Later, Repeatedly, resolved
+from cadenza.adapters.agents.offline.moments import AfterDelay, AtMoment, Recurring, resolve
 from cadenza.adapters.agents.offline.replies import (
     HELP,
-    NOTHING_PLANNED,
-    agreed,
-    due_again,
-    listed,
-    mended,
-    named,
+    NO_REMINDERS,
+    confirmation,
+    list_text,
+    reminder_text,
+    short_name,
+    with_answer,
 )
 from cadenza.adapters.agents.offline.requests import (
     CancelAll,
     CancelOne,
     Help,
-    ListThem,
+    ListReminders,
     Remind,
     Request,
-    understood,
+    parse_request,
 )
-from cadenza.adapters.agents.offline.vocabulary import Unclear
+from cadenza.adapters.agents.offline.vocabulary import UnclearRequest
 from cadenza.domain.agents.conversation import Role
 from cadenza.domain.agents.delivery import Subtitle
 from cadenza.domain.errors import CadenzaError
@@ -35,39 +35,39 @@ Schedule = Mapping[str, Any]
 
 
 class OfflineAgent:
-    """Answers in a sentence or two; the same words at the same moment have the same effect."""
+    """Answers in a sentence or two; deterministic for the same message at the same moment."""
 
     async def process_prompt(self, prompt: Prompt, call: CallTool) -> Reply:
-        """Say a reminder that is due, or do what the user asks for."""
+        """Answer with a reminder that is due, or carry out the user's request."""
         if prompt.scheduled:
-            return Reply((Subtitle(due_again(prompt)),))
+            return Reply((Subtitle(reminder_text(prompt)),))
         try:
-            said = await _done(_wanted(prompt), prompt, call)
-        except Unclear as problem:
+            said = await _carry_out(_request_of(prompt), prompt, call)
+        except UnclearRequest as problem:
             said = problem.question
         except CadenzaError as problem:
             said = problem.message
         return Reply((Subtitle(said),))
 
 
-def _wanted(prompt: Prompt) -> Request:
-    """What the user wants; if they answer our question, together with what they said before it."""
+def _request_of(prompt: Prompt) -> Request:
+    """The user's request; an answer to a question is combined with the message before the question."""
     here = local(prompt)
     try:
-        request = understood(prompt.words, here)
+        request = parse_request(prompt.words, here)
         if isinstance(request, Remind):
-            resolved(request.when, here, prompt.user.timezone)
-    except Unclear:
-        before = _asked_about(prompt)
+            resolve(request.when, here, prompt.user.timezone)
+    except UnclearRequest:
+        before = _unclear_before(prompt)
         if before is None:
             raise
-        return understood(mended(before, prompt.words), here)
+        return parse_request(with_answer(before, prompt.words), here)
     return request
 
 
-def _asked_about(prompt: Prompt) -> str | None:
-    """What the user had said when we asked back; None if we did not."""
-    if len(prompt.history) < 2:  # noqa: PLR2004 - what they said, and our question
+def _unclear_before(prompt: Prompt) -> str | None:
+    """The user's message that the agent answered with a question; None if its last answer was none."""
+    if len(prompt.history) < 2:  # noqa: PLR2004 - the message, and the question
         return None
     earlier, answer = prompt.history[-2:]
     asked = answer.role is Role.AGENT and answer.text.endswith("?")
@@ -75,62 +75,62 @@ def _asked_about(prompt: Prompt) -> str | None:
 
 
 def local(prompt: Prompt) -> datetime:
-    """Now, on the user's own clock."""
+    """The present time in the user's time zone."""
     return prompt.now.astimezone(ZoneInfo(prompt.user.timezone) if prompt.user.timezone else UTC)
 
 
-async def _done(request: Request, prompt: Prompt, call: CallTool) -> str:
+async def _carry_out(request: Request, prompt: Prompt, call: CallTool) -> str:
     match request:
         case Help():
             return HELP
-        case ListThem():
-            planned = await _planned(call)
-            return listed(planned, prompt.user.timezone) if planned else NOTHING_PLANNED
+        case ListReminders():
+            planned = await _schedules(call)
+            return list_text(planned, prompt.user.timezone) if planned else NO_REMINDERS
         case CancelAll():
-            return await _cancelled(await _planned(call), call)
+            return await _cancel(await _schedules(call), call)
         case CancelOne(words):
-            return await _cancelled_one(words, call)
+            return await _cancel_one(words, call)
         case Remind():
-            return await _reminded(request, prompt, call)
+            return await _create_reminder(request, prompt, call)
         case _:
             assert_never(request)
 
 
-async def _reminded(request: Remind, prompt: Prompt, call: CallTool) -> str:
-    name, prompt_text = named(request.what), request.what
-    when = resolved(request.when, local(prompt), prompt.user.timezone)
+async def _create_reminder(request: Remind, prompt: Prompt, call: CallTool) -> str:
+    name, prompt_text = short_name(request.what), request.what
+    when = resolve(request.when, local(prompt), prompt.user.timezone)
     given: dict[str, Any] = {"name": name, "prompt": prompt_text}
     match when:
-        case Later(span):
+        case AfterDelay(span):
             given |= {"schedule_type": "one-shot", "delay_seconds": int(span.total_seconds())}
         case AtMoment(at):
             given |= {"schedule_type": "one-shot", "run_at": at.isoformat()}
-        case Repeatedly(line, timezone):
+        case Recurring(line, timezone):
             given |= {"schedule_type": "recurring", "cron_expression": line}
             given |= {"timezone": timezone} if timezone else {}
         case _:
             assert_never(when)
     made = _fields(await call(CREATE, given))
-    return agreed(name, made, recurring=isinstance(when, Repeatedly))
+    return confirmation(name, made, recurring=isinstance(when, Recurring))
 
 
-async def _planned(call: CallTool) -> list[Schedule]:
-    """All that will fire again."""
+async def _schedules(call: CallTool) -> list[Schedule]:
+    """The user's active schedules."""
     found: list[Any] = _fields(await call(LIST, {}))["items"]
     return found
 
 
-async def _cancelled_one(words: tuple[str, ...], call: CallTool) -> str:
-    planned = await _planned(call)
+async def _cancel_one(words: tuple[str, ...], call: CallTool) -> str:
+    planned = await _schedules(call)
     meant = [one for one in planned if one["id"] in words] or [
         one for one in planned if _is_about(one, words)
     ]
     if not meant:
-        raise Unclear(f"I found no reminder about “{' '.join(words)}”; shall I list what there is?")
+        raise UnclearRequest(f"I found no reminder about “{' '.join(words)}”; shall I list what there is?")
     if len(meant) > 1:
         choices = ", ".join(f"{one['name']} [{one['id']}]" for one in meant[:5])
-        raise Unclear(f"Which one do you mean: {choices}?")
-    return await _cancelled(meant, call)
+        raise UnclearRequest(f"Which one do you mean: {choices}?")
+    return await _cancel(meant, call)
 
 
 def _is_about(schedule: Schedule, words: tuple[str, ...]) -> bool:
@@ -138,15 +138,15 @@ def _is_about(schedule: Schedule, words: tuple[str, ...]) -> bool:
     return all(any(one.startswith(word) for one in known) for word in words)
 
 
-async def _cancelled(schedules: list[Schedule], call: CallTool) -> str:
+async def _cancel(schedules: list[Schedule], call: CallTool) -> str:
     if not schedules:
-        return NOTHING_PLANNED
+        return NO_REMINDERS
     for one in schedules:
         await call(DELETE, {"schedule_id": one["id"]})
     return f"I have cancelled {', '.join(one['name'] for one in schedules)}."
 
 
 def _fields(answer: Any) -> dict[str, Any]:
-    """What a tool answered; all of ours answer with an object."""
+    """The result of a tool, which is always an object."""
     assert isinstance(answer, dict)
     return answer

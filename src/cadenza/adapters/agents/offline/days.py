@@ -1,4 +1,4 @@
-"""Days and delays as people write them; the calendar's words are read by dateparser."""
+"""Parses days and delays as people write them; calendar dates are read by dateparser."""
 
 import re
 from calendar import monthrange
@@ -9,7 +9,7 @@ from cadenza.adapters.agents.offline.vocabulary import (
     NUMBER,
     ORDINAL,
     WEEKDAY,
-    Unclear,
+    UnclearRequest,
     a_number,
     an_ordinal,
 )
@@ -44,7 +44,7 @@ AMOUNT = (
     r"|half\s+an?\s+(?:hour|day)\b"
 )
 TOGETHER = rf"(?:{AMOUNT})(?:(?:\s*,\s*|\s+and\s+|\s+)(?:{AMOUNT}|a\s+half\b|a\s+quarter\b))*"
-DELAYS = (
+DELAY_FORMS = (
     re.compile(rf"(?:in|after)\s+(?P<span>{TOGETHER})(?:\s+from\s+now)?(?:'?s?\s+time\b)?"),
     re.compile(rf"(?P<span>{TOGETHER})\s+from\s+(?:now|today)\b"),
 )
@@ -55,25 +55,25 @@ ONE_AMOUNT = re.compile(
 LONGEST = timedelta(days=3_660)
 
 
-class Delay(NamedTuple):
-    """A while from now."""
+class RelativeTime(NamedTuple):
+    """A time from now."""
 
     span: timedelta
     days: bool
-    """Whether it was said in days or more, so that a time of day goes with it."""
+    """Whether its unit is a day or longer, so that a time of day can go with it."""
     months: int = 0
-    """Months of the calendar, which are not all of one length."""
+    """Calendar months, which differ in length."""
 
     def after(self, moment: datetime) -> datetime:
-        """The moment that is so much later; a day that the month does not have is its last one."""
+        """The moment that is so much later; a day that the month does not have becomes its last."""
         place = moment.month - 1 + self.months
         year, month = moment.year + place // 12, place % 12 + 1
         day = min(moment.day, monthrange(year, month)[1])
         return moment.replace(year=year, month=month, day=day) + self.span
 
 
-def read_delay(found: re.Match[str]) -> Delay:
-    """The while that a match spells."""
+def parse_delay(found: re.Match[str]) -> RelativeTime:
+    """The delay of a match."""
     seconds, months, unit_s, smallest = 0.0, 0, 0, 10**9
     for one in ONE_AMOUNT.finditer(found["span"]):
         if one["more"]:
@@ -90,10 +90,10 @@ def read_delay(found: re.Match[str]) -> Delay:
     return _bounded(seconds, months, days=smallest >= UNITS["d"])
 
 
-def _bounded(seconds: float, months: int, *, days: bool) -> Delay:
+def _bounded(seconds: float, months: int, *, days: bool) -> RelativeTime:
     if not 0 < seconds + months * UNITS["month"] < LONGEST.total_seconds():
-        raise Unclear("When do you mean: in so many minutes, hours or days, within ten years?")
-    return Delay(timedelta(seconds=round(seconds)), days, months)
+        raise UnclearRequest("When do you mean: in so many minutes, hours or days, within ten years?")
+    return RelativeTime(timedelta(seconds=round(seconds)), days, months)
 
 
 def _amount(word: str) -> float:
@@ -101,26 +101,26 @@ def _amount(word: str) -> float:
 
 
 def _seconds(unit: str) -> int:
-    """About how long a unit is, found by how it begins."""
+    """The approximate length of a unit, found by its first letters."""
     return next((UNITS[long] for long in LONG if unit.startswith(long)), 0) or UNITS[unit[0]]
 
 
 def _months(unit: str) -> int:
-    """How many months of the calendar a unit has, if it is made of them."""
+    """How many calendar months a unit has; 0 if it is not made of months."""
     return {"month": 1, "months": 1, "year": 12, "years": 12}.get(unit, 0)
 
 
-def read_day(found: re.Match[str], now: datetime) -> date:
-    """The day that a match spells, the next one if several are meant; `now` is the user's own time."""
+def parse_day(found: re.Match[str], now: datetime) -> date:
+    """The day of a match, the next one if several fit; `now` is the user's local time."""
     said = found[0]
     if found.groupdict().get("nth"):
         return _day_of_month(an_ordinal(found["nth"]), now.date())
     slashed = found.groupdict().get("slashed")
     if slashed and _has_two_readings(slashed):
-        raise Unclear(f"Is {slashed} the day or the month first? Say the month by its name, please.")
+        raise UnclearRequest(f"Is {slashed} the day or the month first? Say the month by its name, please.")
     day = _parsed(re.sub(r"^(?:on\s+)?(?:the\s+)?(?:this\s+|coming\s+)?", "", said), now)
     if day is None:
-        raise Unclear(f"I do not know the day “{said.strip()}”; which one do you mean?")
+        raise UnclearRequest(f"I do not know the day “{said.strip()}”; which one do you mean?")
     return day
 
 
@@ -145,7 +145,7 @@ def _day_of_month(number: int, today: date) -> date:
         day = today + timedelta(days=ahead)
         if day.day == number:
             return day
-    raise Unclear(f"No month has a day {number}; which day do you mean?")
+    raise UnclearRequest(f"No month has a day {number}; which day do you mean?")
 
 
 def _has_two_readings(slashed: str) -> bool:

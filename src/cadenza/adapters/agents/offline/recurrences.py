@@ -1,23 +1,23 @@
-"""Recurrences as people write them, and the cron lines that they are."""
+"""Parses recurrences as people write them, and turns them into cron expressions."""
 
 import re
 from collections.abc import Callable
 from datetime import date, datetime, time
 from typing import NamedTuple
 
-from cadenza.adapters.agents.offline.times import PARTS, Clock
+from cadenza.adapters.agents.offline.times import PARTS, TimeOfDay
 from cadenza.adapters.agents.offline.vocabulary import (
     NUMBER,
     ORDINAL,
     WEEKDAY,
-    Unclear,
+    UnclearRequest,
     a_number,
     a_weekday,
     an_ordinal,
 )
 
-USUAL = time(9)
-"""When it is not said at what time of the day."""
+DEFAULT_TIME = time(9)
+"""The time of a day that is given without one."""
 LAST_EVERYWHERE = 28
 """The last day that every month has."""
 DAYS = rf"{WEEKDAY}s?(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s+or\s+){WEEKDAY}s?)*"
@@ -39,7 +39,7 @@ FORMS = (
     rf"(?:every|each)\s+(?:(?P<number>{NUMBER})\s+)?(?P<unit>{UNITS}|seconds?|secs?)s?\b",
     r"(?P<named>hourly|daily|weekly|fortnightly|biweekly|monthly|yearly|annually)\b",
 )
-REPEATS = tuple(re.compile(form) for form in FORMS)
+RECURRENCE_FORMS = tuple(re.compile(form) for form in FORMS)
 NAMED = {
     "hourly": "hour",
     "daily": "day",
@@ -58,8 +58,8 @@ DIVISORS = {
 WHOLE = {"minute": 60, "hour": 24}
 
 
-class Said(NamedTuple):
-    """A recurrence: a span between times, or days on which something happens."""
+class Recurrence(NamedTuple):
+    """A recurrence: an interval, or the days on which it happens."""
 
     unit: str = "day"
     number: int = 1
@@ -68,93 +68,99 @@ class Said(NamedTuple):
     part: str | None = None
 
 
-def read_repeat(found: re.Match[str]) -> Said:
-    """The recurrence that a match spells."""
+def parse_recurrence(found: re.Match[str]) -> Recurrence:
+    """The recurrence of a match."""
     said = {name: word for name, word in found.groupdict().items() if word}
     match said:
         case {"nth": nth}:
             return _monthly(nth, said.get("nth_weekday"))
         case {"weekly": days}:
             numbers = sorted({a_weekday(day) for day in re.findall(WEEKDAY, days)})
-            return Said(weekdays=",".join(map(str, numbers)))
+            return Recurrence(weekdays=",".join(map(str, numbers)))
         case {"part": part}:
-            return Said(part=part)
+            return Recurrence(part=part)
         case {"named": named}:
-            return Said(unit=NAMED[named])
+            return Recurrence(unit=NAMED[named])
         case {"unit": unit}:
             number = {"other": 2, "second": 2, "third": 3}.get(said.get("other", ""), 0)
-            return Said(unit=SHORT.get(unit, unit), number=number or a_number(said.get("number", "a")))
+            return Recurrence(unit=SHORT.get(unit, unit), number=number or a_number(said.get("number", "a")))
         case _:
-            return Said(weekdays="0,6" if "weekend" in said else "1-5")
+            return Recurrence(weekdays="0,6" if "weekend" in said else "1-5")
 
 
-def _monthly(nth: str, weekday: str | None) -> Said:
+def _monthly(nth: str, weekday: str | None) -> Recurrence:
     if nth == "last":
         if weekday in (None, "day"):
-            return Said(unit="month", month_day="L")
-        raise Unclear("Which day of the month do you mean: a number such as the 15th, or the last day?")
+            return Recurrence(unit="month", month_day="L")
+        raise UnclearRequest(
+            "Which day of the month do you mean: a number such as the 15th, or the last day?"
+        )
     number = an_ordinal(nth)
     if weekday in (None, "day"):
         if not 1 <= number <= 31:  # noqa: PLR2004 - as months are
-            raise Unclear(f"No month has a day {number}; which day do you mean?")
-        return Said(unit="month", month_day=str(number))
+            raise UnclearRequest(f"No month has a day {number}; which day do you mean?")
+        return Recurrence(unit="month", month_day=str(number))
     if number > 4:  # noqa: PLR2004 - some months have no fifth one
-        raise Unclear("Not every month has that many of them; which day do you mean?")
-    return Said(unit="month", weekdays=f"{a_weekday(weekday or '')}#{number}")
+        raise UnclearRequest("Not every month has that many of them; which day do you mean?")
+    return Recurrence(unit="month", weekdays=f"{a_weekday(weekday or '')}#{number}")
 
 
-def cron_line(said: Said, *, clock: Clock | None, day: date | None, now: datetime) -> str:
-    """The cron line of a recurrence, in the user's own time; Unclear if there is none."""
+def cron_line(said: Recurrence, *, time_of_day: TimeOfDay | None, day: date | None, now: datetime) -> str:
+    """The cron expression of a recurrence, in the user's local time; UnclearRequest if there is none."""
     if day is not None and (said.unit != "year" or said.number != 1):
-        raise Unclear("I can repeat something or do it on a day, not both; which one do you want?")
+        raise UnclearRequest("I can repeat something or do it on a day, not both; which one do you want?")
     if said.unit.startswith("sec"):
-        raise Unclear("I can repeat something every minute, and not more often; how often do you want it?")
+        raise UnclearRequest(
+            "I can repeat something every minute, and not more often; how often do you want it?"
+        )
     if said.unit in DIVISORS:
-        return _often(said, clock, now)
+        return _often(said, time_of_day, now)
     if said.number != 1 or said.unit in ("fortnight", "quarter") or said.unit not in LINES:
-        raise Unclear(
+        raise UnclearRequest(
             "I cannot repeat that evenly; shall it be every day, week, month or year, or on certain weekdays?"
         )
-    if clock is not None and clock.early:
-        raise clock.which
-    at = clock.time if clock is not None else time(PARTS[said.part]) if said.part else USUAL
+    if time_of_day is not None and time_of_day.could_be_afternoon:
+        raise time_of_day.half_of_day_question
+    at = (
+        time_of_day.time if time_of_day is not None else time(PARTS[said.part]) if said.part else DEFAULT_TIME
+    )
     return f"{at.minute} {at.hour} {LINES[said.unit](said, day or now.date())}"
 
 
-def _often(said: Said, clock: Clock | None, now: datetime) -> str:
-    """Every so many minutes or hours, counted from now."""
+def _often(said: Recurrence, time_of_day: TimeOfDay | None, now: datetime) -> str:
+    """The cron expression of an interval in minutes or hours, counted from now."""
     step, whole = said.number, WHOLE[said.unit]
-    if clock is not None:
-        raise Unclear(f"Shall it be every {step} {said.unit}s, or at that time of the day?")
+    if time_of_day is not None:
+        raise UnclearRequest(f"Shall it be every {step} {said.unit}s, or at that time of the day?")
     if step not in DIVISORS[said.unit]:
         possible = ", ".join(map(str, DIVISORS[said.unit][1:]))
-        raise Unclear(f"I can repeat every {possible} {said.unit}s; which of them do you want?")
+        raise UnclearRequest(f"I can repeat every {possible} {said.unit}s; which of them do you want?")
     now_at = now.minute if said.unit == "minute" else now.hour
     times = ",".join(str(one) for one in range(now_at % step, whole, step)) if step > 1 else "*"
     return f"{times} * * * *" if said.unit == "minute" else f"{now.minute} {times} * * *"
 
 
-def _days(said: Said, _: date) -> str:
+def _days(said: Recurrence, _: date) -> str:
     return f"* * {said.weekdays or '*'}"
 
 
-def _weekly(_: Said, day: date) -> str:
+def _weekly(_: Recurrence, day: date) -> str:
     return f"* * {day.isoweekday() % 7}"
 
 
-def _each_month(said: Said, day: date) -> str:
+def _each_month(said: Recurrence, day: date) -> str:
     if said.weekdays:
         return f"* * {said.weekdays}"
     if said.month_day is None and day.day > LAST_EVERYWHERE:
-        raise Unclear("On which day of the month?")
+        raise UnclearRequest("On which day of the month?")
     return f"{said.month_day or day.day} * *"
 
 
-def _yearly(_: Said, day: date) -> str:
+def _yearly(_: Recurrence, day: date) -> str:
     return f"{day.day} {day.month} *"
 
 
-LINES: dict[str, Callable[[Said, date], str]] = {
+LINES: dict[str, Callable[[Recurrence, date], str]] = {
     "day": _days,
     "week": _weekly,
     "month": _each_month,

@@ -1,4 +1,4 @@
-"""What the offline agent says, and how it puts a question's answer together with what came before."""
+"""The sentences of the offline agent, and how an answer to its question completes a request."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,31 +16,31 @@ HELP = (
     "I remind you of things. Say “remind me in 20 minutes to call Ada”, “every weekday at 9 plan the day” or "
     "“at 5pm tomorrow buy milk”; “list my reminders” shows them, and “cancel the milk” takes one back."
 )
-NOTHING_PLANNED = "You have no reminders."
+NO_REMINDERS = "You have no reminders."
 HALF = re.compile(
     r"(?:in\s+the\s+)?(?P<half>am|pm|a\.m\.|p\.m\.|morning|afternoon|evening|night)", re.IGNORECASE
 )
 AN_HOUR = re.compile(r"\b(?:at\s+)(\d{1,2}(?:[:.]\d\d)?)\b", re.IGNORECASE)
 
 
-def named(what: str) -> str:
-    """A name for something to be reminded of: one line, and short."""
+def short_name(what: str) -> str:
+    """The name of a reminder: one short line."""
     line = "".join(letter if letter.isprintable() else " " for letter in what)
     name = " ".join(line.split())
     name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip()}…"
     return f"{name[:1].upper()}{name[1:]}"
 
 
-def agreed(name: str, made: Mapping[str, Any], *, recurring: bool) -> str:
-    """What was agreed, with the moments spelled out."""
+def confirmation(name: str, made: Mapping[str, Any], *, recurring: bool) -> str:
+    """The confirmation of a new reminder, with its next moments as text."""
     fires: Sequence[str] = made["next_fires"]
     if not recurring:
         return f"I will remind you on {fires[0]}: {name}."
     return f"I will remind you again and again, first on {', then on '.join(fires)}: {name}."
 
 
-def listed(schedules: Sequence[Mapping[str, Any]], timezone: str | None) -> str:
-    """Everything that is planned, the next one first."""
+def list_text(schedules: Sequence[Mapping[str, Any]], timezone: str | None) -> str:
+    """The list of reminders, the next one first."""
     planned = sorted(schedules, key=lambda one: (one["next_run_at"] or "", one["id"]))
     lines = [f"{_line(one, timezone)}" for one in planned[:MOST_SHOWN]]
     if len(planned) > MOST_SHOWN:
@@ -63,8 +63,8 @@ def _counted(number: int) -> str:
     return f"{number} reminder{'s' if number != 1 else ''}"
 
 
-def due_again(prompt: Prompt) -> str:
-    """A reminder that is due; one that is late says so."""
+def reminder_text(prompt: Prompt) -> str:
+    """The text of a reminder that is due; a late one says when it was due."""
     due_at = prompt.message.origin.due_at
     late = ""
     if due_at is not None and prompt.now - due_at > LATE:
@@ -72,8 +72,8 @@ def due_again(prompt: Prompt) -> str:
     return f"Reminder{late}: {prompt.words}"
 
 
-def mended(before: str, answer: str) -> str:
-    """What was said before our question, with its answer in the right place."""
+def with_answer(before: str, answer: str) -> str:
+    """The request before the agent's question, with the answer put in its place."""
     if ZONES[0].fullmatch(answer.strip(" .!?").lower()):
         return f"{answer.strip(' .!?')} {before}"
     half = HALF.fullmatch(answer.strip(" .!?"))

@@ -1,14 +1,14 @@
-"""What a user wants of the offline agent, from the words they used."""
+"""Parses a user's message into a request to the offline agent."""
 
 import re
 from datetime import datetime
 from typing import NamedTuple
 
-from cadenza.adapters.agents.offline.moments import NOTHING_SAID, When, at_the_end, spoken, together
-from cadenza.adapters.agents.offline.vocabulary import Unclear
+from cadenza.adapters.agents.offline.moments import NO_TIME, TimePhrase, merge_times, parse_end, parse_start
+from cadenza.adapters.agents.offline.vocabulary import UnclearRequest
 
 LONGEST = 1_000
-"""Nobody says when in more characters than this."""
+"""The longest message that is parsed, in characters."""
 THING = r"(?:reminders?|schedules?|alarms?|timers?|events?|agenda|tasks?|deadlines?|things?)"
 POLITE = re.compile(
     r"(?:(?:please|kindly|hey|hi|hello|ok(?:ay)?|so|and|also|then|now|just|agent|assistant)\b[\s,!.:]*"
@@ -46,93 +46,95 @@ FILLER = re.compile(
 
 
 class Remind(NamedTuple):
-    """Say something, then or again and again."""
+    """Remind the user of something, once or repeatedly."""
 
     what: str
-    when: When
+    when: TimePhrase
 
 
-class ListThem(NamedTuple):
-    """Tell what is planned."""
+class ListReminders(NamedTuple):
+    """List the reminders."""
 
 
 class CancelOne(NamedTuple):
-    """Take back what these words are about."""
+    """Cancel the reminder that these words describe."""
 
     words: tuple[str, ...]
 
 
 class CancelAll(NamedTuple):
-    """Take everything back."""
+    """Cancel all reminders."""
 
 
 class Help(NamedTuple):
-    """Tell what can be said."""
+    """Explain what the agent can do."""
 
 
-Request = Remind | ListThem | CancelOne | CancelAll | Help
+Request = Remind | ListReminders | CancelOne | CancelAll | Help
 
 
-def understood(text: str, now: datetime) -> Request:
-    """What is wanted; Unclear, with a question, if that cannot be told. `now` is the user's own time."""
+def parse_request(text: str, now: datetime) -> Request:
+    """The request of a message; UnclearRequest, with a question, if there is none. `now` is local time."""
     said = " ".join(text.replace("\u2019", "'").split())
     if len(said) > LONGEST:
-        raise Unclear("That is long; can you say in one sentence what I shall remind you of, and when?")
+        raise UnclearRequest(
+            "That is long; can you say in one sentence what I shall remind you of, and when?"
+        )
     polite = POLITE.match(said)
     bare = said[polite.end() :] if polite else said
     plain = bare.rstrip(" .!?;,").lower()
     if HELP.fullmatch(plain) or not plain:
         return Help()
     if LISTING.fullmatch(plain):
-        return ListThem()
+        return ListReminders()
     cancel = CANCEL.match(plain)
     if cancel:
-        return _cancelled(plain[cancel.end() :])
-    return _reminder(bare.rstrip(" .!;,"), now)
+        return _cancel(plain[cancel.end() :])
+    return _parse_reminder(bare.rstrip(" .!;,"), now)
 
 
-def _cancelled(rest: str) -> Request:
+def _cancel(rest: str) -> Request:
     if ALL.fullmatch(rest.strip()):
         return CancelAll()
     words = tuple(FILLER.sub(" ", rest).split())
     if not words:
-        raise Unclear("Which one shall I cancel?")
+        raise UnclearRequest("Which one shall I cancel?")
     return CancelOne(words)
 
 
-def _reminder(text: str, now: datetime) -> Remind:
-    """`[when] [remind me] [when] [to] what [when]`: at the front what is said there counts, else the end."""
+def _parse_reminder(text: str, now: datetime) -> Remind:
+    """`[when] [remind me] [when] [to] what [when]`: a time at the front wins over one at the end."""
     plain = text.lower()
-    first, place = spoken(plain, now)
+    first, place = parse_start(plain, now)
     place = _past(BLANK, plain, place)
     lead = LEAD.match(plain, place)
     if lead is None and not first:
-        return _without_lead(text, now)
+        return _parse_without_lead(text, now)
     place = lead.end() if lead else place
-    second, length = _spoken_for(plain[place:], now)
-    usual = _usual(lead)
-    when = together(first, second)
+    second, length = _parse_after_for(plain[place:], now)
+    usual = _default_subject(lead)
+    when = merge_times(first, second)
     place += length if when is not None else 0
     when = when or first
     place = _past(TO, plain, _past(BLANK, plain, place))
-    return _completed(text[place:] or usual, when, now)
+    return _complete(text[place:] or usual, when, now)
 
 
-def _spoken_for(plain: str, now: datetime) -> tuple[When, int]:
-    """What is said about when, also behind `for` (an alarm for 7:30)."""
+def _parse_after_for(plain: str, now: datetime) -> tuple[TimePhrase, int]:
+    """A phrase about time, also after `for` (an alarm for 7:30)."""
     introduced = FOR.match(plain)
     if introduced is None:
-        return spoken(plain, now)
+        return parse_start(plain, now)
     rest = plain[introduced.end() :]
-    when, length = spoken(rest, now)
+    when, length = parse_start(rest, now)
     if when:
         return when, introduced.end() + length
-    when, length = spoken(f"in {rest}", now)  # A timer for ten minutes.
-    return (when, introduced.end() + length - len("in ")) if when.delay else (NOTHING_SAID, 0)
+    when, length = parse_start(f"in {rest}", now)  # A timer for ten minutes.
+    return (when, introduced.end() + length - len("in ")) if when.delay else (NO_TIME, 0)
 
 
-def _usual(lead: re.Match[str] | None) -> str:
-    """What an alarm is about, if nothing else is said."""
+def _default_subject(lead: re.Match[str] | None) -> str:
+    """The subject of an alarm or a timer that is given none."""
     said = lead[0] if lead else ""
     for word, about in (("wake", "wake up"), ("alarm", "alarm"), ("timer", "timer")):
         if word in said:
@@ -140,28 +142,28 @@ def _usual(lead: re.Match[str] | None) -> str:
     return ""
 
 
-def _without_lead(text: str, now: datetime) -> Remind:
-    """`Call mum tomorrow at 5pm`: something, and when; anything else is no request."""
-    when, start = at_the_end(text.lower(), now)
+def _parse_without_lead(text: str, now: datetime) -> Remind:
+    """`Call mum tomorrow at 5pm`: a subject and a time; anything else is unclear."""
+    when, start = parse_end(text.lower(), now)
     if not when or not start:
-        raise Unclear(
+        raise UnclearRequest(
             "I did not understand that; shall I remind you of something, list your reminders, or cancel one?"
         )
     return Remind(_tidy(text[:start]), when)
 
 
-def _completed(what: str, when: When, now: datetime) -> Remind:
-    """With what is said at the end, if nothing was said before, or no time of the day."""
+def _complete(what: str, when: TimePhrase, now: datetime) -> Remind:
+    """The reminder, with a time at the end of the text if there was none before, or no time of day."""
     if not when or when.lacks_time:
-        last, start = at_the_end(what.lower(), now)
-        merged = together(when, last) if not when or last.clock is not None else None
+        last, start = parse_end(what.lower(), now)
+        merged = merge_times(when, last) if not when or last.time_of_day is not None else None
         if last and merged is not None:
             when, what = merged, what[:start]
     what = _tidy(what)
     if not when:
-        raise Unclear("When shall I remind you?")
+        raise UnclearRequest("When shall I remind you?")
     if not what:
-        raise Unclear("What shall I remind you of?")
+        raise UnclearRequest("What shall I remind you of?")
     return Remind(what, when)
 
 
@@ -174,6 +176,6 @@ def _past(form: re.Pattern[str], text: str, place: int) -> int:
 
 
 def _tidy(what: str) -> str:
-    """The words themselves, without what led to them or was left between them and the time."""
+    """The subject without punctuation and the prepositions left around it."""
     trimmed = what.strip(" ,.;:!?-")
     return re.sub(r"\s+(?:on|at|by|for|in|starting|and|,)$", "", trimmed).strip(" ,.;:")

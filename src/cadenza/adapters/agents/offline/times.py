@@ -1,13 +1,13 @@
-"""Times of day as people write them."""
+"""Parses times of day as people write them."""
 
 import re
 from datetime import time
 from typing import NamedTuple
 
-from cadenza.adapters.agents.offline.vocabulary import NUMBERS, SMALL, Unclear
+from cadenza.adapters.agents.offline.vocabulary import NUMBERS, SMALL, UnclearRequest
 
 PARTS = {"morning": 9, "noon": 12, "midday": 12, "afternoon": 15, "evening": 18, "night": 20, "midnight": 0}
-"""The hour that is meant by a part of the day."""
+"""The hour that a part of the day stands for."""
 HALF_A_DAY, NO_HOUR = 12, 99
 LAST_EARLY_HOUR = 6
 """`At 5` may be early or late; `at 9` is the morning, unless that has passed."""
@@ -25,41 +25,41 @@ FORMS = (
     rf"{PART}",
     r"(?P<bare>morning|afternoon|evening|night)\b",
 )
-CLOCKS = tuple(re.compile(form) for form in FORMS)
+TIME_FORMS = tuple(re.compile(form) for form in FORMS)
 
 
-class Clock(NamedTuple):
-    """A time of day; not sure of the half of the day that was meant, if nobody said."""
+class TimeOfDay(NamedTuple):
+    """A time of day; not certain if it may be am or pm."""
 
     time: time
-    sure: bool = True
+    certain: bool = True
 
     @property
-    def early(self) -> bool:
-        """Is it an hour that people mean in the afternoon as often as in the night?"""
-        return not self.sure and self.time.hour <= LAST_EARLY_HOUR
+    def could_be_afternoon(self) -> bool:
+        """Whether it is an uncertain hour that people also use for the afternoon."""
+        return not self.certain and self.time.hour <= LAST_EARLY_HOUR
 
     @property
-    def which(self) -> Unclear:
+    def half_of_day_question(self) -> UnclearRequest:
         """The question which half of the day is meant."""
         hour = self.time.hour % HALF_A_DAY or HALF_A_DAY
         minute = f":{self.time.minute:02d}" if self.time.minute else ""
-        return Unclear(f"Do you mean {hour}{minute} am or {hour}{minute} pm?")
+        return UnclearRequest(f"Do you mean {hour}{minute} am or {hour}{minute} pm?")
 
 
-def read_clock(found: re.Match[str]) -> Clock:
-    """The time of day that a match spells; Unclear if there is no such time."""
+def parse_time_of_day(found: re.Match[str]) -> TimeOfDay:
+    """The time of day of a match; UnclearRequest if there is no such time."""
     said = {name: word for name, word in found.groupdict().items() if word}
     whole = said.get("named") or said.get("bare") or (said.get("part") if "hour" not in said else None)
     if whole is not None:
-        return Clock(time(PARTS[whole]))
+        return TimeOfDay(time(PARTS[whole]))
     hour = _hour(said)
     minute = int(said.get("minute", 0))
     if "share" in said:
         hour, minute = _shared(hour, said)
     if hour > 23 or minute > 59:  # noqa: PLR2004 - as clocks are
-        raise Unclear(f"{found[0].strip()} is no time of the day; when do you mean?")
-    return Clock(time(hour, minute), sure=_is_sure(said, hour))
+        raise UnclearRequest(f"{found[0].strip()} is no time of the day; when do you mean?")
+    return TimeOfDay(time(hour, minute), certain=_is_sure(said, hour))
 
 
 def _hour(said: dict[str, str]) -> int:
@@ -80,6 +80,6 @@ def _shared(hour: int, said: dict[str, str]) -> tuple[int, int]:
 
 
 def _is_sure(said: dict[str, str], hour: int) -> bool:
-    """Is it said which half of the day it is, as by `pm`, `17:00` or `05:30`?"""
+    """Whether the half of the day is given, as in `pm`, `17:00` or `05:30`."""
     zero_first = said["hour"].startswith("0")
     return bool(said.get("half") or said.get("part") or zero_first) or not 0 < hour < HALF_A_DAY

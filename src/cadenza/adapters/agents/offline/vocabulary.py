@@ -1,10 +1,10 @@
-"""Numbers, weekdays and ordinals as people write them, and what cannot be understood."""
+"""Numbers, weekdays and ordinals as people write them, and the error for unclear requests."""
 
 import re
 
 
-class Unclear(Exception):
-    """What was said cannot be carried out as it is; its text asks back, in one sentence."""
+class UnclearRequest(Exception):
+    """A request that cannot be carried out as it is; its text is a question to the user."""
 
     def __init__(self, question: str) -> None:
         super().__init__(question)
@@ -34,7 +34,7 @@ WEEKDAY = rf"(?:{'|'.join(WEEKDAYS)}|(?:{SHORT_WEEKDAY})\b\.?)"
 ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
 NTH = {word: number for number, word in enumerate(ORDINALS, 1)}
 ORDINAL = rf"(?:\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(ORDINALS)})"
-"""With its ending, or spelt out: a bare number is the hour of something."""
+"""With its ending, or as a word: a bare number may be an hour."""
 
 
 def a_number(text: str) -> int:
