@@ -15,11 +15,11 @@ from cadenza.adapters.stores.sql.rows import write_run
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.adapters.stores.sqlite.store import SqliteStore
+from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint, HintKind, HintRecord
-from cadenza.domain.scheduling.target import Json
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 

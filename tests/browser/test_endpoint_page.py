@@ -11,11 +11,12 @@ from tests.browser.database_seed import seed
 from tests.browser.run_history import MINUTE, a_surge, right_now, steered, write_hints, write_runs
 
 from cadenza.domain.access.key import Scope
+from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
-from cadenza.domain.scheduling.target import HttpTarget, Json
+from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.testing.builders import an_endpoint
 
 HOSTILE = """<img src=x onerror="document.title='harm'"> <script>alert(1)</script>"""

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.adapters.planners.http_hints import HttpHints
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
@@ -15,7 +16,6 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.domain.scheduling.target import Json
 from cadenza.engine.steering import COMMANDS
 from cadenza.ports.planning import EMPTY_RESULT, Briefing
 from cadenza.testing import an_endpoint

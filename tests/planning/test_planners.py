@@ -8,12 +8,12 @@ from tests.operation_fixtures import Front
 
 from cadenza.adapters.planners.learning.cache import LearnedState
 from cadenza.domain.errors import InvalidRequest, Unavailable
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Tokens
 from cadenza.domain.planning.learning.gains import Gains
 from cadenza.domain.planning.learning.serialization import PLANNER
 from cadenza.domain.planning.learning.state import EndpointModel
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.domain.scheduling.target import Json
 from cadenza.operations.application import Application
 from cadenza.sim.playback import Playback
 from cadenza.testing.contracts.planning.analyses import an_analysis

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from tests.planning.test_http_hints import briefed
 
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.run_changes import concerns_siblings, trigger_of, whole_response
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.target import Json
 from cadenza.testing import an_endpoint
 
 ENDPOINT = an_endpoint()

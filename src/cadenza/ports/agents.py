@@ -9,9 +9,9 @@ from cadenza.domain.access.key import Caller
 from cadenza.domain.agents.conversation import ConversationKey, Message, OriginKind, Turn
 from cadenza.domain.agents.delivery import Delivery, SocketMessage
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Tokens
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.target import Json
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Json]]

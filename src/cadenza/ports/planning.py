@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, NamedTuple, Protocol
 
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Analysis, Tokens, Trigger
 from cadenza.domain.planning.health import Health
 from cadenza.domain.planning.rules.context import Variables
@@ -13,7 +14,6 @@ from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.domain.scheduling.target import Json
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 

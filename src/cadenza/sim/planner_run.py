@@ -5,9 +5,9 @@ from typing import Any
 
 from cadenza.adapters.null import NoQuota, NoTelemetry
 from cadenza.adapters.planners.change_detection import fingerprint
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
-from cadenza.domain.scheduling.target import Json
 from cadenza.engine.planning.consult import Means
 from cadenza.sim.analyst_steps import PlannerFactory, StepwiseAnalyst
 from cadenza.sim.loop import STEP_S, run_simulation

@@ -7,13 +7,13 @@ from typing import Generic, Protocol, TypedDict
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog, NoQuota, NoTelemetry
 from cadenza.adapters.stores.memory import MemoryStore
+from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.due import due
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling.steer import plan_first_run
-from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import iso
 from cadenza.engine.steering import Steering, Tools, call_tool
 from cadenza.engine.worker.execute import Executor

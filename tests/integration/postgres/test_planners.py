@@ -22,9 +22,9 @@ from cadenza.adapters.stores.postgres.leader_lock import LEADER_LOCK_KEY, Postgr
 from cadenza.adapters.stores.postgres.partitions import ensure_partitions
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.run import Outcome, RunStatus
-from cadenza.domain.scheduling.target import Json
 from cadenza.testing import FakeLog
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import MINUTE, Bench

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cadenza.adapters.dispatch.http.exchange import same
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.json_path import follow_path
+from cadenza.domain.json_values import follow_path
 from cadenza.domain.scheduling.target import HttpTarget
 
 URL = "https://example.org/"

@@ -18,7 +18,7 @@ from cadenza.domain.agents.conversation import ConversationKey, Turn
 from cadenza.domain.agents.delivery import Delivery, Subtitle
 from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.errors import NotFound
-from cadenza.domain.scheduling.target import Json
+from cadenza.domain.json_values import Json
 from cadenza.engine.agents.conversation import Conversations
 from cadenza.engine.agents.turn_lock import TurnLock
 from cadenza.operations.agents.users_agents import UserTokenView

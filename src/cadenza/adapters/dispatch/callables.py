@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
-from cadenza.domain.scheduling.target import CallableTarget, Json
+from cadenza.domain.scheduling.target import CallableTarget
 from cadenza.domain.validation import LONGEST_TEXT
 
 Function = Callable[..., Any]

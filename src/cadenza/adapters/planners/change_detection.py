@@ -4,11 +4,11 @@ from hashlib import blake2b
 
 import orjson
 
-from cadenza.domain.json_path import follow_path
+from cadenza.domain.json_values import Json, follow_path
 from cadenza.domain.planning.health import COUNTED
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run
-from cadenza.domain.scheduling.target import HttpTarget, Json
+from cadenza.domain.scheduling.target import HttpTarget
 
 COMPARED_PARTS = ("status", "body", "text", "sha256")
 """The parts of an HTTP response that are compared; headers and size change for no reason."""

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any, Literal
 
+from cadenza.domain.json_values import Json
 from cadenza.domain.monitoring.alert import Alert, as_event, as_slack
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Policy
 from cadenza.domain.scheduling.run import Claim, RunStatus
-from cadenza.domain.scheduling.target import HttpTarget, Json
+from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cadenza.domain.agents.delivery import DELIVERY_LIFETIME, Delivery, SocketMessage
 from cadenza.domain.agents.users import AgentKey, UserKey
-from cadenza.domain.scheduling.target import Json
+from cadenza.domain.json_values import Json
 from cadenza.domain.validation import convert_to_utc, iso
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, assert_never
 
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.scheduling.target import Json
+from cadenza.domain.json_values import Json
 
 DELIVERY_LIFETIME = timedelta(days=30)
 """How long an undelivered message is kept."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from cadenza.domain.scheduling.target import Json
+from cadenza.domain.json_values import Json
 from cadenza.domain.validation import convert_to_utc
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.scheduling.target import JSON_PATH
+from cadenza.domain.json_values import JSON_PATH
 from cadenza.domain.validation import check_text
 
 MOST_WATCHED = 16

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.health import COUNTED
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.target import Json
 
 HEADERS = "headers"
 Fingerprint = Callable[[Endpoint, Run], object]

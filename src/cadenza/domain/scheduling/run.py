@@ -5,9 +5,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cadenza.domain.agents.conversation import Turn
+from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import iso
 
 

@@ -1,25 +1,21 @@
 """What running an endpoint does."""
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
-from math import isfinite
 from typing import Any
 from urllib.parse import urlsplit
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.json_values import JSON_PATH, Json, json_size, texts
 from cadenza.domain.validation import check_count, check_text
-
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 LONGEST_URL = 2_048
 MOST_HEADERS = 64
 LONGEST_HEADER = 8_192
 LONGEST_BODY = 262_144
-DEEPEST_JSON = 64
 MOST_LISTED = 32
 MOST_KEYS = 4
 MOST_REDIRECTS = 5
@@ -35,8 +31,6 @@ TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")
 HEADER_VALUE = re.compile("[\t -~\xa0-\ud7ff\ue000-\U0010ffff]*")
 URL_TEXT = re.compile(r"[!-\[\]-~\xa1-\ud7ff\ue000-\U0010ffff]+")
 STATUSES = re.compile(r"([1-5])[xX]{2}|([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?")
-STEP = r"""\.([^\W\d]\w*)|\[(0|-?[1-9][0-9]{0,14})\]|\['([^'\\]*)'\]|\["([^"\\]*)"\]"""
-JSON_PATH = re.compile(rf"\$(?:{STEP})*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +82,8 @@ class HttpTarget:
 
     def references(self) -> frozenset[str]:
         """The secrets it refers to: `env:NAME`, `secret:NAME`."""
-        spoken = (*self.headers.values(), *self.signing, *texts(self.body))
-        return frozenset(found for text in spoken if "${" in text for found in REFERENCE.findall(text))
+        sent = (*self.headers.values(), *self.signing, *texts(self.body))
+        return frozenset(found for text in sent if "${" in text for found in REFERENCE.findall(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +107,6 @@ class PromptTarget:
 
 
 Target = HttpTarget | CallableTarget | PromptTarget
-
-
-def texts(value: Json) -> Iterator[str]:
-    """Every text in a JSON value, names of fields left out."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from texts(part)
 
 
 @lru_cache(maxsize=1024)
@@ -178,28 +163,6 @@ def _check_body(body: Any) -> None:
         raise InvalidRequest(f"body has {size} bytes; at most {LONGEST_BODY} are taken.", "body")
     for text in texts(body):
         _check_references("body", text)
-
-
-def json_size(field: str, value: Any) -> int:
-    """How many bytes a value has as JSON; InvalidRequest if not everybody could read it."""
-    if not _is_json(value, DEEPEST_JSON):
-        raise InvalidRequest(f"{field} must be JSON, at most {DEEPEST_JSON} levels deep.", field)
-    try:
-        return len(json.dumps(value, ensure_ascii=False).encode())
-    except UnicodeEncodeError:
-        raise InvalidRequest(f"{field} must be valid Unicode.", field) from None
-
-
-def _is_json(value: Any, depth: int) -> bool:
-    if isinstance(value, float):
-        return isfinite(value)
-    if isinstance(value, int):
-        return -(2**63) <= value < 2**63
-    if isinstance(value, dict):
-        return depth > 0 and all(type(k) is str and _is_json(v, depth - 1) for k, v in value.items())
-    if isinstance(value, list):
-        return depth > 0 and all(_is_json(part, depth - 1) for part in value)
-    return value is None or isinstance(value, str)
 
 
 def _listed(field: str, values: Any, *, most: int) -> tuple[Any, ...]:

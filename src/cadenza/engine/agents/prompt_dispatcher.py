@@ -7,8 +7,8 @@ from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.schedule_firing import conversation_of, prompt_target_of, scheduled_message
 from cadenza.domain.agents.schedule_request import daily_limit_reached, tomorrow
 from cadenza.domain.errors import CadenzaError
+from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
-from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.agents.conversation import Conversations, TurnInput
 from cadenza.ports.clock import Clock

@@ -6,7 +6,7 @@ from typing import Any
 from cadenza.domain.access.key import Caller
 from cadenza.domain.agents.delivery import CanvasCommand
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
-from cadenza.domain.scheduling.target import Json, json_size
+from cadenza.domain.json_values import Json, json_size
 from cadenza.ports.agents import Tool, Tools
 
 MOST_CANVAS_COMMANDS = 20

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, iso, milliseconds, quoted
 from cadenza.engine.steering import COMMANDS, Steering
 from cadenza.engine.steering_commands import SteeringCommand, SteeringContext

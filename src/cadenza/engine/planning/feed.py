@@ -4,9 +4,9 @@ from collections import OrderedDict, deque
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import iso
 from cadenza.ports.clock import Clock
 from cadenza.ports.planning import AnalysisStore

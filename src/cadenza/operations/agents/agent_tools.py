@@ -7,7 +7,7 @@ from typing import Any
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import InvalidRequest, NotFound
-from cadenza.domain.scheduling.target import Json
+from cadenza.domain.json_values import Json
 from cadenza.operations.agents.schedules import create_schedule, delete_schedule, list_schedules
 from cadenza.operations.application import Application
 from cadenza.operations.fields import MOST_LISTED

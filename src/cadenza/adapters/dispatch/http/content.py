@@ -10,7 +10,7 @@ import orjson
 
 from cadenza.adapters.dispatch.http.capture import Body
 from cadenza.adapters.dispatch.http.secret_references import Revealed
-from cadenza.domain.scheduling.target import DEEPEST_JSON, Json
+from cadenza.domain.json_values import DEEPEST_JSON, Json
 
 JSON_TYPES = re.compile(r"(application|text)/([^/]+\+)?json")
 TEXT_TYPES = re.compile(

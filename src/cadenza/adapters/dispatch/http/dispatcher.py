@@ -9,8 +9,9 @@ from aiohttp.abc import AbstractResolver
 from cadenza.adapters.dispatch.http.connections import HttpSettings, Sessions
 from cadenza.adapters.dispatch.http.exchange import Exchange
 from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure, explained
+from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
-from cadenza.domain.scheduling.target import HttpTarget, Json
+from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.clock import Clock
 from cadenza.ports.secrets import Secrets
 

@@ -13,9 +13,9 @@ from cadenza.adapters.dispatch.http.hop import Hop, first_hop, message_id
 from cadenza.adapters.dispatch.http.redirects import REDIRECTS, next_hop
 from cadenza.adapters.dispatch.http.secret_references import NOTHING_REVEALED, reveal
 from cadenza.adapters.dispatch.http.signing import signature_headers
-from cadenza.domain.json_path import follow_path
+from cadenza.domain.json_values import Json, follow_path
 from cadenza.domain.scheduling.run import Claim
-from cadenza.domain.scheduling.target import MOST_CAPTURED_BYTES, HttpTarget, Json
+from cadenza.domain.scheduling.target import MOST_CAPTURED_BYTES, HttpTarget
 from cadenza.ports.secrets import Secrets
 
 

@@ -10,8 +10,9 @@ from yarl import URL
 
 from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure
 from cadenza.adapters.dispatch.http.secret_references import NOTHING_REVEALED, Revealed
+from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.run import Claim
-from cadenza.domain.scheduling.target import HEADER_VALUE, HttpTarget, Json
+from cadenza.domain.scheduling.target import HEADER_VALUE, HttpTarget
 
 JSON_TYPE = "application/json"
 TEXT_TYPE = "text/plain; charset=utf-8"

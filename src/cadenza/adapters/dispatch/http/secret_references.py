@@ -8,7 +8,8 @@ from urllib.parse import quote, quote_plus
 
 from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure
 from cadenza.domain.errors import CadenzaError
-from cadenza.domain.scheduling.target import REFERENCE, Json
+from cadenza.domain.json_values import Json
+from cadenza.domain.scheduling.target import REFERENCE
 from cadenza.ports.secrets import Secrets
 
 SHORTEST_MASKED = 4

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.learning.run_price import RunPrice
 from cadenza.domain.planning.learning.serialization import (
     PLANNER,
@@ -17,7 +18,6 @@ from cadenza.domain.planning.learning.serialization import (
 from cadenza.domain.planning.learning.state import EndpointModel, SharedModel
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.hint import IntervalHint
-from cadenza.domain.scheduling.target import Json
 from cadenza.ports.planning import AnalysisStore
 
 VERSION = 1

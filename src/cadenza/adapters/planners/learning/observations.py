@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from cadenza.domain.json_path import follow_path
+from cadenza.domain.json_values import Json, follow_path
 from cadenza.domain.planning.learning.learner import Period
 from cadenza.domain.planning.learning.proposal import LEAST_PERIODS, MOST_PERIODS, Bounds
 from cadenza.domain.planning.learning.state import Observation
@@ -14,7 +14,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.target import HttpTarget, Json
+from cadenza.domain.scheduling.target import HttpTarget
 
 HOUR_S = 3_600.0
 LATE_S = 60.0

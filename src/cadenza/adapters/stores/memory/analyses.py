@@ -8,10 +8,10 @@ from datetime import UTC, date, datetime
 from itertools import islice
 
 from cadenza.adapters.stores.memory.tables import MemoryTables
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Analysis, Tokens
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.domain.scheduling.target import Json
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.planning import DailyAnalysisUsage, EndedRuns, NextAnalysis
 

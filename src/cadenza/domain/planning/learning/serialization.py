@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.learning.change_signals import BINS, SignalBin
 from cadenza.domain.planning.learning.gains import Gains
 from cadenza.domain.planning.learning.long_term_rate import Evidence
@@ -18,7 +19,6 @@ from cadenza.domain.planning.learning.run_value import DelayPenalty
 from cadenza.domain.planning.learning.state import EndpointModel, ForeignHint, SharedModel
 from cadenza.domain.planning.learning.stress import MetricLevel
 from cadenza.domain.planning.learning.weekly_pattern import DAY_H, WEEK_H, HourCounts, WeeklyPattern
-from cadenza.domain.scheduling.target import Json
 
 DIGITS = 12
 """Enough for a timestamp in milliseconds."""

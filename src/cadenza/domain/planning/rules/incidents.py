@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.rules.rule import Rule, Step
-from cadenza.domain.scheduling.target import Json
 from cadenza.domain.validation import iso, milliseconds
 
 PLANNER = "rules"

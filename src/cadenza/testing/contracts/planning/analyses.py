@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.domain.scheduling.target import Json
 from cadenza.ports.catalog import Page
 from cadenza.ports.planning import DailyAnalysisUsage, NextAnalysis
 from cadenza.ports.store import Store

@@ -9,10 +9,10 @@ import orjson
 
 from cadenza.adapters.stores.sql.database import BATCH, Connection, Database, delete_in_batches
 from cadenza.adapters.stores.sql.rows import Read, Row, document, storable
+from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.domain.scheduling.target import Json
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.planning import DailyAnalysisUsage, EndedRuns, NextAnalysis
 
