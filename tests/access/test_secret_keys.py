@@ -15,7 +15,7 @@ from cadenza.domain.errors import Unavailable
 from cadenza.ports.secrets import SecretKey
 from cadenza.testing.clock import NEW_YEAR
 
-PLACE = ("tenant", "name")
+FEED_KEY = ("tenant", "name")
 TOKEN = SecretKey("tenant", "TOKEN")
 KEY, OTHER = (b64encode(bytes([number] * 32)).decode() for number in (1, 2))
 
@@ -47,8 +47,8 @@ async def test_another_process_reads_the_same_key(path: Path) -> None:
 def test_of_several_that_make_it_at_once_one_wins(path: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
         boxes = list(threads.map(lambda _: KeyFile(path).to_seal(first=True), range(8)))
-    sealed = boxes[0].seal("text", place=PLACE)
-    assert [box.open(sealed, place=PLACE) for box in boxes] == ["text"] * 8
+    sealed = boxes[0].seal("text", place=FEED_KEY)
+    assert [box.open(sealed, place=FEED_KEY) for box in boxes] == ["text"] * 8
 
 
 async def test_a_lost_key_is_not_replaced_behind_the_back_of_what_it_sealed(path: Path) -> None:
@@ -67,10 +67,10 @@ async def test_a_lost_key_is_not_replaced_behind_the_back_of_what_it_sealed(path
 def test_a_changed_file_is_read_again(path: Path) -> None:
     keys = KeyFile(path)
     path.write_text(KEY)
-    sealed = keys.to_open().seal("text", place=PLACE)
+    sealed = keys.to_open().seal("text", place=FEED_KEY)
     path.write_text(f"{OTHER},\n{KEY}\n")
     assert keys.to_open().is_stale(sealed)
-    assert keys.to_open().open(sealed, place=PLACE) == "text"
+    assert keys.to_open().open(sealed, place=FEED_KEY) == "text"
 
 
 def test_a_file_that_is_no_key_is_a_sentence(path: Path) -> None:
@@ -114,5 +114,5 @@ async def test_without_a_key_nothing_is_kept_and_nothing_opens() -> None:
 
 def test_given_keys_seal_with_the_current_one() -> None:
     box = GivenKeys(OTHER, KEY).to_seal(first=False)
-    sealed = box.seal("text", place=PLACE)
-    assert SecretBox.from_setting(OTHER).open(sealed, place=PLACE) == "text"
+    sealed = box.seal("text", place=FEED_KEY)
+    assert SecretBox.from_setting(OTHER).open(sealed, place=FEED_KEY) == "text"

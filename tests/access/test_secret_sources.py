@@ -21,7 +21,7 @@ ENVIRONMENT = {
     "PATH": "/bin",
     "GITHUB_TOKEN": "github",
 }
-PLACE = ("tenant", "name")
+FEED_KEY = ("tenant", "name")
 OLD, NEW = bytes(32), bytes(range(32))
 
 
@@ -80,44 +80,44 @@ def test_what_is_sealed_opens_nowhere_else(one: tuple[str, str], other: tuple[st
 
 def test_what_was_changed_does_not_open() -> None:
     box = SecretBox({"a": NEW})
-    sealed = box.seal("text", place=PLACE)
+    sealed = box.seal("text", place=FEED_KEY)
     for position in range(len(sealed)):
         changed = sealed[:position] + ("A" if sealed[position] != "A" else "B") + sealed[position + 1 :]
         if changed.rstrip("=")[:-1] == sealed.rstrip("=")[:-1]:
             continue  # The last character of base64 has bits that mean nothing.
         with pytest.raises(Unavailable):
-            box.open(changed, place=PLACE)
+            box.open(changed, place=FEED_KEY)
 
 
 @pytest.mark.parametrize("sealed", ["", "v1", "v1.a", "v1.a.", "v1.a.A", "v1.a.AAAA", "v2.a.AAAA"])
 def test_what_was_never_sealed_does_not_open(sealed: str) -> None:
     with pytest.raises(Unavailable):
-        SecretBox({"a": NEW}).open(sealed, place=PLACE)
+        SecretBox({"a": NEW}).open(sealed, place=FEED_KEY)
 
 
 def test_keys_overlap_while_they_are_changed() -> None:
-    sealed = SecretBox({"old": OLD}).seal("text", place=PLACE)
+    sealed = SecretBox({"old": OLD}).seal("text", place=FEED_KEY)
     both = SecretBox({"new": NEW, "old": OLD})
-    assert both.open(sealed, place=PLACE) == "text"
+    assert both.open(sealed, place=FEED_KEY) == "text"
     assert both.is_stale(sealed)
-    assert not both.is_stale(both.seal("text", place=PLACE))
+    assert not both.is_stale(both.seal("text", place=FEED_KEY))
     with pytest.raises(Unavailable, match="'old'"):
-        SecretBox({"new": NEW}).open(sealed, place=PLACE)
+        SecretBox({"new": NEW}).open(sealed, place=FEED_KEY)
 
 
 def test_a_box_is_made_from_a_setting() -> None:
     setting = f"new:{b64encode(NEW).decode()}, old:{b64encode(OLD).decode()}"
-    sealed = SecretBox({"old": OLD}).seal("text", place=PLACE)
-    assert SecretBox.from_setting(setting).open(sealed, place=PLACE) == "text"
+    sealed = SecretBox({"old": OLD}).seal("text", place=FEED_KEY)
+    assert SecretBox.from_setting(setting).open(sealed, place=FEED_KEY) == "text"
 
 
 def test_a_key_without_an_id_is_known_by_itself() -> None:
     old, new = b64encode(OLD).decode(), b64encode(NEW).decode()
-    sealed = SecretBox.from_setting(old).seal("text", place=PLACE)
-    assert SecretBox.from_setting(f"{new},{old}").open(sealed, place=PLACE) == "text"
-    assert SecretBox.from_setting(f"{old}, {old},").open(sealed, place=PLACE) == "text"
+    sealed = SecretBox.from_setting(old).seal("text", place=FEED_KEY)
+    assert SecretBox.from_setting(f"{new},{old}").open(sealed, place=FEED_KEY) == "text"
+    assert SecretBox.from_setting(f"{old}, {old},").open(sealed, place=FEED_KEY) == "text"
     with pytest.raises(Unavailable, match="which is not among the settings"):
-        SecretBox.from_setting(new).open(sealed, place=PLACE)
+        SecretBox.from_setting(new).open(sealed, place=FEED_KEY)
     assert old.rstrip("=") not in sealed
 
 

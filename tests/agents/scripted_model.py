@@ -18,7 +18,7 @@ from pydantic_ai.usage import RequestUsage
 from tests.agents.agent_fixtures import Parlour
 
 from cadenza.adapters.agents.llm.agent import LlmAgent
-from cadenza.adapters.planners.llm.client import Limits
+from cadenza.adapters.planners.llm.client import LlmLimits
 
 Made = tuple[str, Any]
 MODEL = "test:model"
@@ -64,8 +64,8 @@ class Script:
 async def with_model(model: Model | Callable[[str], Model], **limits: Any) -> Parlour:
     """A parlour whose helper has a model; nobody naps for real."""
 
-    async def nap(_: float) -> None:
+    async def sleep(_: float) -> None:
         return
 
     opened = (lambda _: model) if isinstance(model, Model) else model
-    return await Parlour(LlmAgent(opened, limits=Limits(**limits), nap=nap)).open(model=MODEL)
+    return await Parlour(LlmAgent(opened, limits=LlmLimits(**limits), sleep=sleep)).open(model=MODEL)

@@ -147,7 +147,7 @@ async def test_a_model_that_goes_in_circles_is_stopped_and_can_only_answer() -> 
 
 async def test_only_so_many_calls_are_carried_out() -> None:
     script = Script([create(delay_seconds=60 + n) for n in range(30)], "Enough.")
-    parlour = await with_model(script.model, acts=3)
+    parlour = await with_model(script.model, most_tool_calls=3)
     assert await parlour.say("plan") == "Enough."
     assert len(await parlour.planned()) == 3
     assert sum("often enough" in heard for heard in script.heard) == 17

@@ -20,7 +20,7 @@ from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Outcome, RunStatus
-from cadenza.engine.planning.feed import NOTES_OF, PLACE
+from cadenza.engine.planning.feed import FEED_KEY, NOTES_OWNER
 from cadenza.ports.store import Store
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.stores import open_store
@@ -66,7 +66,7 @@ def got(address: str) -> str:
 async def following(store: Store) -> None:
     """Wait until somebody follows the feed."""
     limit = time.monotonic() + PATIENCE_S
-    while not await store.analyses.notes(NOTES_OF, [PLACE]):
+    while not await store.analyses.notes(NOTES_OWNER, [FEED_KEY]):
         assert time.monotonic() < limit, "nobody follows the feed"
         await asyncio.sleep(0.02)
 

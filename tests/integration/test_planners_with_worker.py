@@ -22,7 +22,7 @@ from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget
-from cadenza.engine.planning.feed import NOTES_OF, PLACE
+from cadenza.engine.planning.feed import FEED_KEY, NOTES_OWNER
 from cadenza.engine.supervision import Part, RestartPolicy, Supervisor
 from cadenza.ports.clock import Clock
 from cadenza.ports.planning import Briefing, CallTool, PlannerResult
@@ -59,7 +59,7 @@ class House:
             tasks = [asyncio.create_task(work) for work in (loop.run(), planning)]
             try:
                 await until(
-                    lambda: self.store.analyses.notes(NOTES_OF, [PLACE])
+                    lambda: self.store.analyses.notes(NOTES_OWNER, [FEED_KEY])
                 )  # Runs before that are not told.
                 yield
             finally:

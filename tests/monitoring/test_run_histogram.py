@@ -6,18 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.domain.monitoring.statistics import MOST_BUCKETS, SPANS_S, run_histogram
-from cadenza.domain.planning.health import COUNTED, Ended
+from cadenza.domain.planning.health import COUNTED, EndedRun
 from cadenza.domain.scheduling.run import RunStatus
 
 NOW = datetime(2030, 1, 1, 12, 0, 7, tzinfo=UTC)
 
 
 @st.composite
-def lately(draw: st.DrawFn) -> tuple[datetime, list[Ended]]:
+def lately(draw: st.DrawFn) -> tuple[datetime, list[EndedRun]]:
     reach_ms = draw(st.integers(1_000, 5 * 3_600_000))
     ages = draw(st.lists(st.integers(0, reach_ms), max_size=30))
     ended = [
-        Ended(
+        EndedRun(
             NOW - timedelta(milliseconds=age),
             draw(st.sampled_from(RunStatus)),
             draw(st.integers(0, 1_000)),
@@ -29,7 +29,7 @@ def lately(draw: st.DrawFn) -> tuple[datetime, list[Ended]]:
 
 
 @given(lately())
-def test_every_run_is_in_the_one_bucket_in_which_it_ended(case: tuple[datetime, list[Ended]]) -> None:
+def test_every_run_is_in_the_one_bucket_in_which_it_ended(case: tuple[datetime, list[EndedRun]]) -> None:
     since, ended = case
     found = run_histogram(ended, since=since, now=NOW)
     for bucket in found.buckets:
@@ -43,7 +43,7 @@ def test_every_run_is_in_the_one_bucket_in_which_it_ended(case: tuple[datetime, 
 
 
 @given(lately())
-def test_there_are_no_more_buckets_than_a_chart_can_show(case: tuple[datetime, list[Ended]]) -> None:
+def test_there_are_no_more_buckets_than_a_chart_can_show(case: tuple[datetime, list[EndedRun]]) -> None:
     since, ended = case
     found = run_histogram(ended, since=since, now=NOW)
     assert 1 <= len(found.buckets) <= MOST_BUCKETS + 1
@@ -53,8 +53,8 @@ def test_there_are_no_more_buckets_than_a_chart_can_show(case: tuple[datetime, l
 
 
 def test_the_rate_and_the_percentiles_are_of_what_was_dispatched() -> None:
-    ended = [Ended(NOW, RunStatus.SUCCESS, 1, late) for late in range(1, 100)]
-    ended += [Ended(NOW, RunStatus.FAILURE, 1, 1_000), Ended(NOW, RunStatus.SKIPPED, 0, 50_000)]
+    ended = [EndedRun(NOW, RunStatus.SUCCESS, 1, late) for late in range(1, 100)]
+    ended += [EndedRun(NOW, RunStatus.FAILURE, 1, 1_000), EndedRun(NOW, RunStatus.SKIPPED, 0, 50_000)]
     found = run_histogram(ended, since=NOW - timedelta(minutes=1), now=NOW)
     assert (found.runs, found.success_rate) == (100, 0.99)
     assert (found.late_p50_ms, found.late_p99_ms) == (50, 99)

@@ -10,64 +10,64 @@ from tests.scheduling.worker.worker_fixtures import Corridor
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Outcome, RunStatus
-from cadenza.engine.planning.analysis import Seat
+from cadenza.engine.planning.analysis import PlannerEntry
 from cadenza.engine.planning.analyst import Analyst, AnalystSettings
 from cadenza.engine.planning.briefing import BriefingBudget
-from cadenza.engine.planning.consult import Means
-from cadenza.engine.planning.planner_pool import PanelSettings
+from cadenza.engine.planning.planner_pool import PlannerPoolSettings
+from cadenza.engine.planning.planner_runner import PlannerDependencies
 from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 from cadenza.testing import FakeClock, FakeIds
 
-Thinks = Callable[[Briefing, CallTool], Awaitable[PlannerResult]]
+Analyze = Callable[[Briefing, CallTool], Awaitable[PlannerResult]]
 
 
-class Scripted:
-    """A planner that does as a test says, and remembers what it was told."""
+class ScriptedPlanner:
+    """A planner that does what a test says, and keeps the briefings it got."""
 
     def __init__(
         self,
-        thinks: Thinks | None = None,
+        analyze: Analyze | None = None,
         *,
         name: str = "scripted",
         wants: Callable[[Briefing], bool] = lambda _: True,
     ) -> None:
         self.name = name
-        self.told: list[Briefing] = []
+        self.briefings: list[Briefing] = []
         self.at_once = self.most_at_once = 0
-        self._thinks = thinks
+        self._analyze = analyze
         self._wants = wants
 
     def wants(self, briefing: Briefing) -> bool:
         return self._wants(briefing)
 
     async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
-        self.told.append(briefing)
+        self.briefings.append(briefing)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            return EMPTY_RESULT if self._thinks is None else await self._thinks(briefing, call)
+            return EMPTY_RESULT if self._analyze is None else await self._analyze(briefing, call)
         finally:
             self.at_once -= 1
 
     @property
     def seen(self) -> list[tuple[str, str]]:
-        """Which endpoints it was told about, and why."""
-        return [(briefing.endpoint.id, briefing.trigger.value) for briefing in self.told]
+        """The endpoints and triggers of its briefings."""
+        return [(briefing.endpoint.id, briefing.trigger.value) for briefing in self.briefings]
 
 
-class Study:
+class AnalystHarness:
     """A corridor whose runs an analyst follows."""
 
     def __init__(self, **settings: Any) -> None:
         self.corridor = Corridor(clock=FakeClock(manual=True))
         self.clock, self.store, self.log = self.corridor.clock, self.corridor.store, self.corridor.log
-        self._panel = PanelSettings(**settings)
+        self._pool_settings = PlannerPoolSettings(**settings)
         self.budget = BriefingBudget()
 
     @property
-    def means(self) -> Means:
+    def dependencies(self) -> PlannerDependencies:
         corridor = self.corridor
-        return Means(
+        return PlannerDependencies(
             store=Corridor._any(corridor.store),
             clock=corridor.clock,
             ids=FakeIds("analysis"),
@@ -78,13 +78,17 @@ class Study:
             budget=self.budget,
         )
 
-    def analyst(self, *panels: Sequence[Seat | Scripted]) -> Analyst:
-        seats = [[one if isinstance(one, Seat) else Seat(one) for one in panel] for panel in panels]
-        return Analyst(seats, means=self.means, settings=AnalystSettings(panel=self._panel))
+    def analyst(self, *pools: Sequence[PlannerEntry | ScriptedPlanner]) -> Analyst:
+        entries = [
+            [one if isinstance(one, PlannerEntry) else PlannerEntry(one) for one in pool] for pool in pools
+        ]
+        return Analyst(
+            entries, dependencies=self.dependencies, settings=AnalystSettings(pool=self._pool_settings)
+        )
 
     @asynccontextmanager
-    async def watched_by(self, *planners: Seat | Scripted) -> AsyncIterator[None]:
-        """An analyst with one panel works in the background."""
+    async def watched_by(self, *planners: PlannerEntry | ScriptedPlanner) -> AsyncIterator[None]:
+        """An analyst with one pool works in the background."""
         async with self.working(self.analyst(planners)):
             yield
 

@@ -1,4 +1,4 @@
-"""What planners thought and what it cost, asked for like everything else."""
+"""Operations that list analyses and their cost."""
 
 from datetime import timedelta
 from typing import Any

@@ -2,14 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 
-from cadenza.domain.planning.health import Ended, health
+from cadenza.domain.planning.health import EndedRun, health
 from cadenza.domain.scheduling.run import RunStatus
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
-def ended(hours_ago: float, status: RunStatus = RunStatus.SUCCESS, duration_ms: int = 10) -> Ended:
-    return Ended(NOW - timedelta(hours=hours_ago), status, duration_ms)
+def ended(hours_ago: float, status: RunStatus = RunStatus.SUCCESS, duration_ms: int = 10) -> EndedRun:
+    return EndedRun(NOW - timedelta(hours=hours_ago), status, duration_ms)
 
 
 def test_each_window_counts_what_ended_inside_it() -> None:

@@ -64,8 +64,8 @@ async def called(briefing: Briefing) -> Called | None:
         return ChangedEndpoint(endpoint)
 
     planner = HttpHints()
-    sitting = await planner.sit(briefing, call)
-    assert bool(calls) is planner.wants(briefing) is (sitting != EMPTY_RESULT)
+    result = await planner.sit(briefing, call)
+    assert bool(calls) is planner.wants(briefing) is (result != EMPTY_RESULT)
     return calls[0] if calls else None
 
 

@@ -1,4 +1,4 @@
-"""Planners at work, over all endpoints: sittings, their cost, and what learning wins."""
+"""Operations about planners over all endpoints: analyses, their cost, and the gains of learning."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -39,7 +39,7 @@ async def house(front: Front) -> Front:
     return front
 
 
-async def test_sittings_of_all_endpoints_come_newest_first_page_by_page(house: Front) -> None:
+async def test_analyses_of_all_endpoints_come_newest_first_page_by_page(house: Front) -> None:
     first = await house.ask("list_sittings", limit=2)
     assert [(one["id"], one["endpoint_id"]) for one in first["items"]] == [("3", "stock"), ("2", "traffic")]
     rest = await house.ask("list_sittings", limit=2, cursor=first["next_cursor"])

@@ -1,4 +1,4 @@
-"""Sittings are kept as long as runs are."""
+"""Analyses are kept as long as runs are."""
 
 import asyncio
 from datetime import timedelta
@@ -16,7 +16,7 @@ DAY = timedelta(days=1)
 
 
 @pytest.mark.parametrize(("max_age", "kept"), [(DAY, ["young"]), (None, ["young", "old"])])
-async def test_sittings_are_forgotten_with_runs_of_their_age(
+async def test_analyses_are_forgotten_with_runs_of_their_age(
     max_age: timedelta | None, kept: list[str]
 ) -> None:
     store, clock = MemoryStore(FakeIds()), FakeClock(manual=True)

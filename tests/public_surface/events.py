@@ -9,7 +9,7 @@ from tests.monitoring.test_slo import PROMISES
 from tests.monitoring.test_slo import House as SloHouse
 from tests.monitoring.test_supervision import Crashing
 from tests.monitoring.test_supervision import House as SupervisedHouse
-from tests.planning.analyst_fixtures import Scripted, Study
+from tests.planning.analyst_fixtures import AnalystHarness, ScriptedPlanner
 from tests.public_surface.internals import (
     CountedQuota,
     Limits,
@@ -54,11 +54,11 @@ async def _endpoints() -> list[Event]:
 
 async def _planners() -> list[Event]:
     """A planner that has nothing to say."""
-    study = Study()
-    await study.corridor.add(in_ms=60 * MINUTE)
-    async with study.watched_by(Scripted()):
-        await study.run()
-    return study.corridor.telemetry.events
+    harness = AnalystHarness()
+    await harness.corridor.add(in_ms=60 * MINUTE)
+    async with harness.watched_by(ScriptedPlanner()):
+        await harness.run()
+    return harness.corridor.telemetry.events
 
 
 async def _daily() -> list[Event]:

@@ -15,7 +15,7 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
-from cadenza.roots.wiring.llm import steering_shapes
+from cadenza.roots.wiring.llm import steering_tool_schemas
 from cadenza.roots.wiring.simulation_planners import learning, planners_for
 from cadenza.sim.catalogue import Planners, run_product, simulate
 from cadenza.sim.flash_sale.policies import TRAFFIC
@@ -78,7 +78,7 @@ async def test_a_model_that_reads_its_briefing_steers_the_traffic_monitor() -> N
             return briefing.endpoint.name == "traffic_monitor" and super().wants(briefing)
 
     async def make_planners(store: Store) -> Sequence[Planner]:
-        return [OnlyTraffic(FunctionModel(answer), store=store.catalog, steering=steering_shapes())]
+        return [OnlyTraffic(FunctionModel(answer), store=store.catalog, steering=steering_tool_schemas())]
 
     recording = await run_planner(flash_sale(), make_planners)
     assert asked["sittings"] == 4, "one for each change, and none for all the runs between"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.planning.health import Ended
+from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
 from cadenza.domain.scheduling.plan import Source
@@ -164,6 +164,6 @@ class Catalog(JobStore, Protocol):
         """
         ...
 
-    async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[Ended]:
+    async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[EndedRun]:
         """How an endpoint's runs ended since a moment, newest first."""
         ...

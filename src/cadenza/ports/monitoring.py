@@ -9,7 +9,7 @@ from cadenza.domain.monitoring.alert import Alert
 from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.monitoring.slo import SloState
 from cadenza.domain.planning.analysis import Analysis, Tokens
-from cadenza.domain.planning.health import Ended
+from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 
@@ -61,13 +61,13 @@ class StatisticsStore(Protocol):
         """How many of a tenant's endpoints are claimed; counted no further than `most`."""
         ...
 
-    async def latest_runs(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
+    async def latest_runs(self, tenant_id: str, *, since: datetime, limit: int) -> list[EndedRun]:
         """How a tenant's newest runs since a moment ended, newest first."""
         ...
 
     async def latest_runs_of(
         self, keys: Collection[EndpointKey], *, each: int
-    ) -> dict[EndpointKey, list[Ended]]:
+    ) -> dict[EndpointKey, list[EndedRun]]:
         """How the newest runs of these endpoints ended, newest first; those without any are left out."""
         ...
 

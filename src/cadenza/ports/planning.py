@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Analysis, Tokens, Trigger
-from cadenza.domain.planning.health import Health
+from cadenza.domain.planning.health import HealthSummary
 from cadenza.domain.planning.rules.context import Variables
 from cadenza.domain.planning.rules.incidents import Evaluation
 from cadenza.domain.planning.rules.rule import Rule
@@ -191,7 +191,7 @@ class Briefing:
     trigger: Trigger = Trigger.RUN
     recent: Sequence[Run] = ()
     """Its runs with their responses, newest first, as many as fit into the budget."""
-    health: Sequence[Health] = ()
+    health: Sequence[HealthSummary] = ()
     siblings: Mapping[str, Endpoint] = field(default_factory=dict)
     """The other endpoints of its job, by name; a planner may steer them too."""
     latest: Mapping[str, Run] = field(default_factory=dict)

@@ -16,9 +16,9 @@ from cadenza.adapters.planners.learning.planner import LearningPlanner
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.adapters.planners.rules.planner import RulePlanner
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
-from cadenza.engine.planning.analysis import Seat
+from cadenza.engine.planning.analysis import PlannerEntry
 from cadenza.engine.planning.analyst import Analyst
-from cadenza.engine.planning.consult import Means
+from cadenza.engine.planning.planner_runner import PlannerDependencies
 from cadenza.engine.steering import Steering
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock
@@ -61,21 +61,21 @@ def planners(settings: Settings, store: Store) -> list[Planner]:
     return [planner for planner in found if planner is not None]
 
 
-def planner_groups(found: Sequence[Planner]) -> list[list[Seat]]:
+def planner_groups(found: Sequence[Planner]) -> list[list[PlannerEntry]]:
     """Quick planners share a briefing; each slow one is a group of its own, so that no other waits for it."""
-    quick = [Seat(planner) for planner in found if planner.name not in SLOW]
+    quick = [PlannerEntry(planner) for planner in found if planner.name not in SLOW]
     slow = [
-        Seat(planner, timeout_ms=SLOW_TIMEOUT_MS, spends=True, health=True)
+        PlannerEntry(planner, timeout_ms=SLOW_TIMEOUT_MS, uses_tokens=True, health=True)
         for planner in found
         if planner.name in SLOW
     ]
-    return [quick, *([seat] for seat in slow)]
+    return [quick, *([entry] for entry in slow)]
 
 
 def analyst(found: Sequence[Planner], context: PlannerContext) -> Analyst:
     """An analyst that is ready to run."""
     store, clock, log, telemetry, bell = context
-    means = Means(
+    dependencies = PlannerDependencies(
         store=store,
         clock=clock,
         ids=TimeOrderedIds(),
@@ -85,7 +85,7 @@ def analyst(found: Sequence[Planner], context: PlannerContext) -> Analyst:
         telemetry=telemetry,
         fingerprint=fingerprint,
     )
-    return Analyst(planner_groups(found), means=means, bell=bell)
+    return Analyst(planner_groups(found), dependencies=dependencies, bell=bell)
 
 
 class PlannerService:

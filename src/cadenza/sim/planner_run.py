@@ -8,7 +8,7 @@ from cadenza.adapters.planners.change_detection import fingerprint
 from cadenza.domain.json_values import Json
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
-from cadenza.engine.planning.consult import Means
+from cadenza.engine.planning.planner_runner import PlannerDependencies
 from cadenza.sim.analyst_steps import PlannerFactory, StepwiseAnalyst
 from cadenza.sim.loop import STEP_S, run_simulation
 from cadenza.sim.product_run import ProductSimulation
@@ -39,7 +39,7 @@ class PlannerSimulation(ProductSimulation[Sample]):
 
     async def open(self) -> None:
         await super().open()
-        means = Means(
+        dependencies = PlannerDependencies(
             store=self.store,
             clock=self.clock,
             ids=FakeIds("analysis"),
@@ -49,13 +49,13 @@ class PlannerSimulation(ProductSimulation[Sample]):
             telemetry=NoTelemetry(),
             fingerprint=fingerprint,
         )
-        self._analyst = StepwiseAnalyst(await self._make_planners(self.store), means)
+        self._analyst = StepwiseAnalyst(await self._make_planners(self.store), dependencies)
         await self._analyst.open()
 
     async def _tick(self) -> int:
         settled = await super()._tick()
         assert self._analyst is not None, "open() comes first"
-        await self._analyst.think()
+        await self._analyst.analyze_pending()
         return settled
 
 

@@ -121,7 +121,7 @@ class LearningHarness:
     async def run_repeatedly(
         self, observations: int, *, every: int, name: str = "front", gap_ms: int = MINUTE_MS
     ) -> PlannerResult:
-        """Looks that show something new every so many times; the last sitting."""
+        """Runs of which every so many show something new; the last result."""
         result = EMPTY_RESULT
         for number in range(observations):
             self.clock.jump(gap_ms)

@@ -20,7 +20,7 @@ from cadenza.domain.scheduling.plan import Source
     ],
     ids=["paused", "resumed", "over its quota", "nobody was there", "somebody wanted it so"],
 )
-async def test_time_in_which_nobody_could_look_is_held_against_neither_way(
+async def test_time_in_which_it_could_not_run_counts_for_neither_schedule(
     *, learning: Learning, source: Source, late_ms: int, compared: bool
 ) -> None:
     harness = LearningHarness()

@@ -193,7 +193,7 @@ async def test_a_run_that_is_told_twice_is_learned_from_once(harness: LearningHa
     assert harness.planner._cache.get(harness.key()).model == before
 
 
-async def test_a_siblings_change_brings_the_next_look_forward_once_that_was_right_often(
+async def test_a_siblings_change_brings_the_next_run_forward_once_that_was_right_often(
     harness: LearningHarness,
 ) -> None:
     await harness.add_endpoints("front", "back")
@@ -221,7 +221,7 @@ async def test_a_siblings_change_brings_the_next_look_forward_once_that_was_righ
 
 
 async def test_it_does_not_take_the_place_of_a_one_shot(harness: LearningHarness) -> None:
-    await test_a_siblings_change_brings_the_next_look_forward_once_that_was_right_often(harness)
+    await test_a_siblings_change_brings_the_next_run_forward_once_that_was_right_often(harness)
     soon = harness.clock.now() + timedelta(seconds=50)
     await harness.steer("propose_next_time", {"nextRunAtIso": soon.isoformat()})
     harness.clock.jump(1_000)
@@ -243,16 +243,16 @@ async def test_nothing_is_done_about_a_paused_endpoint(harness: LearningHarness)
 
 async def test_while_it_is_down_its_recovery_is_what_counts(harness: LearningHarness) -> None:
     await harness.add_endpoints()
-    sittings = []
+    results = []
     for _ in range(20):
         for _ in range(10):
             harness.clock.jump(MINUTE_MS)
             await harness.run_and_analyze("up")
         for _ in range(2):
             harness.clock.jump(MINUTE_MS)
-            sittings.append(await harness.run_and_analyze("down", status=RunStatus.FAILURE))
+            results.append(await harness.run_and_analyze("down", status=RunStatus.FAILURE))
     down = (await harness.at()).interval_hint
-    assert sittings[-1].reasoning == "" or "It recovers" in sittings[-1].reasoning
+    assert results[-1].reasoning == "" or "It recovers" in results[-1].reasoning
     for _ in range(12):
         harness.clock.jump(MINUTE_MS)
         await harness.run_and_analyze("up")

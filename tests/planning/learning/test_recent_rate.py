@@ -16,7 +16,7 @@ from cadenza.domain.planning.learning.recent_rate import (
     updated_rates,
 )
 
-LOOKS = some.lists(some.tuples(some.floats(0.05, 10.0), some.booleans()), max_size=30)
+OBSERVATIONS = some.lists(some.tuples(some.floats(0.05, 10.0), some.booleans()), max_size=30)
 
 
 def after(observations: list[tuple[float, bool]]) -> tuple[RecentRate, PopulationRates]:
@@ -33,7 +33,7 @@ def rate(recent_rate: RecentRate, population: PopulationRates) -> float:
 
 
 def played(rates: list[list[float]], seed: int = 1) -> tuple[list[RecentRate], PopulationRates]:
-    """A look a beat at endpoints whose rates go through lists."""
+    """One run a period of endpoints whose rates go through lists."""
     chance, rates_now, population = Random(seed), [RecentRate()] * len(rates), PopulationRates()
     for turn in range(len(rates[0])):
         for number, course in enumerate(rates):
@@ -45,7 +45,7 @@ def played(rates: list[list[float]], seed: int = 1) -> tuple[list[RecentRate], P
     return rates_now, population
 
 
-@given(LOOKS)
+@given(OBSERVATIONS)
 def test_supports_stay_finite_and_shares_are_shares(observations: list[tuple[float, bool]]) -> None:
     recent_rate, population = after(observations)
     assert isclose(sum(population.shares), 1.0)
@@ -53,7 +53,7 @@ def test_supports_stay_finite_and_shares_are_shares(observations: list[tuple[flo
     assert all(0 <= one < 1e12 for support in recent_rate.supports for one in support)
 
 
-@given(LOOKS, some.floats(0.1, 5.0))
+@given(OBSERVATIONS, some.floats(0.1, 5.0))
 def test_a_change_raises_the_rate_and_quiet_lowers_it(
     observations: list[tuple[float, bool]], periods: float
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_change_raises_the_rate_and_quiet_lowers_it(
         )
 
 
-@given(LOOKS)
+@given(OBSERVATIONS)
 def test_without_looks_an_endpoint_becomes_any_other(observations: list[tuple[float, bool]]) -> None:
     recent_rate, population = after(observations)
     assert isclose(

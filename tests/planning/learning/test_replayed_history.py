@@ -30,7 +30,7 @@ RATES_PER_HOUR = (6.0, 6.0, 0.05, 0.05, 0.05, 0.05)
 
 
 def a_history(name: str, per_hour: float) -> RecordedHistory:
-    """What a look every twenty seconds would have shown of an endpoint that changes by chance."""
+    """What a run every twenty seconds would have shown of an endpoint that changes at random."""
     chance, value, runs = Random(name), 0, []
     for second in range(0, HOURS * 3_600, STEP_S):
         value += chance.random() < per_hour * STEP_S / 3_600
@@ -70,7 +70,7 @@ def delay_s(course: ReplayResult) -> float:
     return mean((delay.least_s + delay.most_s) / 2 for delay in course.delays)
 
 
-async def test_it_sees_changes_sooner_than_the_baseline_at_the_same_number_of_looks() -> None:
+async def test_it_sees_changes_sooner_than_the_baseline_with_the_same_number_of_runs() -> None:
     plain, learned = (await replay(HISTORY, [ReplayPolicy(name="baseline"), LEARNED])).others
     assert learned.looks <= plain.looks * 1.05
     assert delay_s(learned) < delay_s(plain) * 0.75

@@ -6,19 +6,19 @@ from typing import Any
 from pydantic_ai.models import Model
 
 from cadenza.adapters.null import NoLog
-from cadenza.adapters.planners.llm.client import Limits
+from cadenza.adapters.planners.llm.client import LlmLimits
 from cadenza.adapters.planners.llm.planner import LlmPlanner
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.settle import FOREVER
-from cadenza.engine.planning.analysis import Sat, Seat, analyze
+from cadenza.engine.planning.analysis import FinishedAnalysis, PlannerEntry, analyze
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
-from cadenza.engine.planning.queue import Look
+from cadenza.engine.planning.queue import AnalysisRequest
 from cadenza.engine.steering import Steering
 from cadenza.ports.planning import Briefing
-from cadenza.roots.wiring.llm import steering_shapes
+from cadenza.roots.wiring.llm import steering_tool_schemas
 from cadenza.testing.contracts.harness import MINUTE, Bench
 from cadenza.testing.fakes import FakeIds
 
@@ -26,15 +26,15 @@ SHOP, TRACE, STRANGER = "checkout", "trace", "stranger"
 ANALYSIS = {"reasoning": "The page load rises.", "confidence": 0.8, "look_again_minutes": 10}
 
 
-class Job:
+class LlmJob:
     """`checkout`, which runs every minute, its paused sibling `trace`, and a `stranger` in another job."""
 
     def __init__(self) -> None:
         self.store = MemoryStore(FakeIds())
         self.bench = Bench(self.store)
-        self.naps: list[float] = []
+        self.waits: list[float] = []
 
-    async def open(self, **fields: Any) -> "Job":
+    async def open(self, **fields: Any) -> "LlmJob":
         add, given = self.bench.add, {"planning": Planning(llm=True)} | fields
         await add(SHOP, job_id="shop", **given)
         await add(TRACE, job_id="shop", paused_until=FOREVER, next_run_at=FOREVER)
@@ -47,32 +47,34 @@ class Job:
         self.bench.pass_ms(MINUTE)
 
     def planner(self, model: Model, *, pause_s: int = 300, **limits: Any) -> LlmPlanner:
-        async def nap(span_s: float) -> None:
-            self.naps.append(span_s)
+        async def sleep(delay_s: float) -> None:
+            self.waits.append(delay_s)
 
         return LlmPlanner(
             model,
             store=self.store.catalog,
-            steering=steering_shapes(),
-            limits=Limits(**limits),
+            steering=steering_tool_schemas(),
+            limits=LlmLimits(**limits),
             pause=timedelta(seconds=pause_s),
-            nap=nap,
+            sleep=sleep,
         )
 
-    async def briefing(self, name: str = SHOP, **look: Any) -> Briefing:
+    async def briefing(self, name: str = SHOP, **request_fields: Any) -> Briefing:
         bench = self.bench
         briefer = Briefer(store=self.store, clock=bench.clock, budget=BriefingBudget())
         key = (await self.endpoint(name)).key
-        (briefing,) = (await briefer.brief([Look(key, **look)])).values()
+        (briefing,) = (await briefer.brief([AnalysisRequest(key, **request_fields)])).values()
         return await briefer.with_health(briefing)
 
-    async def sat(self, planner: LlmPlanner | Model, *, most_calls: int = 20, **look: Any) -> Sat:
-        """Let it sit the way the analyst does."""
-        bench, look = self.bench, {"trigger": "run"} | look
-        known = planner if isinstance(planner, LlmPlanner) else self.planner(planner)
+    async def analyze(
+        self, planner: LlmPlanner | Model, *, most_calls: int = 20, **request_fields: Any
+    ) -> FinishedAnalysis:
+        """Run one analysis the way the analyst does."""
+        bench, request_fields = self.bench, {"trigger": "run"} | request_fields
+        used_planner = planner if isinstance(planner, LlmPlanner) else self.planner(planner)
         steering = Steering(store=self.store.endpoints, clock=bench.clock, cron=bench.cron, log=NoLog())
-        seat = Seat(known, timeout_ms=30_000, most_calls=most_calls)
-        return await analyze(seat, await self.briefing(**look), steering=steering, log=NoLog())
+        entry = PlannerEntry(used_planner, timeout_ms=30_000, most_calls=most_calls)
+        return await analyze(entry, await self.briefing(**request_fields), steering=steering, log=NoLog())
 
     async def endpoint(self, name: str = SHOP) -> Endpoint:
         return await self.bench.fresh(await self._named(name))
@@ -81,6 +83,6 @@ class Job:
         return next(one for one in await self.store.catalog.find("default") if one.name == name)
 
 
-async def as_they_are(job: Job) -> list[Endpoint]:
+async def as_they_are(job: LlmJob) -> list[Endpoint]:
     """All endpoints, to be compared before and after."""
     return await job.store.catalog.find("default")

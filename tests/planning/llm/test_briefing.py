@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.planning.llm.llm_fixtures import SHOP, TRACE, Job
+from tests.planning.llm.llm_fixtures import SHOP, TRACE, LlmJob
 
-from cadenza.adapters.planners.llm.briefing import quoted_json, told
+from cadenza.adapters.planners.llm.briefing import briefing_text, quoted_json
 from cadenza.adapters.planners.llm.planner import instructions
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.run import RunStatus
@@ -24,12 +24,12 @@ def read(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 async def test_a_briefing_tells_what_steers_an_endpoint() -> None:
-    job = await Job().open(description="How many wait at the till.")
+    job = await LlmJob().open(description="How many wait at the till.")
     await job.ran({"queue": 1})
     await job.bench.tool(
         await job.endpoint(), "propose_interval", intervalMs=30_000, ttlMinutes=5, reason="rising"
     )
-    facts, responses = read(told(await job.briefing(trigger="run"), room=10_000))
+    facts, responses = read(briefing_text(await job.briefing(trigger="run"), most_characters=10_000))
     endpoint = facts["endpoint"]
     assert endpoint["name"] == SHOP
     assert endpoint["description"] == "How many wait at the till."
@@ -48,27 +48,27 @@ async def test_a_briefing_tells_what_steers_an_endpoint() -> None:
 
 
 async def test_a_target_with_its_secrets_is_not_told() -> None:
-    job = await Job().open(baseline=Cron("0 4 * * *", "Europe/Berlin"))
-    text = told(await job.briefing(trigger="run"), room=1_000)
+    job = await LlmJob().open(baseline=Cron("0 4 * * *", "Europe/Berlin"))
+    text = briefing_text(await job.briefing(trigger="run"), most_characters=1_000)
     assert "target" not in text
     assert '"cron":"0 4 * * *"' in text
 
 
 async def test_no_answer_can_end_its_quotation() -> None:
-    job = await Job().open(description=HOSTILE)
+    job = await LlmJob().open(description=HOSTILE)
     await job.ran(HOSTILE)
     await job.ran({HOSTILE: [HOSTILE]}, RunStatus.FAILURE)
-    facts, responses = read(told(await job.briefing(trigger="run"), room=10_000))
+    facts, responses = read(briefing_text(await job.briefing(trigger="run"), most_characters=10_000))
     assert facts["endpoint"]["description"] == HOSTILE
     runs = responses["recent_runs"]
     assert [run["response"] for run in runs] == [{HOSTILE: [HOSTILE]}, HOSTILE]
 
 
 async def test_long_answers_are_cut_and_many_left_out() -> None:
-    job = await Job().open()
+    job = await LlmJob().open()
     for n in range(12):
         await job.ran({"n": n, "text": "<" * 5_000})
-    text = told(await job.briefing(trigger="run"), room=6_000)
+    text = briefing_text(await job.briefing(trigger="run"), most_characters=6_000)
     assert len(text) < 12_000
     _, responses = read(text)
     runs = responses["recent_runs"]

@@ -4,12 +4,12 @@ import sys
 
 import pytest
 from llmock.pytest_plugin import LLMock
-from tests.planning.llm.llm_fixtures import SHOP, Job
+from tests.planning.llm.llm_fixtures import SHOP, LlmJob
 
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.roots.planner import PlannerContext, PlannerService
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.llm import llm_planner, steering_shapes
+from cadenza.roots.wiring.llm import llm_planner, steering_tool_schemas
 from cadenza.testing import FakeLog, FakeTelemetry
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "CADENZA_LLM_MODEL")
@@ -23,7 +23,7 @@ def without_keys(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 def test_without_a_model_there_is_no_planner() -> None:
-    assert llm_planner(Settings(), Job().store.catalog) is None
+    assert llm_planner(Settings(), LlmJob().store.catalog) is None
 
 
 def test_without_the_extra_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +33,7 @@ def test_without_the_extra_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
     with pytest.raises(Unavailable, match=r"^The LLM planner needs the extra: install cadenza\[llm\]\.$"):
-        llm_planner(Settings(llm_model="openai:gpt-4o"), Job().store.catalog)
+        llm_planner(Settings(llm_model="openai:gpt-4o"), LlmJob().store.catalog)
 
 
 @pytest.mark.parametrize("name", ["openai:gpt-4o", "anthropic:claude-haiku-4-5"])
@@ -42,17 +42,17 @@ def test_without_a_key_the_sentence_says_which(name: str) -> None:
     with pytest.raises(
         InvalidRequest, match=rf"^CADENZA_LLM_MODEL names '{name}', whose key is missing: set {key}\.$"
     ):
-        llm_planner(Settings(llm_model=name), Job().store.catalog)
+        llm_planner(Settings(llm_model=name), LlmJob().store.catalog)
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "nobody:gpt-4o", ":", "openai"])
 def test_a_model_that_nobody_knows_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest, match=r"^CADENZA_LLM_MODEL cannot be used: "):
-        llm_planner(Settings(llm_model=name), Job().store.catalog)
+        llm_planner(Settings(llm_model=name), LlmJob().store.catalog)
 
 
 def test_a_model_that_cannot_be_used_is_refused_when_planners_start() -> None:
-    job = Job()
+    job = LlmJob()
     context = PlannerContext(job.store, job.bench.clock, FakeLog(), FakeTelemetry())
     with pytest.raises(InvalidRequest, match=r"^CADENZA_LLM_MODEL cannot be used: "):
         PlannerService(Settings(llm_model="nobody:gpt-4o"), context)
@@ -60,26 +60,26 @@ def test_a_model_that_cannot_be_used_is_refused_when_planners_start() -> None:
 
 def test_a_model_whose_library_is_missing_is_refused() -> None:
     with pytest.raises(Unavailable, match="library is not installed"):
-        llm_planner(Settings(llm_model="mistral:mistral-large-latest"), Job().store.catalog)
+        llm_planner(Settings(llm_model="mistral:mistral-large-latest"), LlmJob().store.catalog)
 
 
-async def test_settings_lead_to_a_planner_that_sits(llmock: LLMock) -> None:
-    job = await Job().open()
+async def test_settings_lead_to_a_planner_that_analyzes(llmock: LLMock) -> None:
+    job = await LlmJob().open()
     await job.ran({"queue": 1})
     settings = Settings(llm_model="openai-chat:gpt-4o", llm_base_url=llmock.base_url(), llm_steps=2)
     planner = llm_planner(settings, job.store.catalog)
     assert planner is not None
     assert planner.name == "llm"
     llmock.call_tool("submit_analysis", {"reasoning": "All is calm.", "confidence": 1})
-    sat = await job.sat(planner)  # type: ignore[arg-type]
-    assert sat.sitting.reasoning == "All is calm. (Confidence 100%.)"
+    finished = await job.analyze(planner)  # type: ignore[arg-type]
+    assert finished.result.reasoning == "All is calm. (Confidence 100%.)"
 
 
 def test_the_tools_have_the_seeds_own_arguments() -> None:
-    named = {shape.name: set(shape.schema["properties"]) for shape in steering_shapes()}
+    named = {shape.name: set(shape.schema["properties"]) for shape in steering_tool_schemas()}
     assert named == {
         "propose_interval": {"intervalMs", "ttlMinutes", "reason"},
         "propose_next_time": {"nextRunInMs", "nextRunAtIso", "ttlMinutes", "reason"},
         "pause_until": {"untilIso", "reason"},
     }
-    assert SHOP not in str(steering_shapes())
+    assert SHOP not in str(steering_tool_schemas())

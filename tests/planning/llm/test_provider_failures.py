@@ -9,65 +9,65 @@ import pytest
 from aiohttp import web
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Delay, Fail, Reply, ToolCall, ToolFault
-from tests.planning.llm.llm_fixtures import ANALYSIS, Job, as_they_are
+from tests.planning.llm.llm_fixtures import ANALYSIS, LlmJob, as_they_are
 
 from cadenza.adapters.planners.llm.model import open_model
 from cadenza.adapters.planners.llm.planner import LlmPlanner
 from cadenza.domain.planning.analysis import Tokens
 
 MODEL = "openai-chat:gpt-4o"
-THE_END = Reply(tool_calls=(ToolCall("submit_analysis", ANALYSIS),))
+SUBMIT = Reply(tool_calls=(ToolCall("submit_analysis", ANALYSIS),))
 TIGHTEN = Reply(tool_calls=(ToolCall("propose_interval", {"intervalMs": 20_000}),))
 
 
 @pytest.fixture
-async def job() -> Job:
-    job = await Job().open()
+async def job() -> LlmJob:
+    job = await LlmJob().open()
     await job.ran({"queue": 1})
     await job.ran({"queue": 900})
     return job
 
 
-def planner(job: Job, llmock: LLMock, **limits: Any) -> LlmPlanner:
+def planner(job: LlmJob, llmock: LLMock, **limits: Any) -> LlmPlanner:
     return job.planner(open_model(MODEL, llmock.base_url()), **limits)
 
 
-async def test_too_many_requests_are_tried_again_when_the_provider_says(job: Job, llmock: LLMock) -> None:
-    llmock.add(Fail(429, retry_after=7), Fail(503, retry_after=11), THE_END)
-    sat = await job.sat(planner(job, llmock))
-    assert sat.sitting.error is None
-    assert sat.sitting.reasoning
-    assert job.naps == [7, 11]
+async def test_too_many_requests_are_tried_again_when_the_provider_says(job: LlmJob, llmock: LLMock) -> None:
+    llmock.add(Fail(429, retry_after=7), Fail(503, retry_after=11), SUBMIT)
+    finished = await job.analyze(planner(job, llmock))
+    assert finished.result.error is None
+    assert finished.result.reasoning
+    assert job.waits == [7, 11]
     assert len(llmock.requests) == 3
 
 
-async def test_without_advice_the_waits_grow_and_end(job: Job, llmock: LLMock) -> None:
+async def test_without_advice_the_waits_grow_and_end(job: LlmJob, llmock: LLMock) -> None:
     before = await as_they_are(job)
     llmock.add(Fail(500, times=None))
-    sat = await job.sat(planner(job, llmock))
-    assert sat.sitting.error == "The provider answered 500."
-    assert job.naps == [1, 2, 4]
+    finished = await job.analyze(planner(job, llmock))
+    assert finished.result.error == "The provider answered 500."
+    assert job.waits == [1, 2, 4]
     assert len(llmock.requests) == 4, "nobody else tries again behind our back"
     assert await as_they_are(job) == before
 
 
-async def test_a_wait_that_would_outlast_the_sitting_is_not_begun(job: Job, llmock: LLMock) -> None:
+async def test_a_wait_that_would_outlast_the_analysis_is_not_begun(job: LlmJob, llmock: LLMock) -> None:
     llmock.add(Fail(429, retry_after=3_600, times=None))
-    sat = await job.sat(planner(job, llmock))
-    assert sat.sitting.error == "The provider answered 429."
-    assert job.naps == []
+    finished = await job.analyze(planner(job, llmock))
+    assert finished.result.error == "The provider answered 429."
+    assert job.waits == []
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-async def test_what_the_provider_refuses_is_not_asked_again(job: Job, llmock: LLMock, status: int) -> None:
+async def test_what_the_provider_refuses_is_not_asked_again(job: LlmJob, llmock: LLMock, status: int) -> None:
     llmock.add(Fail(status, times=None, message="the key sk-123 is wrong"))
-    sat = await job.sat(planner(job, llmock))
-    assert sat.sitting.error == f"The provider answered {status}."
+    finished = await job.analyze(planner(job, llmock))
+    assert finished.result.error == f"The provider answered {status}."
     assert len(llmock.requests) == 1
-    assert job.naps == []
+    assert job.waits == []
 
 
-async def test_a_provider_that_fails_half_way_is_paid_for_what_it_said(job: Job) -> None:
+async def test_a_provider_that_fails_half_way_is_paid_for_what_it_said(job: LlmJob) -> None:
     call = {"name": "propose_interval", "arguments": '{"intervalMs": 20000}'}
     message = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": call}]}
     answer = {
@@ -79,29 +79,29 @@ async def test_a_provider_that_fails_half_way_is_paid_for_what_it_said(job: Job)
         "usage": {"prompt_tokens": 1_234, "completion_tokens": 56, "total_tokens": 1_290},
     }
     async with a_server(web.json_response(answer), web.Response(status=400)) as url:
-        sat = await job.sat(job.planner(open_model(MODEL, url)))
-    assert sat.sitting.error == "The provider answered 400."
-    assert sat.sitting.tokens == Tokens(1_234, 56)
-    assert [call.tool for call in sat.calls] == ["propose_interval"]
+        finished = await job.analyze(job.planner(open_model(MODEL, url)))
+    assert finished.result.error == "The provider answered 400."
+    assert finished.result.tokens == Tokens(1_234, 56)
+    assert [call.tool for call in finished.calls] == ["propose_interval"]
 
 
-async def test_a_model_that_takes_too_long_is_left(job: Job, llmock: LLMock) -> None:
+async def test_a_model_that_takes_too_long_is_left(job: LlmJob, llmock: LLMock) -> None:
     before = await as_they_are(job)
     llmock.add(Delay(5), TIGHTEN)
-    sat = await job.sat(planner(job, llmock, timeout_s=0.3))
-    assert sat.sitting.error == "The model did not answer in time."
-    assert sat.sitting.tokens == Tokens()
+    finished = await job.analyze(planner(job, llmock, timeout_s=0.3))
+    assert finished.result.error == "The model did not answer in time."
+    assert finished.result.tokens == Tokens()
     assert await as_they_are(job) == before
 
 
-async def test_nobody_is_there(job: Job) -> None:
+async def test_nobody_is_there(job: LlmJob) -> None:
     with socket.socket() as place:
         place.bind(("127.0.0.1", 0))
         port = place.getsockname()[1]
     before = await as_they_are(job)
-    sat = await job.sat(job.planner(open_model(MODEL, f"http://127.0.0.1:{port}/v1")))
-    assert sat.sitting.error == "The provider cannot be reached."
-    assert len(job.naps) == 3
+    finished = await job.analyze(job.planner(open_model(MODEL, f"http://127.0.0.1:{port}/v1")))
+    assert finished.result.error == "The provider cannot be reached."
+    assert len(job.waits) == 3
     assert await as_they_are(job) == before
 
 
@@ -136,30 +136,28 @@ async def a_server(*answers: web.Response) -> AsyncIterator[str]:
         ('{"choices": [{"message": null}]}', "application/json"),
     ],
 )
-async def test_a_server_that_speaks_something_else(job: Job, body: str, kind: str) -> None:
+async def test_a_server_that_speaks_something_else(job: LlmJob, body: str, kind: str) -> None:
     before = await as_they_are(job)
     async with a_server(web.Response(text=body, content_type=kind)) as url:
-        sat = await job.sat(job.planner(open_model(MODEL, url)))
-    assert sat.sitting.error is not None
-    assert sat.sitting.error.startswith("The provider")
+        finished = await job.analyze(job.planner(open_model(MODEL, url)))
+    assert finished.result.error is not None
+    assert finished.result.error.startswith("The provider")
     assert await as_they_are(job) == before
 
 
-async def test_a_broken_call_and_an_unknown_tool_are_answered_and_mended(job: Job, llmock: LLMock) -> None:
-    llmock.add(
-        ToolFault("malformed_arguments"), ToolFault("unknown_tool"), TIGHTEN, TIGHTEN, TIGHTEN, THE_END
-    )
-    sat = await job.sat(planner(job, llmock))
-    assert sat.sitting.error is None
-    assert [call.tool for call in sat.calls] == ["propose_interval"]
+async def test_a_broken_call_and_an_unknown_tool_are_answered_and_mended(job: LlmJob, llmock: LLMock) -> None:
+    llmock.add(ToolFault("malformed_arguments"), ToolFault("unknown_tool"), TIGHTEN, TIGHTEN, TIGHTEN, SUBMIT)
+    finished = await job.analyze(planner(job, llmock))
+    assert finished.result.error is None
+    assert [call.tool for call in finished.calls] == ["propose_interval"]
     answers = [one["content"] for one in llmock.last_request.body["messages"] if one["role"] == "tool"]
     assert "not a JSON object" in answers[0]
     assert "There is no tool" in answers[1]
 
 
-async def test_its_questions_are_asked_in_time_however_often(job: Job, llmock: LLMock) -> None:
+async def test_its_questions_are_asked_in_time_however_often(job: LlmJob, llmock: LLMock) -> None:
     llmock.add(Reply(tool_calls=(ToolCall("get_health"),), times=None), Delay(0.3, times=None))
-    sat = await job.sat(planner(job, llmock, timeout_s=1.0, steps=50))
-    assert sat.sitting.error == "The model did not answer in time."
+    finished = await job.analyze(planner(job, llmock, timeout_s=1.0, steps=50))
+    assert finished.result.error == "The model did not answer in time."
     assert 1 < len(llmock.requests) < 6
-    assert sat.sitting.tokens.input > 0
+    assert finished.result.tokens.input > 0

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Fail, Reply, ToolCall
-from tests.planning.llm.llm_fixtures import ANALYSIS, Job
+from tests.planning.llm.llm_fixtures import ANALYSIS, LlmJob
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.null import NoLog, NoTelemetry
@@ -17,18 +17,18 @@ from cadenza.roots.planner import PlannerContext, analyst, planners
 from cadenza.roots.settings import Settings
 
 ACT = Reply(tool_calls=(ToolCall("propose_interval", {"intervalMs": 30_000, "reason": "it fails"}),))
-THE_END = Reply(tool_calls=(ToolCall("submit_analysis", ANALYSIS),))
+SUBMIT = Reply(tool_calls=(ToolCall("submit_analysis", ANALYSIS),))
 
 
 @pytest.fixture
-async def job() -> Job:
-    job = Job()
+async def job() -> LlmJob:
+    job = LlmJob()
     job.bench.clock = SystemClock()  # type: ignore[assignment]
     return await job.open()
 
 
 @asynccontextmanager
-async def an_analyst(job: Job, llmock: LLMock) -> AsyncIterator[None]:
+async def an_analyst(job: LlmJob, llmock: LLMock) -> AsyncIterator[None]:
     settings = Settings(llm_model="openai-chat:gpt-4o", llm_base_url=llmock.base_url())
     context = PlannerContext(job.store, SystemClock(), NoLog(), NoTelemetry())
     task = asyncio.create_task(analyst(planners(settings, job.store), context).run())
@@ -41,7 +41,7 @@ async def an_analyst(job: Job, llmock: LLMock) -> AsyncIterator[None]:
             await task
 
 
-async def recorded(job: Job) -> Analysis:
+async def recorded(job: LlmJob) -> Analysis:
     key = (await job.endpoint()).key
     async with asyncio.timeout(60):
         while True:
@@ -51,8 +51,8 @@ async def recorded(job: Job) -> Analysis:
             await asyncio.sleep(0.02)
 
 
-async def test_a_failure_is_thought_about_and_the_sitting_recorded(job: Job, llmock: LLMock) -> None:
-    llmock.add(ACT, THE_END)
+async def test_a_failure_is_analyzed_and_the_analysis_recorded(job: LlmJob, llmock: LLMock) -> None:
+    llmock.add(ACT, SUBMIT)
     async with an_analyst(job, llmock):
         await job.bench.run_once(RunStatus.FAILURE)
         analysis = await recorded(job)
@@ -71,7 +71,7 @@ async def test_a_failure_is_thought_about_and_the_sitting_recorded(job: Job, llm
     assert spent.tokens.total > 1_000
 
 
-async def test_a_provider_that_refuses_leaves_the_baseline(job: Job, llmock: LLMock) -> None:
+async def test_a_provider_that_refuses_leaves_the_baseline(job: LlmJob, llmock: LLMock) -> None:
     llmock.add(Fail(401, times=None))
     async with an_analyst(job, llmock):
         await job.bench.run_once(RunStatus.FAILURE)

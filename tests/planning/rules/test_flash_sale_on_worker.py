@@ -41,10 +41,10 @@ class Play(NamedTuple):
         asked = events(name, self.told[name].hints)
         return [(at - START).total_seconds() for at, (_, said) in asked if said == word]
 
-    def sittings(self, words: str) -> list[float]:
+    def analyses_with(self, words: str) -> list[float]:
         """When the rules about the traffic said so, in seconds."""
-        thoughts = reversed(self.told["traffic_monitor"].analyses)
-        return [(one.began_at - START).total_seconds() for one in thoughts if words in one.reasoning]
+        reports = reversed(self.told["traffic_monitor"].analyses)
+        return [(one.began_at - START).total_seconds() for one in reports if words in one.reasoning]
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_a_paused_investigator_is_woken_and_put_to_rest(sale: Play, name: str) -
 def test_an_action_fires_once_for_each_waking_keeps_its_cooldown_and_rests(sale: Play, name: str) -> None:
     assert sale.asked(name) == ["wake", "pause"] * sale.simulated.count(name)
     assert len(sale.told[name].runs) == len(sale.moments(name, "wake"))
-    fired = sale.sittings(f": wake of {name}.")
+    fired = sale.analyses_with(f": wake of {name}.")
     assert len(fired) == len(sale.moments(name, "wake"))
     assert all(later - earlier >= COOLDOWN_S[name] for earlier, later in pairwise(fired))
 
@@ -112,5 +112,5 @@ def test_every_endpoint_runs_as_often_as_in_the_simulation_within_a_tenth(sale: 
 def test_every_step_is_on_record_with_its_rule_as_the_reason(sale: Play) -> None:
     assert {hint.origin for told in sale.told.values() for hint in told.hints} == {"planner:rules"}
     assert {hint.reason for hint in sale.told["cache_warm_up"].hints} == {"pages load slowly", "rest-1-cache"}
-    thoughts = "\n".join(one.reasoning for one in sale.told["traffic_monitor"].analyses)
-    assert "pages load slowly: wake of cache_warm_up." in thoughts
+    reports = "\n".join(one.reasoning for one in sale.told["traffic_monitor"].analyses)
+    assert "pages load slowly: wake of cache_warm_up." in reports

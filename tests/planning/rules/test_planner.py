@@ -1,4 +1,4 @@
-"""The planner of rules: what it does at a sitting, what it remembers, and what it says."""
+"""The rule planner: what it does in an analysis, what it saves, and its reasoning."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -244,7 +244,7 @@ async def test_a_hostile_answer_is_data(harness: RulePlannerHarness) -> None:
     assert harness.called == []
 
 
-async def test_only_jobs_with_rules_are_thought_about(
+async def test_only_jobs_with_rules_are_analyzed(
     harness: RulePlannerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await harness.add_endpoints()

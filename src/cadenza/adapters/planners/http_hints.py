@@ -1,4 +1,4 @@
-"""What HTTP says about coming back: `Retry-After` pauses, `Cache-Control: max-age` sets the pace."""
+"""Hints from HTTP headers: `Retry-After` pauses, `Cache-Control: max-age` sets the interval."""
 
 import re
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResu
 
 NAME = "http"
 LONGEST = timedelta(days=1)
-"""No answer keeps an endpoint away for longer."""
+"""No response pauses or slows an endpoint for longer."""
 LEAST_INTERVAL_MS = 60_000
 TRY_LATER = frozenset({429, 503})
 SECONDS = re.compile(r"\s*(\d{1,10})\s*", re.ASCII)
 MAX_AGE = re.compile(r"(?:^|,)\s*max-age\s*=\s*\"?(\d{1,10})\"?\s*(?=,|$)", re.ASCII | re.IGNORECASE)
-NOT_KEPT = re.compile(r"(?:^|,)\s*(?:no-store|no-cache)\b", re.ASCII | re.IGNORECASE)
+NOT_CACHEABLE = re.compile(r"(?:^|,)\s*(?:no-store|no-cache)\b", re.ASCII | re.IGNORECASE)
 OK, MULTIPLE_CHOICES = 200, 300
 
 
@@ -33,20 +33,20 @@ class _Advice(NamedTuple):
 
 
 class HttpHints:
-    """Follows what an answer's headers say, where the owner of the endpoint allows it."""
+    """Follows the headers of a response, where the owner of the endpoint allows it."""
 
     @property
     def name(self) -> str:
-        """What its sittings and hints are recorded as."""
+        """The name under which its analyses and hints are recorded."""
         return NAME
 
     def wants(self, briefing: Briefing) -> bool:
-        """Only after a run, and only if it says something."""
+        """Only after a run, and only if its headers ask for something."""
         ran = briefing.trigger in (Trigger.RUN, Trigger.FAILURE)
         return briefing.endpoint.planning.http_hints and ran and _advice(briefing) is not None
 
     async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
-        """Do as the newest answer asks, within bounds."""
+        """Do what the newest response asks for, within bounds."""
         advice = _advice(briefing)
         if advice is None:
             return EMPTY_RESULT
@@ -64,24 +64,24 @@ def _advice(briefing: Briefing) -> _Advice | None:
     if status in TRY_LATER:
         return _pause(briefing, newest, f"{status} with Retry-After", headers.get("retry-after"))
     if isinstance(status, int) and OK <= status < MULTIPLE_CHOICES:
-        return _pace(briefing.endpoint, headers.get("cache-control"))
+        return _interval(briefing.endpoint, headers.get("cache-control"))
     return None
 
 
-def _pause(briefing: Briefing, run: Run, words: str, value: Any) -> _Advice | None:
-    """Until the moment that was named; a pause that lasts longer already stays."""
-    named = _moment(value, run.finished_at or briefing.now)
-    if named is None:
+def _pause(briefing: Briefing, run: Run, reason: str, value: Any) -> _Advice | None:
+    """Pause until the given moment; a longer pause stays."""
+    asked = _moment(value, run.finished_at or briefing.now)
+    if asked is None:
         return None
-    until = min(named, briefing.now + LONGEST)
+    until = min(asked, briefing.now + LONGEST)
     paused_until = briefing.endpoint.paused_until
     if until <= briefing.now or (paused_until is not None and paused_until >= until):
         return None
-    return _Advice("pause_until", {"untilIso": iso(until)}, f"{words}: {value[:100]}")
+    return _Advice("pause_until", {"untilIso": iso(until)}, f"{reason}: {value[:100]}")
 
 
 def _moment(value: Any, answered_at: datetime) -> datetime | None:
-    """When to come back: so many seconds after the answer, or at a date."""
+    """The moment in `Retry-After`: seconds after the response, or a date."""
     if not isinstance(value, str):
         return None
     seconds = SECONDS.fullmatch(value)
@@ -94,9 +94,9 @@ def _moment(value: Any, answered_at: datetime) -> datetime | None:
         return None
 
 
-def _pace(endpoint: Endpoint, value: Any) -> _Advice | None:
-    """As long as the answer may be kept, but no faster than the owner wanted it."""
-    if not isinstance(value, str) or NOT_KEPT.search(value) or isinstance(endpoint.baseline, Once):
+def _interval(endpoint: Endpoint, value: Any) -> _Advice | None:
+    """An interval as long as the response may be cached, but no shorter than the owner's."""
+    if not isinstance(value, str) or NOT_CACHEABLE.search(value) or isinstance(endpoint.baseline, Once):
         return None
     age = MAX_AGE.search(value)
     if age is None or not int(age[1]):
@@ -108,7 +108,7 @@ def _pace(endpoint: Endpoint, value: Any) -> _Advice | None:
 
 
 def _least_ms(endpoint: Endpoint) -> int:
-    """An answer may ask for patience; only an owner may ask for haste."""
+    """The shortest interval that a response may ask for: the owner's own."""
     if endpoint.guard.min_interval_ms is not None:
         return endpoint.guard.min_interval_ms
     return endpoint.baseline.interval_ms if isinstance(endpoint.baseline, Every) else LEAST_INTERVAL_MS

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 from cadenza.domain.daily.user import DayCounts
-from cadenza.domain.planning.health import COUNTED, Ended
+from cadenza.domain.planning.health import COUNTED, EndedRun
 from cadenza.domain.scheduling.run import RunStatus
 
 SPANS_S = (1, 5, 10, 30, 60, 300)
@@ -35,7 +35,7 @@ class RunHistogram(NamedTuple):
     late_p99_ms: int | None
 
 
-def run_histogram(ended: Sequence[Ended], *, since: datetime, now: datetime) -> RunHistogram:
+def run_histogram(ended: Sequence[EndedRun], *, since: datetime, now: datetime) -> RunHistogram:
     """The histogram of runs that ended since a moment.
 
     The span is the shortest that covers the time in at most sixty buckets.
@@ -43,7 +43,7 @@ def run_histogram(ended: Sequence[Ended], *, since: datetime, now: datetime) -> 
     width_s = (now - since).total_seconds()
     span = timedelta(seconds=next((s for s in SPANS_S if width_s <= s * MOST_BUCKETS), SPANS_S[-1]))
     first = EPOCH + (since - EPOCH) // span * span
-    in_spans: defaultdict[int, list[Ended]] = defaultdict(list)
+    in_spans: defaultdict[int, list[EndedRun]] = defaultdict(list)
     for one in ended:
         in_spans[(one.finished_at - first) // span].append(one)
     statuses = Counter(one.status for one in ended)
@@ -59,7 +59,7 @@ def run_histogram(ended: Sequence[Ended], *, since: datetime, now: datetime) -> 
     )
 
 
-def _bucket(at: datetime, inside: Sequence[Ended]) -> RunBucket:
+def _bucket(at: datetime, inside: Sequence[EndedRun]) -> RunBucket:
     statuses = Counter(one.status for one in inside)
     late = sorted(one.late_ms for one in inside if one.status in COUNTED)
     return RunBucket(at, dict(statuses), _percentile(late, 50), _percentile(late, 99))

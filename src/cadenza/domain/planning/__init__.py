@@ -1,1 +1,1 @@
-"""What planners see and record: settings, health, what changed between runs, and analyses."""
+"""What planners read and record: settings, health, changes between runs, and analyses."""

@@ -1,4 +1,4 @@
-"""How an endpoint has fared lately: counted over one, four and twenty-four hours."""
+"""An endpoint's runs counted over the last one, four and twenty-four hours."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -11,8 +11,8 @@ MOST_COUNTED = 10_000
 COUNTED = frozenset({RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.ABANDONED})
 
 
-class Ended(NamedTuple):
-    """The end of a run, in short."""
+class EndedRun(NamedTuple):
+    """An ended run, in short."""
 
     finished_at: datetime
     status: RunStatus
@@ -20,12 +20,12 @@ class Ended(NamedTuple):
     late_ms: int = 0
 
 
-class Health(NamedTuple):
-    """What happened within a window."""
+class HealthSummary(NamedTuple):
+    """The counts of the last `hours` hours."""
 
     hours: int
     runs: int = 0
-    """Runs that were dispatched; those skipped or cancelled are not among them."""
+    """Runs that were dispatched, without skipped and cancelled ones."""
     successes: int = 0
     failures: int = 0
     """Failed, timed out or abandoned."""
@@ -34,22 +34,22 @@ class Health(NamedTuple):
     mean_duration_ms: int | None = None
     p95_duration_ms: int | None = None
     complete: bool = True
-    """False when there were too many runs to count: the newest were."""
+    """False if there were too many runs: then only the newest are counted."""
 
 
-def health(ended: Sequence[Ended], now: datetime, *, most: int = MOST_COUNTED) -> list[Health]:
-    """The health of each window, from the newest runs first; `most` is how many were asked for."""
+def health(ended: Sequence[EndedRun], now: datetime, *, most: int = MOST_COUNTED) -> list[HealthSummary]:
+    """The counts for each span, from runs with the newest first; `most` is the limit they were read with."""
     return [_within(hours, ended, now, most=most) for hours in WINDOWS_H]
 
 
-def _within(hours: int, ended: Sequence[Ended], now: datetime, *, most: int) -> Health:
+def _within(hours: int, ended: Sequence[EndedRun], now: datetime, *, most: int) -> HealthSummary:
     begin = now - timedelta(hours=hours)
     inside = [one for one in ended if one.finished_at > begin]
     counted = [one for one in inside if one.status in COUNTED]
     successes = sum(one.status is RunStatus.SUCCESS for one in counted)
     durations = sorted(one.duration_ms for one in counted)
     runs = len(counted)
-    return Health(
+    return HealthSummary(
         hours=hours,
         runs=runs,
         successes=successes,

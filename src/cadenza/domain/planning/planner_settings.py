@@ -1,4 +1,4 @@
-"""What planners may do with an endpoint, as its owner chose."""
+"""Which planners an endpoint's owner has enabled, and their settings."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +13,7 @@ LEAST_RUNS, MOST_RUNS = 0.01, 3_600_000
 
 
 class Learning(StrEnum):
-    """What the learning planner does: nothing, think without acting, or steer."""
+    """The learning planner's mode: off, proposing without steering, or steering."""
 
     OFF = "off"
     SHADOW = "shadow"
@@ -22,16 +22,16 @@ class Learning(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planning:
-    """Which planners think about an endpoint, and what they look at."""
+    """The planners that analyze an endpoint, and what they watch."""
 
     learning: Learning = Learning.SHADOW
     llm: bool = False
     http_hints: bool = False
-    """Whether `Retry-After` pauses it and `Cache-Control: max-age` sets its pace."""
+    """Whether `Retry-After` pauses it and `Cache-Control: max-age` sets its interval."""
     watch: tuple[str, ...] = ()
-    """JSON paths in its response whose change is a change; if none, the whole response is."""
+    """JSON paths in its response whose values are compared; if none, the whole response is."""
     runs_per_hour: float | None = None
-    """What the learning planner may spend here, shared within the job; if None, what its baseline spends."""
+    """The learning planner's budget, shared within the job; if None, the runs of the baseline."""
 
     def __post_init__(self) -> None:
         if self.learning not in list(Learning):

@@ -1,1 +1,1 @@
-"""The analyst: it follows ended runs, queues endpoints, briefs planners and records their analyses."""
+"""The analyst: follows ended runs, queues endpoints, briefs planners and records their analyses."""

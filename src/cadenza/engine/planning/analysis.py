@@ -1,4 +1,4 @@
-"""One sitting of one planner: bounded in time and calls, within its job, and recorded whatever comes."""
+"""Runs one analysis of one planner, bounded in time and tool calls, and limited to its job."""
 
 import asyncio
 import json
@@ -20,55 +20,55 @@ from cadenza.ports.telemetry import Logger
 
 LONGEST_REASONING = 8_000
 LONGEST_ARGUMENTS = 4_000
-SOONEST_LOOK_MS = 1_000
-TO_LEAVE_S = 1.0
+SOONEST_AGAIN_MS = 1_000
+CANCEL_GRACE_S = 1.0
 
 
-class Seat(NamedTuple):
-    """A planner, and what it may take up."""
+class PlannerEntry(NamedTuple):
+    """A planner with its limits."""
 
     planner: Planner
     timeout_ms: int = 10_000
     most_calls: int = 20
-    spends: bool = False
-    """Whether it spends tokens, so that the quota is asked first."""
+    uses_tokens: bool = False
+    """Whether it uses tokens, so that the quota is checked first."""
     health: bool = False
-    """Whether it wants to be told the endpoint's health, which takes the longest to read."""
+    """Whether its briefing includes the endpoint's health, which takes the longest to read."""
 
     @property
     def name(self) -> str:
-        """What its sittings are recorded as."""
+        """The name under which its analyses are recorded."""
         return self.planner.name
 
 
-class _TooLate(Exception):
-    """A sitting took too long."""
+class _TimedOut(Exception):
+    """An analysis exceeded its timeout."""
 
 
-class Sat(NamedTuple):
-    """How a sitting went."""
+class FinishedAnalysis(NamedTuple):
+    """The result of an analysis, and the tool calls it made."""
 
-    sitting: PlannerResult
+    result: PlannerResult
     calls: tuple[ToolCall, ...]
     steered: frozenset[str]
-    """The ids of the endpoints that it steered."""
+    """Ids of the endpoints that it steered."""
 
     @property
-    def is_news(self) -> bool:
-        """Is there anything to record?"""
-        sitting = self.sitting
-        return bool(sitting.reasoning or sitting.error or self.calls or sitting.tokens.total)
+    def is_worth_recording(self) -> bool:
+        """Whether there is anything to record."""
+        result = self.result
+        return bool(result.reasoning or result.error or self.calls or result.tokens.total)
 
     def look_again_at(self, now: datetime) -> datetime | None:
-        """When to look again; a wish that makes no sense is none."""
-        wish = self.sitting.look_again_ms
-        if type(wish) is not int:
+        """When to analyze again, within bounds; None if the planner gave no valid number."""
+        wanted_ms = self.result.look_again_ms
+        if type(wanted_ms) is not int:
             return None
-        return now + milliseconds(min(max(wish, SOONEST_LOOK_MS), LONGEST_SPAN_MS))
+        return now + milliseconds(min(max(wanted_ms, SOONEST_AGAIN_MS), LONGEST_SPAN_MS))
 
-    def recorded(self, briefing: Briefing, planner: str, *, analysis_id: str, took_ms: int) -> Analysis:
-        """The record of it."""
-        endpoint, sitting = briefing.endpoint, self.sitting
+    def to_record(self, briefing: Briefing, planner: str, *, analysis_id: str, took_ms: int) -> Analysis:
+        """The record to store."""
+        endpoint, result = briefing.endpoint, self.result
         return Analysis(
             id=analysis_id,
             tenant_id=endpoint.tenant_id,
@@ -78,122 +78,126 @@ class Sat(NamedTuple):
             trigger=briefing.trigger,
             began_at=briefing.now,
             duration_ms=took_ms,
-            reasoning=sitting.reasoning[:LONGEST_REASONING],
+            reasoning=result.reasoning[:LONGEST_REASONING],
             calls=self.calls,
-            tokens=sitting.tokens,
+            tokens=result.tokens,
             look_again_at=self.look_again_at(briefing.now),
-            shadow=sitting.shadow,
-            error=None if sitting.error is None else sitting.error[:LONGEST_TEXT],
+            shadow=result.shadow,
+            error=None if result.error is None else result.error[:LONGEST_TEXT],
         )
 
 
-class Hands:
-    """The tools as a sitting may use them: on its endpoint and its siblings, so often, until it ends."""
+class ToolAccess:
+    """The tools of one analysis: for its endpoint and siblings only, limited in number, until it ends."""
 
-    def __init__(self, seat: Seat, briefing: Briefing, steering: Steering) -> None:
-        self._seat = seat
+    def __init__(self, entry: PlannerEntry, briefing: Briefing, steering: Steering) -> None:
+        self._seat = entry
         self._job_id = briefing.endpoint.job_id
-        self._within = {one.key for one in (briefing.endpoint, *briefing.siblings.values())}
+        self._allowed_keys = {one.key for one in (briefing.endpoint, *briefing.siblings.values())}
         self._steering = steering
-        self._tied = False
+        self._closed = False
         self.calls: list[ToolCall] = []
         self.steered: set[str] = set()
         self.too_many = False
 
-    def tie(self) -> None:
-        """The sitting is over: whatever it calls from now on is refused."""
-        self._tied = True
+    def close(self) -> None:
+        """End the analysis: later calls are refused."""
+        self._closed = True
 
     async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> ChangedEndpoint:
-        """Call a tool; what came of it is recorded."""
-        if self._tied:
-            raise NotAllowed("The sitting is over.")
+        """Call a tool, and record the call with its result."""
+        if self._closed:
+            raise NotAllowed("The analysis is over.")
         if len(self.calls) >= self._seat.most_calls:
             self.too_many = True
-            raise NotAllowed(f"A sitting may call at most {self._seat.most_calls} tools.")
-        place = len(self.calls)
-        made = ToolCall(str(tool)[:100], str(endpoint.id)[:200], _recordable(arguments))
-        self.calls.append(made._replace(error="It was not heard to the end."))
+            raise NotAllowed(f"An analysis may call at most {self._seat.most_calls} tools.")
+        index = len(self.calls)
+        call = ToolCall(str(tool)[:100], str(endpoint.id)[:200], _recordable(arguments))
+        self.calls.append(call._replace(error="The call was interrupted."))
         try:
             amended = await self._steer(endpoint, tool, arguments)
         except Exception as problem:
-            self.calls[place] = made._replace(error=said(problem))
+            self.calls[index] = call._replace(error=error_text(problem))
             raise
         self.steered.add(endpoint.id)
-        self.calls[place] = made._replace(result=_result(amended.endpoint))
+        self.calls[index] = call._replace(result=_result(amended.endpoint))
         return amended
 
     async def _steer(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> ChangedEndpoint:
-        if endpoint.key not in self._within:
+        if endpoint.key not in self._allowed_keys:
             raise NotAllowed(f"{quoted(endpoint.id)} is not this endpoint, nor one of its siblings.")
         command = COMMANDS.get(str(tool))
         if command is None:
             raise InvalidRequest(f"There is no tool {quoted(tool)}; there are {', '.join(COMMANDS)}.", "tool")
-        within = _Within(command.parse(arguments), self._job_id)
-        return await self._steering.steer(endpoint.key, within, origin=f"planner:{self._seat.name}")
+        within_job = _WithinJob(command.parse(arguments), self._job_id)
+        return await self._steering.steer(endpoint.key, within_job, origin=f"planner:{self._seat.name}")
 
 
-class _Within:
-    """A tool that looks, in the same commit, whether the endpoint is still there and of this job."""
+class _WithinJob:
+    """A steering command that checks, in the same commit, that the endpoint is still in this job."""
 
     def __init__(self, command: SteeringCommand, job_id: str) -> None:
         self._command = command
         self._job_id = job_id
 
     def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
-        """The endpoint after this call."""
+        """The endpoint after the command; NotFound if it was archived or moved to another job."""
         if endpoint.archived or endpoint.job_id != self._job_id:
             raise NotFound(f"There is no endpoint {endpoint.id} in this job any more.")
         return self._command.apply(endpoint, by)
 
 
-async def analyze(seat: Seat, briefing: Briefing, *, steering: Steering, log: Logger) -> Sat:
-    """Let a planner think and act; whatever it does wrong is how its sitting ended."""
-    hands = Hands(seat, briefing, steering)
+async def analyze(
+    entry: PlannerEntry, briefing: Briefing, *, steering: Steering, log: Logger
+) -> FinishedAnalysis:
+    """Run one analysis; an error or a timeout of the planner becomes the error of its result."""
+    tool_access = ToolAccess(entry, briefing, steering)
     try:
-        sitting = _checked(await _within_time(seat.planner.sit(briefing, hands.call), seat, log))
-    except _TooLate:
-        sitting = _failed(f"It did not come to an end within {seat.timeout_ms} ms.")
-    except Exception as problem:  # noqa: BLE001 - a planner's bug costs its own sitting alone
-        sitting = _failed(said(problem))
+        result = _validated(await _with_timeout(entry.planner.sit(briefing, tool_access.call), entry, log))
+    except _TimedOut:
+        result = _failed(f"It did not finish within {entry.timeout_ms} ms.")
+    except Exception as problem:  # noqa: BLE001 - a planner's bug costs only its own analysis
+        result = _failed(error_text(problem))
     finally:
-        hands.tie()
-    if hands.too_many and sitting.error is None:
-        sitting = sitting._replace(error=f"It called more than {seat.most_calls} tools.")
-    return Sat(sitting, tuple(hands.calls), frozenset(hands.steered))
+        tool_access.close()
+    if tool_access.too_many and result.error is None:
+        result = result._replace(error=f"It called more than {entry.most_calls} tools.")
+    return FinishedAnalysis(result, tuple(tool_access.calls), frozenset(tool_access.steered))
 
 
-async def _within_time(work: Coroutine[Any, Any, PlannerResult], seat: Seat, log: Logger) -> PlannerResult:
-    """Its answer, if there is one in time. Who does not leave when asked is left alone."""
+async def _with_timeout(
+    work: Coroutine[Any, Any, PlannerResult], entry: PlannerEntry, log: Logger
+) -> PlannerResult:
+    """The planner's result, if it comes in time; a planner that ignores its cancellation is abandoned."""
     task = asyncio.ensure_future(work)
     try:
-        await asyncio.wait({task}, timeout=seat.timeout_ms / 1_000)
+        await asyncio.wait({task}, timeout=entry.timeout_ms / 1_000)
         if task.done():
-            return _failed("It gave up.") if task.cancelled() else task.result()
+            return _failed("It was cancelled.") if task.cancelled() else task.result()
     finally:
         if not task.done():
             task.cancel()
             with suppress(asyncio.CancelledError):
-                await asyncio.wait({task}, timeout=TO_LEAVE_S)
+                await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
     if not task.done():
-        log.warning("a planner does not stop when it is asked to", planner=seat.name)
-    raise _TooLate
+        log.warning("a planner does not stop when it is asked to", planner=entry.name)
+    raise _TimedOut
 
 
-def said(problem: BaseException) -> str:
-    """A problem as it is recorded."""
+def error_text(problem: BaseException) -> str:
+    """An exception as it is recorded."""
     if isinstance(problem, CadenzaError):
         return problem.message[:LONGEST_TEXT]
     try:
         return f"{type(problem).__name__}: {problem}"[:LONGEST_TEXT]
-    except Exception:  # noqa: BLE001 - it cannot even say what went wrong
+    except Exception:  # noqa: BLE001 - its own __str__ fails
         return type(problem).__name__
 
 
-def _checked(answer: object) -> PlannerResult:
-    """An answer that can be recorded."""
+def _validated(answer: object) -> PlannerResult:
+    """A result that can be recorded."""
     if not isinstance(answer, PlannerResult) or not isinstance(answer.tokens, Tokens):
-        return _failed(f"It answered {quoted(answer)}, which is no end of a sitting.")
+        return _failed(f"It answered {quoted(answer)}, which is not a PlannerResult.")
     error = None if answer.error is None else str(answer.error)
     tokens = Tokens(*(max(0, int(count)) for count in answer.tokens))
     return answer._replace(reasoning=str(answer.reasoning), error=error, tokens=tokens)
@@ -210,12 +214,12 @@ def _result(endpoint: Endpoint) -> str:
 
 
 def _recordable(arguments: Any) -> dict[str, Json]:
-    """Arguments as JSON of a bearable length."""
+    """Arguments as JSON of limited length."""
     try:
         text = json.dumps(dict(arguments), default=str, allow_nan=False)
         if len(text) <= LONGEST_ARGUMENTS:
             read: dict[str, Json] = json.loads(text)
             return read
         return {"text": text[:LONGEST_ARGUMENTS]}
-    except Exception:  # noqa: BLE001 - whatever a planner hands over, its call is recorded
+    except Exception:  # noqa: BLE001 - whatever a planner passes, its call is recorded
         return {"text": f"a {type(arguments).__name__} that cannot be written down"}

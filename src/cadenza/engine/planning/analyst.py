@@ -1,4 +1,4 @@
-"""Endpoints that deserve thought, brought to the planners."""
+"""Follows ended runs and due analyses, and queues their endpoints for the planners."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,109 +10,114 @@ from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import RECOVERY_MS, first_of, try_once
-from cadenza.engine.planning.analysis import Seat
-from cadenza.engine.planning.consult import Means
-from cadenza.engine.planning.feed import PAGE, Feed
-from cadenza.engine.planning.planner_pool import DEFAULTS, Panel, PanelSettings
-from cadenza.engine.planning.queue import Look
-from cadenza.engine.planning.record import Recorder
+from cadenza.engine.planning.analysis import PlannerEntry
+from cadenza.engine.planning.feed import PAGE, RunFeed
+from cadenza.engine.planning.planner_pool import DEFAULT_POOL_SETTINGS, PlannerPool, PlannerPoolSettings
+from cadenza.engine.planning.planner_runner import PlannerDependencies
+from cadenza.engine.planning.queue import AnalysisRequest
+from cadenza.engine.planning.record import AnalysisRecorder
 from cadenza.ports.scheduling import Bell
 
-FED = "planner.feed.stop"
+FEED_EVENT = "planner.feed.stop"
 LINGER_MS = 5
-"""How long runs are gathered when the bell has rung."""
-LOOK_LOST = timedelta(minutes=5)
-"""After so long, a look that nobody has answered is due again."""
+"""How long to collect runs after a wake-up."""
+LOST_AFTER = timedelta(minutes=5)
+"""A due analysis that was not recorded by then is due again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalystSettings:
-    """How often an analyst looks for something to think about."""
+    """How often the analyst polls."""
 
     poll_ms: int = 250
     idle_ms: int = 750
-    """When nothing comes, it looks ever less often, down to this."""
-    panel: PanelSettings = DEFAULTS
+    """The longest poll interval, reached step by step while nothing happens."""
+    pool: PlannerPoolSettings = DEFAULT_POOL_SETTINGS
 
 
-USUAL = AnalystSettings()
+DEFAULT_SETTINGS = AnalystSettings()
 
 
 class Analyst:
-    """Follows the feed, finds whose look is due, and lets panels of planners think about them.
+    """Queues endpoints for pools of planners.
 
-    1. A run that ended deserves thought, and a failure first of all.
-    2. So do its siblings, if it ended otherwise than before, or was steered.
-    3. So does an endpoint that a planner wanted to look at by now, whether it runs or is paused.
+    1. An endpoint whose run ended, a failure first of all.
+    2. Its siblings, if the run ended differently than the one before, or the endpoint was steered.
+    3. An endpoint that a planner asked to analyze by now, whether it runs or is paused.
     """
 
     def __init__(
         self,
-        panels: Sequence[Sequence[Seat]],
+        pools: Sequence[Sequence[PlannerEntry]],
         *,
-        means: Means,
-        settings: AnalystSettings = USUAL,
+        dependencies: PlannerDependencies,
+        settings: AnalystSettings = DEFAULT_SETTINGS,
         bell: Bell | None = None,
     ) -> None:
-        self._means = means
+        self._dependencies = dependencies
         self._settings = settings
         self._bell = bell
-        self._feed = Feed(store=means.store.analyses, clock=means.clock)
-        self._recorder = Recorder(store=means.store.analyses, clock=means.clock, log=means.log)
-        self._panels = [
-            Panel(seats, means=means, recorder=self._recorder, settings=settings.panel) for seats in panels
+        self._feed = RunFeed(store=dependencies.store.analyses, clock=dependencies.clock)
+        self._recorder = AnalysisRecorder(
+            store=dependencies.store.analyses, clock=dependencies.clock, log=dependencies.log
+        )
+        self._pools = [
+            PlannerPool(entries, dependencies=dependencies, recorder=self._recorder, settings=settings.pool)
+            for entries in pools
         ]
-        self._turned_away = 0
+        self._dropped = 0
         self._idle_ms = settings.poll_ms
-        self.alive_at = means.clock.now()
-        """When it last went round; an hour ago means that it hangs."""
+        self.alive_at = dependencies.clock.now()
+        """When it last polled; long ago means that it hangs."""
 
     async def run(self) -> None:
-        """Think until cancelled; a bug in any part ends it with that bug's exception."""
-        await first_of(self._follow(), self._recorder.run(), *(panel.run() for panel in self._panels))
+        """Analyze until cancelled; an unexpected exception in any part ends it."""
+        await first_of(self._follow(), self._recorder.run(), *(pool.run() for pool in self._pools))
 
     async def _follow(self) -> None:
-        clock, log = self._means.clock, self._means.log
+        clock, log = self._dependencies.clock, self._dependencies.log
         while not await try_once(self._feed.resume(), log):
             await clock.sleep(RECOVERY_MS)
         while True:
-            if not await try_once(self._round(), log):
+            if not await try_once(self._poll(), log):
                 await clock.sleep(RECOVERY_MS)
 
-    async def _round(self) -> None:
-        """Look for what deserves thought, and rest if that was all."""
-        self.alive_at = self._means.clock.now()
+    async def _poll(self) -> None:
+        """Queue new runs and due analyses, and wait if there is no more to read."""
+        self.alive_at = self._dependencies.clock.now()
         runs, more = await self._feed.read()
         for run in runs:
             if run.status in COUNTED:
-                self._put(Look(EndpointKey(run.tenant_id, run.endpoint_id), Trigger.RUN, self._feed.page))
-        due = await self._put_due()
-        await self._feed.keep(self._oldest_page())
-        self._tell(runs)
+                self._put(
+                    AnalysisRequest(EndpointKey(run.tenant_id, run.endpoint_id), Trigger.RUN, self._feed.page)
+                )
+        due = await self._request_due()
+        await self._feed.save_cursor(self._oldest_page())
+        self._emit(runs)
         if runs or due:
             self._idle_ms = self._settings.poll_ms
         if not more:
-            await self._rest()
+            await self._wait()
 
-    async def _put_due(self) -> int:
-        now = self._means.clock.now()
-        due = await self._means.store.analyses.due_analyses(now, again_at=now + LOOK_LOST, limit=PAGE)
+    async def _request_due(self) -> int:
+        now = self._dependencies.clock.now()
+        due = await self._dependencies.store.analyses.due_analyses(now, again_at=now + LOST_AFTER, limit=PAGE)
         for key, planner, _ in due:
-            self._put(Look(key, Trigger.DUE, self._feed.page, frozenset({planner})))
+            self._put(AnalysisRequest(key, Trigger.DUE, self._feed.page, frozenset({planner})))
         return len(due)
 
-    def _put(self, look: Look) -> None:
-        for panel in self._panels:
-            if not look.due or look.due & panel.names:
-                panel.put(look)
+    def _put(self, request: AnalysisRequest) -> None:
+        for pool in self._pools:
+            if not request.due_planners or request.due_planners & pool.names:
+                pool.put(request)
 
     def _oldest_page(self) -> int | None:
-        pages = [page for panel in self._panels if (page := panel.oldest_page()) is not None]
+        pages = [page for pool in self._pools if (page := pool.oldest_page()) is not None]
         return min(pages, default=None)
 
-    async def _rest(self) -> None:
-        """Until the bell rings, or for a while: ever longer, if nothing comes."""
-        clock, idle_ms = self._means.clock, self._idle_ms
+    async def _wait(self) -> None:
+        """Wait for a wake-up or the poll interval, which grows while nothing happens."""
+        clock, idle_ms = self._dependencies.clock, self._idle_ms
         self._idle_ms = min(idle_ms * 2, self._settings.idle_ms)
         if self._bell is None:
             await clock.sleep(idle_ms)
@@ -120,15 +125,17 @@ class Analyst:
         await first_of(clock.sleep(idle_ms), self._bell.heard())
         await clock.sleep(LINGER_MS)
 
-    def _tell(self, runs: Sequence[Run]) -> None:
-        turned_away = sum(panel.turned_away for panel in self._panels)
-        lost, self._turned_away = turned_away - self._turned_away, turned_away
+    def _emit(self, runs: Sequence[Run]) -> None:
+        dropped = sum(pool.dropped for pool in self._pools)
+        lost, self._dropped = dropped - self._dropped, dropped
         if lost:
-            self._means.log.warning("planners are busy: some endpoints were passed over", endpoints=lost)
+            self._dependencies.log.warning(
+                "planners are busy: some endpoints were passed over", endpoints=lost
+            )
         if not runs and not lost:
             return
         ends = [run.finished_at for run in runs if run.finished_at is not None]
-        lag_ms = max(0.0, (self._means.clock.now() - min(ends)) / milliseconds(1)) if ends else 0.0
-        waiting = sum(panel.waiting for panel in self._panels)
+        lag_ms = max(0.0, (self._dependencies.clock.now() - min(ends)) / milliseconds(1)) if ends else 0.0
+        waiting = sum(pool.waiting for pool in self._pools)
         measured = {"runs": len(runs), "lag_ms": lag_ms, "waiting": waiting, "passed_over": lost}
-        self._means.telemetry.emit(FED, measured, {})
+        self._dependencies.telemetry.emit(FEED_EVENT, measured, {})

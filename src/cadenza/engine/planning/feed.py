@@ -1,4 +1,4 @@
-"""The feed of ended runs, followed from mark to mark, also across a restart."""
+"""Reads the feed of ended runs, and saves its cursor so that a restart continues there."""
 
 from collections import OrderedDict, deque
 from datetime import datetime, timedelta
@@ -12,71 +12,71 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.planning import AnalysisStore
 
 PAGE = 500
-REMEMBERED = 20_000
-"""So many runs are known to have come already."""
-NOTES_OF = "analyst"
-PLACE = EndpointKey("", "feed")
-YOUNG = timedelta(hours=1)
-KEPT_EVERY = timedelta(seconds=5)
-RENEWED_EVERY = timedelta(minutes=15)
-"""A mark that stays the same is kept anew, so that it is young when somebody needs it."""
+MOST_SEEN_IDS = 20_000
+"""How many run ids are remembered to skip duplicates."""
+NOTES_OWNER = "analyst"
+FEED_KEY = EndpointKey("", "feed")
+MAX_CURSOR_AGE = timedelta(hours=1)
+SAVE_EVERY = timedelta(seconds=5)
+REFRESH_EVERY = timedelta(minutes=15)
+"""How often an unchanged cursor is saved again, so that it does not become too old to resume from."""
 
 
-class Fresh(NamedTuple):
-    """Runs that were not told before, and whether there is more to read at once."""
+class NewRuns(NamedTuple):
+    """Runs that were not returned before, and whether there are more to read at once."""
 
     runs: list[Run]
     more: bool
 
 
-class Feed:
-    """Tells each run once, and keeps the mark up to which all is dealt with."""
+class RunFeed:
+    """Returns each run once, and saves the cursor up to which all runs are processed."""
 
     def __init__(self, *, store: AnalysisStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._cursor: str | None = None
-        self._known: OrderedDict[str, None] = OrderedDict()
+        self._seen_ids: OrderedDict[str, None] = OrderedDict()
         self._pages: deque[tuple[int, str]] = deque()
-        self._dealt_with: str | None = None
-        self._is_behind = False
-        """Is more dealt with than the kept mark says?"""
-        self._kept_at = clock.now() - RENEWED_EVERY
+        self._done_cursor: str | None = None
+        self._has_unsaved_progress = False
+        """Whether more is processed than the saved cursor says."""
+        self._saved_at = clock.now() - REFRESH_EVERY
         self.page = 0
-        """The number of the page that was last read."""
+        """The number of the last page that had new runs."""
 
     async def resume(self) -> None:
-        """Go on where the last one was, unless that was long ago."""
-        note: Any = (await self._store.notes(NOTES_OF, [PLACE])).get(PLACE)
+        """Continue from the saved cursor, unless it is too old."""
+        note: Any = (await self._store.notes(NOTES_OWNER, [FEED_KEY])).get(FEED_KEY)
         now = self._clock.now()
-        if isinstance(note, dict) and abs(now - datetime.fromisoformat(note["at"])) < YOUNG:
-            self._cursor = self._dealt_with = note["mark"]
+        if isinstance(note, dict) and abs(now - datetime.fromisoformat(note["at"])) < MAX_CURSOR_AGE:
+            self._cursor = self._done_cursor = note["mark"]
 
-    async def read(self) -> Fresh:
-        """The next runs; after a restart some may come again."""
+    async def read(self) -> NewRuns:
+        """The next new runs; after a restart some may be returned again."""
         runs, cursor = await self._store.ended_since(self._cursor, PAGE)
-        fresh = [run for run in runs if run.id not in self._known]
+        fresh = [run for run in runs if run.id not in self._seen_ids]
         for run in fresh:
-            self._known[run.id] = None
-        while len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
+            self._seen_ids[run.id] = None
+        while len(self._seen_ids) > MOST_SEEN_IDS:
+            self._seen_ids.popitem(last=False)
         if fresh:
             self.page += 1
             self._pages.append((self.page, cursor))
         elif not self._pages:
-            self._dealt_with = cursor
+            self._done_cursor = cursor
         self._cursor = cursor
-        return Fresh(fresh, more=len(runs) == PAGE)
+        return NewRuns(fresh, more=len(runs) == PAGE)
 
-    async def keep(self, oldest_page: int | None) -> None:
-        """Keep the mark of what is dealt with, once in a while; this page and all later ones are not yet."""
-        dealt = False
+    async def save_cursor(self, oldest_page: int | None) -> None:
+        """Save the cursor from time to time; `oldest_page` and all later ones are not processed yet."""
+        has_progress = False
         while self._pages and (oldest_page is None or self._pages[0][0] < oldest_page):
-            _, self._dealt_with = self._pages.popleft()
-            dealt = True
-        self._is_behind |= dealt
+            _, self._done_cursor = self._pages.popleft()
+            has_progress = True
+        self._has_unsaved_progress |= has_progress
         now = self._clock.now()
-        if now - self._kept_at >= (KEPT_EVERY if self._is_behind else RENEWED_EVERY):
-            note: Json = {"mark": self._dealt_with, "at": iso(now)}
-            await self._store.save_notes(NOTES_OF, {PLACE: note}, now)
-            self._is_behind, self._kept_at = False, now
+        if now - self._saved_at >= (SAVE_EVERY if self._has_unsaved_progress else REFRESH_EVERY):
+            note: Json = {"mark": self._done_cursor, "at": iso(now)}
+            await self._store.save_notes(NOTES_OWNER, {FEED_KEY: note}, now)
+            self._has_unsaved_progress, self._saved_at = False, now

@@ -1,4 +1,4 @@
-"""Planners around one table: they share a room of endpoints to think about, and a briefing on each."""
+"""A pool of planners with one queue of endpoints, and one briefing for each endpoint."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,124 +7,136 @@ from dataclasses import dataclass
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.async_helpers import RECOVERY_MS
-from cadenza.engine.planning.analysis import Seat
+from cadenza.engine.planning.analysis import PlannerEntry
 from cadenza.engine.planning.briefing import Briefer
-from cadenza.engine.planning.consult import Means, Thinking
-from cadenza.engine.planning.queue import Look, WaitingRoom
-from cadenza.engine.planning.record import Recorder
+from cadenza.engine.planning.planner_runner import PlannerDependencies, PlannerRunner
+from cadenza.engine.planning.queue import AnalysisQueue, AnalysisRequest
+from cadenza.engine.planning.record import AnalysisRecorder
 from cadenza.ports.planning import Briefing, NextAnalysis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PanelSettings:
-    """How much a panel takes on."""
+class PlannerPoolSettings:
+    """The limits of a pool."""
 
     concurrency: int = 32
-    """How many endpoints are thought about at a time."""
-    waiting: int = 10_000
-    """How many may wait."""
+    """How many endpoints are analyzed at the same time."""
+    queue_size: int = 10_000
 
 
-DEFAULTS = PanelSettings()
+DEFAULT_POOL_SETTINGS = PlannerPoolSettings()
 
 
-class Panel:
-    """Takes endpoints from its room as it can, one sitting of each planner at a time for each of them.
+class PlannerPool:
+    """Takes endpoints from its queue, and runs one analysis of each planner at a time for each of them.
 
-    Planners that take long have a panel of their own, so that nobody waits for them.
+    Slow planners have a pool of their own, so that the others do not wait for them.
     """
 
     def __init__(
-        self, seats: Sequence[Seat], *, means: Means, recorder: Recorder, settings: PanelSettings = DEFAULTS
+        self,
+        entries: Sequence[PlannerEntry],
+        *,
+        dependencies: PlannerDependencies,
+        recorder: AnalysisRecorder,
+        settings: PlannerPoolSettings = DEFAULT_POOL_SETTINGS,
     ) -> None:
-        self.names = frozenset(seat.name for seat in seats)
-        self._seats = seats
-        self._means = means
+        self.names = frozenset(entry.name for entry in entries)
+        self._seats = entries
+        self._dependencies = dependencies
         self._recorder = recorder
         self._settings = settings
-        self._room = WaitingRoom(settings.waiting)
-        self._briefer = Briefer(store=means.store, clock=means.clock, budget=means.budget)
-        self._thinking = Thinking(means, self._briefer)
-        self._busy: dict[EndpointKey, Look] = {}
+        self._queue = AnalysisQueue(settings.queue_size)
+        self._briefer = Briefer(
+            store=dependencies.store, clock=dependencies.clock, budget=dependencies.budget
+        )
+        self._runner = PlannerRunner(dependencies, self._briefer)
+        self._in_progress: dict[EndpointKey, AnalysisRequest] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._called = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._problem: BaseException | None = None
 
-    def put(self, look: Look) -> None:
-        """Let an endpoint be thought about, soon."""
-        self._room.put(look)
-        self._called.set()
+    def put(self, request: AnalysisRequest) -> None:
+        """Queue an endpoint."""
+        self._queue.put(request)
+        self._wakeup.set()
 
     @property
     def waiting(self) -> int:
-        """How many endpoints wait."""
-        return len(self._room)
+        """How many endpoints are queued."""
+        return len(self._queue)
 
     @property
-    def turned_away(self) -> int:
-        """How many were not thought about, for want of room."""
-        return self._room.turned_away
+    def dropped(self) -> int:
+        """How many requests were dropped because the queue was full."""
+        return self._queue.dropped
 
     def oldest_page(self) -> int | None:
-        """The oldest page of the feed that is not dealt with."""
-        pages = [look.page for look in self._busy.values()]
-        oldest = self._room.oldest_page()
+        """The oldest page of the feed with an unfinished request."""
+        pages = [request.page for request in self._in_progress.values()]
+        oldest = self._queue.oldest_page()
         return min(pages if oldest is None else [*pages, oldest], default=None)
 
     async def run(self) -> None:
-        """Think until cancelled."""
+        """Analyze until cancelled."""
         try:
             while True:
-                await self._called.wait()
-                self._called.clear()
+                await self._wakeup.wait()
+                self._wakeup.clear()
                 if self._problem is not None:
                     raise self._problem
-                await self._serve()
+                await self._start_queued()
         finally:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _serve(self) -> None:
-        while looks := self._room.take(self._settings.concurrency - len(self._busy), self._busy.keys()):
-            self._busy |= {look.key: look for look in looks}
+    async def _start_queued(self) -> None:
+        while requests := self._queue.take(
+            self._settings.concurrency - len(self._in_progress), self._in_progress.keys()
+        ):
+            self._in_progress |= {request.key: request for request in requests}
             try:
-                briefings = await self._briefer.brief(looks)
+                briefings = await self._briefer.brief(requests)
             except Unavailable as problem:
-                self._means.log.warning("something is unavailable", problem=problem.message)
-                self._give_back(looks)
-                await self._means.clock.sleep(RECOVERY_MS)
+                self._dependencies.log.warning("something is unavailable", problem=problem.message)
+                self._requeue(requests)
+                await self._dependencies.clock.sleep(RECOVERY_MS)
                 continue
-            for look in looks:
-                task = asyncio.create_task(self._consider(look, briefings.get(look.key)))
+            for request in requests:
+                task = asyncio.create_task(self._analyze(request, briefings.get(request.key)))
                 self._tasks.add(task)
                 task.add_done_callback(self._done)
 
-    def _give_back(self, looks: Sequence[Look]) -> None:
-        for look in looks:
-            del self._busy[look.key]
-            self.put(look)
+    def _requeue(self, requests: Sequence[AnalysisRequest]) -> None:
+        for request in requests:
+            del self._in_progress[request.key]
+            self.put(request)
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._problem = task.exception()
-        self._called.set()
+        self._wakeup.set()
 
-    async def _consider(self, look: Look, briefing: Briefing | None) -> None:
-        """Let the planners think about an endpoint, record what came of it, and tell its siblings."""
+    async def _analyze(self, request: AnalysisRequest, briefing: Briefing | None) -> None:
+        """Run the planners for an endpoint, record their analyses, and queue its siblings if needed."""
         try:
             if briefing is None:
-                await self._recorder.keep([], [NextAnalysis(look.key, planner) for planner in look.due])
+                await self._recorder.record(
+                    [], [NextAnalysis(request.key, planner) for planner in request.due_planners]
+                )
                 return
-            thoughts = await self._thinking.consider(look, briefing, seats=self._seats)
-            analyses = [one.analysis for one in thoughts if one.analysis is not None]
-            await self._recorder.keep(analyses, [one.look for one in thoughts if one.look is not None])
-            for sibling in self._thinking.for_siblings(look, briefing, thoughts=thoughts):
+            reports = await self._runner.analyze_with_all(request, briefing, entries=self._seats)
+            analyses = [one.record for one in reports if one.record is not None]
+            await self._recorder.record(
+                analyses, [one.next_analysis for one in reports if one.next_analysis is not None]
+            )
+            for sibling in self._runner.sibling_requests(request, briefing, reports=reports):
                 self.put(sibling)
         except Unavailable as problem:
-            self._means.log.warning("something is unavailable", problem=problem.message)
-            await self._means.clock.sleep(RECOVERY_MS)
-            self.put(look)
+            self._dependencies.log.warning("something is unavailable", problem=problem.message)
+            await self._dependencies.clock.sleep(RECOVERY_MS)
+            self.put(request)
         finally:
-            del self._busy[look.key]
+            del self._in_progress[request.key]

@@ -1,4 +1,4 @@
-"""Records sittings in batches."""
+"""Records analyses in batches."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,37 +12,37 @@ from cadenza.ports.telemetry import Logger
 LINGER_MS = 20
 
 
-class Recorder:
-    """Gathers what sittings came to for a moment, and writes it in one commit."""
+class AnalysisRecorder:
+    """Collects analyses for a moment, and writes them in one commit."""
 
     def __init__(self, *, store: AnalysisStore, clock: Clock, log: Logger) -> None:
         self._store = store
         self._clock = clock
         self._log = log
         self._analyses: list[Analysis] = []
-        self._looks: list[NextAnalysis] = []
-        self._kept = asyncio.Event()
+        self._next_analyses: list[NextAnalysis] = []
+        self._recorded = asyncio.Event()
         self._wake = asyncio.Event()
 
-    async def keep(self, analyses: Sequence[Analysis], looks: Sequence[NextAnalysis]) -> None:
-        """Come back when these are kept."""
-        if not analyses and not looks:
+    async def record(self, analyses: Sequence[Analysis], next_analyses: Sequence[NextAnalysis]) -> None:
+        """Returns when these are committed."""
+        if not analyses and not next_analyses:
             return
         self._analyses += analyses
-        self._looks += looks
-        kept = self._kept
+        self._next_analyses += next_analyses
+        recorded = self._recorded
         self._wake.set()
-        await kept.wait()
+        await recorded.wait()
 
     async def run(self) -> None:
-        """Record until cancelled; what cannot be written now is tried again."""
+        """Write until cancelled; a write that fails because the store is unavailable is retried."""
         while True:
             await self._wake.wait()
             await self._clock.sleep(LINGER_MS)
             self._wake.clear()
             analyses, self._analyses = self._analyses, []
-            looks, self._looks = self._looks, []
-            kept, self._kept = self._kept, asyncio.Event()
-            while not await try_once(self._store.add_analyses(analyses, looks), self._log):
+            next_analyses, self._next_analyses = self._next_analyses, []
+            recorded, self._recorded = self._recorded, asyncio.Event()
+            while not await try_once(self._store.add_analyses(analyses, next_analyses), self._log):
                 await self._clock.sleep(RECOVERY_MS)
-            kept.set()
+            recorded.set()

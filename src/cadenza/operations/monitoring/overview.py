@@ -8,7 +8,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.access.tenant import month_of, next_month
 from cadenza.domain.monitoring.forecast import DueForecast, DueForecaster
 from cadenza.domain.monitoring.statistics import RunBucket, RunHistogram, run_histogram
-from cadenza.domain.planning.health import Ended
+from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Whole
@@ -166,7 +166,7 @@ async def _ahead(context: RequestContext, now: datetime, far: timedelta) -> Fore
 
 
 async def _behind(context: RequestContext, now: datetime, since: datetime) -> PulseView:
-    ended: list[Ended] = await context.store.statistics.latest_runs(
+    ended: list[EndedRun] = await context.store.statistics.latest_runs(
         context.tenant_id, since=since, limit=MOST_ENDED
     )
     complete = len(ended) < MOST_ENDED

@@ -10,7 +10,7 @@ from cadenza.domain.planning.rules.context import RuleContext
 from cadenza.domain.planning.rules.incidents import NO_INCIDENT, PLANNER, states_from_note
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
-from cadenza.engine.planning.queue import Look
+from cadenza.engine.planning.queue import AnalysisRequest
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Id
 from cadenza.operations.operation import View, operation
@@ -106,7 +106,7 @@ async def _briefing(context: RequestContext, rule: Rule, endpoint_id: str) -> Br
     if endpoint.job_id != rule.job_id:
         raise NotFound(f"There is no endpoint {endpoint_id} in the job {rule.job_id}.")
     briefer = Briefer(store=context.store, clock=context.dependencies.clock, budget=USUAL)
-    return (await briefer.brief([Look(endpoint.key, Trigger.RUN)]))[endpoint.key]
+    return (await briefer.brief([AnalysisRequest(endpoint.key, Trigger.RUN)]))[endpoint.key]
 
 
 RULE_TRIAL = (test_rule,)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from cadenza.domain.access.key import Scope
-from cadenza.domain.planning.health import Ended
+from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
@@ -65,7 +65,7 @@ class RowView(View):
     """How its newest runs ended, oldest first."""
 
     @classmethod
-    def of(cls, endpoint: Endpoint, results: list[Ended], now: datetime) -> Self:
+    def of(cls, endpoint: Endpoint, results: list[EndedRun], now: datetime) -> Self:
         """The row of an endpoint."""
         interval, one_shot = endpoint.interval_hint, endpoint.one_shot_hint
         words: dict[str, Any] = {
@@ -113,7 +113,7 @@ def cadence_ms(endpoint: Endpoint, now: datetime) -> int | None:
     return min(wanted, guard.max_interval_ms or wanted)
 
 
-def _result(one: Ended) -> ResultView:
+def _result(one: EndedRun) -> ResultView:
     return ResultView.model_construct(status=one.status, duration_ms=one.duration_ms)
 
 

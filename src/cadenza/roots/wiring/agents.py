@@ -19,7 +19,7 @@ from cadenza.roots.settings import Settings
 if TYPE_CHECKING:  # Its library takes seconds to import.
     from pydantic_ai.models import Model
 
-    from cadenza.adapters.planners.llm.client import Limits
+    from cadenza.adapters.planners.llm.client import LlmLimits
 
 LONGEST_TURN_S = 85.0
 """A turn may have to wait for another; yet it ends by itself, and is paid for, before its run is cut off."""
@@ -74,7 +74,7 @@ def llm_agent(settings: Settings) -> AgentRuntime:
     return LlmAgent(opened, default=settings.llm_model, limits=turn_limits(settings))
 
 
-def turn_limits(settings: Settings) -> "Limits":
+def turn_limits(settings: Settings) -> "LlmLimits":
     """What one turn may take up."""
     from cadenza.roots.wiring.llm import limits
 

@@ -12,7 +12,7 @@ from cadenza.ports.planning import Planner
 from cadenza.roots.settings import Settings
 
 if TYPE_CHECKING:  # Its library takes seconds to import.
-    from cadenza.adapters.planners.llm.client import Limits, Shape
+    from cadenza.adapters.planners.llm.client import LlmLimits, ToolSchema
 
 STEERING: tuple[AnyOperation, ...] = (propose_interval, propose_next_time, pause_until)
 
@@ -32,17 +32,17 @@ def llm_planner(settings: Settings, store: Catalog) -> Planner | None:
     return LlmPlanner(
         open_model(settings.llm_model, settings.llm_base_url),
         store=store,
-        steering=steering_shapes(),
+        steering=steering_tool_schemas(),
         limits=limits(settings),
         pause=timedelta(milliseconds=settings.llm_pause_ms),
     )
 
 
-def limits(settings: Settings) -> "Limits":
-    """What one sitting, or one turn of an agent, may take up."""
-    from cadenza.adapters.planners.llm.client import Limits
+def limits(settings: Settings) -> "LlmLimits":
+    """The limits of one analysis, or of one turn of an agent."""
+    from cadenza.adapters.planners.llm.client import LlmLimits
 
-    return Limits(
+    return LlmLimits(
         steps=settings.llm_steps,
         input_tokens=settings.llm_input_tokens,
         output_tokens=settings.llm_output_tokens,
@@ -50,11 +50,11 @@ def limits(settings: Settings) -> "Limits":
     )
 
 
-def steering_shapes() -> "Sequence[Shape]":
-    """The three tools as every surface shows them, but for the endpoint, which a model names."""
-    from cadenza.adapters.planners.llm.client import Shape
+def steering_tool_schemas() -> "Sequence[ToolSchema]":
+    """The three steering tools as every surface shows them, without the endpoint's id."""
+    from cadenza.adapters.planners.llm.client import ToolSchema
 
-    return [Shape(one.name, one.description, _without_id(one.schema)) for one in STEERING]
+    return [ToolSchema(one.name, one.description, _without_id(one.schema)) for one in STEERING]
 
 
 def _without_id(schema: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Claim, Outcome, Run, RunStatus
 from cadenza.domain.scheduling.steer import DEFINITION_FIELDS, plan_first_run
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.planning.consult import Means
+from cadenza.engine.planning.planner_runner import PlannerDependencies
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.loop import WorkerLoop
@@ -164,7 +164,7 @@ class ReplaySimulation:
             await self._store.endpoints.add(self._as_new(record))
         make_planners = self._policy.make_planners
         planners = [] if make_planners is None else await make_planners(self._store)
-        means = Means(
+        dependencies = PlannerDependencies(
             store=self._store,
             clock=self._clock,
             ids=FakeIds("analysis"),
@@ -174,7 +174,7 @@ class ReplaySimulation:
             telemetry=NoTelemetry(),
             fingerprint=fingerprint,
         )
-        self._analyst = StepwiseAnalyst(planners, means)
+        self._analyst = StepwiseAnalyst(planners, dependencies)
         await self._analyst.open()
 
     async def execute(self, claim: Claim) -> Outcome:
@@ -191,8 +191,8 @@ class ReplaySimulation:
         give_up = _end_of_wait(self._clock.now(), until)
         while True:
             while await self._worker.run_once():
-                await self._analyst.think()
-            await self._analyst.think()
+                await self._analyst.analyze_pending()
+            await self._analyst.analyze_pending()
             moment = await self._next_moment()
             if moment is None or moment > give_up or self._done():
                 return self._looks
@@ -205,7 +205,7 @@ class ReplaySimulation:
 
     async def _next_moment(self) -> datetime | None:
         assert self._analyst is not None, "open() comes first"
-        moments = (await self._store.endpoints.next_due(), self._analyst.next_look_at)
+        moments = (await self._store.endpoints.next_due(), self._analyst.next_analysis_at)
         soonest = min((moment for moment in moments if moment is not None), default=None)
         return None if soonest is None else max(soonest, self._clock.now() + LEAST_STEP)
 

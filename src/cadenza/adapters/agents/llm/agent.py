@@ -8,8 +8,8 @@ from pydantic_ai.models import Model
 
 from cadenza.adapters.agents.llm.briefing import history_messages, instructions, message_text
 from cadenza.adapters.agents.llm.turn import LlmTurn
-from cadenza.adapters.planners.llm.client import Limits, Talk
-from cadenza.adapters.planners.llm.model import GaveUp, Line, Nap
+from cadenza.adapters.planners.llm.client import LlmLimits, ModelExchange
+from cadenza.adapters.planners.llm.model import ModelClient, ModelFailed, Sleep
 from cadenza.domain.agents.delivery import Subtitle
 from cadenza.domain.errors import CadenzaError
 from cadenza.ports.agents import CallTool, Prompt, Reply
@@ -27,13 +27,13 @@ class LlmAgent:
         open_model: Callable[[str], Model],
         *,
         default: str | None = None,
-        limits: Limits | None = None,
-        nap: Nap = asyncio.sleep,
+        limits: LlmLimits | None = None,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._open = open_model
         self._default = default
-        self._limits = limits or Limits()
-        self._nap = nap
+        self._limits = limits or LlmLimits()
+        self._sleep = sleep
 
     async def process_prompt(self, prompt: Prompt, call: CallTool) -> Reply:
         """Have the model read the conversation, call tools, and answer."""
@@ -48,17 +48,21 @@ class LlmAgent:
 
     async def _answer(self, model: Model, prompt: Prompt, call: CallTool) -> Reply:
         limits = _within_budget(self._limits, prompt.most_tokens)
-        talk = Talk(Line(model, attempts=limits.attempts, nap=self._nap), limits, instructions(prompt))
-        talk.recall(*history_messages(prompt))
+        exchange = ModelExchange(
+            ModelClient(model, attempts=limits.attempts, sleep=self._sleep), limits, instructions(prompt)
+        )
+        exchange.add_history(*history_messages(prompt))
         try:
             async with model:  # Connections stay open for one turn only.
-                text = await LlmTurn(talk, prompt.tools, call=call, limits=limits).run(message_text(prompt))
-        except GaveUp as problem:
-            return Reply(error=str(problem), tokens=talk.tokens)
-        return Reply((Subtitle(text[:LONGEST_ANSWER]),) if text else (), talk.tokens)
+                text = await LlmTurn(exchange, prompt.tools, call=call, limits=limits).run(
+                    message_text(prompt)
+                )
+        except ModelFailed as problem:
+            return Reply(error=str(problem), tokens=exchange.tokens)
+        return Reply((Subtitle(text[:LONGEST_ANSWER]),) if text else (), exchange.tokens)
 
 
-def _within_budget(limits: Limits, most_tokens: int | None) -> Limits:
+def _within_budget(limits: LlmLimits, most_tokens: int | None) -> LlmLimits:
     """The limits of a turn, within the tokens that the user may still spend today."""
     if most_tokens is None:
         return limits

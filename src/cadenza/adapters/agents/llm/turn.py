@@ -8,15 +8,15 @@ from pydantic_ai.models import ModelRequestParameters
 
 from cadenza.adapters.planners.llm.briefing import quoted_json
 from cadenza.adapters.planners.llm.client import (
-    Limits,
-    Said,
-    Shape,
-    Talk,
+    LlmLimits,
+    MessagePart,
+    ModelExchange,
+    ToolSchema,
     arguments_of,
     definition,
     length_of,
 )
-from cadenza.adapters.planners.llm.model import GaveUp
+from cadenza.adapters.planners.llm.model import ModelFailed
 from cadenza.domain.errors import CadenzaError, NotAllowed, NotFound
 from cadenza.domain.validation import quoted
 from cadenza.ports.agents import CallTool, Tool
@@ -28,12 +28,16 @@ REMINDER = "Answer the user, in plain words."
 class LlmTurn:
     """Runs the steps of a turn; an invalid tool call is answered with its error, for the model to correct."""
 
-    def __init__(self, talk: Talk, tools: Sequence[Tool], *, call: CallTool, limits: Limits) -> None:
-        self._talk = talk
-        self._shapes = {tool.name: Shape(tool.name, tool.description, dict(tool.schema)) for tool in tools}
+    def __init__(
+        self, exchange: ModelExchange, tools: Sequence[Tool], *, call: CallTool, limits: LlmLimits
+    ) -> None:
+        self._exchange = exchange
+        self._tool_schemas = {
+            tool.name: ToolSchema(tool.name, tool.description, dict(tool.schema)) for tool in tools
+        }
         self._call = call
         self._limits = limits
-        self._acts_left = limits.acts
+        self._calls_left = limits.most_tool_calls
 
     async def run(self, message: str) -> str:
         """The model's answer to the user.
@@ -42,22 +46,22 @@ class LlmTurn:
         2. The last request offers no tools, so that the model can only answer.
         3. A request that exceeds the token limit is not sent.
         """
-        self._talk.say([UserPromptPart(message)], extra=length_of(list(self._shapes.values())))
+        self._exchange.add([UserPromptPart(message)], extra=length_of(list(self._tool_schemas.values())))
         for step in range(1, self._limits.steps + 1):
-            last = step == self._limits.steps or not self._talk.affords(2)
-            response = await self._talk.ask(self._parameters(last=last), "turn")
+            last = step == self._limits.steps or not self._exchange.can_afford(2)
+            response = await self._exchange.ask(self._parameters(last=last), "turn")
             if not response.tool_calls and (text := _text_of(response)):
                 return text
             if last:
                 break
-            self._talk.say(await self._answers(response))
-        raise GaveUp(f"The model did not answer within {step} steps.")
+            self._exchange.add(await self._answers(response))
+        raise ModelFailed(f"The model did not answer within {step} steps.")
 
     def _parameters(self, *, last: bool) -> ModelRequestParameters:
-        tools = [] if last else [definition(shape) for shape in self._shapes.values()]
+        tools = [] if last else [definition(schema) for schema in self._tool_schemas.values()]
         return ModelRequestParameters(function_tools=tools, allow_text_output=True)
 
-    async def _answers(self, response: ModelResponse) -> Sequence[Said]:
+    async def _answers(self, response: ModelResponse) -> Sequence[MessagePart]:
         if not response.tool_calls:
             return [UserPromptPart(REMINDER)]
         return [
@@ -72,11 +76,13 @@ class LlmTurn:
             return quoted_json({"refused": problem.message})
 
     async def _called(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        if name not in self._shapes:
-            raise NotFound(f"There is no tool {quoted(name)}; there are {', '.join(self._shapes) or 'none'}.")
-        if self._talk.overspent or not self._acts_left:
+        if name not in self._tool_schemas:
+            raise NotFound(
+                f"There is no tool {quoted(name)}; there are {', '.join(self._tool_schemas) or 'none'}."
+            )
+        if self._exchange.is_over_budget or not self._calls_left:
             raise NotAllowed("You have called tools often enough; answer the user now.")
-        self._acts_left -= 1
+        self._calls_left -= 1
         return await self._call(name, arguments)
 
 

@@ -1,4 +1,4 @@
-"""A model behind its provider: opened by its name, asked with patience, its errors put into words."""
+"""Opens a model by its name, retries its requests, and turns its errors into messages."""
 
 import asyncio
 import re
@@ -25,14 +25,14 @@ from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.domain.validation import quoted
 
 TRANSIENT = (ModelRateLimitError, ModelUnavailableError, ModelServerError, ModelConnectionError)
-FIRST_NAP_S, LONGEST_NAP_S = 1.0, 30.0
+FIRST_DELAY_S, LONGEST_DELAY_S = 1.0, 30.0
 KEY = re.compile(r"\b[A-Z][A-Z0-9_]*_(?:KEY|TOKEN)\b")
 
-Nap = Callable[[float], Awaitable[None]]
+Sleep = Callable[[float], Awaitable[None]]
 
 
-class GaveUp(Exception):
-    """A sitting that comes to nothing, and why."""
+class ModelFailed(Exception):
+    """An exchange with a model failed; the message says why."""
 
 
 def open_model(name: str, base_url: str | None = None) -> Model:
@@ -58,24 +58,24 @@ def open_model(name: str, base_url: str | None = None) -> Model:
             f"CADENZA_LLM_BASE_URL does not go with {quoted(name)}.", "llm_base_url"
         ) from None
     except (UserError, ValueError) as problem:
-        raise InvalidRequest(_unusable(name, str(problem)), "llm_model") from None
+        raise InvalidRequest(_unusable_model(name, str(problem)), "llm_model") from None
 
 
-def _unusable(name: str, reason: str) -> str:
-    """Why a model cannot be used; a key that is missing is named."""
+def _unusable_model(name: str, reason: str) -> str:
+    """Why a model cannot be used; a missing key is named."""
     key = KEY.search(reason)
     if key is not None:
         return f"CADENZA_LLM_MODEL names {quoted(name)}, whose key is missing: set {key[0]}."
     return f"CADENZA_LLM_MODEL cannot be used: {' '.join(reason.split()).removesuffix('.')}."
 
 
-class Line:
-    """The line to a model: what is likely to pass is tried again, until a moment and no longer."""
+class ModelClient:
+    """Sends requests to a model; transient errors are retried until a deadline."""
 
-    def __init__(self, model: Model, *, attempts: int, nap: Nap = asyncio.sleep) -> None:
+    def __init__(self, model: Model, *, attempts: int, sleep: Sleep = asyncio.sleep) -> None:
         self._model = model
         self._attempts = attempts
-        self._nap = nap
+        self._sleep = sleep
 
     async def ask(
         self,
@@ -85,38 +85,38 @@ class Line:
         most_tokens: int,
         until: float,
     ) -> ModelResponse:
-        """The model's answer, if there is one by then; GaveUp if there is none."""
-        # Two layers that try again would wait for each other's naps: the provider's library does not.
+        """The model's response; ModelFailed if there is none by the deadline."""
+        # Only this layer retries: with the library's own retries, waits would multiply.
         settings = ModelSettings(max_tokens=most_tokens, max_retries=0)
         try:
             async with asyncio.timeout_at(until):
-                return await self._patiently(
+                return await self._with_retries(
                     lambda: model_request(
                         self._model, messages, model_settings=settings, model_request_parameters=parameters
                     ),
                     until,
                 )
         except TimeoutError:
-            raise GaveUp("The model did not answer in time.") from None
+            raise ModelFailed("The model did not answer in time.") from None
         except (AgentRunError, UserError) as problem:
-            raise GaveUp(in_words(problem)) from None
+            raise ModelFailed(error_text(problem)) from None
 
-    async def _patiently(
+    async def _with_retries(
         self, request: Callable[[], Awaitable[ModelResponse]], until: float
     ) -> ModelResponse:
         for attempt in range(1, self._attempts):
             try:
                 return await request()
             except TRANSIENT as problem:
-                span_s = _nap_s(problem, attempt)
-                if asyncio.get_running_loop().time() + span_s >= until:
+                delay_s = _retry_delay_s(problem, attempt)
+                if asyncio.get_running_loop().time() + delay_s >= until:
                     raise
-                await self._nap(span_s)
+                await self._sleep(delay_s)
         return await request()
 
 
-def in_words(problem: AgentRunError | UserError) -> str:
-    """What went wrong, without the provider's own words: they may hold anything."""
+def error_text(problem: AgentRunError | UserError) -> str:
+    """An error as text, without the provider's message, which may contain anything."""
     match problem:
         case ModelHTTPError():
             return f"The provider answered {problem.status_code}."
@@ -128,8 +128,8 @@ def in_words(problem: AgentRunError | UserError) -> str:
             return f"The provider's answer makes no sense ({type(problem).__name__})."
 
 
-def _nap_s(problem: ModelAPIError, attempt: int) -> float:
-    """As long as the provider asked for; if it did not, ever longer."""
+def _retry_delay_s(problem: ModelAPIError, attempt: int) -> float:
+    """As long as the provider asked for; otherwise exponential backoff."""
     if problem.retry_after is not None:
         return max(problem.retry_after, 0.0)
-    return float(min(FIRST_NAP_S * 2 ** (attempt - 1), LONGEST_NAP_S))
+    return float(min(FIRST_DELAY_S * 2 ** (attempt - 1), LONGEST_DELAY_S))

@@ -1,4 +1,4 @@
-"""The LLM planner: reads a briefing as a person would, and acts through the tools."""
+"""The LLM planner: a model reads the briefing and steers through tools."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,62 +8,68 @@ from importlib.resources import files
 
 from pydantic_ai.models import Model
 
-from cadenza.adapters.planners.llm.briefing import told
-from cadenza.adapters.planners.llm.client import CHARACTERS_PER_TOKEN, Limits, Shape
-from cadenza.adapters.planners.llm.conversation import Conversation
-from cadenza.adapters.planners.llm.model import GaveUp, Line, Nap
-from cadenza.adapters.planners.llm.tools import SubmitAnalysis, Toolbox
-from cadenza.adapters.planners.llm.triggers import Occasions
+from cadenza.adapters.planners.llm.briefing import briefing_text
+from cadenza.adapters.planners.llm.client import CHARACTERS_PER_TOKEN, LlmLimits, ToolSchema
+from cadenza.adapters.planners.llm.conversation import AnalysisConversation
+from cadenza.adapters.planners.llm.model import ModelClient, ModelFailed, Sleep
+from cadenza.adapters.planners.llm.tools import AnalysisTools, SubmitAnalysis
+from cadenza.adapters.planners.llm.triggers import LlmTriggers
 from cadenza.domain.validation import milliseconds
 from cadenza.ports.catalog import Catalog
 from cadenza.ports.planning import Briefing, CallTool, PlannerResult
 
 NAME = "llm"
 BRIEFING_SHARE = 4
-"""Responses in a briefing take at most one in so many of a sitting's input tokens."""
+"""Responses in a briefing take at most this fraction (one in four) of an analysis's input tokens."""
 PAUSE = timedelta(minutes=5)
 
 
 class LlmPlanner:
-    """Sits down when there is news, and leaves the schedule alone when its provider fails."""
+    """Analyzes when something changed, and leaves the schedule alone when its provider fails."""
 
     def __init__(
         self,
         model: Model,
         *,
         store: Catalog,
-        steering: Sequence[Shape],
-        limits: Limits | None = None,
+        steering: Sequence[ToolSchema],
+        limits: LlmLimits | None = None,
         pause: timedelta = PAUSE,
-        nap: Nap = asyncio.sleep,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self._limits = limits or Limits()
+        self._limits = limits or LlmLimits()
         self._model = model
-        self._line = Line(model, attempts=self._limits.attempts, nap=nap)
+        self._client = ModelClient(model, attempts=self._limits.attempts, sleep=sleep)
         self._store = store
         self._steering = steering
-        self._occasions = Occasions(pause)
+        self._triggers = LlmTriggers(pause)
 
     @property
     def name(self) -> str:
-        """What its sittings and hints are recorded as."""
+        """The name under which its analyses and hints are recorded."""
         return NAME
 
     def wants(self, briefing: Briefing) -> bool:
-        """Whether there is news that is worth its tokens."""
-        return self._occasions.worth(briefing)
+        """Whether something changed that is worth the tokens."""
+        return self._triggers.should_analyze(briefing)
 
     async def sit(self, briefing: Briefing, call: CallTool) -> PlannerResult:
-        """Let the model read, ask, act, and say why."""
-        self._occasions.note(briefing)
+        """Let the model query, steer, and submit its analysis."""
+        self._triggers.record(briefing)
         limits = self._limits
-        toolbox = Toolbox(briefing, call, store=self._store, steering=self._steering, most_acts=limits.acts)
-        conversation = Conversation(self._line, toolbox, limits=limits, instructions=instructions())
-        room = limits.input_tokens * CHARACTERS_PER_TOKEN // BRIEFING_SHARE
+        tools = AnalysisTools(
+            briefing,
+            call,
+            store=self._store,
+            steering=self._steering,
+            most_tool_calls=limits.most_tool_calls,
+        )
+        conversation = AnalysisConversation(self._client, tools, limits=limits, instructions=instructions())
+        most_characters = limits.input_tokens * CHARACTERS_PER_TOKEN // BRIEFING_SHARE
         try:
-            async with self._model:  # Connections are kept for a sitting, not for the hours between.
-                submitted = await conversation.hold(told(briefing, room=room))
-        except GaveUp as problem:
+            async with self._model:  # Connections are kept for one analysis, not for the hours between.
+                submitted = await conversation.run(briefing_text(briefing, most_characters=most_characters))
+        except ModelFailed as problem:
             return PlannerResult(error=str(problem), tokens=conversation.tokens)
         return PlannerResult(
             reasoning=f"{submitted.reasoning.strip()} (Confidence {submitted.confidence:.0%}.)",
@@ -72,10 +78,10 @@ class LlmPlanner:
         )
 
     def _look_again_ms(self, submitted: SubmitAnalysis) -> int | None:
-        """When it wants to look again, but no sooner than it may."""
+        """When to analyze again, no sooner than after the pause."""
         if submitted.look_again_minutes is None:
             return None
-        soonest = self._occasions.pause // milliseconds(1)
+        soonest = self._triggers.pause // milliseconds(1)
         return max(round(submitted.look_again_minutes * 60_000), soonest)
 
 

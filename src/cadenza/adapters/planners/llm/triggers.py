@@ -1,4 +1,4 @@
-"""When a sitting of a model is worth its tokens: there is news, and the last sitting is a while ago."""
+"""When an analysis is worth a model's tokens: something changed, and the last analysis is a while ago."""
 
 from collections import OrderedDict
 from datetime import datetime, timedelta
@@ -13,82 +13,83 @@ from cadenza.ports.planning import Briefing
 MOST_REMEMBERED = 50_000
 
 
-class View(NamedTuple):
-    """What there was to see at a moment."""
+class ObservedState(NamedTuple):
+    """The fingerprints of an endpoint and its siblings at one moment."""
 
     own: str | None
     others: frozenset[tuple[str, str]]
-    """Of the siblings that no model thinks about; the others have sittings of their own."""
+    """Of the siblings without the LLM planner; the others have analyses of their own."""
 
 
-class Sat(NamedTuple):
-    """When a model last sat about an endpoint, and what it saw."""
+class LastAnalysis(NamedTuple):
+    """When a model last analyzed an endpoint, and in which state."""
 
     at: datetime
-    view: View
+    state: ObservedState
 
 
-class Occasions:
-    """Knows what was seen at the last sitting, so that only news is worth another.
+class LlmTriggers:
+    """Compares with the state at the last analysis, so that only a change leads to another.
 
-    It is kept in memory: after a restart an endpoint's last two runs are compared instead.
+    The states are kept in memory: after a restart an endpoint's last two runs are compared instead.
     """
 
     def __init__(self, pause: timedelta) -> None:
         self.pause = pause
-        self._sat: OrderedDict[EndpointKey, Sat] = OrderedDict()
+        self._last_analyses: OrderedDict[EndpointKey, LastAnalysis] = OrderedDict()
 
-    def worth(self, briefing: Briefing) -> bool:
-        """Is it worth a sitting?
+    def should_analyze(self, briefing: Briefing) -> bool:
+        """Whether to analyze.
 
-        1. Only if its owner wants a model to think about it.
-        2. A look that the model itself asked for is.
-        3. Otherwise not within the pause after the last sitting.
-        4. What differs from what was seen then is.
+        1. Only if the owner enabled the LLM planner.
+        2. Always, if the model itself asked for it.
+        3. Otherwise not within the pause after the last analysis.
+        4. If the state differs from the one at the last analysis.
         """
         endpoint = briefing.endpoint
         if not endpoint.planning.llm:
             return False
         if briefing.trigger is Trigger.DUE:
             return True
-        sat = self._sat.get(endpoint.key)
-        if sat is None:
-            return _worth_a_first(briefing)
-        return briefing.now - sat.at >= self.pause and _view(briefing) != sat.view
+        last = self._last_analyses.get(endpoint.key)
+        if last is None:
+            return _should_analyze_first(briefing)
+        return briefing.now - last.at >= self.pause and _observed_state(briefing) != last.state
 
-    def note(self, briefing: Briefing) -> None:
-        """Remember that a model sits now, and what it is shown."""
+    def record(self, briefing: Briefing) -> None:
+        """Record that a model analyzes now, and the state it sees."""
         key = briefing.endpoint.key
-        self._sat[key] = Sat(briefing.now, _view(briefing))
-        self._sat.move_to_end(key)
-        if len(self._sat) > MOST_REMEMBERED:
-            self._sat.popitem(last=False)
+        self._last_analyses[key] = LastAnalysis(briefing.now, _observed_state(briefing))
+        self._last_analyses.move_to_end(key)
+        if len(self._last_analyses) > MOST_REMEMBERED:
+            self._last_analyses.popitem(last=False)
 
 
-def _view(briefing: Briefing) -> View:
-    looks = _looks(briefing)
-    return View(
-        own=fingerprint(briefing.endpoint, looks[0]) if looks else None,
+def _observed_state(briefing: Briefing) -> ObservedState:
+    runs = _executed_runs(briefing)
+    return ObservedState(
+        own=fingerprint(briefing.endpoint, runs[0]) if runs else None,
         others=frozenset(
-            (name, fingerprint(briefing.siblings[name], run)) for name, run in _unattended(briefing).items()
+            (name, fingerprint(briefing.siblings[name], run))
+            for name, run in _siblings_without_model(briefing).items()
         ),
     )
 
 
-def _worth_a_first(briefing: Briefing) -> bool:
-    """A failure, here or where no model looks, or an answer that differs from the one before."""
-    looks = _looks(briefing)
-    if any(_failed(run) for run in (*looks[:1], *_unattended(briefing).values())):
+def _should_analyze_first(briefing: Briefing) -> bool:
+    """A failure, here or of a sibling without a model, or a response that differs from the one before."""
+    runs = _executed_runs(briefing)
+    if any(_failed(run) for run in (*runs[:1], *_siblings_without_model(briefing).values())):
         return True
-    return len({fingerprint(briefing.endpoint, run) for run in looks[:2]}) > 1
+    return len({fingerprint(briefing.endpoint, run) for run in runs[:2]}) > 1
 
 
-def _looks(briefing: Briefing) -> list[Run]:
+def _executed_runs(briefing: Briefing) -> list[Run]:
     return [run for run in briefing.recent if was_executed(run)]
 
 
-def _unattended(briefing: Briefing) -> dict[str, Run]:
-    """The latest looks of siblings that no model thinks about."""
+def _siblings_without_model(briefing: Briefing) -> dict[str, Run]:
+    """The latest runs of siblings without the LLM planner."""
     return {
         name: run
         for name, run in briefing.latest.items()

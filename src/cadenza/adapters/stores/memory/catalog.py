@@ -6,7 +6,7 @@ from itertools import islice
 
 from cadenza.adapters.stores.common import arranged, matches, run_matches, same, taken
 from cadenza.adapters.stores.memory.tables import MemoryTables
-from cadenza.domain.planning.health import Ended
+from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
@@ -111,7 +111,7 @@ class MemoryCatalog:
         found = runs[: page.limit]
         return RunsFound(found, found[-1].id if found and len(runs) > len(found) else None)
 
-    async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[Ended]:
+    async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[EndedRun]:
         with self._lock:
             closed = [run for run in self._tables.runs.get(key, {}).values() if run_matches(run, EVERY_RUN)]
         closed.sort(key=lambda run: run.id, reverse=True)
@@ -166,7 +166,7 @@ class MemoryCatalog:
             self._tables.wakeups.ring()
 
 
-def _ended(run: Run) -> Ended:
+def _ended(run: Run) -> EndedRun:
     assert run.finished_at is not None, "only closed runs have ended"
     assert run.status is not None, "a closed run has a status"
-    return Ended(run.finished_at, run.status, run.duration_ms, run.late_ms)
+    return EndedRun(run.finished_at, run.status, run.duration_ms, run.late_ms)

@@ -17,7 +17,7 @@ from cadenza.domain.monitoring.statistics import (
     UndecidedUsers,
 )
 from cadenza.domain.planning.analysis import Analysis, Tokens
-from cadenza.domain.planning.health import Ended
+from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
@@ -58,7 +58,7 @@ class MemoryStatistics:
         with self._lock:
             return len(list(islice((one for one in self._tables.endpoints_of(tenant_id) if one.lease), most)))
 
-    async def latest_runs(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
+    async def latest_runs(self, tenant_id: str, *, since: datetime, limit: int) -> list[EndedRun]:
         with self._lock:
             ended = [
                 run
@@ -71,7 +71,7 @@ class MemoryStatistics:
 
     async def latest_runs_of(
         self, keys: Collection[EndpointKey], *, each: int
-    ) -> dict[EndpointKey, list[Ended]]:
+    ) -> dict[EndpointKey, list[EndedRun]]:
         with self._lock:
             found = {
                 key: _closed(self._tables.runs[key].values()) for key in keys if key in self._tables.runs
@@ -124,10 +124,10 @@ def _by_cost(activity: PlannerActivity) -> tuple[int, int, str, str]:
     return -activity.tokens.total, -activity.analyses, activity.of, activity.planner
 
 
-def _ended(run: Run) -> Ended:
+def _ended(run: Run) -> EndedRun:
     assert run.finished_at is not None, "it is closed"
     assert run.status is not None, "it is closed"
-    return Ended(run.finished_at, run.status, run.duration_ms, run.late_ms)
+    return EndedRun(run.finished_at, run.status, run.duration_ms, run.late_ms)
 
 
 class MemoryDailyStatistics:

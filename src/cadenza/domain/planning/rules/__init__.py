@@ -1,1 +1,1 @@
-"""Rules: their conditions, the facts they see, their steps, and incidents that last and escalate."""
+"""Rules: their variables, their steps, and incidents that last and escalate."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
-from cadenza.domain.planning.health import Ended
+from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.baseline import Cron, Every
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.hint import IntervalHint
@@ -95,12 +95,12 @@ class FigureContract(Contract):
     async def test_the_latest_runs_come_newest_first_and_no_further_than_asked(self, bench: Bench) -> None:
         await bench.add("a", baseline=Every(MINUTE))
         await bench.store.endpoints.add(an_endpoint("b", tenant_id="south", next_run_at=bench.ms(DAY / MS)))
-        ended: list[Ended] = []
+        ended: list[EndedRun] = []
         for status in (RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT):
             bench.pass_ms(5)
             run = await bench.run_once(status)
             assert run.finished_at is not None
-            ended.insert(0, Ended(run.finished_at, status, run.duration_ms, run.late_ms))
+            ended.insert(0, EndedRun(run.finished_at, status, run.duration_ms, run.late_ms))
             bench.pass_ms(MINUTE)
         store, since = bench.store, NEW_YEAR
         assert await store.statistics.latest_runs("default", since=since, limit=10) == ended

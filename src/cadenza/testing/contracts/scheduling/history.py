@@ -2,7 +2,7 @@
 
 import pytest
 
-from cadenza.domain.planning.health import Ended
+from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
@@ -113,7 +113,7 @@ class HistoryContract(Contract):
         (endpoint, _), runs = await self.two_with_runs(bench)
         own = [run for run in runs if run.endpoint_id == endpoint.id]
         ends = [
-            Ended(run.finished_at, run.status, run.duration_ms, run.late_ms)
+            EndedRun(run.finished_at, run.status, run.duration_ms, run.late_ms)
             for run in reversed(own)
             if run.finished_at is not None and run.status is not None
         ]

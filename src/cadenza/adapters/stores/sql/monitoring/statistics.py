@@ -10,7 +10,7 @@ from cadenza.adapters.stores.sql.scheduling.definition import read_definition
 from cadenza.adapters.stores.sql.scheduling.run_search import ENDED, midnight, read_ended
 from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.planning.analysis import Analysis, Tokens
-from cadenza.domain.planning.health import Ended
+from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.domain.scheduling.run import Run
@@ -104,14 +104,14 @@ class SqlStatistics:
     async def in_flight(self, tenant_id: str, most: int) -> int:
         return int((await self._database.read(IN_FLIGHT, tenant_id, most))[0][0])
 
-    async def latest_runs(self, tenant_id: str, *, since: datetime, limit: int) -> list[Ended]:
+    async def latest_runs(self, tenant_id: str, *, since: datetime, limit: int) -> list[EndedRun]:
         statement = LATEST_RUNS[self._database.dialect]
         rows = await self._database.read(statement, tenant_id, midnight(since), limit, since)
         return read_ended(rows, self._database.read_moment)
 
     async def latest_runs_of(
         self, keys: Collection[EndpointKey], *, each: int
-    ) -> dict[EndpointKey, list[Ended]]:
+    ) -> dict[EndpointKey, list[EndedRun]]:
         found: dict[EndpointKey, list[Row]] = {}
         for row in await self._database.read(LATEST_RUNS_OF[self._database.dialect], *_columns(keys), each):
             found.setdefault(EndpointKey(row[0], row[1]), []).append(tuple(row)[2:])

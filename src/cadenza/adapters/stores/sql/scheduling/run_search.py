@@ -7,7 +7,7 @@ from itertools import count
 
 from cadenza.adapters.stores.sql.database import Database, Dialect
 from cadenza.adapters.stores.sql.rows import EPOCH, STATUSES, Read, Row, read_run
-from cadenza.domain.planning.health import Ended
+from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.ports.catalog import EVERY_RUN, FIRST_PAGE, Page, RunFilter, RunsFound
@@ -77,7 +77,7 @@ class SqlRunSearch:
         )
         return _page([read_run(row, self._database.read_moment) for row in rows], page, lowest)
 
-    async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[Ended]:
+    async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[EndedRun]:
         # An endpoint's runs never overlap, so they are in the order of their ends.
         day = midnight(since) if self._partitioned else EPOCH
         rows = await self._database.read(ENDED_SINCE, *key, day, limit, since)
@@ -109,12 +109,12 @@ def _page(runs: list[Run], page: Page, lowest: str | None) -> RunsFound:
     return RunsFound(runs, lowest)
 
 
-def read_ended(rows: Sequence[Row], read: Read) -> list[Ended]:
+def read_ended(rows: Sequence[Row], read: Read) -> list[EndedRun]:
     """The ends of runs in rows selected as `ENDED`; column by column, as there may be ten thousand."""
     if not rows:
         return []
     finished, statuses, durations, late = zip(*rows, strict=True)
-    return list(map(Ended, map(read, finished), map(STATUSES.__getitem__, statuses), durations, late))
+    return list(map(EndedRun, map(read, finished), map(STATUSES.__getitem__, statuses), durations, late))
 
 
 def _days(wanted: RunFilter) -> list[datetime]:
