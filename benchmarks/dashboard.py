@@ -18,7 +18,7 @@ from benchmarks.dashboard_questions import QUESTIONS, about_schedule
 from benchmarks.listing import BEGIN, GOAL_MS, NOW, TENANT, filling, timed
 from benchmarks.servers import a_server, new_database
 from tests.postgres import Cluster
-from tests.surfaces.api_in_process import House, agents
+from tests.surfaces.api_in_process import ApiInProcess, agents
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
@@ -51,7 +51,7 @@ class Size(NamedTuple):
     laps: int
 
 
-async def furnish(store: Store, endpoints: int) -> None:
+async def fill_store(store: Store, endpoints: int) -> None:
     """So many endpoints, due within the next half hour."""
     due = [
         an_endpoint(
@@ -68,7 +68,7 @@ async def furnish(store: Store, endpoints: int) -> None:
 
 def application_of(store: Store) -> Application:
     """What answers, by the real clock."""
-    dependencies = replace(House(store).application.dependencies, clock=SystemClock(), wall=None)
+    dependencies = replace(ApiInProcess(store).application.dependencies, clock=SystemClock(), wall=None)
     return Application(replace(dependencies, conversations=agents(dependencies)))
 
 
@@ -111,7 +111,7 @@ async def on_sqlite(folder: Path, size: Size) -> tuple[dict[str, dict[str, float
     await migrate(f"sqlite:///{path}")
     file = SqliteFile(path, synchronous="OFF")
     store = SqliteStore(file, TimeOrderedIds())
-    await furnish(store, size.endpoints)
+    await fill_store(store, size.endpoints)
     apart = (NOW - BEGIN) / size.runs // timedelta(microseconds=1)
 
     def work(connection: sqlite3.Connection) -> None:
@@ -138,7 +138,7 @@ async def on_postgres(size: Size) -> dict[str, dict[str, float]]:
         pool = PostgresPool(url)
         await ensure_partitions(pool, BEGIN)
         store = PostgresStore(pool, TimeOrderedIds())
-        await furnish(store, size.endpoints)
+        await fill_store(store, size.endpoints)
         connection = await asyncpg.connect(url)
         fill = filling("postgres", size.endpoints, endpoint_id=SOME_BUSY)
         await connection.execute(fill, size.runs, BEGIN, (NOW - BEGIN) / size.runs)

@@ -18,19 +18,19 @@ from tests.public_surface.internals import (
 )
 from tests.public_surface.naming import type_name
 from tests.public_surface.snapshot import Snapshot
-from tests.surfaces.api_in_process import House
-from tests.surfaces.mcp.mcp_client import read, visiting
+from tests.surfaces.api_in_process import ApiInProcess
+from tests.surfaces.mcp.mcp_client import open_client, read
 
 MOMENT = datetime(2030, 1, 31, 12, tzinfo=UTC)
 
 
 async def collect_servers(into: Snapshot) -> None:
-    house = House()
-    into.both("openapi", (await house.ask("GET /openapi.json", by=None)).json())
-    into.text("sentences/llms.txt", (await house.ask("GET /llms.txt", by=None)).body.decode())
-    into.shape("routes", sorted(_routes(house.app.routes)))
+    api = ApiInProcess()
+    into.both("openapi", (await api.ask("GET /openapi.json", by=None)).json())
+    into.text("sentences/llms.txt", (await api.ask("GET /llms.txt", by=None)).body.decode())
+    into.shape("routes", sorted(_routes(api.app.routes)))
     into.both("websocket", _frames())
-    await _collect_mcp(into, house)
+    await _collect_mcp(into, api)
 
 
 def _routes(routes: list[BaseRoute]) -> Iterator[str]:
@@ -43,15 +43,15 @@ def _routes(routes: list[BaseRoute]) -> Iterator[str]:
         yield from _routes(getattr(one, "routes", None) or [])
 
 
-async def _collect_mcp(into: Snapshot, house: House) -> None:
-    async with visiting(house) as client:
+async def _collect_mcp(into: Snapshot, api: ApiInProcess) -> None:
+    async with open_client(api) as client:
         listed = await _listed(client)
         into.sentences("mcp_titles", _take_titles(listed))
         into.both("mcp", listed)
         texts = [one["uri"] for one in listed["resources"].values() if one["mimeType"] == "text/markdown"]
         into.sentences("mcp_texts", {uri: await read(client, uri) for uri in texts})
         into.text("sentences/mcp_instructions.txt", client.instructions or "")
-    into.shape("mcp_tools_by_scope", {str(scope): await _tools(house, scope) for scope in Scope})
+    into.shape("mcp_tools_by_scope", {str(scope): await _tools(api, scope) for scope in Scope})
 
 
 async def _listed(client: Client) -> dict[str, Any]:
@@ -76,8 +76,8 @@ def _take_titles(listed: dict[str, Any]) -> dict[str, Any]:
     return {f"{name}/{key}": one.pop("title", None) for name, of in lists.items() for key, one in of.items()}
 
 
-async def _tools(house: House, scope: Scope) -> list[str]:
-    async with visiting(house, scope=scope) as client:
+async def _tools(api: ApiInProcess, scope: Scope) -> list[str]:
+    async with open_client(api, scope=scope) as client:
         return sorted(one.name for one in (await client.list_tools()).tools)
 
 

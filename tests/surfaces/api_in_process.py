@@ -57,7 +57,7 @@ class Answered(NamedTuple):
         return str(self.json()["type"].removeprefix("/problems/"))
 
 
-class House:
+class ApiInProcess:
     """An office, the application in front of it, and keys to it."""
 
     def __init__(self, store: Store | None = None, *, per_minute: int = 600_000, **options: Any) -> None:
@@ -150,7 +150,7 @@ class House:
         await self.app(scope, receive, send)
         return _answered(sent)
 
-    async def furnish(self, tenant_id: str = "north") -> None:
+    async def create_endpoint(self, tenant_id: str = "north") -> None:
         """A job with an endpoint."""
         assert (await self.ask("POST /v1/jobs", {"id": "job", "name": "job"}, by=tenant_id)).status == 201
         made = await self.ask("POST /v1/jobs/job/endpoints", AN_ENDPOINT, by=tenant_id)

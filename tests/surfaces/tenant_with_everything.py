@@ -1,24 +1,24 @@
 """A tenant with one of everything."""
 
-from tests.surfaces.api_in_process import House
+from tests.surfaces.api_in_process import ApiInProcess
 from tests.surfaces.operation_requests import A_RULE, A_SCHEDULE
 
 from cadenza.testing.contracts.harness import Bench
 
 
-async def furnished(house: House, tenant_id: str) -> dict[str, str]:
+async def create_everything(api: ApiInProcess, tenant_id: str) -> dict[str, str]:
     """A tenant with one of everything; the ids that it did not choose."""
-    bench = Bench(house.store)
-    await house.furnish(tenant_id)
-    await house.ask("POST /v1/endpoints/traffic/run-now", by=tenant_id)
-    house.clock.jump(1)
-    bench.clock = house.clock
+    bench = Bench(api.store)
+    await api.create_endpoint(tenant_id)
+    await api.ask("POST /v1/endpoints/traffic/run-now", by=tenant_id)
+    api.clock.jump(1)
+    bench.clock = api.clock
     run = await bench.run_once()
-    assert (await house.ask("PUT /v1/secrets/SECRET", {"value": "x"}, by=tenant_id)).status == 204
-    assert (await house.ask("POST /v1/rules", A_RULE, by=tenant_id)).status == 201
-    made = await house.ask("POST /v1/keys", {"name": "other"}, by=tenant_id)
-    assert (await house.ask("PUT /v1/users/ada", {}, by=tenant_id)).status == 200
-    assert (await house.ask("PUT /v1/agents/helper", {"name": "Helper"}, by=tenant_id)).status == 200
-    assert (await house.ask("PUT /v1/daily/users/ada", {"due_time": "07:30"}, by=tenant_id)).status == 200
-    planned = await house.ask("POST /v1/schedules", A_SCHEDULE, by=tenant_id)
+    assert (await api.ask("PUT /v1/secrets/SECRET", {"value": "x"}, by=tenant_id)).status == 204
+    assert (await api.ask("POST /v1/rules", A_RULE, by=tenant_id)).status == 201
+    made = await api.ask("POST /v1/keys", {"name": "other"}, by=tenant_id)
+    assert (await api.ask("PUT /v1/users/ada", {}, by=tenant_id)).status == 200
+    assert (await api.ask("PUT /v1/agents/helper", {"name": "Helper"}, by=tenant_id)).status == 200
+    assert (await api.ask("PUT /v1/daily/users/ada", {"due_time": "07:30"}, by=tenant_id)).status == 200
+    planned = await api.ask("POST /v1/schedules", A_SCHEDULE, by=tenant_id)
     return {"run_id": run.id, "key_id": made.json()["id"], "schedule_id": planned.json()["id"]}

@@ -12,7 +12,7 @@ import pytest
 from tests.faults.agents.database_history import QUIET, chronicle, introduce, ok
 from tests.faults.agents.fork_server import Child, Nursery
 from tests.postgres import Cluster, cluster
-from tests.surfaces.websocket.socket_client import Talker, connected
+from tests.surfaces.websocket.socket_client import SocketClient, connect_with_token
 from websockets.exceptions import ConnectionClosed
 
 from cadenza.adapters.ids import TimeOrderedIds
@@ -45,27 +45,27 @@ class Client:
     async def listen(self, address: str, chance: Random, *, until: int | None = None) -> None:
         """Take what comes until the server is gone, or there is a message with this number."""
         with suppress(ConnectionClosed, OSError):
-            async with connected(address, self._token) as talker:
+            async with connect_with_token(address, self._token) as client:
                 while until is None or len(self.seen) < until:
-                    self._take(await talker.hear(PATIENCE_S), chance)
+                    self._take(await client.receive(PATIENCE_S), chance)
                     if chance.random() < 0.3:
-                        await self._acknowledge(talker)
-                await self._acknowledge(talker)
+                        await self._acknowledge(client)
+                await self._acknowledge(client)
 
     async def has_everything(self, address: str) -> None:
         """Nothing that it acknowledged comes again."""
-        async with connected(address, self._token, last_seq=max(self.seen)) as talker:
-            await talker.silence()
-            assert talker.welcome["last_seq"] == max(self.seen) == len(self.seen)
+        async with connect_with_token(address, self._token, last_seq=max(self.seen)) as client:
+            await client.expect_silence()
+            assert client.welcome["last_seq"] == max(self.seen) == len(self.seen)
 
     def _take(self, frame: dict[str, Any], chance: Random) -> None:
         if frame["type"] != "notification":
             assert frame["type"] == "subtitle", frame
             assert self.seen.setdefault(frame["seq"], frame) == frame, "a number stands for one message"
 
-    async def _acknowledge(self, talker: Talker) -> None:
-        if talker.inbox:
-            await talker.ack()
+    async def _acknowledge(self, client: SocketClient) -> None:
+        if client.inbox:
+            await client.ack()
 
 
 async def burst(up: Child, key: str, number: int) -> list[str]:

@@ -9,7 +9,7 @@ from tests.faults.agents.database_history import QUIET, fired, introduce, ok
 from tests.faults.agents.fork_server import Child, Nursery
 from tests.postgres import Cluster, cluster
 from tests.surfaces.server_process import Caller
-from tests.surfaces.websocket.socket_client import Talker, connected
+from tests.surfaces.websocket.socket_client import SocketClient, connect_with_token
 
 from cadenza.adapters.stores.sql.migrate import migrate
 
@@ -20,14 +20,14 @@ A_LONG_LEASE = {"CADENZA_LEASE_MS": "3600000"}
 """At that speed, a lease of the usual length is over before a busy machine has looked up."""
 
 
-async def planned(talker: Talker, *wishes: str) -> list[str]:
+async def planned(client: SocketClient, *wishes: str) -> list[str]:
     """Ask the agent for reminders; it must agree to each."""
     for wish in wishes:
-        await talker.say(wish)
-        (answer,) = await talker.hear_messages(1)
+        await client.say(wish)
+        (answer,) = await client.receive_messages(1)
         assert answer["text"].startswith("I will"), answer
-        await talker.ack()
-    return talker.texts
+        await client.ack()
+    return client.texts
 
 
 async def schedules(caller: Caller) -> dict[str, str]:
@@ -36,11 +36,11 @@ async def schedules(caller: Caller) -> dict[str, str]:
     return {one["schedule_type"]: one["id"] for one in page["items"]}
 
 
-async def replayed(talker: Talker) -> list[dict[str, Any]]:
+async def replayed(client: SocketClient) -> list[dict[str, Any]]:
     """Everything that was owed when the socket came."""
-    while talker.last_seq < talker.welcome["last_seq"]:
-        await talker.hear()
-    return talker.inbox
+    while client.last_seq < client.welcome["last_seq"]:
+        await client.receive()
+    return client.inbox
 
 
 def firings(frames: list[dict[str, Any]]) -> set[str]:
@@ -49,8 +49,8 @@ def firings(frames: list[dict[str, Any]]) -> set[str]:
 
 async def nothing_more(address: str, token: str) -> None:
     """Who has everything is told nothing."""
-    async with connected(address, token) as again:
-        await again.silence()
+    async with connect_with_token(address, token) as again:
+        await again.expect_silence()
         assert again.notification is None
 
 
@@ -60,23 +60,23 @@ async def test_up_is_killed_after_both_fired_and_the_user_comes_back(tmp_path: P
             key = up.key
             async with up.caller() as caller:
                 token = (await introduce(caller, "ada"))["ada"]
-                async with connected(up.address, token) as talker:
+                async with connect_with_token(up.address, token) as client:
                     await planned(
-                        talker, "remind me in 4 minutes to stretch", "every 10 minutes tell me to breathe"
+                        client, "remind me in 4 minutes to stretch", "every 10 minutes tell me to breathe"
                     )
                 ids = await schedules(caller)
                 for schedule in ids.values():
                     await fired(caller, schedule)
             up.kill()
         with nursery.up(speed=FAST) as up:
-            async with connected(up.address, token) as back:
+            async with connect_with_token(up.address, token) as back:
                 frames = await replayed(back)
                 assert {frame["schedule_id"] for frame in frames} == set(ids.values())
                 assert (back.notification or {})["count"] == len(firings(frames)) == len(frames)
                 assert [frame["seq"] for frame in frames] == [3 + n for n in range(len(frames))]
                 async with up.caller(key) as caller:
                     await ok(caller, f"DELETE /v1/schedules/{ids['recurring']}")
-                await back.silence(0.5)
+                await back.expect_silence(0.5)
                 await back.ack()
             await nothing_more(up.address, token)
             up.end()
@@ -85,10 +85,13 @@ async def test_up_is_killed_after_both_fired_and_the_user_comes_back(tmp_path: P
 async def talk_at_both(caller: Caller, here: Child, there: Child) -> tuple[str, dict[str, str]]:
     """Plan with one process while another listens too, go away, and let both schedules fire."""
     token = (await introduce(caller, "ada"))["ada"]
-    async with connected(here.address, token) as phone, connected(there.address, token) as laptop:
+    async with (
+        connect_with_token(here.address, token) as phone,
+        connect_with_token(there.address, token) as laptop,
+    ):
         await planned(laptop, "remind me in 1 second to stretch", "every weekday at 9 say hello")
         while len(phone.inbox) < 2:
-            await phone.hear()
+            await phone.receive()
         assert phone.inbox == laptop.inbox[:2], "both processes serve the user, in the same order"
     ids = await schedules(caller)
     await ok(caller, f"POST /v1/endpoints/{ids['recurring']}/run-now", {})
@@ -105,10 +108,10 @@ async def test_two_processes_one_killed_and_the_database_restarted(cluster: Clus
             key = up.key
             async with up.caller() as caller:
                 token, ids = await talk_at_both(caller, up, api)
-            async with connected(up.address, token) as talker:
-                frames = await replayed(talker)
+            async with connect_with_token(up.address, token) as client:
+                frames = await replayed(client)
                 up.kill()
-        async with connected(api.address, token) as back:
+        async with connect_with_token(api.address, token) as back:
             assert await replayed(back) == frames
             assert (back.notification or {})["count"] == len(firings(frames)) == 2
             await asyncio.to_thread(cluster.stop, "immediate")
@@ -117,7 +120,7 @@ async def test_two_processes_one_killed_and_the_database_restarted(cluster: Clus
             with nursery.up() as up:
                 async with up.caller(key) as caller:
                     await ok(caller, f"POST /v1/endpoints/{ids['recurring']}/run-now", {})
-                (live,) = await back.hear_messages(1)
+                (live,) = await back.receive_messages(1)
                 assert live["schedule_id"] == ids["recurring"]
                 await back.ack()
                 for process in (api, up):

@@ -21,7 +21,7 @@ WAIT_S = 60
 
 
 @dataclass
-class Office:
+class CliTarget:
     """Commands in one folder, with the settings of one way."""
 
     folder: Path
@@ -48,19 +48,19 @@ class Office:
 
 
 @dataclass
-class Desk:
+class CliRunner:
     """Commands in this process, which is quicker."""
 
-    office: Office
+    target: CliTarget
     capsys: pytest.CaptureFixture[str]
     monkeypatch: pytest.MonkeyPatch
 
     def run(self, *words: str) -> tuple[int, str, str]:
         """Exit code, output and errors."""
-        self.monkeypatch.chdir(self.office.folder)
+        self.monkeypatch.chdir(self.target.folder)
         for name in ("CADENZA_SERVER", "CADENZA_KEY"):
             self.monkeypatch.delenv(name, raising=False)
-        for name, value in self.office.settings.items():
+        for name, value in self.target.settings.items():
             self.monkeypatch.setenv(name, value)
         self.capsys.readouterr()
         code = main(words)
@@ -94,9 +94,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def a_server(folder: Path) -> Iterator[Office]:
+def a_server(folder: Path) -> Iterator[CliTarget]:
     """A server on a database in a folder, and the office behind it with a key that may do everything."""
-    local = Office(folder)
+    local = CliTarget(folder)
     key = local.said("keys", "create", "--name", "tests", "--scope", "admin")["key"]
     port = free_port()
     serving = env(CADENZA_PORT=str(port), CADENZA_ALLOW_PRIVATE_TARGETS="true")
@@ -107,7 +107,7 @@ def a_server(folder: Path) -> Iterator[Office]:
         address = f"http://127.0.0.1:{port}"
         try:
             wait_for(address, process)
-            yield Office(folder, {"CADENZA_SERVER": address, "CADENZA_KEY": key})
+            yield CliTarget(folder, {"CADENZA_SERVER": address, "CADENZA_KEY": key})
         finally:
             process.terminate()
             process.wait(WAIT_S)

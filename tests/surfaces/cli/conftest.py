@@ -4,33 +4,33 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.surfaces.cli.cli_fixtures import Desk, Office, a_server
+from tests.surfaces.cli.cli_fixtures import CliRunner, CliTarget, a_server
 
-Desks = Callable[[Office], Desk]
+CliRunners = Callable[[CliTarget], CliRunner]
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    with a_server(tmp_path_factory.mktemp("server")) as office:
-        yield office
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CliTarget]:
+    with a_server(tmp_path_factory.mktemp("server")) as target:
+        yield target
 
 
 @pytest.fixture
-def desk_at(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Desks:
-    return lambda office: Desk(office, capsys, monkeypatch)
+def runner_at(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CliRunners:
+    return lambda target: CliRunner(target, capsys, monkeypatch)
 
 
 @pytest.fixture
-def here(tmp_path: Path, desk_at: Desks) -> Desk:
-    return desk_at(Office(tmp_path))
+def local(tmp_path: Path, runner_at: CliRunners) -> CliRunner:
+    return runner_at(CliTarget(tmp_path))
 
 
 @pytest.fixture
-def there(server: Office, desk_at: Desks) -> Desk:
-    return desk_at(server)
+def remote(server: CliTarget, runner_at: CliRunners) -> CliRunner:
+    return runner_at(server)
 
 
-@pytest.fixture(params=["here", "there"])
-def desk(request: pytest.FixtureRequest) -> Desk:
-    found: Desk = request.getfixturevalue(request.param)
+@pytest.fixture(params=["local", "remote"])
+def cli(request: pytest.FixtureRequest) -> CliRunner:
+    found: CliRunner = request.getfixturevalue(request.param)
     return found

@@ -51,12 +51,12 @@ class Recorder:
             backup=self.backup,
             restore=self.restore,
             bench=self.bench,
-            application=self.office,
+            application=self.target,
             now=lambda: NOW,
         )
 
     @asynccontextmanager
-    async def office(self, connection: Connection) -> AsyncIterator[OperationClient]:
+    async def target(self, connection: Connection) -> AsyncIterator[OperationClient]:
         if self.error is not None:
             raise self.error
         yield self

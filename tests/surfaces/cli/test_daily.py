@@ -5,7 +5,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from tests.surfaces.cli.cli_fixtures import Desk, Office
+from tests.surfaces.cli.cli_fixtures import CliRunner, CliTarget
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.surfaces.cli.commands.daily_import import imported, opened
@@ -16,18 +16,18 @@ def write(folder: Path, text: str) -> str:
     return "users.csv"
 
 
-def test_a_file_of_both_kinds_is_taken_and_can_be_taken_again(here: Desk, tmp_path: Path) -> None:
+def test_a_file_of_both_kinds_is_taken_and_can_be_taken_again(local: CliRunner, tmp_path: Path) -> None:
     text = 'user_id,due_time\nada,07:30\n\n"bob", 08:00\n{"user_id": "eve", "due_time": "23:59"}\n'
     name = write(tmp_path, "\ufeff" + text)
     for _ in range(2):
-        assert here.json("daily", "import", name) == {"lines": 3}
-    found = here.json("daily", "users", "--all")["items"]
+        assert local.json("daily", "import", name) == {"lines": 3}
+    found = local.json("daily", "users", "--all")["items"]
     assert [(one["user_id"], one["due_time"]) for one in found] == [
         ("ada", "07:30"),
         ("bob", "08:00"),
         ("eve", "23:59"),
     ]
-    assert here.json("daily", "list") == here.json("daily", "users")
+    assert local.json("daily", "list") == local.json("daily", "users")
 
 
 @pytest.mark.parametrize(
@@ -46,39 +46,41 @@ def test_a_file_of_both_kinds_is_taken_and_can_be_taken_again(here: Desk, tmp_pa
         ("\udcff,07:30", "it is not UTF-8"),
     ],
 )
-def test_a_wrong_line_is_named_and_nothing_is_taken(here: Desk, tmp_path: Path, line: str, why: str) -> None:
+def test_a_wrong_line_is_named_and_nothing_is_taken(
+    local: CliRunner, tmp_path: Path, line: str, why: str
+) -> None:
     good = "".join(f"user-{number},07:30\n" for number in range(1_500))
     (tmp_path / "users.csv").write_bytes(f"{good}{line}\nlast,07:30\n".encode(errors="surrogateescape"))
-    code, err = here.refused("daily", "import", "users.csv")
+    code, err = local.refused("daily", "import", "users.csv")
     assert code == 2
     assert "line 1501: " in err
     assert why in err
-    assert here.json("daily", "users") == {"items": [], "next_cursor": None}
+    assert local.json("daily", "users") == {"items": [], "next_cursor": None}
 
 
-def test_the_first_wrong_lines_are_told_and_how_many_more_there_are(here: Desk, tmp_path: Path) -> None:
-    _, err = here.refused("daily", "import", write(tmp_path, "x\n" * 50))
+def test_the_first_wrong_lines_are_told_and_how_many_more_there_are(local: CliRunner, tmp_path: Path) -> None:
+    _, err = local.refused("daily", "import", write(tmp_path, "x\n" * 50))
     assert (err.count("line "), "30 more lines" in err) == (20, True)
 
 
-def test_a_file_that_is_not_there_is_a_sentence(here: Desk) -> None:
-    assert here.refused("daily", "import", "nothing.csv")[0] == 2
+def test_a_file_that_is_not_there_is_a_sentence(local: CliRunner) -> None:
+    assert local.refused("daily", "import", "nothing.csv")[0] == 2
 
 
 def test_standard_input_is_taken_too(tmp_path: Path) -> None:
-    assert Office(tmp_path).said("daily", "import", "-", given="ada,07:30\n") == {"lines": 1}
+    assert CliTarget(tmp_path).said("daily", "import", "-", given="ada,07:30\n") == {"lines": 1}
 
 
-def test_a_user_and_a_day_are_shown(here: Desk) -> None:
-    here.ok("daily", "put", "ada", "--due", "07:30")
-    assert "07:30 UTC" in here.ok("daily", "show", "ada")
-    assert "0 success, 0 cutoff_reached" in here.ok("daily", "days", "2030-01-31")
-    assert here.json("daily", "show", "ada")["days"] == {"items": [], "next_cursor": None, "gaps": []}
-    code, err = here.refused("daily", "put", "ada", "--due", "7h")
+def test_a_user_and_a_day_are_shown(local: CliRunner) -> None:
+    local.ok("daily", "put", "ada", "--due", "07:30")
+    assert "07:30 UTC" in local.ok("daily", "show", "ada")
+    assert "0 success, 0 cutoff_reached" in local.ok("daily", "days", "2030-01-31")
+    assert local.json("daily", "show", "ada")["days"] == {"items": [], "next_cursor": None, "gaps": []}
+    code, err = local.refused("daily", "put", "ada", "--due", "7h")
     assert code == 2
     assert "HH:MM in UTC, such as 07:30" in err
-    here.ok("daily", "delete", "ada", "--with-days")
-    assert here.refused("daily", "show", "ada")[0] == 3
+    local.ok("daily", "delete", "ada", "--with-days")
+    assert local.refused("daily", "show", "ada")[0] == 3
 
 
 class Counting:

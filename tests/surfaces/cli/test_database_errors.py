@@ -15,10 +15,10 @@ SERVING = [["up"], ["worker"]]
 AS_NOBODY = """
 import encodings.idna, os, pkgutil, sys
 import cadenza.adapters.stores.sql.migrations.script
-import cadenza.roots.up, cadenza.roots.doctor, cadenza.surfaces.cli
-from cadenza.adapters.stores.sqlite import backup, restore, secrets, store
-for module in pkgutil.walk_packages(cadenza.surfaces.cli.__path__, "cadenza.surfaces.cli."):
-    __import__(module.name)
+import cadenza.roots.up, cadenza.roots.doctor, cadenza.surfaces.cli, cadenza.adapters.stores.sqlite
+for package in (cadenza.surfaces.cli, cadenza.adapters.stores.sqlite):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        __import__(module.name)
 from cadenza.roots.command_line import main
 if os.geteuid() == 0:
     os.chroot(".")

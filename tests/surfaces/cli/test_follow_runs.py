@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.surfaces.cli.cli_fixtures import Desk
+from tests.surfaces.cli.cli_fixtures import CliRunner
 from tests.surfaces.cli.cli_process import command, env
 
 from cadenza.surfaces.cli.commands.runs import FinishedRuns
@@ -29,10 +29,10 @@ def process(folder: Path, *words: str, **streams: Any) -> Iterator["subprocess.P
 
 
 @pytest.fixture
-def busy(here: Desk, tmp_path: Path) -> Iterator[Path]:
+def busy(local: CliRunner, tmp_path: Path) -> Iterator[Path]:
     """A folder in which a worker runs an endpoint again and again."""
-    here.ok("jobs", "create", "--name", "f", "--id", "f")
-    here.ok(*QUICK.split())
+    local.ok("jobs", "create", "--name", "f", "--id", "f")
+    local.ok(*QUICK.split())
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with process(tmp_path, "worker", **quiet) as worker:
         yield tmp_path

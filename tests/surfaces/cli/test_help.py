@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from cyclopts import App
-from tests.surfaces.cli.cli_fixtures import Desk
+from tests.surfaces.cli.cli_fixtures import CliRunner
 from tests.surfaces.cli.recording_launchers import Recorder
 
 from cadenza.operations.application import Application
@@ -97,18 +97,18 @@ def test_every_command_has_help(words: tuple[str, ...], capsys: pytest.CaptureFi
 
 
 def test_every_example_runs_and_every_operation_has_a_command(
-    here: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = recorded(monkeypatch)
     for words in FIRST:
-        here.ok(*words.split())
+        local.ok(*words.split())
     (tmp_path / "cadenza.yaml").write_text("version: 1\njobs: []\n")
     (tmp_path / "users.csv").write_text("user_id,due_time\nada,07:30\n")
     monkeypatch.setattr("sys.stdin", StringIO("a value\n"))
     left = [words for words in LEAVES if words[0] not in SERVE | ELSEWHERE | {"sim"} and words != ("daily",)]
     for command in sorted(left, key=lambda words: words in LAST and LAST.index(words) + 1):
         spoken = " ".join(command)
-        code, _, err = here.run(*example(LEAVES[command]))
+        code, _, err = local.run(*example(LEAVES[command]))
         assert code == EXPECTED.get(spoken, 0), (spoken, err)
     assert asked == BY_NAME.keys() - TWICE
 
@@ -132,8 +132,8 @@ def test_every_command_is_in_the_reference(words: tuple[str, ...]) -> None:
     assert f"cadenza {' '.join(words)}" in reference
 
 
-def test_the_shell_can_complete_commands(here: Desk, tmp_path: Path) -> None:
-    told = here.ok("--install-completion", "--shell", "bash", "--output", "completion.bash")
+def test_the_shell_can_complete_commands(local: CliRunner, tmp_path: Path) -> None:
+    told = local.ok("--install-completion", "--shell", "bash", "--output", "completion.bash")
     assert "completion.bash" in told
     script = (tmp_path / "completion.bash").read_text()
     assert "endpoints" in script

@@ -7,34 +7,34 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.surfaces.cli.cli_fixtures import Desk, Office
+from tests.surfaces.cli.cli_fixtures import CliRunner, CliTarget
 from tests.surfaces.cli.cli_process import command, env
 
 
-def test_a_backup_is_written_and_put_back(here: Desk, tmp_path: Path) -> None:
-    here.ok("jobs", "create", "--name", "kept", "--id", "kept")
-    copied = here.json("backup", "copy.db")
+def test_a_backup_is_written_and_put_back(local: CliRunner, tmp_path: Path) -> None:
+    local.ok("jobs", "create", "--name", "kept", "--id", "kept")
+    copied = local.json("backup", "copy.db")
     assert (copied["path"], copied["endpoints"]) == ("copy.db", 0)
-    here.ok("jobs", "delete", "kept")
-    assert here.refused("backup", "copy.db")[0] in {2, 4}
-    told = here.ok("restore", "copy.db")
+    local.ok("jobs", "delete", "kept")
+    assert local.refused("backup", "copy.db")[0] in {2, 4}
+    told = local.ok("restore", "copy.db")
     assert "What was there is in" in told
-    assert here.json("jobs", "show", "kept")["name"] == "kept"
-    assert "is copied to copy.db" in here.ok("backup", "copy.db", "--overwrite")
-    assert here.refused("restore", "nowhere.db")[0] in {2, 3, 6}
+    assert local.json("jobs", "show", "kept")["name"] == "kept"
+    assert "is copied to copy.db" in local.ok("backup", "copy.db", "--overwrite")
+    assert local.refused("restore", "nowhere.db")[0] in {2, 3, 6}
 
 
-def test_the_machine_is_measured(here: Desk) -> None:
-    figures = here.json("bench", "--seconds", "1")
+def test_the_machine_is_measured(local: CliRunner) -> None:
+    figures = local.json("bench", "--seconds", "1")
     assert figures.keys() == {"plans_per_second", "cycles_per_second", "cpu_us_per_cycle"}
     assert all(figure > 0 for figure in figures.values())
-    assert "full cycles per second" in here.ok("bench", "--seconds", "0.2")
-    assert list(here.office.folder.iterdir()) == []
+    assert "full cycles per second" in local.ok("bench", "--seconds", "0.2")
+    assert list(local.target.folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
-def test_a_measurement_lasts_some_seconds(here: Desk, seconds: str) -> None:
-    assert here.refused("bench", f"--seconds={seconds}")[0] == 2
+def test_a_measurement_lasts_some_seconds(local: CliRunner, seconds: str) -> None:
+    assert local.refused("bench", f"--seconds={seconds}")[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,6 @@ def test_progress_is_shown_on_a_terminal_beside_the_answer(
 
 
 def test_nothing_but_the_answer_is_shown_in_a_pipe(tmp_path: Path) -> None:
-    done = Office(tmp_path).process("jobs", "list", "--all", "--json")
+    done = CliTarget(tmp_path).process("jobs", "list", "--all", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == {"items": [], "next_cursor": None}

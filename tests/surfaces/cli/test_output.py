@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.surfaces.cli.cli_fixtures import Desk, Office
+from tests.surfaces.cli.cli_fixtures import CliRunner, CliTarget
 from tests.surfaces.cli.cli_process import command, env
 
 from cadenza.domain.validation import parse_duration_ms
 from cadenza.surfaces.cli.output.formatting import safe, span
 
 
-def test_an_answer_fits_a_narrow_terminal(here: Desk, tmp_path: Path) -> None:
-    here.ok("jobs", "create", "--name", "narrow", "--id", "narrow")
+def test_an_answer_fits_a_narrow_terminal(local: CliRunner, tmp_path: Path) -> None:
+    local.ok("jobs", "create", "--name", "narrow", "--id", "narrow")
     made = ("--job", "narrow", "--url", "https://example.com/x", "--every", "1m")
-    here.ok("endpoints", "create", *made, "--name", "東" * 60, "--id", "e" * 100)
+    local.ok("endpoints", "create", *made, "--name", "東" * 60, "--id", "e" * 100)
     shown, terminal = pty.openpty()
     words = command("endpoints", "show", "e" * 100)
     with subprocess.Popen(
@@ -38,8 +38,10 @@ def test_an_answer_fits_a_narrow_terminal(here: Desk, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)], ids=["table", "json"])
-def test_a_reader_who_has_left_is_no_failure(here: Desk, tmp_path: Path, options: tuple[str, ...]) -> None:
-    here.ok("jobs", "create", "--name", "left")
+def test_a_reader_who_has_left_is_no_failure(
+    local: CliRunner, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    local.ok("jobs", "create", "--name", "left")
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
@@ -55,11 +57,11 @@ def test_a_reader_who_has_left_is_no_failure(here: Desk, tmp_path: Path, options
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_an_output_without_unicode_is_enough(here: Desk, tmp_path: Path) -> None:
-    here.ok("jobs", "create", "--name", "Größe 🎵", "--id", "size")
-    office = Office(tmp_path, {"PYTHONIOENCODING": "ascii"})
-    assert office.said("jobs", "show", "size")["name"] == "Größe 🎵"
-    told = office.process("jobs", "list")
+def test_an_output_without_unicode_is_enough(local: CliRunner, tmp_path: Path) -> None:
+    local.ok("jobs", "create", "--name", "Größe 🎵", "--id", "size")
+    target = CliTarget(tmp_path, {"PYTHONIOENCODING": "ascii"})
+    assert target.said("jobs", "show", "size")["name"] == "Größe 🎵"
+    told = target.process("jobs", "list")
     assert (told.returncode, told.stderr) == (0, "")
     assert told.stdout.isascii()
     assert "size" in told.stdout

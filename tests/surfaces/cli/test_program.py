@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.surfaces.cli.cli_fixtures import Desk
+from tests.surfaces.cli.cli_fixtures import CliRunner
 from tests.surfaces.cli.cli_process import cadenza, command, env
 
 from cadenza.roots.command_line import main
@@ -192,14 +192,14 @@ HEAVY_FOR_COMMANDS = {
     ids=["help", "jobs list"],
 )
 def test_a_command_loads_nothing_that_only_others_need(
-    words: tuple[str, ...], heavy: set[str], here: Desk
+    words: tuple[str, ...], heavy: set[str], local: CliRunner
 ) -> None:
-    here.ok("migrate")
+    local.ok("migrate")
     program = (
         "import sys\nfrom cadenza.roots.command_line import main\n"
         f"assert main({list(words)}) == 0\nprint({heavy} & sys.modules.keys())"
     )
-    folder = here.office.folder
+    folder = local.target.folder
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=env(), cwd=folder
     )

@@ -7,16 +7,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests.surfaces.cli.cli_fixtures import Desk, Office, free_port
+from tests.surfaces.cli.cli_fixtures import CliRunner, CliTarget, free_port
 
 HIDDEN = "cad_somebody_hidden4711"
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
-def with_key(desk: Desk, key: str | None, server: str | None = None) -> Desk:
-    settings = {"CADENZA_SERVER": server or desk.office.settings["CADENZA_SERVER"]}
-    desk.office = Office(desk.office.folder, settings | ({} if key is None else {"CADENZA_KEY": key}))
-    return desk
+def with_key(cli: CliRunner, key: str | None, server: str | None = None) -> CliRunner:
+    settings = {"CADENZA_SERVER": server or cli.target.settings["CADENZA_SERVER"]}
+    cli.target = CliTarget(cli.target.folder, settings | ({} if key is None else {"CADENZA_KEY": key}))
+    return cli
 
 
 @contextmanager
@@ -57,25 +57,25 @@ def breaks_off(handler: BaseHTTPRequestHandler) -> None:
     handler.connection.close()
 
 
-def test_where_nobody_listens_is_unavailable(there: Desk) -> None:
+def test_where_nobody_listens_is_unavailable(remote: CliRunner) -> None:
     address = f"http://127.0.0.1:{free_port()}"
-    code, sentence = with_key(there, HIDDEN, address).refused("jobs", "list")
+    code, sentence = with_key(remote, HIDDEN, address).refused("jobs", "list")
     assert code == 6
     assert address in sentence
     assert HIDDEN not in sentence
 
 
 @pytest.mark.parametrize("key", [HIDDEN, None], ids=["wrong", "none"])
-def test_without_a_good_key_nothing_is_allowed(there: Desk, key: str | None) -> None:
-    code, sentence = with_key(there, key).refused("jobs", "list")
+def test_without_a_good_key_nothing_is_allowed(remote: CliRunner, key: str | None) -> None:
+    code, sentence = with_key(remote, key).refused("jobs", "list")
     assert code == 5
     assert "CADENZA_KEY" in sentence
     assert "hidden" not in sentence
 
 
-def test_a_key_allows_what_its_scopes_say(there: Desk) -> None:
-    key = there.json("keys", "create", "--name", "reader", "--scope", "read", "--expires", "1h")
-    reader = with_key(there, key["key"])
+def test_a_key_allows_what_its_scopes_say(remote: CliRunner) -> None:
+    key = remote.json("keys", "create", "--name", "reader", "--scope", "read", "--expires", "1h")
+    reader = with_key(remote, key["key"])
     assert "items" in reader.json("jobs", "list")
     for words in (
         "jobs create --name x",
@@ -89,15 +89,15 @@ def test_a_key_allows_what_its_scopes_say(there: Desk) -> None:
     assert reader.refused("keys", "list")[0] == 5
 
 
-def test_a_key_that_was_taken_back_opens_nothing(there: Desk) -> None:
-    key = there.json("keys", "create", "--name", "short")
-    there.ok("keys", "delete", key["id"])
-    assert with_key(there, key["key"]).refused("jobs", "list")[0] == 5
+def test_a_key_that_was_taken_back_opens_nothing(remote: CliRunner) -> None:
+    key = remote.json("keys", "create", "--name", "short")
+    remote.ok("keys", "delete", key["id"])
+    assert with_key(remote, key["key"]).refused("jobs", "list")[0] == 5
 
 
 @pytest.mark.parametrize("key", ["cad_hidden\nX-Evil: 1", "cad_hídden", "cad hidden"])
-def test_what_cannot_be_a_key_is_not_repeated(there: Desk, key: str) -> None:
-    code, sentence = there.refused("jobs", "list", f"--key={key}")
+def test_what_cannot_be_a_key_is_not_repeated(remote: CliRunner, key: str) -> None:
+    code, sentence = remote.refused("jobs", "list", f"--key={key}")
     assert code == 2
     assert "dden" not in sentence
 
@@ -114,30 +114,32 @@ def test_what_cannot_be_a_key_is_not_repeated(there: Desk, key: str) -> None:
         "no",
     ],
 )
-def test_what_is_no_address_is_wrong_use(there: Desk, address: str) -> None:
-    code, sentence = there.refused("jobs", "list", "--server", address)
+def test_what_is_no_address_is_wrong_use(remote: CliRunner, address: str) -> None:
+    code, sentence = remote.refused("jobs", "list", "--server", address)
     assert code == 2
     assert "hidden" not in sentence
 
 
-def test_options_win_over_the_environment(there: Desk, desk_at: Callable[[Office], Desk]) -> None:
-    right = there.office.settings
-    lost = with_key(desk_at(there.office), HIDDEN, f"http://127.0.0.1:{free_port()}")
+def test_options_win_over_the_environment(
+    remote: CliRunner, runner_at: Callable[[CliTarget], CliRunner]
+) -> None:
+    right = remote.target.settings
+    lost = with_key(runner_at(remote.target), HIDDEN, f"http://127.0.0.1:{free_port()}")
     words = ("--server", right["CADENZA_SERVER"], "--key", right["CADENZA_KEY"])
     assert "items" in lost.json("jobs", "list", *words)
 
 
-def test_a_file_may_name_the_server_and_the_key(there: Desk, tmp_path: Path) -> None:
-    lines = [f"{name}={value}" for name, value in there.office.settings.items()]
+def test_a_file_may_name_the_server_and_the_key(remote: CliRunner, tmp_path: Path) -> None:
+    lines = [f"{name}={value}" for name, value in remote.target.settings.items()]
     (tmp_path / ".env").write_text("\n".join(lines))
-    there.office = Office(tmp_path)
-    there.ok("jobs", "create", "--name", "by file", "--id", "by-file")
-    assert there.json("jobs", "show", "by-file")["name"] == "by file"
+    remote.target = CliTarget(tmp_path)
+    remote.ok("jobs", "create", "--name", "by file", "--id", "by-file")
+    assert remote.json("jobs", "show", "by-file")["name"] == "by file"
     assert not (tmp_path / "cadenza.db").exists()
 
 
-def test_a_server_knows_the_tenant_by_the_key(there: Desk) -> None:
-    assert there.refused("jobs", "list", "--tenant", "acme")[0] == 2
+def test_a_server_knows_the_tenant_by_the_key(remote: CliRunner) -> None:
+    assert remote.refused("jobs", "list", "--tenant", "acme")[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -153,28 +155,28 @@ def test_a_server_knows_the_tenant_by_the_key(there: Desk) -> None:
     ],
     ids=["page", "missing", "broken", "other-problem", "teapot", "half", "breaks-off"],
 )
-def test_a_server_that_is_another_one_is_unavailable(there: Desk, answer: Answer) -> None:
+def test_a_server_that_is_another_one_is_unavailable(remote: CliRunner, answer: Answer) -> None:
     with a_stranger(answer) as (address, asked):
-        code, sentence = with_key(there, HIDDEN, address).refused("jobs", "list")
+        code, sentence = with_key(remote, HIDDEN, address).refused("jobs", "list")
     assert code == 6
     assert asked
     assert HIDDEN not in sentence
 
 
-def test_a_key_is_not_carried_elsewhere(there: Desk) -> None:
+def test_a_key_is_not_carried_elsewhere(remote: CliRunner) -> None:
     with (
         a_stranger(says(200, "{}")) as (elsewhere, heard),
         a_stranger(says(307, "", Location=f"{elsewhere}/v1/jobs")) as (address, _),
     ):
-        code, _sentence = with_key(there, HIDDEN, address).refused("jobs", "list")
+        code, _sentence = with_key(remote, HIDDEN, address).refused("jobs", "list")
     assert code == 6
     assert heard == []
 
 
-def test_an_id_cannot_lead_to_another_path(there: Desk) -> None:
+def test_an_id_cannot_lead_to_another_path(remote: CliRunner) -> None:
     with a_stranger(says(200, '{"items": [], "next_cursor": null}')) as (address, asked):
-        desk = with_key(there, HIDDEN, address)
-        assert desk.refused("runs", "show", "a:b")[0] == 6
-        assert desk.refused("runs", "show", "../keys")[0] == 2
-        assert desk.refused("jobs", "show", "../../x")[0] == 3
+        cli = with_key(remote, HIDDEN, address)
+        assert cli.refused("runs", "show", "a:b")[0] == 6
+        assert cli.refused("runs", "show", "../keys")[0] == 2
+        assert cli.refused("jobs", "show", "../../x")[0] == 3
     assert [line.split()[0] for line in asked] == ["/v1/runs/a%3Ab", "/v1/jobs?limit=500"]

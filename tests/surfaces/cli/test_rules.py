@@ -3,28 +3,28 @@
 from typing import Any
 
 import pytest
-from tests.surfaces.cli.cli_fixtures import Desk
+from tests.surfaces.cli.cli_fixtures import CliRunner
 
 AN_ENDPOINT = ("--url", "https://example.com", "--every", "1m")
 
 
-def opened(desk: Desk, job: str) -> None:
-    desk.ok("jobs", "create", "--name", "Shop", "--id", job)
+def opened(cli: CliRunner, job: str) -> None:
+    cli.ok("jobs", "create", "--name", "Shop", "--id", job)
     for name in ("traffic", "cache"):
         named = ("--id", f"{job}-{name}", "--name", f"{name}-{job}")
-        desk.ok("endpoints", "create", "--job", job, *named, *AN_ENDPOINT)
+        cli.ok("endpoints", "create", "--job", job, *named, *AN_ENDPOINT)
 
 
-def a_rule(desk: Desk, job: str, *more: str, then: str = "clear") -> Any:
+def a_rule(cli: CliRunner, job: str, *more: str, then: str = "clear") -> Any:
     words = ("rules", "create", "--job", job, "--id", f"{job}-slow", "--name", f"slow {job}")
-    return desk.json(*words, "--when", "response.latency_ms > 800", "--then", then, *more)
+    return cli.json(*words, "--when", "response.latency_ms > 800", "--then", then, *more)
 
 
-def test_a_rule_is_written_in_words_and_shown_in_them(desk: Desk) -> None:
+def test_a_rule_is_written_in_words_and_shown_in_them(cli: CliRunner) -> None:
     job = "written"
-    opened(desk, job)
+    opened(cli, job)
     made = a_rule(
-        desk,
+        cli,
         job,
         "--endpoint",
         f"traffic-{job}",
@@ -51,7 +51,7 @@ def test_a_rule_is_written_in_words_and_shown_in_them(desk: Desk) -> None:
     )
     assert first["then"]["reason"] == "still slow"
     assert (second["after_ms"], second["then"]["pauseMs"]) == (3_600_000, None)
-    shown = desk.ok("rules", "show", f"slow {job}")
+    shown = cli.ok("rules", "show", f"slow {job}")
     for words in (
         "response.latency_ms > 800",
         "propose_interval interval=20s ttl=1m30s",
@@ -61,29 +61,29 @@ def test_a_rule_is_written_in_words_and_shown_in_them(desk: Desk) -> None:
         "10m",
     ):
         assert words in shown
-    assert f"{job}-slow" in desk.ok("rules", "list", "--job", job)
+    assert f"{job}-slow" in cli.ok("rules", "list", "--job", job)
 
 
-def test_a_rule_is_changed_tried_and_deleted(desk: Desk) -> None:
+def test_a_rule_is_changed_tried_and_deleted(cli: CliRunner) -> None:
     job = "changed"
-    opened(desk, job)
-    a_rule(desk, job, "--relax", "clear", "--disabled")
+    opened(cli, job)
+    a_rule(cli, job, "--relax", "clear", "--disabled")
     rule = f"{job}-slow"
-    changed = desk.json("rules", "update", rule, "--relax", "none", "--enabled", "--name", "new name")
+    changed = cli.json("rules", "update", rule, "--relax", "none", "--enabled", "--name", "new name")
     assert (changed["relax"], changed["enabled"], changed["name"]) == (None, True, "new name")
-    assert desk.json("rules", "update", rule, "--endpoint", f"{job}-cache")["endpoint_id"] == f"{job}-cache"
-    assert desk.json("rules", "update", rule, "--endpoint", "none")["endpoint_id"] is None
-    told = desk.ok("rules", "test", rule, "--endpoint", f"{job}-traffic")
+    assert cli.json("rules", "update", rule, "--endpoint", f"{job}-cache")["endpoint_id"] == f"{job}-cache"
+    assert cli.json("rules", "update", rule, "--endpoint", "none")["endpoint_id"] is None
+    told = cli.ok("rules", "test", rule, "--endpoint", f"{job}-traffic")
     assert "It does not match: There is no latency_ms here." in told
     assert "There is nothing to do about it now." in told
-    desk.json("rules", "update", rule, "--when", "!endpoint.paused", "--then", "propose_next_time in=5s")
-    told = desk.ok("rules", "test", rule, "--endpoint", f"{job}-traffic")
+    cli.json("rules", "update", rule, "--when", "!endpoint.paused", "--then", "propose_next_time in=5s")
+    told = cli.ok("rules", "test", rule, "--endpoint", f"{job}-traffic")
     assert "It holds." in told
     assert f"propose_next_time of traffic-{job}" in told
-    desk.json("rules", "update", rule, "--when", "endpoint.paused")
-    assert "It does not hold." in desk.ok("rules", "test", rule, "--endpoint", f"{job}-traffic")
-    assert "Deleted the rule" in desk.ok("rules", "delete", rule)
-    assert "There are no rules." in desk.ok("rules", "list", "--job", job)
+    cli.json("rules", "update", rule, "--when", "endpoint.paused")
+    assert "It does not hold." in cli.ok("rules", "test", rule, "--endpoint", f"{job}-traffic")
+    assert "Deleted the rule" in cli.ok("rules", "delete", rule)
+    assert "There are no rules." in cli.ok("rules", "list", "--job", job)
 
 
 @pytest.mark.parametrize(
@@ -101,15 +101,15 @@ def test_a_rule_is_changed_tried_and_deleted(desk: Desk) -> None:
         (["--cooldown", "long"], "span such as"),
     ],
 )
-def test_wrong_words_cost_a_sentence(here: Desk, words: list[str], told: str) -> None:
-    opened(here, "wrong")
+def test_wrong_words_cost_a_sentence(local: CliRunner, words: list[str], told: str) -> None:
+    opened(local, "wrong")
     given = ["--job", "wrong", "--name", "x"]
     given += [] if "--when" in words else ["--when", "response.ok"]
     given += [] if "--then" in words else ["--then", "clear"]
-    code, sentence = here.refused("rules", "create", *given, *words)
+    code, sentence = local.refused("rules", "create", *given, *words)
     assert code == 2
     assert told in sentence
 
 
-def test_a_rule_that_is_not_there_is_not_found(here: Desk) -> None:
-    assert here.refused("rules", "show", "nothing")[0] == 3
+def test_a_rule_that_is_not_there_is_not_found(local: CliRunner) -> None:
+    assert local.refused("rules", "show", "nothing")[0] == 3

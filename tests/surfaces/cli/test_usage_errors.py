@@ -1,7 +1,7 @@
 """Wrong use and missing things: one sentence, and the right exit code."""
 
 import pytest
-from tests.surfaces.cli.cli_fixtures import Desk, Office
+from tests.surfaces.cli.cli_fixtures import CliRunner, CliTarget
 
 USED = "endpoints create --job used --id used-1 --name u --url https://example.com/x --every 1m"
 WRONG = [
@@ -42,15 +42,15 @@ WRONG = [
 
 
 @pytest.fixture(scope="session")
-def used(server: Office) -> Office:
+def used(server: CliTarget) -> CliTarget:
     for words in ("jobs create --name used --id used", USED):
         assert server.process(*words.split()).returncode == 0
     return server
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_wrong_use_costs_a_sentence_and_exits_with_2(there: Desk, used: Office, words: str) -> None:
-    code, sentence = there.refused(*words.split())
+def test_wrong_use_costs_a_sentence_and_exits_with_2(remote: CliRunner, used: CliTarget, words: str) -> None:
+    code, sentence = remote.refused(*words.split())
     assert code == 2
     assert sentence.endswith(".\n")
 
@@ -76,12 +76,12 @@ def test_wrong_use_costs_a_sentence_and_exits_with_2(there: Desk, used: Office, 
         "secrets delete nowhere",
     ],
 )
-def test_what_is_not_there_exits_with_3(there: Desk, words: str) -> None:
-    assert there.refused(*words.split())[0] == 3
+def test_what_is_not_there_exits_with_3(remote: CliRunner, words: str) -> None:
+    assert remote.refused(*words.split())[0] == 3
 
 
-def test_what_is_far_too_long_is_not_repeated_whole(there: Desk) -> None:
-    code, sentence = there.refused("jobs", "list", f"--limit={'9x' * 50_000}")
+def test_what_is_far_too_long_is_not_repeated_whole(remote: CliRunner) -> None:
+    code, sentence = remote.refused("jobs", "list", f"--limit={'9x' * 50_000}")
     assert code == 2
     assert "9x9x" in sentence
     assert len(sentence) < 11_000

@@ -12,7 +12,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent, TextResourceContents
-from tests.surfaces.api_in_process import Answered, House
+from tests.surfaces.api_in_process import Answered, ApiInProcess
 
 from cadenza.domain.access.key import Scope
 from cadenza.roots.api import ApiServer, address_of, listening_socket
@@ -26,10 +26,10 @@ ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "ap
 
 
 @asynccontextmanager
-async def serving(house: House) -> AsyncIterator[str]:
+async def serving(api: ApiInProcess) -> AsyncIterator[str]:
     """The application of a house behind uvicorn; its address."""
     with listening_socket("127.0.0.1", 0) as listening:
-        server = ApiServer(Settings(grace_ms=1_000), house.app)
+        server = ApiServer(Settings(grace_ms=1_000), api.app)
         task = asyncio.create_task(server.serve([listening]))
         try:
             yield address_of(listening)
@@ -39,7 +39,9 @@ async def serving(house: House) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def agent(address: str, key: str, *, mode: Mode = "auto", path: str = "/mcp") -> AsyncIterator[Client]:
+async def client_at(
+    address: str, key: str, *, mode: Mode = "auto", path: str = "/mcp"
+) -> AsyncIterator[Client]:
     """An agent with a key."""
     headers = {"Authorization": f"Bearer {key}"}
     async with (
@@ -50,12 +52,12 @@ async def agent(address: str, key: str, *, mode: Mode = "auto", path: str = "/mc
 
 
 @asynccontextmanager
-async def visiting(
-    house: House, *, tenant: str = "north", scope: Scope = Scope.ADMIN, mode: Mode = "auto"
+async def open_client(
+    api: ApiInProcess, *, tenant: str = "north", scope: Scope = Scope.ADMIN, mode: Mode = "auto"
 ) -> AsyncIterator[Client]:
     """An agent of a tenant, in a house that is served as long."""
-    key = await house.key(tenant, scope)
-    async with serving(house) as address, agent(address, key, mode=mode) as client:
+    key = await api.key(tenant, scope)
+    async with serving(api) as address, client_at(address, key, mode=mode) as client:
         yield client
 
 
@@ -72,11 +74,11 @@ async def post(address: str, body: Any = None, *, path: str = "/mcp", **headers:
         return Answered(answer.status, known, await answer.read())
 
 
-async def told(client: Client, tool: str, arguments: Mapping[str, Any] | None = None) -> Any:
+async def call(client: Client, tool: str, arguments: Mapping[str, Any] | None = None) -> Any:
     """What a tool answers, the same in both forms."""
     result = await client.call_tool(tool, dict(arguments or {}))
-    assert not result.is_error, words(result)
-    assert result.structured_content == json.loads(words(result))
+    assert not result.is_error, text_of(result)
+    assert result.structured_content == json.loads(text_of(result))
     return result.structured_content
 
 
@@ -84,10 +86,10 @@ async def refused(client: Client, tool: str, arguments: Mapping[str, Any] | None
     """The words with which a tool refuses."""
     result = await client.call_tool(tool, dict(arguments or {}))
     assert result.is_error, result.structured_content
-    return words(result)
+    return text_of(result)
 
 
-def words(result: CallToolResult) -> str:
+def text_of(result: CallToolResult) -> str:
     (content,) = result.content
     assert isinstance(content, TextContent)
     return content.text

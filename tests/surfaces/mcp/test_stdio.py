@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from tests.surfaces.api_in_process import House
-from tests.surfaces.cli.cli_fixtures import Desk, Office
+from tests.surfaces.api_in_process import ApiInProcess
+from tests.surfaces.cli.cli_fixtures import CliRunner, CliTarget
 from tests.surfaces.cli.cli_process import command, env
-from tests.surfaces.cli.conftest import Desks, desk_at
-from tests.surfaces.mcp.mcp_client import MODES, Mode, names, read, refused, serving, told
+from tests.surfaces.cli.conftest import CliRunners, runner_at
+from tests.surfaces.mcp.mcp_client import MODES, Mode, call, names, read, refused, serving
 
 from cadenza.domain.access.key import Scope
 from cadenza.surfaces.mcp.tools import OFFERED
 
-__all__ = ["desk_at"]
+__all__ = ["runner_at"]
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -57,7 +57,7 @@ sys.exit(main(["mcp"]))
 
 
 @asynccontextmanager
-async def agent(folder: Path, *words: str, mode: Mode = "auto", **settings: Any) -> AsyncIterator[Client]:
+async def client_at(folder: Path, *words: str, mode: Mode = "auto", **settings: Any) -> AsyncIterator[Client]:
     """An agent whose program starts `cadenza mcp` in a folder."""
     program, *arguments = command("mcp", *words)
     started = StdioServerParameters(command=program, args=arguments, env=env(**settings), cwd=folder)
@@ -67,9 +67,9 @@ async def agent(folder: Path, *words: str, mode: Mode = "auto", **settings: Any)
 
 
 @pytest.fixture
-def desk(tmp_path: Path, desk_at: Desks) -> Desk:
+def desk(tmp_path: Path, runner_at: CliRunners) -> CliRunner:
     """A database with an endpoint."""
-    desk = desk_at(Office(tmp_path))
+    desk = runner_at(CliTarget(tmp_path))
     desk.ok("jobs", "create", "--name", "job", "--id", "job")
     words = "endpoints create --job job --id traffic --name traffic --url https://example.com --every 1m"
     desk.ok(*words.split())
@@ -77,53 +77,53 @@ def desk(tmp_path: Path, desk_at: Desks) -> Desk:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_an_agent_reads_and_no_more_unless_it_may(desk: Desk, mode: Mode) -> None:
-    async with agent(desk.office.folder, mode=mode) as client:
+async def test_an_agent_reads_and_no_more_unless_it_may(desk: CliRunner, mode: Mode) -> None:
+    async with client_at(desk.target.folder, mode=mode) as client:
         assert client.server_info is not None
         assert client.server_info.name == "cadenza"
         reads = {name for name, (operation, _) in OFFERED.items() if operation.scope is Scope.READ}
         assert await names(client) == reads
-        assert (await told(client, "list_endpoints"))["items"][0]["id"] == "traffic"
+        assert (await call(client, "list_endpoints"))["items"][0]["id"] == "traffic"
         assert json.loads(await read(client, "cadenza://endpoints/traffic/plan"))["endpoint_id"] == "traffic"
         assert (await read(client, "cadenza://docs/about")).startswith("# What Cadenza is")
         sentence = await refused(client, "run_now", {"endpoint_id": "traffic"})
     assert sentence == "run_now needs the scope steer: CADENZA_MCP_SCOPES says what is allowed."
-    assert (desk.office.folder / "errors").read_text() == ""
+    assert (desk.target.folder / "errors").read_text() == ""
 
 
-async def test_an_agent_steers_if_the_operator_lets_it(desk: Desk) -> None:
-    async with agent(desk.office.folder, CADENZA_MCP_SCOPES="read, steer") as client:
+async def test_an_agent_steers_if_the_operator_lets_it(desk: CliRunner) -> None:
+    async with client_at(desk.target.folder, CADENZA_MCP_SCOPES="read, steer") as client:
         asked = {"endpoint_id": "traffic", "intervalMs": 20_000, "reason": "surge"}
-        assert (await told(client, "propose_interval", asked))["source"] == "ai-interval"
+        assert (await call(client, "propose_interval", asked))["source"] == "ai-interval"
         assert "delete_job needs the scope write" in await refused(client, "delete_job", {"job_id": "job"})
         wrong = await refused(client, "propose_interval", {"endpoint_id": "traffic", "intervalMs": "soon"})
         assert wrong == "intervalMs: Input should be a valid integer."
-        (hint,) = (await told(client, "list_hints", {"endpoint_id": "traffic"}))["items"]
+        (hint,) = (await call(client, "list_hints", {"endpoint_id": "traffic"}))["items"]
     assert (hint["reason"], hint["origin"]) == ("surge", "mcp")
 
 
-async def test_another_tenant_sees_nothing(desk: Desk) -> None:
-    async with agent(desk.office.folder, "--tenant", "other", CADENZA_MCP_SCOPES="write") as client:
-        assert (await told(client, "list_endpoints"))["items"] == []
+async def test_another_tenant_sees_nothing(desk: CliRunner) -> None:
+    async with client_at(desk.target.folder, "--tenant", "other", CADENZA_MCP_SCOPES="write") as client:
+        assert (await call(client, "list_endpoints"))["items"] == []
         for tool in ("get_endpoint", "run_now", "delete_endpoint"):
             assert await refused(client, tool, {"endpoint_id": "traffic"}) == "There is no endpoint traffic."
 
 
 async def test_in_front_of_a_server_the_key_and_the_setting_both_bound(tmp_path: Path) -> None:
-    house = House()
-    await house.furnish("north")
-    steer, only_read = await house.key("north", Scope.STEER), await house.key("north", Scope.READ)
+    api = ApiInProcess()
+    await api.create_endpoint("north")
+    steer, only_read = await api.key("north", Scope.STEER), await api.key("north", Scope.READ)
     now = {"endpoint_id": "traffic"}
-    async with serving(house) as address:
-        async with agent(tmp_path, "--server", address, CADENZA_KEY=steer) as client:
-            assert (await told(client, "get_endpoint", now))["id"] == "traffic"
+    async with serving(api) as address:
+        async with client_at(tmp_path, "--server", address, CADENZA_KEY=steer) as client:
+            assert (await call(client, "get_endpoint", now))["id"] == "traffic"
             assert json.loads(await read(client, "cadenza://endpoints"))["items"][0]["id"] == "traffic"
             assert "CADENZA_MCP_SCOPES" in await refused(client, "run_now", now)
         bold: dict[str, Any] = {"CADENZA_SERVER": address, "CADENZA_MCP_SCOPES": "steer"}
-        async with agent(tmp_path, CADENZA_KEY=only_read, **bold) as client:
+        async with client_at(tmp_path, CADENZA_KEY=only_read, **bold) as client:
             assert await refused(client, "run_now", now) == "This needs a key with the scope steer."
-        async with agent(tmp_path, CADENZA_KEY=steer, **bold) as client:
-            assert (await told(client, "run_now", now))["source"] == "manual"
+        async with client_at(tmp_path, CADENZA_KEY=steer, **bold) as client:
+            assert (await call(client, "run_now", now))["source"] == "manual"
             assert "There is no endpoint" in await refused(client, "run_now", {"endpoint_id": "other"})
     assert not await asyncio.to_thread((tmp_path / "cadenza.db").exists), "none is made beside"
 
@@ -200,7 +200,7 @@ def test_one_ctrl_c_at_a_terminal_is_enough(tmp_path: Path) -> None:
 
 
 def test_it_ends_when_its_input_ends(tmp_path: Path) -> None:
-    done = Office(tmp_path).process("mcp")
+    done = CliTarget(tmp_path).process("mcp")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -219,14 +219,14 @@ def test_without_input_or_output_there_is_nothing_to_do(tmp_path: Path, closed: 
 
 
 @pytest.mark.parametrize("scopes", ["everything", "read,all", ""])
-def test_scopes_that_are_none_are_refused(tmp_path: Path, desk_at: Desks, scopes: str) -> None:
-    code, sentence = desk_at(Office(tmp_path, {"CADENZA_MCP_SCOPES": scopes})).refused("mcp")
+def test_scopes_that_are_none_are_refused(tmp_path: Path, runner_at: CliRunners, scopes: str) -> None:
+    code, sentence = runner_at(CliTarget(tmp_path, {"CADENZA_MCP_SCOPES": scopes})).refused("mcp")
     assert code == 2
     assert "CADENZA_MCP_SCOPES must be some of read, steer, write, admin, with commas between." in sentence
 
 
-def test_behind_a_server_there_is_no_tenant_to_choose(tmp_path: Path, desk_at: Desks) -> None:
-    code, sentence = desk_at(Office(tmp_path)).refused(
+def test_behind_a_server_there_is_no_tenant_to_choose(tmp_path: Path, runner_at: CliRunners) -> None:
+    code, sentence = runner_at(CliTarget(tmp_path)).refused(
         "mcp", "--server", "http://127.0.0.1:1", "--tenant", "x"
     )
     assert (code, "--tenant goes without a server" in sentence) == (2, True)

@@ -22,13 +22,13 @@ def test_tools_that_are_named_are_offered(text: str) -> None:
 
 
 def test_every_tool_is_told_under_its_scope() -> None:
-    scope, told = "", {}
+    scope, call = "", {}
     for line in TEXTS["tools"].body.splitlines():
         if line.startswith("## "):
             scope = line.removeprefix("## ")
         elif line.startswith("- "):
-            told[line.split("`")[1]] = scope
-    assert told == {name: str(operation.scope) for name, (operation, _) in OFFERED.items()}
+            call[line.split("`")[1]] = scope
+    assert call == {name: str(operation.scope) for name, (operation, _) in OFFERED.items()}
 
 
 def test_every_source_is_in_the_glossary() -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 from tests.postgres import database_url, newest_databases
-from tests.surfaces.api_in_process import House
+from tests.surfaces.api_in_process import ApiInProcess
 
 __all__ = ["database_url", "newest_databases"]
 
 
 @pytest.fixture
-def house() -> House:
-    return House()
+def api() -> ApiInProcess:
+    return ApiInProcess()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
-from tests.surfaces.api_in_process import House
+from tests.surfaces.api_in_process import ApiInProcess
 
 from cadenza.surfaces.dashboard.pages import VIEWS, Dashboard
 
@@ -12,27 +12,27 @@ PAGE = '<!doctype html><script type="module" src="/assets/index-abc.js"></script
 
 
 @pytest.fixture
-def built(tmp_path: Path) -> House:
+def built(tmp_path: Path) -> ApiInProcess:
     """A house with a dashboard of our own making."""
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.html").write_text(PAGE)
     (tmp_path / "assets" / "index-abc.js").write_text("export {};")
     (tmp_path / "secret.txt").write_text("not an asset")
-    house = House()
+    api = ApiInProcess()
     app = Starlette(routes=Dashboard(tmp_path).routes())
     app.router.redirect_slashes = False
-    house.app = app
-    return house
+    api.app = app
+    return api
 
 
 @pytest.mark.parametrize("path", ["/", *(f"/{view}" for view in VIEWS), "/endpoints/a%2Fb", "/endpoints/a/b"])
-async def test_every_view_is_the_one_page_and_asked_for_anew(built: House, path: str) -> None:
+async def test_every_view_is_the_one_page_and_asked_for_anew(built: ApiInProcess, path: str) -> None:
     answer = await built.ask(f"GET {path}", by=None)
     assert (answer.status, answer.body.decode()) == (200, PAGE)
     assert answer.headers["cache-control"] == "no-cache"
 
 
-async def test_assets_are_kept_for_ever(built: House) -> None:
+async def test_assets_are_kept_for_ever(built: ApiInProcess) -> None:
     answer = await built.ask("GET /assets/index-abc.js", by=None)
     assert answer.status == 200
     assert "javascript" in answer.headers["content-type"]
@@ -43,20 +43,20 @@ async def test_assets_are_kept_for_ever(built: House) -> None:
     "path",
     ["/assets/other.js", "/assets/..%2Fsecret.txt", "/assets/%2e%2e/secret.txt", "/nowhere", "/secret.txt"],
 )
-async def test_nothing_else_is_found(built: House, path: str) -> None:
+async def test_nothing_else_is_found(built: ApiInProcess, path: str) -> None:
     assert (await built.ask(f"GET {path}", by=None)).status == 404
 
 
 async def test_without_a_dashboard_the_first_page_leads_to_the_documentation(tmp_path: Path) -> None:
-    house = House()
-    house.app = Starlette(routes=Dashboard(tmp_path).routes())
-    answer = await house.ask("GET /", by=None)
+    api = ApiInProcess()
+    api.app = Starlette(routes=Dashboard(tmp_path).routes())
+    answer = await api.ask("GET /", by=None)
     assert answer.status == 200
     assert b'href="/docs"' in answer.body
 
 
-async def test_the_pages_policy_allows_nothing_inline_and_nothing_from_elsewhere(house: House) -> None:
-    policy = (await house.ask("GET /", by=None)).headers["content-security-policy"]
+async def test_the_pages_policy_allows_nothing_inline_and_nothing_from_elsewhere(api: ApiInProcess) -> None:
+    policy = (await api.ask("GET /", by=None)).headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert "http:" not in policy

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from tests.surfaces.api_in_process import Answered, House
+from tests.surfaces.api_in_process import Answered, ApiInProcess
 from tests.surfaces.operation_requests import NAMES, SERVED, body_of, request_of
-from tests.surfaces.tenant_with_everything import furnished
+from tests.surfaces.tenant_with_everything import create_everything
 
 from cadenza.domain.access.key import RANK, Scope
 from cadenza.domain.validation import milliseconds
@@ -29,10 +29,10 @@ NEVER_MISSING = {"put_secret", "put_user", "put_agent", "put_daily_user", "get_d
 
 
 @everyone
-async def test_it_works_for_who_may(house: House, operation: AnyOperation, route: Route) -> None:
-    ids = await furnished(house, "north")
+async def test_it_works_for_who_may(api: ApiInProcess, operation: AnyOperation, route: Route) -> None:
+    ids = await create_everything(api, "north")
     asked = request_of(route, **ids)
-    answer = await house.ask(asked, body_of(operation, route), scope=operation.scope)
+    answer = await api.ask(asked, body_of(operation, route), scope=operation.scope)
     assert answer.status == route.status, answer.body
     if route.status == 204:
         assert answer.body == b""
@@ -43,95 +43,103 @@ async def test_it_works_for_who_may(house: House, operation: AnyOperation, route
 
 
 @everyone
-async def test_without_a_good_key_nobody_gets_in(house: House, operation: AnyOperation, route: Route) -> None:
+async def test_without_a_good_key_nobody_gets_in(
+    api: ApiInProcess, operation: AnyOperation, route: Route
+) -> None:
     for key in (None, "Bearer cad_nobody_knows", "Basic dXNlcjpwYXNz", "Bearer", ""):
         headers = {} if key is None else {"authorization": key}
-        answer = await house.ask(request_of(route), body_of(operation, route), by=None, **headers)
+        answer = await api.ask(request_of(route), body_of(operation, route), by=None, **headers)
         assert (answer.status, answer.problem) == (401, "unauthorized"), key
         assert answer.headers["www-authenticate"].startswith('Bearer realm="cadenza"')
 
 
 @everyone
-async def test_a_smaller_scope_is_not_enough(house: House, operation: AnyOperation, route: Route) -> None:
-    ids = await furnished(house, "north")
+async def test_a_smaller_scope_is_not_enough(
+    api: ApiInProcess, operation: AnyOperation, route: Route
+) -> None:
+    ids = await create_everything(api, "north")
     for scope in Scope:
         if RANK[scope] < RANK[operation.scope]:
-            answer = await house.ask(request_of(route, **ids), body_of(operation, route), scope=scope)
+            answer = await api.ask(request_of(route, **ids), body_of(operation, route), scope=scope)
             assert (answer.status, answer.problem) == (403, "not-allowed")
 
 
 @pytest.mark.parametrize(("operation", "route"), WITH_IDS, ids=[one.name for one, _ in WITH_IDS])
 async def test_what_another_tenant_has_is_not_there(
-    house: House, operation: AnyOperation, route: Route
+    api: ApiInProcess, operation: AnyOperation, route: Route
 ) -> None:
-    ids = await furnished(house, "north")
+    ids = await create_everything(api, "north")
     body = body_of(operation, route)
-    foreign = await house.ask(request_of(route, **ids), body, by="south", x_request_id="same")
-    other = House()
-    other.clock.jump((house.clock.now() - other.clock.now()) / milliseconds(1))
+    foreign = await api.ask(request_of(route, **ids), body, by="south", x_request_id="same")
+    other = ApiInProcess()
+    other.clock.jump((api.clock.now() - other.clock.now()) / milliseconds(1))
     missing = await other.ask(request_of(route, **ids), body, by="south", x_request_id="same")
     assert foreign == missing
     assert foreign.status == (route.status if operation.name in NEVER_MISSING else 404)
 
 
 @everyone
-async def test_what_it_does_not_know_is_refused(house: House, operation: AnyOperation, route: Route) -> None:
-    ids = await furnished(house, "north")
+async def test_what_it_does_not_know_is_refused(
+    api: ApiInProcess, operation: AnyOperation, route: Route
+) -> None:
+    ids = await create_everything(api, "north")
     request = request_of(route, **ids)
     if route.has_body:
-        answer = await house.ask(request, (body_of(operation, route) or {}) | {"nonsense": 1})
+        answer = await api.ask(request, (body_of(operation, route) or {}) | {"nonsense": 1})
     else:
-        answer = await house.ask(f"{request}?nonsense=1")
+        answer = await api.ask(f"{request}?nonsense=1")
     assert (answer.status, answer.problem) == (422, "invalid-request")
     assert [error["field"] for error in answer.json()["errors"]] == ["nonsense"]
 
 
 @pytest.mark.parametrize(("operation", "route"), WITH_BODIES, ids=[one.name for one, _ in WITH_BODIES])
 async def test_a_body_that_is_no_object_is_refused(
-    house: House, operation: AnyOperation, route: Route
+    api: ApiInProcess, operation: AnyOperation, route: Route
 ) -> None:
     for body, status in NO_OBJECTS.items():
-        answer = await house.ask(request_of(route), body)
+        answer = await api.ask(request_of(route), body)
         assert answer.status == status, body
         assert answer.problem == ("bad-request" if status == 400 else "invalid-request")
 
 
 @pytest.mark.parametrize(("operation", "route"), WITH_BODIES, ids=[one.name for one, _ in WITH_BODIES])
-async def test_a_body_of_another_type_is_refused(house: House, operation: AnyOperation, route: Route) -> None:
+async def test_a_body_of_another_type_is_refused(
+    api: ApiInProcess, operation: AnyOperation, route: Route
+) -> None:
     for media_type in OTHER_TYPES:
-        answer = await house.ask(request_of(route), b'{"name": "x"}', content_type=media_type)
+        answer = await api.ask(request_of(route), b'{"name": "x"}', content_type=media_type)
         assert (answer.status, answer.problem) == (415, "unsupported-media-type"), media_type
 
 
 @pytest.mark.parametrize(("operation", "route"), WITH_BODIES, ids=[one.name for one, _ in WITH_BODIES])
-async def test_a_write_takes_no_query(house: House, operation: AnyOperation, route: Route) -> None:
-    answer = await house.ask(f"{request_of(route)}?name=x", body_of(operation, route))
+async def test_a_write_takes_no_query(api: ApiInProcess, operation: AnyOperation, route: Route) -> None:
+    answer = await api.ask(f"{request_of(route)}?name=x", body_of(operation, route))
     assert answer.status == 422
     assert [error["field"] for error in answer.json()["errors"]] == ["name"]
 
 
 @pytest.mark.parametrize(("operation", "route"), WITH_IDS, ids=[one.name for one, _ in WITH_IDS])
-async def test_the_path_has_the_last_word(house: House, operation: AnyOperation, route: Route) -> None:
+async def test_the_path_has_the_last_word(api: ApiInProcess, operation: AnyOperation, route: Route) -> None:
     """An id in the rest of the request cannot turn it to another thing."""
-    ids = await furnished(house, "north")
+    ids = await create_everything(api, "north")
     name = next(name for name in route.path.split("/") if name.startswith("{")).strip("{}")
     if route.has_body:
-        answer = await house.ask(
+        answer = await api.ask(
             request_of(route, **ids), (body_of(operation, route) or {}) | {name: "another"}
         )
     else:
-        answer = await house.ask(f"{request_of(route, **ids)}?{name}=another")
+        answer = await api.ask(f"{request_of(route, **ids)}?{name}=another")
     assert answer.status == 422
     assert [error["field"] for error in answer.json()["errors"]] == [name]
 
 
 @everyone
 async def test_every_answer_says_how_to_be_treated(
-    house: House, operation: AnyOperation, route: Route
+    api: ApiInProcess, operation: AnyOperation, route: Route
 ) -> None:
     for answer in (
-        await house.ask(request_of(route), body_of(operation, route), by=None),
-        await house.ask(request_of(route), body_of(operation, route)),
+        await api.ask(request_of(route), body_of(operation, route), by=None),
+        await api.ask(request_of(route), body_of(operation, route)),
     ):
         guarded(answer)
 

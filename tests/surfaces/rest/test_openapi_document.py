@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.surfaces.api_in_process import House
+from tests.surfaces.api_in_process import ApiInProcess
 from tests.surfaces.operation_requests import NAMES, SERVED
 
 from cadenza.domain.errors import Unavailable
@@ -31,8 +31,8 @@ def references(part: Any) -> list[str]:
     return [found for value in part for found in references(value)] if isinstance(part, list) else []
 
 
-async def test_the_document_is_served_to_everybody(house: House) -> None:
-    answer = await house.ask("GET /openapi.json", by=None)
+async def test_the_document_is_served_to_everybody(api: ApiInProcess) -> None:
+    answer = await api.ask("GET /openapi.json", by=None)
     assert answer.status == 200
     assert answer.json() == json.loads(json.dumps(DOCUMENT))
     assert answer.json()["openapi"] == "3.1.0"
@@ -87,8 +87,8 @@ def test_shapes_that_commands_share_are_said_once() -> None:
             assert json.loads(here) == schema
 
 
-async def test_the_words_for_models_name_every_operation(house: House) -> None:
-    answer = await house.ask("GET /llms.txt", by=None)
+async def test_the_words_for_models_name_every_operation(api: ApiInProcess) -> None:
+    answer = await api.ask("GET /llms.txt", by=None)
     assert answer.headers["content-type"].startswith("text/plain")
     for operation, route in SERVED:
         (line,) = [
@@ -102,11 +102,11 @@ def test_a_server_starts_before_its_schemas_are_made(monkeypatch: pytest.MonkeyP
         raise AssertionError("they take longer than all else that is done at the start")
 
     monkeypatch.setattr(Operation, "schema", property(too_early))
-    House()
+    ApiInProcess()
 
 
-async def test_the_documentation_needs_no_other_server(house: House) -> None:
-    page = await house.ask("GET /docs", by=None)
+async def test_the_documentation_needs_no_other_server(api: ApiInProcess) -> None:
+    page = await api.ask("GET /docs", by=None)
     assert page.headers["content-type"].startswith("text/html")
     policy = page.headers["content-security-policy"]
     assert "script-src 'self'" in policy
@@ -117,30 +117,30 @@ async def test_the_documentation_needs_no_other_server(house: House) -> None:
     assert "style=" not in html
     for name in ("swagger-ui.css", "swagger-ui-bundle.js", "start.js", "favicon-32x32.png"):
         assert f'"/docs/{name}"' in html
-        asset = await house.ask(f"GET /docs/{name}", by=None)
+        asset = await api.ask(f"GET /docs/{name}", by=None)
         assert asset.status == 200
         assert asset.headers["x-content-type-options"] == "nosniff"
-    assert b"SwaggerUIBundle" in (await house.ask("GET /docs/swagger-ui-bundle.js", by=None)).body
+    assert b"SwaggerUIBundle" in (await api.ask("GET /docs/swagger-ui-bundle.js", by=None)).body
 
 
 @pytest.mark.parametrize("name", ["index.html", "__init__.py", "..%2Fmain.py", "%2e%2e", ""])
-async def test_nothing_else_of_the_wheel_is_served(house: House, name: str) -> None:
-    assert (await house.ask(f"GET /docs/{name}", by=None)).status == 404
+async def test_nothing_else_of_the_wheel_is_served(api: ApiInProcess, name: str) -> None:
+    assert (await api.ask(f"GET /docs/{name}", by=None)).status == 404
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/openapi.json", "/healthz", "/metrics"])
-async def test_pages_are_only_read(house: House, path: str) -> None:
-    answer = await house.ask(f"POST {path}", by=None)
+async def test_pages_are_only_read(api: ApiInProcess, path: str) -> None:
+    answer = await api.ask(f"POST {path}", by=None)
     assert (answer.status, answer.problem) == (405, "method-not-allowed")
     assert "GET" in answer.headers["allow"]
 
 
-async def test_figures_are_told_without_names_of_tenants(house: House) -> None:
-    await house.furnish("north")
-    await house.ask("GET /v1/endpoints/traffic")
-    await house.ask("GET /v1/endpoints/none")
-    await house.ask("GET /nowhere", by=None)
-    answer = await house.ask("GET /metrics", by=None)
+async def test_figures_are_told_without_names_of_tenants(api: ApiInProcess) -> None:
+    await api.create_endpoint("north")
+    await api.ask("GET /v1/endpoints/traffic")
+    await api.ask("GET /v1/endpoints/none")
+    await api.ask("GET /nowhere", by=None)
+    answer = await api.ask("GET /metrics", by=None)
     text = answer.body.decode()
     assert 'cadenza_requests_total{operation="get_endpoint",status="200"} 1.0' in text
     assert 'cadenza_requests_total{operation="get_endpoint",status="404"} 1.0' in text
@@ -153,20 +153,20 @@ async def test_figures_are_told_without_names_of_tenants(house: House) -> None:
 
 async def test_health_asks_the_process_and_readiness_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     alive = [True]
-    house = House(alive=lambda: alive[0])
+    api = ApiInProcess(alive=lambda: alive[0])
     for path in ("/healthz", "/readyz"):
-        assert (await house.ask(f"GET {path}", by=None)).json() == {"status": "ok"}
+        assert (await api.ask(f"GET {path}", by=None)).json() == {"status": "ok"}
 
     async def away() -> None:
         raise Unavailable("The database does not answer.")
 
-    monkeypatch.setattr(house.store.endpoints, "next_due", away)
-    house.clock.jump(999)
-    assert (await house.ask("GET /readyz", by=None)).status == 200
-    house.clock.jump(1)
-    answer = await house.ask("GET /readyz", by=None)
+    monkeypatch.setattr(api.store.endpoints, "next_due", away)
+    api.clock.jump(999)
+    assert (await api.ask("GET /readyz", by=None)).status == 200
+    api.clock.jump(1)
+    answer = await api.ask("GET /readyz", by=None)
     assert (answer.status, answer.json()["status"]) == (503, "The database does not answer.")
-    assert (await house.ask("GET /healthz", by=None)).status == 200
+    assert (await api.ask("GET /healthz", by=None)).status == 200
     alive[0] = False
     for path in ("/healthz", "/readyz"):
-        assert (await house.ask(f"GET {path}", by=None)).status == 503
+        assert (await api.ask(f"GET {path}", by=None)).status == 503

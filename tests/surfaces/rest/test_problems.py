@@ -1,7 +1,7 @@
 """What callers are told when something goes wrong: what to do, and nothing of the inside."""
 
 import pytest
-from tests.surfaces.api_in_process import House
+from tests.surfaces.api_in_process import ApiInProcess
 
 from cadenza.domain.errors import Unavailable
 from cadenza.surfaces.http.problems import KINDS
@@ -17,75 +17,77 @@ class Broken:
         raise self._problem
 
 
-def break_jobs(house: House, problem: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(house.store.catalog, "job", Broken(problem).job)
+def break_jobs(api: ApiInProcess, problem: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api.store.catalog, "job", Broken(problem).job)
 
 
-async def test_a_bug_is_told_without_its_inside(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    break_jobs(house, RuntimeError("the password is hunter2"), monkeypatch)
-    answer = await house.ask("GET /v1/jobs/job", x_request_id="abc-1")
+async def test_a_bug_is_told_without_its_inside(api: ApiInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_jobs(api, RuntimeError("the password is hunter2"), monkeypatch)
+    answer = await api.ask("GET /v1/jobs/job", x_request_id="abc-1")
     assert (answer.status, answer.problem) == (500, "unexpected")
     assert b"hunter2" not in answer.body
     assert b"Traceback" not in answer.body
     assert answer.json()["request_id"] == "abc-1"
-    (line,) = [line for line in house.log.lines if line.event == "a request failed unexpectedly"]
+    (line,) = [line for line in api.log.lines if line.event == "a request failed unexpectedly"]
     assert line.facts["request_id"] == "abc-1"
     assert "hunter2" in str(line.facts["trace"])
 
 
-async def test_a_store_that_is_away_is_unavailable(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    break_jobs(house, Unavailable("The database does not answer."), monkeypatch)
-    answer = await house.ask("GET /v1/jobs/job")
+async def test_a_store_that_is_away_is_unavailable(
+    api: ApiInProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_jobs(api, Unavailable("The database does not answer."), monkeypatch)
+    answer = await api.ask("GET /v1/jobs/job")
     assert (answer.status, answer.problem) == (503, "unavailable")
     assert answer.json()["detail"] == "The database does not answer."
 
 
-async def test_a_wrong_method_is_told_which_are_right(house: House) -> None:
-    answer = await house.ask("PUT /v1/jobs/job")
+async def test_a_wrong_method_is_told_which_are_right(api: ApiInProcess) -> None:
+    answer = await api.ask("PUT /v1/jobs/job")
     assert (answer.status, answer.problem) == (405, "method-not-allowed")
     assert answer.headers["allow"] == "DELETE, GET, HEAD, OPTIONS, PATCH"
 
 
 @pytest.mark.parametrize("path", ["/v1/jobs", "/v1/endpoints/traffic/hints"])
-async def test_options_tells_what_can_be_done(house: House, path: str) -> None:
-    answer = await house.ask(f"OPTIONS {path}", by=None)
+async def test_options_tells_what_can_be_done(api: ApiInProcess, path: str) -> None:
+    answer = await api.ask(f"OPTIONS {path}", by=None)
     assert (answer.status, answer.body) == (204, b"")
     assert {"GET", "HEAD", "OPTIONS"} < set(answer.headers["allow"].split(", "))
     assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_head_is_get_without_its_body(house: House) -> None:
-    await house.furnish()
-    got = await house.ask("GET /v1/jobs/job", x_request_id="same")
-    head = await house.ask("HEAD /v1/jobs/job", x_request_id="same")
+async def test_head_is_get_without_its_body(api: ApiInProcess) -> None:
+    await api.create_endpoint()
+    got = await api.ask("GET /v1/jobs/job", x_request_id="same")
+    head = await api.ask("HEAD /v1/jobs/job", x_request_id="same")
     assert (head.status, head.headers, head.body) == (200, got.headers, b"")
-    missing = await house.ask("HEAD /v1/jobs/none")
+    missing = await api.ask("HEAD /v1/jobs/none")
     assert (missing.status, missing.body) == (404, b"")
 
 
 @pytest.mark.parametrize("given", ["abc", "A-1.b_2:c", "x" * 64])
-async def test_a_request_keeps_the_id_that_it_came_with(house: House, given: str) -> None:
-    answer = await house.ask("GET /v1/jobs/none", x_request_id=given)
+async def test_a_request_keeps_the_id_that_it_came_with(api: ApiInProcess, given: str) -> None:
+    answer = await api.ask("GET /v1/jobs/none", x_request_id=given)
     assert answer.headers["x-request-id"] == given
     assert answer.json()["request_id"] == given
 
 
 @pytest.mark.parametrize("given", ["", "x" * 65, "a b", "<b>", 'a"b', "caf\xe9", "a\tb"])
-async def test_an_id_that_is_none_is_replaced(house: House, given: str) -> None:
-    answer = await house.ask("GET /v1/jobs/none", x_request_id=given)
+async def test_an_id_that_is_none_is_replaced(api: ApiInProcess, given: str) -> None:
+    answer = await api.ask("GET /v1/jobs/none", x_request_id=given)
     assert answer.headers["x-request-id"].isalnum()
     assert answer.headers["x-request-id"] == answer.json()["request_id"]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
-async def test_every_type_of_problem_can_be_looked_up(house: House, kind: object) -> None:
-    answer = await house.ask(f"GET {kind.type}", by=None)  # type: ignore[attr-defined]
+async def test_every_type_of_problem_can_be_looked_up(api: ApiInProcess, kind: object) -> None:
+    answer = await api.ask(f"GET {kind.type}", by=None)  # type: ignore[attr-defined]
     assert answer.status == 200
     assert answer.headers["content-type"].startswith("text/plain")
 
 
-async def test_a_caller_who_leaves_is_no_bug(house: House) -> None:
-    key = await house.key()
+async def test_a_caller_who_leaves_is_no_bug(api: ApiInProcess) -> None:
+    key = await api.key()
     sent: list[object] = []
 
     async def gone() -> dict[str, object]:
@@ -99,6 +101,6 @@ async def test_a_caller_who_leaves_is_no_bug(house: House) -> None:
         "headers": [(b"authorization", f"Bearer {key}".encode()), (b"content-type", b"application/json")],
         "client": None,
     }  # fmt: skip
-    await house.app(scope, gone, send)
+    await api.app(scope, gone, send)
     assert sent == []
-    assert house.log.events("warning") == []
+    assert api.log.events("warning") == []

@@ -14,9 +14,9 @@ from schemathesis.core.result import Ok
 from schemathesis.generation.feedback import FeedbackSources
 from schemathesis.pytest._test_builder import build_operation_test
 from schemathesis.python._constants.orchestrator import make_constants_value_source
-from tests.surfaces.api_in_process import House
+from tests.surfaces.api_in_process import ApiInProcess
 from tests.surfaces.operation_requests import IDS, SERVED
-from tests.surfaces.tenant_with_everything import furnished
+from tests.surfaces.tenant_with_everything import create_everything
 
 from cadenza.domain.access.key import Scope
 
@@ -81,8 +81,8 @@ class Document:
     """The document of a house, and the examples that the library makes of it."""
 
     def __init__(self, mode: str) -> None:
-        self.house = House()
-        self._schema = schemathesis.openapi.from_asgi("/openapi.json", self.house.app, config=config(mode))
+        self.api = ApiInProcess()
+        self._schema = schemathesis.openapi.from_asgi("/openapi.json", self.api.app, config=config(mode))
         self._feedback = FeedbackSources(constants_value_source=make_constants_value_source(self._schema))
         load_all_checks()
 
@@ -120,35 +120,37 @@ def valid() -> Document:
 
 @pytest.mark.parametrize("label", LABELS)
 def test_the_document_is_true(label: str, anything: Document) -> None:
-    house = anything.house
-    key = asyncio.run(house.key("north", Scope.ADMIN))
+    api = anything.api
+    key = asyncio.run(api.key("north", Scope.ADMIN))
 
     def check(case: Any) -> None:
-        house.clock.jump(A_MINUTE)
+        api.clock.jump(A_MINUTE)
         # No schema can say that an idempotency key must be new.
-        asyncio.run(house.store.idempotency.forget_replies(house.clock.now()))
+        asyncio.run(api.store.idempotency.forget_replies(api.clock.now()))
         case.call_and_validate(headers={"Authorization": f"Bearer {key}"})
 
     anything.examine(label, check)
 
 
-def a_furnished_house() -> tuple[House, dict[str, str], str]:
+def an_api_with_everything() -> tuple[ApiInProcess, dict[str, str], str]:
     """One of everything, the ids that lead there, and a key."""
-    house = House()
-    ids = asyncio.run(furnished(house, "north"))
-    return house, IDS | ids, asyncio.run(house.key("north"))
+    api = ApiInProcess()
+    ids = asyncio.run(create_everything(api, "north"))
+    return api, IDS | ids, asyncio.run(api.key("north"))
 
 
 @pytest.mark.parametrize("label", [label for label in LABELS if "{" in label])
 def test_the_document_is_true_of_what_is_there(label: str, valid: Document) -> None:
     """Ids by chance lead to nothing; these lead to something every time."""
-    something = cache(a_furnished_house) if label.startswith("GET ") else a_furnished_house  # Readers share.
+    something = (
+        cache(an_api_with_everything) if label.startswith("GET ") else an_api_with_everything
+    )  # Readers share.
 
     def check(case: Any) -> None:
-        house, ids, key = something()
-        house.clock.jump(A_MINUTE)
+        api, ids, key = something()
+        api.clock.jump(A_MINUTE)
         case.path_parameters = {name: ids[name] for name in case.path_parameters}
-        case.call_and_validate(headers={"Authorization": f"Bearer {key}"}, app=house.app)
+        case.call_and_validate(headers={"Authorization": f"Bearer {key}"}, app=api.app)
 
     valid.examine(label, check)
 

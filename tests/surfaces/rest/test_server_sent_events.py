@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.surfaces.api_in_process import House
+from tests.surfaces.api_in_process import ApiInProcess
 
 from cadenza.operations.monitoring import live_changes
 from cadenza.operations.monitoring.live_changes import (
@@ -51,11 +51,11 @@ class Stream:
 
 
 @asynccontextmanager
-async def listening(house: House, by: str = "north", **headers: str) -> AsyncIterator[Stream]:
+async def listening(api: ApiInProcess, by: str = "north", **headers: str) -> AsyncIterator[Stream]:
     """Listen as a tenant until the end of the block."""
     parts: asyncio.Queue[bytes] = asyncio.Queue()
     gone = asyncio.Event()
-    given = {"authorization": f"Bearer {await house.key(by)}"} | headers
+    given = {"authorization": f"Bearer {await api.key(by)}"} | headers
     scope = {
         "type": "http",
         "method": "GET",
@@ -77,7 +77,7 @@ async def listening(house: House, by: str = "north", **headers: str) -> AsyncIte
             raise OSError("gone")
         await parts.put(message.get("body", b""))
 
-    serving = asyncio.create_task(house.app(scope, receive, send))
+    serving = asyncio.create_task(api.app(scope, receive, send))
     try:
         yield Stream(parts)
     finally:
@@ -86,79 +86,79 @@ async def listening(house: House, by: str = "north", **headers: str) -> AsyncIte
         await asyncio.gather(serving, return_exceptions=True)
 
 
-async def a_run(house: House, name: str, tenant_id: str = "north") -> None:
-    bench = Bench(house.store)
-    bench.clock = house.clock
-    await house.store.endpoints.add(an_endpoint(name, tenant_id=tenant_id, next_run_at=house.clock.now()))
+async def a_run(api: ApiInProcess, name: str, tenant_id: str = "north") -> None:
+    bench = Bench(api.store)
+    bench.clock = api.clock
+    await api.store.endpoints.add(an_endpoint(name, tenant_id=tenant_id, next_run_at=api.clock.now()))
     await bench.end(*await bench.claim())
 
 
-async def test_who_comes_anew_looks_at_everything_and_then_hears_of_runs(house: House) -> None:
-    async with listening(house) as stream:
+async def test_who_comes_anew_looks_at_everything_and_then_hears_of_runs(api: ApiInProcess) -> None:
+    async with listening(api) as stream:
         assert (await stream.next("now"))["now"].startswith("2025-01-01")
         await stream.next("reset")
-        await a_run(house, "a")
+        await a_run(api, "a")
         told = await stream.next("change")
         while not told["runs"]:
             told = await stream.next("change")
         assert (told["endpoints"], told["runs"]) == (["a"], 1)
 
 
-async def test_steering_is_heard(house: House) -> None:
-    await house.furnish()
-    async with listening(house) as stream:
+async def test_steering_is_heard(api: ApiInProcess) -> None:
+    await api.create_endpoint()
+    async with listening(api) as stream:
         await stream.next("reset")
-        await house.ask("POST /v1/endpoints/traffic/tools/propose_interval", {"intervalMs": 30_000})
+        await api.ask("POST /v1/endpoints/traffic/tools/propose_interval", {"intervalMs": 30_000})
         assert (await stream.next("change"))["steered"]
 
 
-async def test_who_comes_back_hears_what_was_missed_and_no_more(house: House) -> None:
-    async with listening(house) as staying:
-        async with listening(house) as leaving:
+async def test_who_comes_back_hears_what_was_missed_and_no_more(api: ApiInProcess) -> None:
+    async with listening(api) as staying:
+        async with listening(api) as leaving:
             await leaving.next("reset")
-            await a_run(house, "seen")
+            await a_run(api, "seen")
             while "seen" not in (await leaving.next("change"))["endpoints"]:
                 pass
             place = leaving.last_id
         await staying.next("reset")
-        await a_run(house, "missed")
+        await a_run(api, "missed")
         while "missed" not in (await staying.next("change"))["endpoints"]:
             pass
-        async with listening(house, last_event_id=place) as back:
+        async with listening(api, last_event_id=place) as back:
             told = await back.next("change")
             assert told["endpoints"] == ["missed"]
-        async with listening(house, last_event_id="another.7") as stranger:
+        async with listening(api, last_event_id="another.7") as stranger:
             await stranger.next("reset")
 
 
-async def test_nobody_hears_of_another_tenants_runs(house: House) -> None:
-    async with listening(house) as stream:
+async def test_nobody_hears_of_another_tenants_runs(api: ApiInProcess) -> None:
+    async with listening(api) as stream:
         await stream.next("reset")
-        await a_run(house, "secret", tenant_id="south")
-        await a_run(house, "own")
+        await a_run(api, "secret", tenant_id="south")
+        await a_run(api, "own")
         heard: set[str] = set()
         while "own" not in heard:
             heard |= set((await stream.next("change"))["endpoints"])
         assert heard == {"own"}
 
 
-async def test_a_stream_ends_when_the_key_is_taken_back(house: House) -> None:
-    made = (await house.ask("POST /v1/keys", {"name": "short"})).json()
+async def test_a_stream_ends_when_the_key_is_taken_back(api: ApiInProcess) -> None:
+    made = (await api.ask("POST /v1/keys", {"name": "short"})).json()
     headers = {"authorization": f"Bearer {made['key']}"}
-    async with listening(house, **headers) as stream:
+    async with listening(api, **headers) as stream:
         await stream.next("reset")
-        await house.ask(f"DELETE /v1/keys/{made['id']}")
-        await a_run(house, "a")
+        await api.ask(f"DELETE /v1/keys/{made['id']}")
+        await a_run(api, "a")
         with pytest.raises(TimeoutError):
             await stream.next("change")
 
 
-async def test_who_has_no_key_or_speaks_for_one_user_hears_nothing(house: House) -> None:
-    assert (await house.ask("GET /v1/events", by=None)).status == 401
+async def test_who_has_no_key_or_speaks_for_one_user_hears_nothing(api: ApiInProcess) -> None:
+    assert (await api.ask("GET /v1/events", by=None)).status == 401
 
 
-async def test_a_slow_reader_is_told_once_and_never_more_than_bearable(house: House) -> None:
-    changes = LiveChanges(house.application.dependencies)
+async def test_a_slow_reader_is_told_once_and_never_more_than_bearable(api: ApiInProcess) -> None:
+    changes = LiveChanges(api.application.dependencies)
     async with changes.reader("north") as reader:
         assert await reader.next(1) == EVERYTHING
         for n in range(MOST_ENDPOINTS + 1):
@@ -171,24 +171,24 @@ async def test_a_slow_reader_is_told_once_and_never_more_than_bearable(house: Ho
     assert changes.readers == 0
 
 
-async def test_nobody_follows_the_store_when_nobody_reads(house: House) -> None:
-    changes = LiveChanges(house.application.dependencies)
+async def test_nobody_follows_the_store_when_nobody_reads(api: ApiInProcess) -> None:
+    changes = LiveChanges(api.application.dependencies)
     async with changes.reader("north"):
         assert changes._following is not None
     assert changes._following is None
 
 
-async def test_every_word_comes_with_both_clocks(house: House) -> None:
-    async with listening(house) as stream:
+async def test_every_word_comes_with_both_clocks(api: ApiInProcess) -> None:
+    async with listening(api) as stream:
         told = [await stream.next("now"), await stream.next("now")]
-        await a_run(house, "a")
+        await a_run(api, "a")
         told.append(await stream.next("change"))
     for words in told:
         assert words["now"] == words["wall"] == "2025-01-01T00:00:00Z"
 
 
-async def test_a_place_does_not_tell_how_much_others_were_told(house: House) -> None:
-    changes = LiveChanges(house.application.dependencies)
+async def test_a_place_does_not_tell_how_much_others_were_told(api: ApiInProcess) -> None:
+    changes = LiveChanges(api.application.dependencies)
     async with changes.reader("north") as staying:
         changes._tell("north", ChangeSummary(runs=1))
         place = staying.place

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.surfaces.api_in_process import Answered, House
+from tests.surfaces.api_in_process import Answered, ApiInProcess
 
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.operations.access.sessions import LINK_LASTS, SESSION_LASTS, new_link
@@ -17,8 +17,8 @@ MS = timedelta(milliseconds=1)
 class Guest:
     """A browser of somebody: it keeps its cookie, and shows its token if asked to."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, api: ApiInProcess) -> None:
+        self._house = api
         self.cookie = ""
         self.csrf = ""
 
@@ -35,73 +35,73 @@ class Guest:
 
 
 @pytest.fixture
-def guest(house: House) -> Guest:
-    return Guest(house)
+def guest(api: ApiInProcess) -> Guest:
+    return Guest(api)
 
 
-async def test_a_link_opens_one_session(house: House, guest: Guest) -> None:
-    code = await new_link(house.application.dependencies, ADMIN)
+async def test_a_link_opens_one_session(api: ApiInProcess, guest: Guest) -> None:
+    code = await new_link(api.application.dependencies, ADMIN)
     entered = await guest.enter(code=code)
     assert entered.status == 201
     assert entered.json()["scopes"] == ["admin"]
     assert entered.json()["now"] == entered.json()["wall"] == "2025-01-01T00:00:00Z"
     assert (await guest.ask("GET /v1/keys")).status == 200
-    again = await Guest(house).enter(code=code)
+    again = await Guest(api).enter(code=code)
     assert (again.status, again.json()["errors"][0]["field"]) == (422, "code")
 
 
-async def test_a_link_lasts_an_hour_and_a_session_two_weeks(house: House, guest: Guest) -> None:
-    code = await new_link(house.application.dependencies, ADMIN)
-    house.clock.jump(LINK_LASTS / MS)
+async def test_a_link_lasts_an_hour_and_a_session_two_weeks(api: ApiInProcess, guest: Guest) -> None:
+    code = await new_link(api.application.dependencies, ADMIN)
+    api.clock.jump(LINK_LASTS / MS)
     assert (await guest.enter(code=code)).status == 422
-    await guest.enter(key=await house.key())
-    house.clock.jump(SESSION_LASTS / MS - 1)
+    await guest.enter(key=await api.key())
+    api.clock.jump(SESSION_LASTS / MS - 1)
     assert (await guest.ask("GET /v1/session")).status == 200
-    house.clock.jump(1)
+    api.clock.jump(1)
     assert (await guest.ask("GET /v1/session")).status == 401
     assert (await guest.ask("GET /v1/jobs")).status == 401
 
 
-async def test_neither_secret_is_good_for_what_the_other_is(house: House, guest: Guest) -> None:
-    code = await new_link(house.application.dependencies, ADMIN)
-    await guest.enter(key=await house.key())
+async def test_neither_secret_is_good_for_what_the_other_is(api: ApiInProcess, guest: Guest) -> None:
+    code = await new_link(api.application.dependencies, ADMIN)
+    await guest.enter(key=await api.key())
     secret = guest.cookie.partition("=")[2]
-    assert (await Guest(house).enter(code=secret)).status == 422
+    assert (await Guest(api).enter(code=secret)).status == 422
     guest.cookie = guest.cookie.replace(secret, code)
     assert (await guest.ask("GET /v1/jobs")).status == 401
     for word in (secret, code):
-        assert (await house.ask("GET /v1/jobs", by=None, authorization=f"Bearer {word}")).status == 401
+        assert (await api.ask("GET /v1/jobs", by=None, authorization=f"Bearer {word}")).status == 401
 
 
-async def test_a_session_may_what_its_key_may_and_acts_in_its_name(house: House, guest: Guest) -> None:
-    await house.furnish()
-    entered = await guest.enter(key=await house.key(scope=Scope.STEER))
+async def test_a_session_may_what_its_key_may_and_acts_in_its_name(api: ApiInProcess, guest: Guest) -> None:
+    await api.create_endpoint()
+    entered = await guest.enter(key=await api.key(scope=Scope.STEER))
     assert entered.json()["scopes"] == ["steer"]
     tool = "POST /v1/endpoints/traffic/tools/propose_interval"
     assert (await guest.ask(tool, {"intervalMs": 30_000}, csrf=guest.csrf)).status == 200
     (hint,) = (await guest.ask("GET /v1/endpoints/traffic/hints")).json()["items"]
-    key_id = (await house.key(scope=Scope.STEER)).split("_")[1]
+    key_id = (await api.key(scope=Scope.STEER)).split("_")[1]
     assert hint["origin"] == f"key:{key_id}"
     assert (await guest.ask("POST /v1/jobs", {"name": "new"}, csrf=guest.csrf)).status == 403
 
 
 @pytest.mark.parametrize("forged", [None, "", "0" * 64, "äöü"])
 async def test_a_write_must_show_the_sessions_own_token(
-    house: House, guest: Guest, forged: str | None
+    api: ApiInProcess, guest: Guest, forged: str | None
 ) -> None:
-    await guest.enter(key=await house.key())
+    await guest.enter(key=await api.key())
     for request, body in (("POST /v1/jobs", {"name": "new"}), ("DELETE /v1/session", None)):
         answer = await guest.ask(request, body, csrf=forged)
         assert (answer.status, answer.problem) == (403, "not-allowed")
-    other = Guest(house)
-    await other.enter(key=await house.key())
+    other = Guest(api)
+    await other.enter(key=await api.key())
     assert (await guest.ask("POST /v1/jobs", {"name": "new"}, csrf=other.csrf)).status == 403
     assert (await guest.ask("GET /v1/jobs")).json()["items"] == []
     assert (await guest.ask("POST /v1/jobs", {"name": "new"}, csrf=guest.csrf)).status == 201
 
 
-async def test_who_leaves_is_gone_at_once(house: House, guest: Guest) -> None:
-    await guest.enter(key=await house.key())
+async def test_who_leaves_is_gone_at_once(api: ApiInProcess, guest: Guest) -> None:
+    await guest.enter(key=await api.key())
     assert (await guest.ask("GET /v1/jobs")).status == 200
     left = await guest.ask("DELETE /v1/session", csrf=guest.csrf)
     assert left.status == 204
@@ -109,43 +109,45 @@ async def test_who_leaves_is_gone_at_once(house: House, guest: Guest) -> None:
     assert (await guest.ask("GET /v1/jobs")).status == 401
 
 
-async def test_a_session_ends_with_its_key_here_at_once(house: House, guest: Guest) -> None:
-    await guest.enter(key=await house.key(scope=Scope.READ))
+async def test_a_session_ends_with_its_key_here_at_once(api: ApiInProcess, guest: Guest) -> None:
+    await guest.enter(key=await api.key(scope=Scope.READ))
     assert (await guest.ask("GET /v1/jobs")).status == 200
-    key_id = (await house.key(scope=Scope.READ)).split("_")[1]
-    await house.ask(f"DELETE /v1/keys/{key_id}")
+    key_id = (await api.key(scope=Scope.READ)).split("_")[1]
+    await api.ask(f"DELETE /v1/keys/{key_id}")
     assert (await guest.ask("GET /v1/jobs")).status == 401
     assert (await guest.ask("GET /v1/session")).status == 401
 
 
-async def test_a_key_in_the_header_is_asked_before_a_cookie(house: House, guest: Guest) -> None:
-    await guest.enter(key=await house.key("south"))
-    await house.furnish("north")
-    shown = await house.ask("GET /v1/jobs", cookie=guest.cookie)
+async def test_a_key_in_the_header_is_asked_before_a_cookie(api: ApiInProcess, guest: Guest) -> None:
+    await guest.enter(key=await api.key("south"))
+    await api.create_endpoint("north")
+    shown = await api.ask("GET /v1/jobs", cookie=guest.cookie)
     assert [job["id"] for job in shown.json()["items"]] == ["job"]
-    wrong = await house.ask("GET /v1/jobs", by=None, cookie=guest.cookie, authorization="Bearer cad_x_y")
+    wrong = await api.ask("GET /v1/jobs", by=None, cookie=guest.cookie, authorization="Bearer cad_x_y")
     assert wrong.status == 401
 
 
-async def test_who_guesses_at_the_door_is_not_listened_to_for_a_while(house: House, guest: Guest) -> None:
+async def test_who_guesses_at_the_door_is_not_listened_to_for_a_while(
+    api: ApiInProcess, guest: Guest
+) -> None:
     for _ in range(MOST_FAILURES):
         assert (await guest.enter(key="cad_wrong_key")).status == 422
-    refused = await guest.enter(key=await house.key())
+    refused = await guest.enter(key=await api.key())
     assert (refused.status, refused.problem) == (429, "too-many-requests")
-    house.clock.jump(60_000)
-    assert (await guest.enter(key=await house.key())).status == 201
+    api.clock.jump(60_000)
+    assert (await guest.enter(key=await api.key())).status == 201
 
 
 @pytest.mark.parametrize(
     "body", [{}, {"key": 1}, {"key": "a", "code": "b"}, {"name": "x"}, {"key": "x" * 201}]
 )
-async def test_credentials_are_one_of_two(house: House, body: dict[str, Any]) -> None:
-    answer = await house.ask("POST /v1/session", body, by=None)
+async def test_credentials_are_one_of_two(api: ApiInProcess, body: dict[str, Any]) -> None:
+    answer = await api.ask("POST /v1/session", body, by=None)
     assert (answer.status, answer.problem) == (422, "invalid-request")
 
 
-async def test_the_cookie_is_for_this_server_alone(house: House, guest: Guest) -> None:
-    entered = await guest.enter(key=await house.key())
+async def test_the_cookie_is_for_this_server_alone(api: ApiInProcess, guest: Guest) -> None:
+    entered = await guest.enter(key=await api.key())
     name, *attributes = entered.headers["set-cookie"].split("; ")
     assert name.startswith("cadenza_session_80=")
     assert attributes == ["Max-Age=1209600", "Path=/", "HttpOnly", "SameSite=Strict"]

@@ -3,35 +3,35 @@
 from typing import Any
 
 import pytest
-from tests.surfaces.api_in_process import AN_ENDPOINT, House
+from tests.surfaces.api_in_process import AN_ENDPOINT, ApiInProcess
 from tests.surfaces.operation_requests import SERVED
 
 LISTS = [route.path for operation, route in SERVED if "cursor" in operation.schema.get("properties", {})]
 ALL = [path for path in LISTS if "{" not in path]
 
 
-async def both(house: House) -> None:
+async def both(api: ApiInProcess) -> None:
     """Two tenants with the same ids and different things under them."""
     for tenant in ("north", "south"):
-        await house.ask("POST /v1/jobs", {"id": "job", "name": f"job of {tenant}"}, by=tenant)
+        await api.ask("POST /v1/jobs", {"id": "job", "name": f"job of {tenant}"}, by=tenant)
         made = AN_ENDPOINT | {"name": f"endpoint of {tenant}", "labels": {"team": "web"}}
-        assert (await house.ask("POST /v1/jobs/job/endpoints", made, by=tenant)).status == 201
-        await house.ask("PUT /v1/secrets/TOKEN", {"value": f"secret of {tenant}"}, by=tenant)
+        assert (await api.ask("POST /v1/jobs/job/endpoints", made, by=tenant)).status == 201
+        await api.ask("PUT /v1/secrets/TOKEN", {"value": f"secret of {tenant}"}, by=tenant)
 
 
-async def only_north(house: House) -> None:
-    await house.furnish("north")
-    await house.ask("PATCH /v1/endpoints/traffic", {"labels": {"team": "web"}}, by="north")
-    await house.ask("PUT /v1/secrets/TOKEN", {"value": "secret"}, by="north")
-    await house.ask("POST /v1/keys", {"name": "key of north"}, by="north")
+async def only_north(api: ApiInProcess) -> None:
+    await api.create_endpoint("north")
+    await api.ask("PATCH /v1/endpoints/traffic", {"labels": {"team": "web"}}, by="north")
+    await api.ask("PUT /v1/secrets/TOKEN", {"value": "secret"}, by="north")
+    await api.ask("POST /v1/keys", {"name": "key of north"}, by="north")
 
 
 @pytest.mark.parametrize("path", ALL)
 @pytest.mark.parametrize("query", ["", "?cursor=job", "?cursor=0", "?limit=500"])
-async def test_lists_hold_nothing_of_others(house: House, path: str, query: str) -> None:
-    await only_north(house)
-    answer = await house.ask(f"GET {path}{query}", by="south")
-    empty = await House().ask(f"GET {path}{query}", by="south")
+async def test_lists_hold_nothing_of_others(api: ApiInProcess, path: str, query: str) -> None:
+    await only_north(api)
+    answer = await api.ask(f"GET {path}{query}", by="south")
+    empty = await ApiInProcess().ask(f"GET {path}{query}", by="south")
     assert answer.status == empty.status
     if answer.status == 200 and path != "/v1/keys":
         assert answer.body == empty.body
@@ -47,17 +47,17 @@ async def test_lists_hold_nothing_of_others(house: House, path: str, query: str)
         "/v1/runs?job_id=job",
     ],
 )
-async def test_filters_find_nothing_of_others(house: House, query: str) -> None:
-    await only_north(house)
-    answer = await house.ask(f"GET {query}", by="south")
+async def test_filters_find_nothing_of_others(api: ApiInProcess, query: str) -> None:
+    await only_north(api)
+    answer = await api.ask(f"GET {query}", by="south")
     assert answer.json() == {"items": [], "next_cursor": None}
 
 
-async def test_the_same_ids_are_different_things(house: House) -> None:
-    await both(house)
+async def test_the_same_ids_are_different_things(api: ApiInProcess) -> None:
+    await both(api)
     for tenant in ("north", "south"):
-        job = (await house.ask("GET /v1/jobs/job", by=tenant)).json()
-        endpoint = (await house.ask("GET /v1/endpoints/traffic", by=tenant)).json()
+        job = (await api.ask("GET /v1/jobs/job", by=tenant)).json()
+        endpoint = (await api.ask("GET /v1/endpoints/traffic", by=tenant)).json()
         assert (job["name"], endpoint["name"]) == (f"job of {tenant}", f"endpoint of {tenant}")
 
 
@@ -77,16 +77,16 @@ async def test_the_same_ids_are_different_things(house: House) -> None:
     ],
 )
 async def test_what_a_tenant_does_to_its_own_leaves_others_alone(
-    house: House, request_line: str, body: Any
+    api: ApiInProcess, request_line: str, body: Any
 ) -> None:
-    await both(house)
-    before = await seen(house, "north")
-    answer = await house.ask(request_line, body, by="south")
+    await both(api)
+    before = await seen(api, "north")
+    answer = await api.ask(request_line, body, by="south")
     assert answer.status in (200, 204), answer.body
-    assert await seen(house, "north") == before
+    assert await seen(api, "north") == before
 
 
-async def seen(house: House, tenant_id: str) -> list[Any]:
+async def seen(api: ApiInProcess, tenant_id: str) -> list[Any]:
     paths = (
         "/v1/jobs",
         "/v1/endpoints",
@@ -94,22 +94,22 @@ async def seen(house: House, tenant_id: str) -> list[Any]:
         "/v1/endpoints/traffic/plan",
         "/v1/endpoints/traffic/hints",
     )
-    return [(await house.ask(f"GET {path}", by=tenant_id)).json() for path in paths]
+    return [(await api.ask(f"GET {path}", by=tenant_id)).json() for path in paths]
 
 
-async def test_an_endpoint_cannot_be_moved_into_the_job_of_another(house: House) -> None:
-    await house.ask("POST /v1/jobs", {"id": "theirs", "name": "theirs"}, by="north")
-    await house.furnish("south")
-    moved = await house.ask(
+async def test_an_endpoint_cannot_be_moved_into_the_job_of_another(api: ApiInProcess) -> None:
+    await api.ask("POST /v1/jobs", {"id": "theirs", "name": "theirs"}, by="north")
+    await api.create_endpoint("south")
+    moved = await api.ask(
         "PATCH /v1/endpoints/traffic", {"job_id": "theirs"}, by="south", x_request_id="same"
     )
-    nowhere = await house.ask(
+    nowhere = await api.ask(
         "PATCH /v1/endpoints/traffic", {"job_id": "nowhere"}, by="south", x_request_id="same"
     )
     assert (moved.status, moved.body) == (404, nowhere.body.replace(b"nowhere", b"theirs"))
 
 
-async def test_usage_is_counted_for_oneself(house: House) -> None:
-    await only_north(house)
-    usage = (await house.ask("GET /v1/usage", by="south")).json()
+async def test_usage_is_counted_for_oneself(api: ApiInProcess) -> None:
+    await only_north(api)
+    usage = (await api.ask("GET /v1/usage", by="south")).json()
     assert (usage["tenant_id"], usage["endpoints"]) == ("south", 0)

@@ -130,7 +130,7 @@ def odd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     databases = request.getfixturevalue("newest_databases") if request.param == "postgres" else None
     url = databases.new() if databases else "sqlite:///odd.db"
     with running(folder, UP, CADENZA_DATABASE_URL=url) as program:
-        asyncio.run(furnish(program))
+        asyncio.run(create_endpoint(program))
         yield program
         assert program.end() == 0
         assert [line for line in program.lines if "unexpectedly" in line] == []
@@ -138,7 +138,7 @@ def odd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         databases.drop(url)
 
 
-async def furnish(program: Program) -> None:
+async def create_endpoint(program: Program) -> None:
     async with program.caller() as caller:
         assert (await caller.ask("POST /v1/jobs", {"id": "odd", "name": "odd"})).status == 201
 

@@ -9,13 +9,13 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 MESSAGES = ("subtitle", "canvas_command")
 
 Frame = dict[str, Any]
 
 
-class Talker:
+class SocketClient:
     """One socket of a user, and everything that it was sent."""
 
     def __init__(self, connection: ClientConnection) -> None:
@@ -44,7 +44,7 @@ class Talker:
     def texts(self) -> list[str]:
         return [str(frame["text"]) for frame in self.inbox if frame["type"] == "subtitle"]
 
-    async def hear(self, within_s: float = PATIENCE_S) -> Frame:
+    async def receive(self, within_s: float = TIMEOUT_S) -> Frame:
         """The next frame, put where it belongs."""
         async with asyncio.timeout(within_s):
             frame: Frame = json.loads(await self._connection.recv())
@@ -56,35 +56,35 @@ class Talker:
             self.errors.append(frame)
         return frame
 
-    async def hear_messages(self, count: int) -> list[Frame]:
+    async def receive_messages(self, count: int) -> list[Frame]:
         """Listen until so many more messages came."""
         wanted = len(self.inbox) + count
         while len(self.inbox) < wanted:
-            await self.hear()
+            await self.receive()
         return self.inbox[wanted - count :]
 
-    async def hear_error(self) -> Frame:
+    async def receive_error(self) -> Frame:
         """Listen until something is wrong; the problem."""
         before = len(self.errors)
         while len(self.errors) == before:
-            await self.hear()
+            await self.receive()
         problem: Frame = self.errors[-1]["problem"]
         return problem
 
-    async def silence(self, span_s: float = 0.2) -> None:
+    async def expect_silence(self, span_s: float = 0.2) -> None:
         """Nothing more comes."""
         try:
-            frame = await self.hear(span_s)
+            frame = await self.receive(span_s)
         except TimeoutError:
             return
         raise AssertionError(f"somebody spoke: {frame}")
 
     async def ended(self) -> int:
         """Listen to the end; the code it was closed with."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while True:
                 try:
-                    await self.hear()
+                    await self.receive()
                 except ConnectionClosed as closed:
                     return 1006 if closed.rcvd is None else int(closed.rcvd.code)
 
@@ -94,18 +94,18 @@ class Talker:
 
 
 @asynccontextmanager
-async def dialled(address: str) -> AsyncIterator[Talker]:
+async def connect_raw(address: str) -> AsyncIterator[SocketClient]:
     """A connection that has not said hello yet."""
     url = address.replace("http", "ws", 1) + "/v1/ws"
     async with connect(url, max_size=None, max_queue=None, ping_interval=None, proxy=None) as connection:
-        yield Talker(connection)
+        yield SocketClient(connection)
 
 
 @asynccontextmanager
-async def connected(address: str, token: str, **hello: Any) -> AsyncIterator[Talker]:
+async def connect_with_token(address: str, token: str, **hello: Any) -> AsyncIterator[SocketClient]:
     """A connection that was welcomed; it acknowledges unless it says otherwise."""
-    async with dialled(address) as talker:
-        await talker.send({"type": "hello", "token": token, "acks": True, **hello})
-        talker.welcome = await talker.hear()
-        assert talker.welcome["type"] == "welcome", talker.welcome
-        yield talker
+    async with connect_raw(address) as client:
+        await client.send({"type": "hello", "token": token, "acks": True, **hello})
+        client.welcome = await client.receive()
+        assert client.welcome["type"] == "welcome", client.welcome
+        yield client

@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.surfaces.api_in_process import House
-from tests.surfaces.websocket.socket_client import Talker, connected, dialled
+from tests.surfaces.api_in_process import ApiInProcess
+from tests.surfaces.websocket.socket_client import SocketClient, connect_raw, connect_with_token
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
@@ -44,7 +44,7 @@ class MovableClock(SystemClock):
         return super().now() + self.ahead
 
 
-class Parrots:
+class EchoAgents:
     """Agents that repeat what they hear, unless they are told to fail, to break, or to think for a while."""
 
     def __init__(self) -> None:
@@ -73,15 +73,15 @@ class NoTools:
         raise NotFound(f"There is no tool {name}.")
 
 
-class Salon:
+class SocketServer:
     """Users, agents, and a server where they meet."""
 
     def __init__(self, limits: SocketLimits, take: RateLimit) -> None:
-        self._house = House()
+        self._api = ApiInProcess()
         self.clock = MovableClock()
-        self.store = self._house.store
-        self.log = self._house.log
-        self.parrots = Parrots()
+        self.store = self._api.store
+        self.log = self._api.log
+        self.parrots = EchoAgents()
         ids = TimeOrderedIds()
         conversations = Conversations(
             store=self.store,
@@ -92,7 +92,7 @@ class Salon:
             ids=ids,
         )
         dependencies = replace(
-            self._house.application.dependencies, clock=self.clock, conversations=conversations
+            self._api.application.dependencies, clock=self.clock, conversations=conversations
         )
         self.application = Application(dependencies)
         options = ApiOptions(version="1.2.3", rate_limit=take, sockets=limits)
@@ -123,7 +123,7 @@ class Salon:
         """Ask as the tenant's own operator."""
         return await self.application.ask(name, arguments, Caller(TENANT, frozenset({Scope.ADMIN}), "test"))
 
-    async def furnish(self, *users: str) -> None:
+    async def create_users(self, *users: str) -> None:
         for user in users:
             await self.store.users.put_user(User(id=user, tenant_id=TENANT))
         for agent in ("helper", "other"):
@@ -131,7 +131,7 @@ class Salon:
 
     async def key(self, tenant_id: str = TENANT) -> str:
         """A key of the tenant itself."""
-        return await self._house.key(tenant_id)
+        return await self._api.key(tenant_id)
 
     async def token(self, user_id: str = "ada", *, ttl_seconds: int = 3_600) -> str:
         """A token that speaks for one user alone."""
@@ -169,38 +169,38 @@ class Salon:
                 await asyncio.sleep(0.005)
 
     @asynccontextmanager
-    async def visitor(self, user_id: str = "ada", **hello: Any) -> AsyncIterator[Talker]:
+    async def connect_user(self, user_id: str = "ada", **hello: Any) -> AsyncIterator[SocketClient]:
         """A user with a token of their own."""
-        async with connected(self.address, await self.token(user_id), **hello) as talker:
-            yield talker
+        async with connect_with_token(self.address, await self.token(user_id), **hello) as client:
+            yield client
 
 
 @asynccontextmanager
-async def open_salon(
+async def open_socket_server(
     *, take: RateLimit | None = None, ping_ms: int = 20_000, **limits: Any
-) -> AsyncIterator[Salon]:
+) -> AsyncIterator[SocketServer]:
     """A salon with its doors open."""
 
-    async def everybody(_: str) -> None:
+    async def no_limit(_: str) -> None:
         return None
 
-    salon = Salon(SocketLimits(**limits), take or everybody)
-    await salon.furnish("ada", "bob")
+    socket_server = SocketServer(SocketLimits(**limits), take or no_limit)
+    await socket_server.create_users("ada", "bob")
     with listening_socket("127.0.0.1", 0) as listening:
-        server = ApiServer(Settings(grace_ms=5_000, socket_ping_ms=ping_ms), salon.app)
-        salon.address = address_of(listening)
-        salon.server = server
+        server = ApiServer(Settings(grace_ms=5_000, socket_ping_ms=ping_ms), socket_server.app)
+        socket_server.address = address_of(listening)
+        socket_server.server = server
         serving = asyncio.create_task(server.serve([listening.dup()]))
         try:
-            yield salon
+            yield socket_server
         finally:
             server.stop()
             await serving
 
 
-async def turned_away(salon: Salon, first: Any) -> tuple[str, int]:
+async def refused_hello(socket_server: SocketServer, first: Any) -> tuple[str, int]:
     """What somebody is told who is not let in, and how the socket ends."""
-    async with dialled(salon.address) as talker:
-        await talker.send(first)
-        problem = await talker.hear_error()
-        return problem["type"].removeprefix("/problems/"), await talker.ended()
+    async with connect_raw(socket_server.address) as client:
+        await client.send(first)
+        problem = await client.receive_error()
+        return problem["type"].removeprefix("/problems/"), await client.ended()

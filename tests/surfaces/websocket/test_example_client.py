@@ -4,14 +4,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.surfaces.websocket.socket_server import Salon, open_salon
+from tests.surfaces.websocket.socket_server import SocketServer, open_socket_server
 
 CHAT = Path(__file__).parents[3] / "examples" / "chat.py"
 
 
-async def chat(salon: Salon, token: str, said: str) -> tuple[list[str], int | None]:
+async def chat(socket_server: SocketServer, token: str, said: str) -> tuple[list[str], int | None]:
     """What is shown to somebody who says this, and how the program ends."""
-    address = salon.address.replace("http", "ws", 1) + "/v1/ws"
+    address = socket_server.address.replace("http", "ws", 1) + "/v1/ws"
     program = await asyncio.create_subprocess_exec(
         sys.executable,
         str(CHAT),
@@ -27,18 +27,18 @@ async def chat(salon: Salon, token: str, said: str) -> tuple[list[str], int | No
 
 
 async def test_the_example_shows_what_is_owed_and_what_is_answered() -> None:
-    async with open_salon() as salon:
-        await salon.fire("drink water")
-        token = await salon.token()
+    async with open_socket_server() as socket_server:
+        await socket_server.fire("drink water")
+        token = await socket_server.token()
         away = "* 1 scheduled task ran while you were away"
-        assert await chat(salon, token, "one\ntwo\n") == (
+        assert await chat(socket_server, token, "one\ntwo\n") == (
             [away, "drink water", "helper: one", "helper: two"],
             0,
         )
-        assert await chat(salon, token, "fail\n") == (
+        assert await chat(socket_server, token, "fail\n") == (
             ["! The agent could not answer: the model does not answer"],
             0,
         )
-        shown, code = await chat(salon, token[:-1], "hello?\n")
+        shown, code = await chat(socket_server, token[:-1], "hello?\n")
         assert shown == ["! This token is not known, or no longer."]
         assert code == 1

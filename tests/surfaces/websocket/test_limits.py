@@ -5,19 +5,19 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.surfaces.websocket.socket_client import dialled
-from tests.surfaces.websocket.socket_server import Salon, open_salon, turned_away
+from tests.surfaces.websocket.socket_client import connect_raw
+from tests.surfaces.websocket.socket_server import SocketServer, open_socket_server, refused_hello
 
 
 @pytest.fixture
-async def salon() -> AsyncIterator[Salon]:
-    async with open_salon() as salon:
-        yield salon
+async def socket_server() -> AsyncIterator[SocketServer]:
+    async with open_socket_server() as socket_server:
+        yield socket_server
 
 
 async def test_who_does_not_say_hello_is_sent_away() -> None:
-    async with open_salon(hello_s=0.1) as salon, dialled(salon.address) as talker:
-        assert await talker.ended() == 4401
+    async with open_socket_server(hello_s=0.1) as socket_server, connect_raw(socket_server.address) as client:
+        assert await client.ended() == 4401
 
 
 WRONG: list[tuple[str | bytes | dict[str, Any], str]] = [
@@ -42,88 +42,99 @@ WRONG: list[tuple[str | bytes | dict[str, Any], str]] = [
 ]
 
 
-async def test_whatever_a_client_sends_it_is_told_in_words_and_its_socket_works_on(salon: Salon) -> None:
-    async with salon.visitor() as talker:
+async def test_whatever_a_client_sends_it_is_told_in_words_and_its_socket_works_on(
+    socket_server: SocketServer,
+) -> None:
+    async with socket_server.connect_user() as client:
         for frame, kind in WRONG:
-            await talker.send(frame)
-            problem = await talker.hear_error()
+            await client.send(frame)
+            problem = await client.receive_error()
             assert problem["type"] == f"/problems/{kind}", frame
             await asyncio.sleep(0.1)  # Not too fast.
-        await talker.say("nothing at all", agent_id="nobody", id="mine")
-        await talker.hear_error()
-        assert talker.errors[-1]["message_id"] == "mine"
-        await talker.say("well?")
-        assert (await talker.hear_messages(1))[0]["text"] == "helper: well?"
-    assert "a socket failed unexpectedly" in salon.log.events("warning")
+        await client.say("nothing at all", agent_id="nobody", id="mine")
+        await client.receive_error()
+        assert client.errors[-1]["message_id"] == "mine"
+        await client.say("well?")
+        assert (await client.receive_messages(1))[0]["text"] == "helper: well?"
+    assert "a socket failed unexpectedly" in socket_server.log.events("warning")
 
 
-async def test_a_frame_beyond_all_bounds_ends_its_socket_and_loses_nothing(salon: Salon) -> None:
-    await salon.fire("a")
-    async with salon.visitor() as talker:
-        await talker.hear_messages(1)
-        await talker.send("x" * 2_000_000)
-        assert await talker.ended() == 1009
-    assert await salon.undelivered() == [1]
+async def test_a_frame_beyond_all_bounds_ends_its_socket_and_loses_nothing(
+    socket_server: SocketServer,
+) -> None:
+    await socket_server.fire("a")
+    async with socket_server.connect_user() as client:
+        await client.receive_messages(1)
+        await client.send("x" * 2_000_000)
+        assert await client.ended() == 1009
+    assert await socket_server.undelivered() == [1]
 
 
 async def test_who_sends_too_fast_is_told_so_and_what_was_taken_is_answered() -> None:
-    async with open_salon(frames_per_s=5, said=100) as salon, salon.visitor() as talker:
+    async with (
+        open_socket_server(frames_per_s=5, said=100) as socket_server,
+        socket_server.connect_user() as client,
+    ):
         for number in range(40):
-            await talker.say(f"{number}", id=f"m{number}")
-        while len(talker.inbox) + len(talker.errors) < 40:
-            await talker.hear()
-        refused = {frame["message_id"] for frame in talker.errors}
-        assert {frame["problem"]["status"] for frame in talker.errors} == {429}
-        answered = [text.removeprefix("helper: ") for text in talker.texts]
+            await client.say(f"{number}", id=f"m{number}")
+        while len(client.inbox) + len(client.errors) < 40:
+            await client.receive()
+        refused = {frame["message_id"] for frame in client.errors}
+        assert {frame["problem"]["status"] for frame in client.errors} == {429}
+        answered = [text.removeprefix("helper: ") for text in client.texts]
         assert answered == [str(number) for number in range(40) if f"m{number}" not in refused]
         assert 10 <= len(answered) < 40
-        for seq in range(1, talker.last_seq + 1):
-            await talker.ack(seq)
-        await salon.settle_owed([])
+        for seq in range(1, client.last_seq + 1):
+            await client.ack(seq)
+        await socket_server.settle_owed([])
         for _ in range(150):
-            await talker.send("{")
-        assert await talker.ended() == 1008
+            await client.send("{")
+        assert await client.ended() == 1008
 
 
 async def test_more_words_than_an_agent_can_answer_are_refused() -> None:
-    async with open_salon(said=2) as salon, salon.visitor() as talker:
+    async with open_socket_server(said=2) as socket_server, socket_server.connect_user() as client:
         for words in ("think", "more", "too much"):
-            await talker.say(words, id=words.replace(" ", "-"))
-        assert (await talker.hear_error())["status"] == 429
-        assert talker.errors[0]["message_id"] == "too-much"
-        await talker.say("hi", agent_id="other")
-        assert (await talker.hear_error())["status"] == 429
-        salon.parrots.let_go.set()
-        await talker.hear_messages(2)
-        assert talker.texts == ["helper: think", "helper: more"]
+            await client.say(words, id=words.replace(" ", "-"))
+        assert (await client.receive_error())["status"] == 429
+        assert client.errors[0]["message_id"] == "too-much"
+        await client.say("hi", agent_id="other")
+        assert (await client.receive_error())["status"] == 429
+        socket_server.parrots.let_go.set()
+        await client.receive_messages(2)
+        assert client.texts == ["helper: think", "helper: more"]
 
 
 async def test_what_a_user_leaves_unanswered_behind_counts_on_the_next_socket() -> None:
-    async with open_salon(said=2) as salon:
-        async with salon.visitor() as talker:
-            await talker.say("think")
-            await talker.say("more")
-            await talker.ack(99)
-            await talker.hear_error()  # By now, what came before was taken.
-            talker.drop()
-        async with salon.visitor() as back, salon.visitor("bob") as bob:
+    async with open_socket_server(said=2) as socket_server:
+        async with socket_server.connect_user() as client:
+            await client.say("think")
+            await client.say("more")
+            await client.ack(99)
+            await client.receive_error()  # By now, what came before was taken.
+            client.drop()
+        async with socket_server.connect_user() as back, socket_server.connect_user("bob") as bob:
             await back.say("too much")
-            assert (await back.hear_error())["status"] == 429
+            assert (await back.receive_error())["status"] == 429
             await bob.say("my own", agent_id="other")
-            await bob.hear_messages(1)
-            salon.parrots.let_go.set()
-            await back.hear_messages(2)
+            await bob.receive_messages(1)
+            socket_server.parrots.let_go.set()
+            await back.receive_messages(2)
             await back.say("now")
-            await back.hear_messages(1)
+            await back.receive_messages(1)
             assert back.texts == ["helper: think", "helper: more", "helper: now"]
 
 
 async def test_a_user_has_only_so_many_sockets() -> None:
-    async with open_salon(per_user=2) as salon, salon.visitor(), salon.visitor() as second:
-        hello = {"type": "hello", "token": await salon.token()}
-        assert await turned_away(salon, hello) == ("too-many-requests", 1013)
-        async with salon.visitor("bob"):
+    async with (
+        open_socket_server(per_user=2) as socket_server,
+        socket_server.connect_user(),
+        socket_server.connect_user() as second,
+    ):
+        hello = {"type": "hello", "token": await socket_server.token()}
+        assert await refused_hello(socket_server, hello) == ("too-many-requests", 1013)
+        async with socket_server.connect_user("bob"):
             second.drop()
-            await salon.gone(2)
-        async with salon.visitor():
+            await socket_server.gone(2)
+        async with socket_server.connect_user():
             pass

@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.surfaces.websocket.socket_client import Frame, Talker
-from tests.surfaces.websocket.socket_server import Salon, open_salon
+from tests.surfaces.websocket.socket_client import Frame, SocketClient
+from tests.surfaces.websocket.socket_server import SocketServer, open_socket_server
 from websockets.client import ClientProtocol
 from websockets.uri import parse_uri
 
@@ -19,9 +19,9 @@ A_LOT = "x" * 100_000
 
 
 @asynccontextmanager
-async def mute(salon: Salon, user_id: str = "ada") -> AsyncIterator[asyncio.StreamReader]:
+async def mute(socket_server: SocketServer, user_id: str = "ada") -> AsyncIterator[asyncio.StreamReader]:
     """A client that says hello, and from then on neither reads nor answers pings."""
-    address = salon.address.removeprefix("http://")
+    address = socket_server.address.removeprefix("http://")
     host, port = address.split(":")
     plug = socket.socket()
     plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -34,7 +34,9 @@ async def mute(salon: Salon, user_id: str = "ada") -> AsyncIterator[asyncio.Stre
     await reader.readuntil(b"\r\n\r\n")
     words.receive_data(b"")
     words.state = words.state.OPEN
-    words.send_text(f'{{"type": "hello", "acks": true, "token": "{await salon.token(user_id)}"}}'.encode())
+    words.send_text(
+        f'{{"type": "hello", "acks": true, "token": "{await socket_server.token(user_id)}"}}'.encode()
+    )
     writer.writelines(words.data_to_send())
     try:
         yield reader
@@ -52,34 +54,42 @@ async def code_in(reader: asyncio.StreamReader) -> int:
 
 
 async def test_a_client_that_does_not_read_is_sent_away_and_finds_everything_on_return() -> None:
-    async with open_salon(slow_s=0.3) as salon, salon.visitor("bob") as bob, mute(salon) as slow:
-        await salon.gone(2)
+    async with (
+        open_socket_server(slow_s=0.3) as socket_server,
+        socket_server.connect_user("bob") as bob,
+        mute(socket_server) as slow,
+    ):
+        await socket_server.gone(2)
         for _ in range(100):
-            await salon.fire(A_LOT)
+            await socket_server.fire(A_LOT)
         await bob.say("meanwhile")
-        await bob.hear_messages(1)
-        await salon.gone(1)
+        await bob.receive_messages(1)
+        await socket_server.gone(1)
         assert await code_in(slow) == 1013
-        async with salon.visitor() as back:
-            await back.hear_messages(100)
+        async with socket_server.connect_user() as back:
+            await back.receive_messages(100)
             assert [frame["seq"] for frame in back.inbox] == list(range(1, 101))
 
 
 async def test_a_client_that_does_not_answer_a_ping_is_taken_for_dead() -> None:
-    async with open_salon(ping_ms=150) as salon, salon.visitor() as lively, mute(salon):
-        await salon.gone(2)
-        await salon.gone(1)
-        await salon.fire("a")
-        await lively.hear_messages(1)
+    async with (
+        open_socket_server(ping_ms=150) as socket_server,
+        socket_server.connect_user() as lively,
+        mute(socket_server),
+    ):
+        await socket_server.gone(2)
+        await socket_server.gone(1)
+        await socket_server.fire("a")
+        await lively.receive_messages(1)
 
 
 async def test_a_client_that_is_dead_and_full_is_taken_for_dead_too() -> None:
-    async with open_salon(ping_ms=300, slow_s=60) as salon, mute(salon):
+    async with open_socket_server(ping_ms=300, slow_s=60) as socket_server, mute(socket_server):
         for _ in range(100):
-            await salon.fire(A_LOT)
-        await salon.gone(1)
-        await salon.gone(0)
-        assert len(await salon.undelivered()) == 100
+            await socket_server.fire(A_LOT)
+        await socket_server.gone(1)
+        await socket_server.gone(0)
+        assert len(await socket_server.undelivered()) == 100
 
 
 class Memory:
@@ -97,36 +107,39 @@ class Memory:
             assert self.seen.setdefault(frame["seq"], frame) == frame, "it comes again with the same id"
 
 
-async def stay(salon: Salon, chance: Random, memory: Memory, *, resumes: bool) -> None:
+async def stay(socket_server: SocketServer, chance: Random, memory: Memory, *, resumes: bool) -> None:
     """Connect, hear some of what is owed while more fires, acknowledge some of it, and vanish."""
     hello: dict[str, Any] = {"last_seq": memory.acked} if resumes and memory.acked else {}
-    async with salon.visitor(**hello) as talker:
+    async with socket_server.connect_user(**hello) as client:
         for _ in range(chance.randrange(4)):
-            await act(salon, chance, talker)
-        if talker.inbox and chance.random() < 0.7:
-            upto = chance.choice(talker.inbox)["seq"]
-            await talker.ack(upto)
+            await act(socket_server, chance, client)
+        if client.inbox and chance.random() < 0.7:
+            upto = chance.choice(client.inbox)["seq"]
+            await client.ack(upto)
             memory.acked = max(memory.acked, upto)
-            await acknowledged(salon, upto)
+            await acknowledged(socket_server, upto)
         if chance.random() < 0.5:
-            talker.drop()
-    memory.take(talker.inbox, talker.inbox[0]["seq"] - 1 if talker.inbox else 0)
+            client.drop()
+    memory.take(client.inbox, client.inbox[0]["seq"] - 1 if client.inbox else 0)
 
 
-async def act(salon: Salon, chance: Random, talker: Talker) -> None:
+async def act(socket_server: SocketServer, chance: Random, client: SocketClient) -> None:
     match chance.randrange(3):
         case 0:
-            await salon.fire(*["x"] * chance.randint(1, 3))
+            await socket_server.fire(*["x"] * chance.randint(1, 3))
         case 1:
-            await talker.say("hi")
+            await client.say("hi")
         case _:
-            if await salon.undelivered() and talker.last_seq < (await salon.undelivered())[-1]:
-                await talker.hear_messages(1)
+            if (
+                await socket_server.undelivered()
+                and client.last_seq < (await socket_server.undelivered())[-1]
+            ):
+                await client.receive_messages(1)
 
 
-async def acknowledged(salon: Salon, upto: int) -> None:
+async def acknowledged(socket_server: SocketServer, upto: int) -> None:
     async with asyncio.timeout(60):
-        while (await salon.undelivered() or [upto + 1])[0] <= upto:  # noqa: ASYNC110 - It is a store that changes.
+        while (await socket_server.undelivered() or [upto + 1])[0] <= upto:  # noqa: ASYNC110 - It is a store that changes.
             await asyncio.sleep(0.005)
 
 
@@ -135,16 +148,16 @@ async def test_whatever_happens_everything_comes_in_order_and_nothing_after_it_w
     seed: int,
 ) -> None:
     chance, memory = Random(seed), Memory()
-    async with open_salon(frames_per_s=1_000) as salon:
+    async with open_socket_server(frames_per_s=1_000) as socket_server:
         for _ in range(15):
             before = memory.acked
-            await stay(salon, chance, memory, resumes=chance.random() < 0.5)
+            await stay(socket_server, chance, memory, resumes=chance.random() < 0.5)
             first = min((seq for seq in memory.seen if seq > before), default=before + 1)
             assert first == before + 1, "what is owed comes first"
-        owed = await salon.undelivered()
-        async with salon.visitor() as last:
-            heard = await last.hear_messages(len(owed))
-            await last.silence(0.1)
+        owed = await socket_server.undelivered()
+        async with socket_server.connect_user() as last:
+            heard = await last.receive_messages(len(owed))
+            await last.expect_silence(0.1)
         memory.take(heard, memory.acked)
         assert [frame["seq"] for frame in heard] == owed
         assert sorted(memory.seen) == list(range(1, len(memory.seen) + 1))
