@@ -71,9 +71,10 @@ SELECT $1, n.tenant_id, n.endpoint_id, n.note, $2
 FROM unnest($3::text[], $4::text[], $5::json[]) AS n (tenant_id, endpoint_id, note) WHERE true
 ON CONFLICT (planner, tenant_id, endpoint_id) DO UPDATE SET note = excluded.note, taken_at = excluded.taken_at
 """
+# CROSS JOIN, which tells SQLite to begin with the keys and not with all notes of the planner.
 NOTES = f"""
-SELECT n.tenant_id, n.endpoint_id, n.note FROM {KEYS}
-JOIN notes n ON n.planner = $3 AND n.tenant_id = k.tenant_id AND n.endpoint_id = k.id
+SELECT n.tenant_id, n.endpoint_id, n.note FROM {KEYS} CROSS JOIN notes n
+WHERE n.planner = $3 AND n.tenant_id = k.tenant_id AND n.endpoint_id = k.id
 """
 
 

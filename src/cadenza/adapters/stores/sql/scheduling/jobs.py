@@ -29,9 +29,11 @@ WITH_STATE = (
 LIVE_OF_JOB = (
     f"SELECT e.id FROM endpoints e {WITH_STATE} WHERE e.tenant_id = $1 AND e.job_id = $2 AND NOT s.archived"
 )
+# CROSS JOIN, which tells SQLite to begin with the jobs and not with all endpoints of the tenant.
 UNLIKE_JOBS = (
     "SELECT e.id FROM unnest($2::text[], $3::boolean[]) AS j (id, active)"
-    f" JOIN endpoints e ON e.tenant_id = $1 AND e.job_id = j.id {WITH_STATE} WHERE s.job_active <> j.active"
+    f" CROSS JOIN endpoints e {WITH_STATE}"
+    " WHERE e.tenant_id = $1 AND e.job_id = j.id AND s.job_active <> j.active"
 )
 """Endpoints that do not follow their jobs yet."""
 
