@@ -38,8 +38,7 @@ class CountingDatabase:
 @given(gaps=COUNTS, verdicts=st.dictionaries(st.sampled_from(["a", "b", "c"]), COUNTS))
 async def test_all_that_is_old_goes_and_no_commit_is_large(gaps: int, verdicts: dict[str, int]) -> None:
     database = CountingDatabase(gaps, verdicts)
-    daily = SqlDaily()
-    daily._database = cast("Database", database)
+    daily = SqlDaily(cast("Database", database))
     assert await daily.forget_days(date(2030, 1, 31)) == gaps + sum(verdicts.values())
     assert set(database.left.values()) == {0}
     assert max(database.commits) <= BATCH

@@ -82,8 +82,8 @@ class Wanted(NamedTuple):
     limit: int
 
 
-class Turns:
-    """Claims for one store, which remembers whose turn it was last."""
+class Claimer:
+    """Claims for one store, tenant after tenant: it remembers which tenant was served last."""
 
     def __init__(self, pool: PostgresPool, ids: Ids) -> None:
         self._pool = pool

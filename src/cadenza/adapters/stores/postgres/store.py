@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
 
 from cadenza.adapters.null import NoLog
 from cadenza.adapters.stores.memory.wakeup import MemoryBell
 from cadenza.adapters.stores.postgres import cycle_statements as sql
-from cadenza.adapters.stores.postgres.claim import Turns, Wanted
+from cadenza.adapters.stores.postgres.claim import Claimer, Wanted
 from cadenza.adapters.stores.postgres.listen_notify import Listener
 from cadenza.adapters.stores.postgres.partitions import drop_runs, ensure_partitions
 from cadenza.adapters.stores.postgres.planner_feed import PostgresAnalyses
@@ -41,7 +40,6 @@ from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 
 NO_LOG = NoLog()
-Part = TypeVar("Part")
 
 
 class PostgresStore(Store):
@@ -50,40 +48,28 @@ class PostgresStore(Store):
     def __init__(self, pool: PostgresPool, ids: Ids, log: Logger = NO_LOG) -> None:
         self._pool = pool
         self._listener = Listener(pool, log, ids.new())
-        tables, turns = EndpointTables(pool, ids), Turns(pool, ids)
-
-        def part(kind: type[Part]) -> Part:
-            return _part(
-                kind,
-                pool=pool,
-                database=pool,
-                ids=ids,
-                endpoint_tables=tables,
-                turns=turns,
-                listener=self._listener,
-                listen_for_user=self._listener.on_new_delivery,
-            )
-
-        users_agents, slo_alerts, replies = part(SqlUsersAgents), part(SqlSloAlerts), part(SqlReplies)
+        tables = EndpointTables(pool, ids)
+        users_agents, replies = SqlUsersAgents(pool, tables), SqlReplies(pool)
+        slo_alerts = SqlSloAlerts(pool)
         super().__init__(
-            endpoints=part(PostgresEndpoints),
-            runs=part(PostgresRuns),
-            catalog=part(SqlCatalog),
-            rules=part(SqlRules),
-            analyses=part(PostgresAnalyses),
+            endpoints=PostgresEndpoints(pool, tables, ids=ids, listener=self._listener),
+            runs=PostgresRuns(pool),
+            catalog=SqlCatalog(pool, tables),
+            rules=SqlRules(pool),
+            analyses=PostgresAnalyses(pool),
             users=users_agents,
             agents=users_agents,
-            conversations=part(SqlConversations),
-            deliveries=part(SqlDeliveries),
-            schedules=part(SqlSchedules),
-            daily=part(SqlDaily),
-            daily_statistics=part(SqlDailyStatistics),
-            tenants=part(SqlTenants),
-            keys=part(SqlKeys),
-            sessions=part(SqlSessions),
+            conversations=SqlConversations(pool),
+            deliveries=SqlDeliveries(pool, self._listener.on_new_delivery),
+            schedules=SqlSchedules(pool, tables),
+            daily=SqlDaily(pool),
+            daily_statistics=SqlDailyStatistics(pool),
+            tenants=SqlTenants(pool),
+            keys=SqlKeys(pool),
+            sessions=SqlSessions(pool),
             idempotency=replies,
             rates=replies,
-            statistics=part(SqlStatistics),
+            statistics=SqlStatistics(pool),
             slos=slo_alerts,
             alerts=slo_alerts,
         )
@@ -94,26 +80,20 @@ class PostgresStore(Store):
         await self._pool.close()
 
 
-def _part(kind: type[Part], **shared: Any) -> Part:
-    """A small store, with what all of them share as its attributes."""
-    made = kind()
-    for name, value in shared.items():
-        setattr(made, f"_{name}", value)
-    return made
-
-
 class PostgresEndpoints(SqlEndpoints):
     """Endpoints, their claims and the commits that open and close their runs."""
 
-    _pool: PostgresPool
-    _ids: Ids
-    _turns: Turns
-    _listener: Listener
+    def __init__(self, pool: PostgresPool, tables: EndpointTables, *, ids: Ids, listener: Listener) -> None:
+        super().__init__(pool, tables)
+        self._pool = pool
+        self._ids = ids
+        self._claimer = Claimer(pool, ids)
+        self._listener = listener
 
     async def claim_due(
         self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
     ) -> list[Claim]:
-        return await self._turns.claim(Wanted(now, now + within, lease_until, limit))
+        return await self._claimer.claim(Wanted(now, now + within, lease_until, limit))
 
     async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
         return await start(self._pool, claims, decide)
@@ -148,7 +128,9 @@ class PostgresEndpoints(SqlEndpoints):
 class PostgresRuns(SqlRuns):
     """Runs and hints of the past."""
 
-    _pool: PostgresPool
+    def __init__(self, pool: PostgresPool) -> None:
+        super().__init__(pool)
+        self._pool = pool
 
     async def keep_history(self, retention: Retention, now: datetime) -> int:
         await ensure_partitions(self._pool, now)

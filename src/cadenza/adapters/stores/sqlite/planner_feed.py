@@ -9,7 +9,7 @@ from cadenza.adapters.stores.sql.rows import READ, from_micros, read_endpoint, r
 from cadenza.adapters.stores.sql.scheduling.jobs import WITH_STATE
 from cadenza.adapters.stores.sqlite.cycle_statements import GET
 from cadenza.adapters.stores.sqlite.database import SqliteFile
-from cadenza.adapters.stores.sqlite.dialect import for_sqlite
+from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase, for_sqlite
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.ports.planning import EndedRuns
@@ -28,7 +28,9 @@ SIBLINGS = for_sqlite(
 class SqliteAnalyses(SqlAnalyses):
     """Analyses in a SQLite file, where a planner reads endpoint by endpoint in one read."""
 
-    _file: SqliteFile
+    def __init__(self, database: SqliteDatabase, file: SqliteFile) -> None:
+        super().__init__(database)
+        self._file = file
 
     async def ended_since(self, cursor: str | None, limit: int) -> EndedRuns:
         return await self._file.read(partial(_ended_since, cursor=cursor, limit=limit))

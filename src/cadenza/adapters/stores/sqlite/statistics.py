@@ -7,6 +7,7 @@ from cadenza.adapters.stores.sql.monitoring.statistics import SqlStatistics
 from cadenza.adapters.stores.sql.planning.analyses import WITHOUT_RESPONSE
 from cadenza.adapters.stores.sql.rows import from_micros, read_run, to_micros
 from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
 
@@ -35,7 +36,9 @@ class SqliteStatistics(SqlStatistics):
     PostgreSQL finds those in its partitions by day; SQLite searches its rows, which are nearly in order.
     """
 
-    _file: SqliteFile
+    def __init__(self, database: SqliteDatabase, file: SqliteFile) -> None:
+        super().__init__(database)
+        self._file = file
 
     async def runs_between(
         self, key: EndpointKey, *, since: datetime, until: datetime, limit: int

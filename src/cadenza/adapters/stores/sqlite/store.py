@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
 
 from cadenza.adapters.stores.common import missing, spoken_to
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell
@@ -50,8 +49,6 @@ from cadenza.ports.ids import Ids
 from cadenza.ports.scheduling import Decide, Retention, Settle, Sweeping
 from cadenza.ports.store import Store
 
-Part = TypeVar("Part")
-
 
 class SqliteStore(Store):
     """Each method is one transaction of the file's single writer, or a read beside it."""
@@ -61,39 +58,29 @@ class SqliteStore(Store):
         self._belfry, self._doorbells = Belfry(), Doorbells()
         database = SqliteDatabase(file, self._notified)
         tables = EndpointTables(database, ids)
-
-        def part(kind: type[Part]) -> Part:
-            return _part(
-                kind,
-                file=file,
-                database=database,
-                ids=ids,
-                endpoint_tables=tables,
-                belfry=self._belfry,
-                doorbells=self._doorbells,
-                listen_for_user=self._doorbells.listen,
-            )
-
-        users_agents, slo_alerts, replies = part(SqlUsersAgents), part(SqlSloAlerts), part(SqlReplies)
+        users_agents, replies = SqlUsersAgents(database, tables), SqlReplies(database)
+        slo_alerts = SqlSloAlerts(database)
         super().__init__(
-            endpoints=part(SqliteEndpoints),
-            runs=part(SqliteRuns),
-            catalog=part(SqlCatalog),
-            rules=part(SqlRules),
-            analyses=part(SqliteAnalyses),
+            endpoints=SqliteEndpoints(
+                database, tables, file=file, ids=ids, belfry=self._belfry, doorbells=self._doorbells
+            ),
+            runs=SqliteRuns(database, file),
+            catalog=SqlCatalog(database, tables),
+            rules=SqlRules(database),
+            analyses=SqliteAnalyses(database, file),
             users=users_agents,
             agents=users_agents,
-            conversations=part(SqlConversations),
-            deliveries=part(SqlDeliveries),
-            schedules=part(SqlSchedules),
-            daily=part(SqlDaily),
-            daily_statistics=part(SqlDailyStatistics),
-            tenants=part(SqlTenants),
-            keys=part(SqlKeys),
-            sessions=part(SqlSessions),
+            conversations=SqlConversations(database),
+            deliveries=SqlDeliveries(database, self._doorbells.listen),
+            schedules=SqlSchedules(database, tables),
+            daily=SqlDaily(database),
+            daily_statistics=SqlDailyStatistics(database),
+            tenants=SqlTenants(database),
+            keys=SqlKeys(database),
+            sessions=SqlSessions(database),
             idempotency=replies,
             rates=replies,
-            statistics=part(SqliteStatistics),
+            statistics=SqliteStatistics(database, file),
             slos=slo_alerts,
             alerts=slo_alerts,
         )
@@ -110,23 +97,24 @@ class SqliteStore(Store):
             self._doorbells.ring([user])
 
 
-def _part(kind: type[Part], **shared: Any) -> Part:
-    """A small store, with what all of them share as its attributes."""
-    made = kind()
-    for name, value in shared.items():
-        setattr(made, f"_{name}", value)
-    return made
-
-
 class SqliteEndpoints(SqlEndpoints):
     """Endpoints, their claims and the commits that open and close their runs."""
 
-    _file: SqliteFile
-    _ids: Ids
-    _belfry: Belfry
-    _doorbells: Doorbells
-
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        database: SqliteDatabase,
+        tables: EndpointTables,
+        *,
+        file: SqliteFile,
+        ids: Ids,
+        belfry: Belfry,
+        doorbells: Doorbells,
+    ) -> None:
+        super().__init__(database, tables)
+        self._file = file
+        self._ids = ids
+        self._belfry = belfry
+        self._doorbells = doorbells
         self._known = Known()
 
     async def get(self, key: EndpointKey) -> Endpoint:
@@ -199,7 +187,9 @@ class SqliteEndpoints(SqlEndpoints):
 class SqliteRuns(SqlRuns):
     """Runs and hints of the past."""
 
-    _file: SqliteFile
+    def __init__(self, database: SqliteDatabase, file: SqliteFile) -> None:
+        super().__init__(database)
+        self._file = file
 
     async def keep_history(self, retention: Retention, now: datetime) -> int:
         return await delete_runs(self._file, now=now, **retention._asdict())

@@ -29,7 +29,8 @@ DELETE_OLD_WINDOWS = 'DELETE FROM rates WHERE "window" < $1'
 class SqlReplies:
     """Replies by tenant and idempotency key, and how much each subject has drawn in each rate window."""
 
-    _database: Database
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def begin_reply(
         self, tenant_id: str, key: str, reply: Reply, *, stale_before: datetime

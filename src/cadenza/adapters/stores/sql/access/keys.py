@@ -26,7 +26,8 @@ REMOVE_KEY = "DELETE FROM keys WHERE tenant_id = $1 AND id = $2 RETURNING id"
 class SqlKeys:
     """API keys and users' tokens, in a table of either database."""
 
-    _database: Database
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def add_key(self, kept: KeptKey) -> None:
         key = kept.key

@@ -15,7 +15,8 @@ REMOVE_EXPIRED_SESSIONS = "DELETE FROM sessions WHERE expires_at <= $1"
 class SqlSessions:
     """Dashboard sessions and login links, by the digests of their secrets."""
 
-    _database: Database
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def open_session(self, session: Session) -> None:
         digest, kind, tenant_id, scopes, *rest = session

@@ -45,7 +45,8 @@ HAVING sum(runs) > 0 OR sum(planner_tokens) > 0 ORDER BY month DESC LIMIT $2
 class SqlTenants:
     """Tenants and their usage; each method is one statement."""
 
-    _database: Database
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def put_tenant(self, tenant: Tenant) -> None:
         limits = None if tenant.limits == NO_LIMITS else orjson.dumps(tenant.limits).decode()

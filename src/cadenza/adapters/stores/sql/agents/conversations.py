@@ -56,7 +56,8 @@ REMOVE_OLD_USAGE = "DELETE FROM agent_usage WHERE day < $1"
 class SqlConversations:
     """Conversations of users with agents; one process at a time has the turn."""
 
-    _database: Database
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def begin_turn(self, key: ConversationKey, *, token: str, now: datetime, until: datetime) -> bool:
         if await self._database.ask(BEGIN_TURN, *key, token, until, now):

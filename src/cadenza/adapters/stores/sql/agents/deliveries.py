@@ -53,8 +53,9 @@ RETURNING seq
 class SqlDeliveries:
     """Messages that are to be delivered to users, numbered for each user."""
 
-    _database: Database
-    _listen_for_user: Callable[[UserKey, Ring], Ring]
+    def __init__(self, database: Database, listen_for_user: Callable[[UserKey, Ring], Ring]) -> None:
+        self._database = database
+        self._listen_for_user = listen_for_user
 
     async def deliveries(
         self, user: UserKey, *, after: int, upto: int | None = None, limit: int, now: datetime

@@ -23,8 +23,9 @@ ORDER BY e.id LIMIT $5
 class SqlSchedules:
     """Schedules that agents made for users."""
 
-    _database: Database
-    _endpoint_tables: EndpointTables
+    def __init__(self, database: Database, endpoint_tables: EndpointTables) -> None:
+        self._database = database
+        self._endpoint_tables = endpoint_tables
 
     async def add_schedule(self, user: UserKey, decide: Decide) -> Endpoint:
         async def work(connection: Connection) -> Endpoint:

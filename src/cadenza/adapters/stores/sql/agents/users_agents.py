@@ -64,8 +64,9 @@ TABLES_OF_AGENT = ("conversation_messages", "conversations")
 class SqlUsersAgents:
     """Users, agents, and what users have spent."""
 
-    _database: Database
-    _endpoint_tables: EndpointTables
+    def __init__(self, database: Database, endpoint_tables: EndpointTables) -> None:
+        self._database = database
+        self._endpoint_tables = endpoint_tables
 
     async def put_user(self, user: User) -> User:
         row = (user.tenant_id, user.id, user.timezone, user.created_at)

@@ -54,7 +54,8 @@ ORDER BY due, user_id LIMIT $5
 class SqlDailyStatistics:
     """Counts that triggers keep, and reads by index."""
 
-    _database: Database
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def tallies(self, tenant_id: str, day: date) -> list[DueMinuteCounts]:
         rows = await self._database.read(TALLIES, tenant_id, day.isoformat())

@@ -103,7 +103,8 @@ DELETE FROM daily_gaps WHERE ctid = ANY (ARRAY (SELECT ctid FROM daily_gaps
 class SqlDaily:
     """Durable records of users, and the verdicts of their days, in tables of either database."""
 
-    _database: Database
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def enroll(self, wanted: Sequence[Enrollment], decide: Enroll) -> list[DailyUser]:
         read = self._database.read_moment

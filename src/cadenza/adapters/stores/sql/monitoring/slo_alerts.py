@@ -58,7 +58,8 @@ DELETE_OLD_ALERTS = "DELETE FROM alerts WHERE raised_at < $1"
 class SqlSloAlerts:
     """SLO states and alerts, in tables of either database."""
 
-    _database: Database
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def put_slos(self, statuses: Sequence[SloStatus]) -> None:
         rows = sorted(map(_slo_row, statuses))

@@ -90,7 +90,8 @@ ORDER BY began_at DESC, id DESC LIMIT $4
 class SqlStatistics:
     """What is due next, what is running, and how newest runs and analyses ended."""
 
-    _database: Database
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def endpoints_by_key(self, keys: Collection[EndpointKey]) -> list[Endpoint]:
         rows = await self._database.read(ENDPOINTS_BY_KEY, *_columns(keys))

@@ -81,7 +81,8 @@ WHERE n.planner = $3 AND n.tenant_id = k.tenant_id AND n.endpoint_id = k.id
 class SqlAnalyses(ABC):
     """What planners read and write. How they read runs depends on the database."""
 
-    _database: Database
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     @abstractmethod
     async def ended_since(self, cursor: str | None, limit: int) -> EndedRuns:

@@ -40,7 +40,8 @@ JOBS_WITH_RULES = "SELECT DISTINCT tenant_id, job_id FROM rules"
 class SqlRules:
     """Rules of jobs; a change of one locks the tenant, as a change of a job does."""
 
-    _database: Database
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def add_rule(self, rule: Rule, *, most: int) -> None:
         async def work(connection: Connection) -> None:

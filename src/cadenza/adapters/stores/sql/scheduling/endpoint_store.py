@@ -37,8 +37,9 @@ class Regrouped(Exception):
 class SqlEndpoints:
     """Endpoints one at a time; workers claim and settle them by statements of their own database."""
 
-    _database: Database
-    _endpoint_tables: EndpointTables
+    def __init__(self, database: Database, endpoint_tables: EndpointTables) -> None:
+        self._database = database
+        self._endpoint_tables = endpoint_tables
 
     async def add(self, endpoint: Endpoint, admission: Admission = ANY) -> None:
         await self._database.write(partial(self._endpoint_tables.add, endpoint=endpoint, admission=admission))
@@ -74,7 +75,8 @@ class SqlEndpoints:
 class SqlRuns:
     """Runs and the history of hints."""
 
-    _database: Database
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def run(self, tenant_id: str, run_id: str) -> Run:
         # In this order, because it may be closed in between.

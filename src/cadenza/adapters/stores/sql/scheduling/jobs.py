@@ -41,8 +41,9 @@ UNLIKE_JOBS = (
 class SqlJobs:
     """Jobs. Each change locks the tenant first, so that no endpoint joins a job meanwhile."""
 
-    _database: Database
-    _endpoint_tables: EndpointTables
+    def __init__(self, database: Database, endpoint_tables: EndpointTables) -> None:
+        self._database = database
+        self._endpoint_tables = endpoint_tables
 
     async def add_job(self, job: Job) -> None:
         async def work(connection: Connection) -> None:
