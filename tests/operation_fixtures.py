@@ -25,7 +25,7 @@ A_TARGET = {"kind": "http", "url": "https://example.com/health"}
 EVERY_MINUTE = {"kind": "every", "interval_ms": 60_000}
 
 
-class FakeMint:
+class FakeTokens:
     """Secrets that a test can foresee."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Front:
                 clock=self.clock,
                 cron=cron,
                 ids=FakeIds(),
-                mint=FakeMint(),
+                token_generator=FakeTokens(),
                 log=log,
                 executor=Executor(dispatcher=self.dispatcher, quota=NoQuota(), clock=self.clock),
                 secrets=self.secrets,

@@ -13,11 +13,11 @@ from cadenza.adapters.access.quota import CountedQuota
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.adapters.stores.memory.access import MemoryTenants
 from cadenza.adapters.stores.memory.tables import MemoryTables
-from cadenza.domain.access.tenant import Limits, Standing, Tenant, next_month
+from cadenza.domain.access.tenant import Limits, QuotaUsage, Tenant, next_month
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.engine.worker.execute import Executor
-from cadenza.ports.access import QuotaRequest, Spending
+from cadenza.ports.access import QuotaKind, QuotaRequest
 from cadenza.testing import FakeClock, FakeIds
 from cadenza.testing.clock import NEW_YEAR
 
@@ -34,12 +34,12 @@ class WatchedTenants(MemoryTenants):
         self.asked: list[set[str]] = []
         self.is_away = False
 
-    async def standings(self, tenant_ids: Collection[str], month: str) -> Mapping[str, Standing]:
+    async def quota_usage(self, tenant_ids: Collection[str], month: str) -> Mapping[str, QuotaUsage]:
         self.asked.append(set(tenant_ids))
         await asyncio.sleep(0)
         if self.is_away:
             raise Unavailable("The store is away.")
-        return await super().standings(tenant_ids, month)
+        return await super().quota_usage(tenant_ids, month)
 
 
 class Shop:
@@ -59,7 +59,7 @@ class Shop:
         count: int = 1,
         *,
         tenant_id: str = "north",
-        kind: Spending = Spending.AI,
+        kind: QuotaKind = QuotaKind.AI,
         cost: int = 1,
         quota: CountedQuota | None = None,
     ) -> int:
@@ -77,34 +77,34 @@ def shop() -> Shop:
 
 
 async def test_a_tenant_without_limits_is_allowed_everything(shop: Shop) -> None:
-    assert await shop.ask(1_000, kind=Spending.ENDPOINT) == 1_000
-    assert await shop.ask(1_000, kind=Spending.AI, cost=10_000) == 1_000
+    assert await shop.ask(1_000, kind=QuotaKind.ENDPOINT) == 1_000
+    assert await shop.ask(1_000, kind=QuotaKind.AI, cost=10_000) == 1_000
 
 
 @pytest.mark.parametrize(
     ("kind", "limits"),
     [
-        (Spending.ENDPOINT, Limits(runs_per_month=3)),
-        (Spending.AI, Limits(planner_tokens_per_month=3)),
+        (QuotaKind.ENDPOINT, Limits(runs_per_month=3)),
+        (QuotaKind.AI, Limits(planner_tokens_per_month=3)),
     ],
 )
-async def test_each_kind_of_spending_has_its_own_limit(shop: Shop, kind: Spending, limits: Limits) -> None:
+async def test_each_kind_of_spending_has_its_own_limit(shop: Shop, kind: QuotaKind, limits: Limits) -> None:
     await shop.store.tenants.put_tenant(Tenant(id="north", name="north", limits=limits))
     assert await shop.ask(5, kind=kind) == 3
-    (other,) = set(Spending) - {kind}
+    (other,) = set(QuotaKind) - {kind}
     assert await shop.ask(5, kind=other) == 5
 
 
 async def test_what_is_refused_opens_when_the_counters_begin_anew(shop: Shop) -> None:
     await shop.limit(runs_per_month=0)
-    (answer,) = await shop.quota.check([QuotaRequest(Spending.ENDPOINT, "north")])
+    (answer,) = await shop.quota.check([QuotaRequest(QuotaKind.ENDPOINT, "north")])
     assert answer.opens_at == next_month(NEW_YEAR) == NEW_YEAR.replace(month=2)
 
 
 async def test_answers_come_in_the_order_of_the_requests(shop: Shop) -> None:
     await shop.limit("north", planner_tokens_per_month=1)
     await shop.limit("south", planner_tokens_per_month=0)
-    wished = [QuotaRequest(Spending.AI, tenant_id) for tenant_id in ("south", "north", "free", "north")]
+    wished = [QuotaRequest(QuotaKind.AI, tenant_id) for tenant_id in ("south", "north", "free", "north")]
     assert [answer.allowed for answer in await shop.quota.check(wished)] == [False, True, True, False]
 
 
@@ -152,10 +152,10 @@ async def test_a_tenant_without_a_limit_is_read_every_ten_seconds(shop: Shop) ->
 
 async def test_one_reading_serves_all_tenants_that_need_a_fresh_look(shop: Shop) -> None:
     await shop.limit("north", runs_per_month=5)
-    both = [QuotaRequest(Spending.AI, tenant_id) for tenant_id in ("north", "free", "north")]
+    both = [QuotaRequest(QuotaKind.AI, tenant_id) for tenant_id in ("north", "free", "north")]
     await shop.quota.check(both)
     shop.clock.jump(SECOND)
-    await shop.quota.check([*both, QuotaRequest(Spending.AI, "new")])
+    await shop.quota.check([*both, QuotaRequest(QuotaKind.AI, "new")])
     assert shop.tenants.asked == [{"north", "free"}, {"north", "new"}]
 
 
@@ -263,7 +263,7 @@ async def test_only_so_many_tenants_are_remembered(shop: Shop, monkeypatch: pyte
     for tenant_id in ("a", "b", "a", "c", "a", "b"):
         await shop.ask(tenant_id=tenant_id)
     assert shop.tenants.asked == [{"a"}, {"b"}, {"c"}, {"b"}]
-    many = [QuotaRequest(Spending.AI, f"{number}") for number in range(5)]
+    many = [QuotaRequest(QuotaKind.AI, f"{number}") for number in range(5)]
     assert all(answer.allowed for answer in await shop.quota.check(many))
 
 

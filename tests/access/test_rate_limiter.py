@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.adapters.access import rate_limiter as rates_module
-from cadenza.adapters.access.rate_limiter import SharedRates
+from cadenza.adapters.access.rate_limiter import SharedRateLimiter
 from cadenza.adapters.stores.memory.access import MemoryRates
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.errors import InvalidRequest, Unavailable
@@ -38,7 +38,9 @@ class RateLimitedCaller:
     def __init__(self, per_minute: int = 600, *, processes: int = 1) -> None:
         self.store = WatchedRates()
         self.clock = FakeClock()
-        self.rates = [SharedRates(self.store, self.clock, per_minute=per_minute) for _ in range(processes)]
+        self.rates = [
+            SharedRateLimiter(self.store, self.clock, per_minute=per_minute) for _ in range(processes)
+        ]
 
     async def knock(self, times: int = 1, *, subject: str = "caller", process: int = 0) -> int:
         """How many of these are let in."""

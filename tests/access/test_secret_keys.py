@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cadenza.adapters.access.secret_encryption import SecretBox
-from cadenza.adapters.access.secret_keys import GivenKeys, KeyFile, NoKeys
+from cadenza.adapters.access.secret_keys import ConfiguredKeys, KeyFile, NoKeys
 from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.stores.memory.secrets import MemorySealed
 from cadenza.domain.errors import Unavailable
@@ -46,7 +46,7 @@ async def test_another_process_reads_the_same_key(path: Path) -> None:
 
 def test_of_several_that_make_it_at_once_one_wins(path: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
-        boxes = list(threads.map(lambda _: KeyFile(path).to_seal(first=True), range(8)))
+        boxes = list(threads.map(lambda _: KeyFile(path).sealing_box(first=True), range(8)))
     sealed = boxes[0].seal("text", place=FEED_KEY)
     assert [box.open(sealed, place=FEED_KEY) for box in boxes] == ["text"] * 8
 
@@ -67,27 +67,27 @@ async def test_a_lost_key_is_not_replaced_behind_the_back_of_what_it_sealed(path
 def test_a_changed_file_is_read_again(path: Path) -> None:
     keys = KeyFile(path)
     path.write_text(KEY)
-    sealed = keys.to_open().seal("text", place=FEED_KEY)
+    sealed = keys.opening_box().seal("text", place=FEED_KEY)
     path.write_text(f"{OTHER},\n{KEY}\n")
-    assert keys.to_open().is_stale(sealed)
-    assert keys.to_open().open(sealed, place=FEED_KEY) == "text"
+    assert keys.opening_box().is_stale(sealed)
+    assert keys.opening_box().open(sealed, place=FEED_KEY) == "text"
 
 
 def test_a_file_that_is_no_key_is_a_sentence(path: Path) -> None:
     path.mkdir()
     with pytest.raises(Unavailable, match="cannot be read"):
-        KeyFile(path).to_open()
+        KeyFile(path).opening_box()
     path.rmdir()
     for content in (b"", b"not a key", b"\xff\xfe"):
         path.write_bytes(content)
         with pytest.raises(Unavailable) as told:
-            KeyFile(path).to_open()
+            KeyFile(path).opening_box()
         assert "not a key" not in told.value.message
 
 
 def test_a_file_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="cannot be made: No such file"):
-        KeyFile(tmp_path / "nowhere" / "cadenza.db.key").to_seal(first=True)
+        KeyFile(tmp_path / "nowhere" / "cadenza.db.key").sealing_box(first=True)
 
 
 def test_a_file_that_others_can_read_is_noticed(path: Path) -> None:
@@ -105,14 +105,14 @@ async def test_without_a_key_nothing_is_kept_and_nothing_opens() -> None:
     with pytest.raises(Unavailable, match="set CADENZA_SECRET_KEY"):
         await secrets.put(TOKEN, "value", now=NEW_YEAR)
     assert await secrets.names("tenant") == []
-    await StoredSecrets(sealed, GivenKeys(KEY)).put(TOKEN, "value", now=NEW_YEAR)
+    await StoredSecrets(sealed, ConfiguredKeys(KEY)).put(TOKEN, "value", now=NEW_YEAR)
     with pytest.raises(Unavailable, match="CADENZA_SECRET_KEY is not set"):
         await secrets.reveal("tenant", "secret:TOKEN")
-    assert (await secrets.survey()).closed == 1
+    assert (await secrets.count_by_key()).closed == 1
     assert await secrets.reseal() == 0
 
 
 def test_given_keys_seal_with_the_current_one() -> None:
-    box = GivenKeys(OTHER, KEY).to_seal(first=False)
+    box = ConfiguredKeys(OTHER, KEY).sealing_box(first=False)
     sealed = box.seal("text", place=FEED_KEY)
     assert SecretBox.from_setting(OTHER).open(sealed, place=FEED_KEY) == "text"

@@ -6,14 +6,14 @@ from collections.abc import Collection
 
 import pytest
 
-from cadenza.adapters.access.secret_keys import GivenKeys
+from cadenza.adapters.access.secret_keys import ConfiguredKeys
 from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.stores.memory.secrets import MemorySealed
 from cadenza.domain.errors import NotFound, Unavailable
 from cadenza.ports.secrets import SecretKey
 from cadenza.testing.clock import NEW_YEAR
 
-KEYS = GivenKeys(b64encode(bytes(32)).decode())
+KEYS = ConfiguredKeys(b64encode(bytes(32)).decode())
 
 
 class Counted(MemorySealed):
@@ -135,4 +135,4 @@ async def test_nothing_that_was_opened_is_remembered(bench: Bench) -> None:
     assert "value of a" not in str(vars(bench.secrets._lookup))
     bench.now = 5.0
     await bench.reveal("b")
-    assert {key.name for key in bench.secrets._lookup._remembered} == {"b"}
+    assert {key.name for key in bench.secrets._lookup._cached} == {"b"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.operation_fixtures import FakeMint, SecretNames
+from tests.operation_fixtures import FakeTokens, SecretNames
 
 from cadenza.adapters.agents.offline.agent import OfflineAgent
 from cadenza.adapters.cron import CronsimCron
@@ -61,7 +61,7 @@ class Parlour:
             clock=self.clock,
             cron=cron,
             ids=ids,
-            mint=FakeMint(),
+            token_generator=FakeTokens(),
             log=log,
             executor=Executor(dispatcher=FakeDispatcher(), quota=NoQuota(), clock=self.clock),
             secrets=SecretNames(),

@@ -21,7 +21,7 @@ from cadenza.testing import FakeClock, FakeIds, FakeLog
 from cadenza.testing.contracts.harness import MINUTE, Bench
 
 
-class Standing:
+class FrozenWorker:
     """A loop that stands still."""
 
     in_flight = 3
@@ -39,7 +39,9 @@ class Away:
 
 @asynccontextmanager
 async def asked(store: Any, clock: FakeClock) -> AsyncIterator[Any]:
-    health = HealthServer.for_worker(Standing(clock), store=store, clock=clock, registry=CollectorRegistry())
+    health = HealthServer.for_worker(
+        FrozenWorker(clock), store=store, clock=clock, registry=CollectorRegistry()
+    )
     async with (
         health.serve("127.0.0.1", 0) as port,
         aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client,
@@ -78,7 +80,9 @@ async def test_a_worker_without_its_store_lives_but_is_not_ready() -> None:
 async def test_a_port_that_is_taken_is_one_sentence() -> None:
     clock = FakeClock()
     store, registry = MemoryStore(FakeIds()), CollectorRegistry()
-    health = HealthServer.for_worker(Standing(clock), store=store.endpoints, clock=clock, registry=registry)
+    health = HealthServer.for_worker(
+        FrozenWorker(clock), store=store.endpoints, clock=clock, registry=registry
+    )
     async with health.serve("127.0.0.1", 0) as port:
         with pytest.raises(Unavailable, match=f"Port {port} cannot be listened on"):
             async with health.serve("127.0.0.1", port):

@@ -12,7 +12,7 @@ from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.monitoring.alert import Alert, as_event, as_slack, quota_alert, quota_level
 from cadenza.engine.monitoring.alert_delivery import MOST_ATTEMPTS, MOST_QUEUED, retry_delay_ms
-from cadenza.ports.access import QuotaRequest, Spending
+from cadenza.ports.access import QuotaKind, QuotaRequest
 from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR
 
@@ -124,7 +124,7 @@ async def test_a_quota_is_told_at_80_and_at_95_percent_once_a_month() -> None:
         for tokens in (79, 1, 5, 10, 3):
             await house.store.tenants.spend_tokens("acme", tokens, house.clock.now())
             for _ in range(3):
-                await quota.check([QuotaRequest(Spending.AI, "acme", 1)])
+                await quota.check([QuotaRequest(QuotaKind.AI, "acme", 1)])
                 await house.clock.advance(2_000)
     assert house.texts == [
         "Tenant acme has spent 80 % of its quota: 80 of 100 planner_tokens in 2025-01.",

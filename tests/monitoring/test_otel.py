@@ -53,7 +53,7 @@ def a_collector() -> Iterator[tuple[str, list[ExportMetricsServiceRequest]]]:
         server.server_close()
 
 
-def points(metric: Any) -> list[tuple[dict[str, str], float]]:
+def metric_values(metric: Any) -> list[tuple[dict[str, str], float]]:
     """What a metric says, beside which attributes."""
     kind = metric.WhichOneof("data")
     found = getattr(metric, kind).data_points
@@ -81,7 +81,7 @@ def test_events_reach_a_collector_with_nobody_named() -> None:
     (sent,) = request.resource_metrics
     about = {one.key: one.value.string_value for one in sent.resource.attributes}
     assert (about["service.name"], about["service.instance.id"]) == ("cadenza", "here")
-    metrics = {metric.name: points(metric) for scope in sent.scope_metrics for metric in scope.metrics}
+    metrics = {metric.name: metric_values(metric) for scope in sent.scope_metrics for metric in scope.metrics}
     daily = {"scheduler": "daily"}
     assert metrics == {
         "cadenza.tick.duration": [(daily, 9.0)],

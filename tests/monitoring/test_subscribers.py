@@ -1,6 +1,6 @@
 """Events reach whoever is attached; whoever fails is detached, and costs nobody else."""
 
-from cadenza.adapters.telemetry.subscribers import Events
+from cadenza.adapters.telemetry.subscribers import EventBus
 from cadenza.ports.telemetry import Measurements, Metadata
 from cadenza.testing import FakeLog, FakeTelemetry
 
@@ -8,7 +8,7 @@ from cadenza.testing import FakeLog, FakeTelemetry
 class Failing:
     """A handler with a bug."""
 
-    def __init__(self, events: Events | None = None) -> None:
+    def __init__(self, events: EventBus | None = None) -> None:
         self.calls, self._events = 0, events
 
     def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:
@@ -19,7 +19,7 @@ class Failing:
 
 
 def test_a_handler_gets_the_events_that_it_asked_for() -> None:
-    events, all_of_them, some = Events(FakeLog()), FakeTelemetry(), FakeTelemetry()
+    events, all_of_them, some = EventBus(FakeLog()), FakeTelemetry(), FakeTelemetry()
     events.attach("all", all_of_them)
     events.attach("some", some, {"b"})
     for event in ("a", "b", "c"):
@@ -30,7 +30,7 @@ def test_a_handler_gets_the_events_that_it_asked_for() -> None:
 
 def test_a_handler_that_throws_is_detached_and_reported_once() -> None:
     log = FakeLog()
-    events, failing, good = Events(log), Failing(), FakeTelemetry()
+    events, failing, good = EventBus(log), Failing(), FakeTelemetry()
     events.attach("failing", failing)
     events.attach("good", good)
     for _ in range(5):
@@ -44,7 +44,7 @@ def test_a_handler_that_throws_is_detached_and_reported_once() -> None:
 
 def test_a_handler_that_emits_while_it_fails_is_reported_once() -> None:
     log = FakeLog()
-    events = Events(log)
+    events = EventBus(log)
     events.attach("failing", Failing(events))
     events.emit("tick", {}, {})
     assert len(log.lines) == 1
@@ -52,7 +52,7 @@ def test_a_handler_that_emits_while_it_fails_is_reported_once() -> None:
 
 
 def test_a_handler_may_attach_and_detach_while_events_come() -> None:
-    events, late = Events(FakeLog()), FakeTelemetry()
+    events, late = EventBus(FakeLog()), FakeTelemetry()
 
     class Changing:
         def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:
@@ -66,7 +66,7 @@ def test_a_handler_may_attach_and_detach_while_events_come() -> None:
 
 
 def test_a_handler_of_the_same_name_is_replaced() -> None:
-    events, first, second = Events(FakeLog()), FakeTelemetry(), FakeTelemetry()
+    events, first, second = EventBus(FakeLog()), FakeTelemetry(), FakeTelemetry()
     events.attach("one", first)
     events.attach("one", second)
     events.emit("tick", {}, {})

@@ -14,7 +14,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.engine.planning.analysis import PlannerEntry
 from cadenza.engine.planning.planner_runner import SHADOW_RECORD_INTERVAL
-from cadenza.ports.access import QuotaRequest, Spending
+from cadenza.ports.access import QuotaKind, QuotaRequest
 from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 from cadenza.testing import an_endpoint
 
@@ -108,7 +108,7 @@ async def test_a_planner_that_does_not_want_to_does_not_analyze() -> None:
     harness, planner = AnalystHarness(), ScriptedPlanner(wants=lambda _: False)
     assert await analyze_once(harness, PlannerEntry(planner, uses_tokens=True)) == []
     assert planner.briefings == []
-    assert [request for request in harness.corridor.quota.asked if request.kind is Spending.AI] == []
+    assert [request for request in harness.corridor.quota.asked if request.kind is QuotaKind.AI] == []
 
 
 @pytest.mark.parametrize(
@@ -327,12 +327,12 @@ async def test_hostile_words_are_cut_and_their_arguments_are_kept_as_text() -> N
 async def test_the_quota_is_checked_only_for_planners_that_use_tokens() -> None:
     harness, thrifty = AnalystHarness(), ScriptedPlanner(name="thrifty")
     spender = ScriptedPlanner(name="spender")
-    harness.corridor.quota.close(harness.corridor.at(ALONE), kind=Spending.AI)
+    harness.corridor.quota.close(harness.corridor.at(ALONE), kind=QuotaKind.AI)
     await analyze_once(harness, PlannerEntry(spender, uses_tokens=True), PlannerEntry(thrifty))
     assert (len(spender.briefings), len(thrifty.briefings)) == (0, 1)
-    asked = [request for request in harness.corridor.quota.asked if request.kind is Spending.AI]
-    assert asked == [QuotaRequest(Spending.AI, "default")]
-    harness.corridor.quota.open(kind=Spending.AI)
+    asked = [request for request in harness.corridor.quota.asked if request.kind is QuotaKind.AI]
+    assert asked == [QuotaRequest(QuotaKind.AI, "default")]
+    harness.corridor.quota.open(kind=QuotaKind.AI)
     async with harness.watched_by(PlannerEntry(spender, uses_tokens=True)):
         await harness.run()
     assert len(spender.briefings) >= 1
@@ -346,7 +346,7 @@ async def test_used_tokens_are_counted_also_when_the_analysis_failed(error: str 
     harness = AnalystHarness()
     harness.store.before["spend_tokens"] = unavailable_once()
     await analyze_once(harness, PlannerEntry(ScriptedPlanner(uses_tokens), uses_tokens=True))
-    (month,) = await harness.store.port.tenants.spending("default", 12)
+    (month,) = await harness.store.port.tenants.usage_by_month("default", 12)
     assert month.spent.planner_tokens == 100
 
 

@@ -16,9 +16,9 @@ from tests.public_surface.internals import (
     MemoryStore,
     Outcome,
     Part,
+    QuotaKind,
     QuotaRequest,
     RunStatus,
-    Spending,
     Tenant,
 )
 from tests.scheduling.worker.running_worker import Worker, by_hand
@@ -110,7 +110,7 @@ async def _quotas() -> list[Event]:
     await corridor.add()
     await corridor.tick()
     quota = CountedQuota(store.tenants, corridor.clock, telemetry)
-    await quota.check([QuotaRequest(Spending.ENDPOINT, "default")])
+    await quota.check([QuotaRequest(QuotaKind.ENDPOINT, "default")])
     return telemetry.events
 
 

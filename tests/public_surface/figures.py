@@ -9,7 +9,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from tests.public_surface.events import observed
 from tests.public_surface.internals import (
     Metrics,
-    OtelFigures,
+    OtelMetrics,
     PlannerMetrics,
     SchedulerMetrics,
     telemetry,
@@ -99,7 +99,7 @@ def _otel(events: Iterable[Event]) -> dict[str, Any]:
     """The same for a collector of OpenTelemetry."""
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader], shutdown_on_exit=False)
-    figures = OtelFigures(provider.get_meter("cadenza"))
+    figures = OtelMetrics(provider.get_meter("cadenza"))
     for event in events:
         figures.emit(*event)
     sent: Any = reader.get_metrics_data()

@@ -2,7 +2,7 @@
 
 from cadenza.adapters.access.quota import CountedQuota
 from cadenza.adapters.stores.memory.store import MemoryStore
-from cadenza.adapters.telemetry.otel import OtelFigures
+from cadenza.adapters.telemetry.otel import OtelMetrics
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics, SchedulerMetrics
 from cadenza.domain.access.key import RANK, Scope
 from cadenza.domain.access.tenant import Limits, Tenant
@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.engine.supervision import Part
 from cadenza.operations.table import OPERATIONS
 from cadenza.ports import telemetry
-from cadenza.ports.access import QuotaRequest, Spending
+from cadenza.ports.access import QuotaKind, QuotaRequest
 from cadenza.roots.command_line import main
 from cadenza.roots.settings import NOT_SETTINGS, Settings
 from cadenza.surfaces.cli.app import build
@@ -35,16 +35,16 @@ __all__ = [
     "Limits",
     "MemoryStore",
     "Metrics",
-    "OtelFigures",
+    "OtelMetrics",
     "Outcome",
     "Part",
     "PlannerMetrics",
+    "QuotaKind",
     "QuotaRequest",
     "RunStatus",
     "SchedulerMetrics",
     "Scope",
     "Settings",
-    "Spending",
     "Subtitle",
     "Tenant",
     "Unavailable",

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from cadenza.adapters.access.rate_limiter import SharedRates
-from cadenza.adapters.access.secret_keys import GivenKeys
+from cadenza.adapters.access.rate_limiter import SharedRateLimiter
+from cadenza.adapters.access.secret_keys import ConfiguredKeys
 from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.agents.offline.agent import OfflineAgent
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
-from cadenza.adapters.ids import RandomMint, TimeOrderedIds
+from cadenza.adapters.ids import RandomTokens, TimeOrderedIds
 from cadenza.adapters.null import NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.adapters.stores.memory.secrets import MemorySealed
@@ -65,14 +65,14 @@ class ApiInProcess:
         self.store = store or MemoryStore(TimeOrderedIds())
         self.log = FakeLog()
         self.dispatcher = FakeDispatcher()
-        self.secrets = StoredSecrets(MemorySealed(), GivenKeys(SEALING_KEY))
+        self.secrets = StoredSecrets(MemorySealed(), ConfiguredKeys(SEALING_KEY))
         cron = CronsimCron()
         dependencies = Dependencies(
             store=self.store,
             clock=self.clock,
             cron=cron,
             ids=TimeOrderedIds(),
-            mint=RandomMint(),
+            token_generator=RandomTokens(),
             log=self.log,
             executor=Executor(dispatcher=self.dispatcher, quota=NoQuota(), clock=self.clock),
             secrets=self.secrets,
@@ -81,7 +81,7 @@ class ApiInProcess:
             simulations=PLAYBACK,
         )
         self.application = Application(replace(dependencies, conversations=agents(dependencies)))
-        rates = SharedRates(self.store.rates, self.clock, per_minute=per_minute)
+        rates = SharedRateLimiter(self.store.rates, self.clock, per_minute=per_minute)
         self.app = http_app(
             self.application, ApiOptions(version="1.2.3", **({"rate_limit": rates.take} | options))
         )

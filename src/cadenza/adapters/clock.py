@@ -1,4 +1,4 @@
-"""The clock on the wall, and one that runs faster."""
+"""The system clock, a faster clock, and stopwatches."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -8,19 +8,19 @@ from cadenza.ports.clock import Clock
 
 
 class SystemClock:
-    """The machine's own time."""
+    """The system time."""
 
     def now(self) -> datetime:
         """The present moment, in UTC."""
         return datetime.now(UTC)
 
     async def sleep(self, span_ms: float) -> None:
-        """Come back when that span has passed."""
+        """Return when that span has passed."""
         await asyncio.sleep(span_ms / 1_000)
 
 
 class FastClock:
-    """A clock that starts somewhere and then runs so many times as fast: a day in minutes."""
+    """A clock that starts at a given moment and runs `speed` times as fast as the system clock."""
 
     def __init__(self, speed: float, start: datetime | None = None) -> None:
         self._speed = speed
@@ -32,12 +32,12 @@ class FastClock:
         return self._start + (datetime.now(UTC) - self._began) * self._speed
 
     async def sleep(self, span_ms: float) -> None:
-        """Come back when that span has passed on this clock."""
+        """Return when that span has passed on this clock."""
         await asyncio.sleep(span_ms / 1_000 / self._speed)
 
 
 class ClockStopwatch:
-    """Steady time by a clock that nobody steps."""
+    """Monotonic time from a clock that is never set back."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -48,7 +48,7 @@ class ClockStopwatch:
 
 
 class SystemStopwatch:
-    """The machine's own steady time."""
+    """The system's monotonic time."""
 
     def elapsed_ms(self) -> float:
         """Milliseconds since some moment in the past, always the same one."""

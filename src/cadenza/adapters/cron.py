@@ -1,4 +1,4 @@
-"""Cron lines: cronsim reads the calendar, Debian's rules place it in a time zone."""
+"""Cron expressions: cronsim reads the calendar, Debian's rules apply at changes of daylight saving time."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -15,18 +15,18 @@ from cadenza.domain.validation import check_moment, check_text
 
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
-REMEMBERED_LINES = 4096
+CACHED_EXPRESSIONS = 4096
 FIELDS = 5
-LONGEST_LINE = 256
+LONGEST_EXPRESSION = 256
 LONGEST_ZONE = 64
 # The calendar's rarest day, a 29 February on a given weekday, comes at least every 40 years.
 HORIZON_YEARS = 50
 # Debian takes a greater change for a correction of the clock and simply goes on in the new time.
 GREATEST_SHIFT = timedelta(hours=3)
 CHECKED_FROM = datetime(2025, 1, 1, tzinfo=UTC)
-NO_WINDOW = (datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC))
+NO_ANSWER = (datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC))
 
-NAMED_LINES = {
+NICKNAMES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
     "@midnight": "0 0 * * *",
@@ -41,38 +41,38 @@ ZONE_NAME = re.compile(r"(?!(posix|right|localtime|posixrules)(/|$))[A-Za-z0-9_+
 
 
 class CronsimCron:
-    """Answers for a line from the window it last computed, as long as that holds."""
+    """Computes fires, and caches for each expression the span in which the last answer holds."""
 
-    def __init__(self, remembered: int = REMEMBERED_LINES) -> None:
-        self._read = lru_cache(maxsize=remembered)(read_line)
+    def __init__(self, cached: int = CACHED_EXPRESSIONS) -> None:
+        self._read = lru_cache(maxsize=cached)(parse_expression)
 
     def next(self, expression: str, after: datetime, timezone: str = "UTC") -> datetime:
         """The first fire strictly after `after`, as a UTC moment."""
         if type(after) is not datetime or after.tzinfo is not UTC:
             after = in_utc(after)
-        line = self._line(expression, timezone)
-        since, fire = line.window
+        parsed = self._parsed(expression, timezone)
+        since, fire = parsed.last_answer
         if since <= after < fire:
             return fire
-        fire = line.first_after(after)
-        line.window = (after, fire)
+        fire = parsed.first_after(after)
+        parsed.last_answer = (after, fire)
         return fire
 
     def check(self, expression: str, timezone: str = "UTC") -> None:
         """Refuse, with InvalidRequest, what is malformed, never fires or names no zone."""
-        self._line(expression, timezone).first_after(CHECKED_FROM)
+        self._parsed(expression, timezone).first_after(CHECKED_FROM)
 
-    def _line(self, expression: str, timezone: str) -> "Line":
-        check_text("expression", expression, longest=LONGEST_LINE)
+    def _parsed(self, expression: str, timezone: str) -> "CronExpression":
+        check_text("expression", expression, longest=LONGEST_EXPRESSION)
         check_text("timezone", timezone, longest=LONGEST_ZONE)
         return self._read(expression, timezone)
 
 
 @dataclass(slots=True, eq=False)
-class Line:
-    """A line in its zone, and the last window in which nothing fires before its end.
+class CronExpression:
+    """A parsed expression in its zone, and the last answer: no fire from its first moment to its second.
 
-    The window is one tuple, replaced and never changed, so that threads see a whole one.
+    The answer is one tuple, replaced and never changed, so that threads see a whole one.
     """
 
     text: str
@@ -81,7 +81,7 @@ class Line:
     calendar: CronSim
     zone: ZoneInfo
     wildcard: bool
-    window: tuple[datetime, datetime] = NO_WINDOW
+    last_answer: tuple[datetime, datetime] = NO_ANSWER
 
     def first_after(self, after: datetime) -> datetime:
         """The earliest moment after `after` at which the line fires.
@@ -159,14 +159,14 @@ def in_utc(after: datetime) -> datetime:
         raise InvalidRequest("after lies outside the calendar.", "after") from None
 
 
-def read_line(expression: str, timezone: str) -> Line:
+def parse_expression(expression: str, timezone: str) -> CronExpression:
     """Read a line and its zone, or refuse them in a sentence."""
     fields = read_fields(expression)
     try:
         parsed = parse(*fields)
     except CronSimError as error:
         raise InvalidRequest(refusal(fields, str(error)), "expression") from None
-    return Line(
+    return CronExpression(
         text=expression,
         minutes=tuple(sorted(parsed.minutes)),
         hours=tuple(sorted(parsed.hours)),
@@ -194,10 +194,10 @@ def named(expression: str) -> str:
         return expression
     if name == "@reboot":
         raise InvalidRequest("@reboot names no time of the clock, so it cannot be scheduled.", "expression")
-    if name not in NAMED_LINES:
-        known = ", ".join(NAMED_LINES)
+    if name not in NICKNAMES:
+        known = ", ".join(NICKNAMES)
         raise InvalidRequest(f"{expression!r} is not a known name; known are {known}.", "expression")
-    return NAMED_LINES[name]
+    return NICKNAMES[name]
 
 
 @lru_cache(maxsize=1024)

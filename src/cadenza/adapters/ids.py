@@ -1,4 +1,4 @@
-"""Ids that grow with time."""
+"""Time-ordered ids and random tokens."""
 
 from itertools import count
 from os import urandom
@@ -10,7 +10,7 @@ PLACES = 1 << 16
 
 
 class TimeOrderedIds:
-    """Thirty-two hexadecimal digits: milliseconds, a count within them, and a part by chance.
+    """Thirty-two hexadecimal digits: milliseconds, a count within them, and a random part.
 
     The ids of one process sort in the order in which they were given; those of
     several, by the millisecond. No two processes give the same one: each draws 64
@@ -23,15 +23,15 @@ class TimeOrderedIds:
 
     def new(self) -> str:
         """A fresh id."""
-        millisecond, places, chance = self._period
+        millisecond, places, random_part = self._period
         now = time_ns() // 1_000_000
         if now > millisecond:
-            millisecond, places, chance = self._begin(now)
+            millisecond, places, random_part = self._begin(now)
         place = next(places)
         if place >= PLACES:
-            millisecond, places, chance = self._begin(millisecond + 1)
+            millisecond, places, random_part = self._begin(millisecond + 1)
             place = next(places)
-        return f"{millisecond:012x}{place:04x}{chance}"
+        return f"{millisecond:012x}{place:04x}{random_part}"
 
     def _begin(self, millisecond: int) -> tuple[int, "count[int]", str]:
         self._period = (millisecond, count(), urandom(8).hex())
@@ -43,9 +43,9 @@ LENGTH = 40
 """Of 62 letters: 238 bits."""
 
 
-class RandomMint:
-    """Draws from the machine's own source of chance."""
+class RandomTokens:
+    """Tokens from the system's random source."""
 
     def secret(self) -> str:
-        """A word of letters and digits that nobody can guess, never given before."""
+        """A new random token of letters and digits."""
         return "".join(choice(LETTERS) for _ in range(LENGTH))

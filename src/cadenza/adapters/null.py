@@ -1,4 +1,4 @@
-"""Ports that nobody needs: no quota, no telemetry, no log."""
+"""Adapters that do nothing: no quota, no telemetry, no log."""
 
 from collections.abc import Sequence
 
@@ -7,30 +7,30 @@ from cadenza.ports.telemetry import Measurements, Metadata
 
 
 class NoQuota:
-    """Everything is allowed."""
+    """A quota that allows everything."""
 
     async def check(self, requests: Sequence[QuotaRequest]) -> list[QuotaAnswer]:
-        """Yes to all."""
+        """Allow all."""
         return [QuotaAnswer()] * len(requests)
 
 
 class NoTelemetry:
-    """Nobody listens."""
+    """Telemetry without handlers."""
 
     def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:
-        """Let it pass."""
+        """Do nothing."""
 
 
 class NoLog:
-    """Nobody reads."""
+    """A log that is dropped."""
 
     verbose = False
 
     def debug(self, event: str, **facts: object) -> None:
-        """Let it pass."""
+        """Do nothing."""
 
     def info(self, event: str, **facts: object) -> None:
-        """Let it pass."""
+        """Do nothing."""
 
     def warning(self, event: str, **facts: object) -> None:
-        """Let it pass."""
+        """Do nothing."""

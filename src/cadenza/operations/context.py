@@ -10,7 +10,7 @@ from cadenza.engine.agents.conversation import Conversations
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.operations.access.caller_cache import CallerCache
-from cadenza.ports.access import Mint
+from cadenza.ports.access import TokenGenerator
 from cadenza.ports.clock import Clock, Cron
 from cadenza.ports.ids import Ids
 from cadenza.ports.planning import Expressions
@@ -28,7 +28,7 @@ class Dependencies:
     clock: Clock
     cron: Cron
     ids: Ids
-    mint: Mint
+    token_generator: TokenGenerator
     log: Logger
     executor: Executor
     """For trials, which no quota counts."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cadenza.domain.errors import Conflict, InvalidRequest, Unavailable
 from cadenza.operations.context import Dependencies
-from cadenza.ports.access import Reply, own_key
+from cadenza.ports.access import IdempotentReply, user_reply_key
 
 LEFT_BEHIND = timedelta(minutes=2)
 """A request that has had no answer for so long was left behind by a crash."""
@@ -32,7 +32,7 @@ class Asked(NamedTuple):
     def place(self) -> tuple[str, str]:
         """Where its reply is kept: if it is about a user, under a key that no other user can take."""
         tenant_id, user_id = self.about
-        return tenant_id, self.key if user_id is None else own_key(user_id, self.key)
+        return tenant_id, self.key if user_id is None else user_reply_key(user_id, self.key)
 
 
 class Answer(NamedTuple):
@@ -64,7 +64,7 @@ async def once(
     4. A failure of ours is not kept: the request may be sent again.
     """
     began = dependencies.clock.now()
-    begun = Reply(asked.fingerprint, began)
+    begun = IdempotentReply(asked.fingerprint, began)
     there = await dependencies.store.idempotency.begin_reply(
         *asked.place, begun, stale_before=began - LEFT_BEHIND
     )
@@ -82,7 +82,7 @@ async def once(
     return given
 
 
-def _repeated(there: Reply, asked: Asked) -> Answer:
+def _repeated(there: IdempotentReply, asked: Asked) -> Answer:
     if there.fingerprint != asked.fingerprint:
         message = "This Idempotency-Key was used for another request; take a new one."
         raise InvalidRequest(message, "Idempotency-Key")
@@ -91,7 +91,7 @@ def _repeated(there: Reply, asked: Asked) -> Answer:
     return Answer(there.status, there.body, replayed=True)
 
 
-async def _keep(dependencies: Dependencies, asked: Asked, begun: Reply, given: Answer) -> None:
+async def _keep(dependencies: Dependencies, asked: Asked, begun: IdempotentReply, given: Answer) -> None:
     """What was done is done, also if the store cannot note it: the caller hears of it all the same."""
     reply = begun._replace(status=given.status, body=given.body)
     with suppress(Unavailable):

@@ -1,4 +1,4 @@
-"""Keys that let callers in."""
+"""Keys, sessions, tenants, quotas, idempotent replies and rate limits: what their stores guarantee."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -6,33 +6,33 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from cadenza.domain.access.key import ApiKey, Scope
-from cadenza.domain.access.tenant import Spent, Standing, Tenant
+from cadenza.domain.access.tenant import MonthlyUsage, QuotaUsage, Tenant
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 
-class KeptKey(NamedTuple):
-    """A key with the digest of its secret; the secret itself is nowhere."""
+class StoredKey(NamedTuple):
+    """A key with the digest of its secret; the secret itself is not stored."""
 
     key: ApiKey
     digest: bytes
 
 
 class KeyStore(Protocol):
-    """Keys by their ids, which are no secret."""
+    """Keys by their ids, which are not secret."""
 
-    async def add_key(self, kept: KeptKey) -> None:
-        """Keep a new key; Conflict if its id is taken.
+    async def add_key(self, stored: StoredKey) -> None:
+        """Store a new key; Conflict if its id is taken.
 
-        With a key of a user, those of the tenant's users that have run out are forgotten.
+        With a key of a user, expired keys of the tenant's users are deleted.
         """
         ...
 
-    async def kept_key(self, key_id: str) -> KeptKey | None:
-        """A key of any tenant: who knocks has not said yet who they are."""
+    async def stored_key(self, key_id: str) -> StoredKey | None:
+        """A key of any tenant by its id: the caller is not known yet."""
         ...
 
-    async def still_kept(self, key_ids: Collection[str]) -> list[ApiKey]:
-        """Those of these keys, of any tenant, that nobody has taken back; asked for with one question."""
+    async def existing_keys(self, key_ids: Collection[str]) -> list[ApiKey]:
+        """Those of these keys, of any tenant, that were not deleted; with one query."""
         ...
 
     async def keys(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[ApiKey]:
@@ -40,101 +40,101 @@ class KeyStore(Protocol):
         ...
 
     async def remove_key(self, tenant_id: str, key_id: str) -> None:
-        """Let nobody in with it any more; NotFound if the tenant has none under this id."""
+        """Delete a key; NotFound if the tenant has none with this id."""
         ...
 
 
-class Mint(Protocol):
-    """The only source of new secrets."""
+class TokenGenerator(Protocol):
+    """The only source of new tokens."""
 
     def secret(self) -> str:
-        """A word of letters and digits that nobody can guess, never given before."""
+        """A new random token of letters and digits."""
         ...
 
 
-class Pass(StrEnum):
-    """What a secret is good for."""
+class SessionKind(StrEnum):
+    """What a session's secret is for."""
 
     LINK = "link"
-    """Opening one session, once."""
+    """A login link, which opens one session, once."""
     SESSION = "session"
 
 
 class Session(NamedTuple):
-    """What a secret opens, kept under its digest; the secret itself is nowhere."""
+    """A login session or login link, stored under the digest of its secret, which is not stored."""
 
     digest: bytes
-    kind: Pass
+    kind: SessionKind
     tenant_id: str
     scopes: frozenset[Scope]
     created_at: datetime
     expires_at: datetime
     key_id: str | None = None
-    """The key that it was opened with: it ends with that key."""
+    """The key of the login: the session ends when that key is deleted or expires."""
 
 
 class SessionStore(Protocol):
     """Sessions by the digests of their secrets."""
 
     async def open_session(self, session: Session) -> None:
-        """Keep a session, and forget those that had run out when it was made."""
+        """Store a session, and delete those that had expired when it was made."""
         ...
 
     async def session(self, digest: bytes) -> Session | None:
-        """What a secret opens, also if it has run out."""
+        """The session of a secret's digest, even if it has expired."""
         ...
 
     async def end_session(self, digest: bytes) -> Session | None:
-        """Forget what a secret opens, and tell what it was: of any number of callers, one is told."""
+        """Delete a session and return it: of any number of concurrent callers, one gets it."""
         ...
 
 
-class MonthSpent(NamedTuple):
-    """What a tenant spent in a month."""
+class UsageOfMonth(NamedTuple):
+    """What a tenant used in a month."""
 
     month: str
-    spent: Spent
+    spent: MonthlyUsage
 
 
 class TenantStore(Protocol):
-    """Tenants and their counters. Runs are counted by `finalize`, in the commit that closes them."""
+    """Tenants and their monthly counters. Runs are counted by `finalize`, in the commit that closes them."""
 
     async def put_tenant(self, tenant: Tenant) -> None:
-        """Keep a tenant, new or changed."""
+        """Store a tenant, new or changed."""
         ...
 
     async def tenant(self, tenant_id: str) -> Tenant:
-        """The tenant; one that nobody has put is itself without limits."""
+        """The tenant; one that was never stored has the default limits."""
         ...
 
-    async def standings(self, tenant_ids: Collection[str], month: str) -> Mapping[str, Standing]:
-        """Limits and spending of several tenants in one month, in one round trip."""
+    async def quota_usage(self, tenant_ids: Collection[str], month: str) -> Mapping[str, QuotaUsage]:
+        """Limits and usage of several tenants in one month, in one round trip."""
         ...
 
     async def spend_tokens(self, tenant_id: str, tokens: int, now: datetime) -> None:
-        """Count what a planner used."""
+        """Count the tokens that a planner used."""
         ...
 
-    async def spending(self, tenant_id: str, months: int) -> list[MonthSpent]:
-        """The months in which something was spent, newest first."""
+    async def usage_by_month(self, tenant_id: str, months: int) -> list[UsageOfMonth]:
+        """The months with any usage, newest first."""
         ...
 
     async def count_endpoints(self, tenant_id: str, most: int) -> int:
-        """How many live endpoints a tenant has; counted no further than `most`."""
+        """The number of live endpoints of a tenant, counted no further than `most`."""
         ...
 
 
-class Spending(StrEnum):
-    """What a quota is for."""
+class QuotaKind(StrEnum):
+    """The kinds of quota."""
 
     AI = "ai"
     ENDPOINT = "endpoint"
 
 
 class QuotaRequest(NamedTuple):
-    """The wish of a tenant to spend."""
+    """A tenant's request to use some of its quota."""
 
-    kind: Spending
+    kind: QuotaKind
     tenant_id: str
     cost: int = 1
 
@@ -146,61 +146,61 @@ class QuotaAnswer(NamedTuple):
 
     @property
     def allowed(self) -> bool:
-        """May it be spent now?"""
+        """Whether it may be used now."""
         return self.opens_at is None
 
 
 class Quota(Protocol):
-    """Gates spending outside the governor, before a planner thinks and before an endpoint runs."""
+    """Checked outside the governor, before an analysis and before an endpoint runs."""
 
     async def check(self, requests: Sequence[QuotaRequest]) -> list[QuotaAnswer]:
-        """Answer all requests, in their order, in one round trip; what is allowed counts as spent."""
+        """Answer all requests, in their order, in one round trip; what is allowed counts as used."""
         ...
 
 
-class Reply(NamedTuple):
-    """The answer to a request that carried an idempotency key; no status while it is being worked on."""
+class IdempotentReply(NamedTuple):
+    """The reply to a request with an idempotency key; without a status while the request is in progress."""
 
     fingerprint: str
-    """What the request asked for: the same key with another request is a mistake."""
+    """A digest of the request: the same key with another request is an error."""
     began_at: datetime
     status: int | None = None
     body: bytes = b""
 
 
-def own_key(user_id: str, key: str) -> str:
-    """The key of a request that is about one user: nobody else's is like it, and its reply goes with them."""
-    return f"{own_keys(user_id)}{key}"
+def user_reply_key(user_id: str, key: str) -> str:
+    """The stored key of a request about one user: unlike any other, and deleted with the user."""
+    return f"{user_reply_prefix(user_id)}{key}"
 
 
-def own_keys(user_id: str) -> str:
-    """What the keys of a user's own begin with; no key that is sent has a space in it."""
+def user_reply_prefix(user_id: str) -> str:
+    """The prefix of a user's stored keys; a key that a client sends has no space."""
     return f"user {user_id} "
 
 
-class ReplyStore(Protocol):
-    """Replies by tenant and idempotency key; those of a user's own are forgotten with the user."""
+class IdempotencyStore(Protocol):
+    """Replies by tenant and idempotency key; those about a user are deleted with the user."""
 
     async def begin_reply(
-        self, tenant_id: str, key: str, reply: Reply, *, stale_before: datetime
-    ) -> Reply | None:
-        """Take the key for this request: None, or the reply that has it already.
+        self, tenant_id: str, key: str, reply: IdempotentReply, *, stale_before: datetime
+    ) -> IdempotentReply | None:
+        """Reserve the key for this request: None, or the reply that has it already.
 
-        Of any number of callers one takes it. One that began before `stale_before`
-        and has no status was left behind by a crash, and is taken over.
+        Of any number of concurrent callers, one reserves it. A reply that began before
+        `stale_before` and has no status was left by a crash, and is replaced.
         """
         ...
 
-    async def end_reply(self, tenant_id: str, key: str, reply: Reply) -> None:
-        """Keep the answer."""
+    async def end_reply(self, tenant_id: str, key: str, reply: IdempotentReply) -> None:
+        """Store the reply."""
         ...
 
     async def drop_reply(self, tenant_id: str, key: str) -> None:
-        """Give the key back: nothing was done."""
+        """Release the key: nothing was done."""
         ...
 
     async def forget_replies(self, before: datetime) -> int:
-        """Forget the replies that began earlier; how many there were."""
+        """Delete the replies that began earlier; how many there were."""
         ...
 
 
@@ -208,13 +208,13 @@ class RateStore(Protocol):
     """Counters that all processes on one database share."""
 
     async def draw(self, subject: str, *, window: int, amount: int) -> int:
-        """Add to what a subject has drawn in a window; how much that is now. Old windows go."""
+        """Add to what a subject has drawn in a rate window; the new total. Old windows are deleted."""
         ...
 
 
 class RateLimiter(Protocol):
-    """Keeps one caller from taking the place of all others."""
+    """Limits how often one subject may send requests."""
 
     async def take(self, subject: str) -> float | None:
-        """Let a subject in: None, or in how many seconds to come back."""
+        """Count one request: None if it is allowed, else the seconds to wait."""
         ...

@@ -1,4 +1,4 @@
-"""What must not be shown."""
+"""Secrets of tenants: resolving references to them, and storing them encrypted."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -8,45 +8,45 @@ from cadenza.ports.catalog import FIRST_PAGE, Page
 
 
 class SecretKey(NamedTuple):
-    """What a secret is kept under."""
+    """A tenant and the name of one of its secrets."""
 
     tenant_id: str
     name: str
 
 
 class SecretEntry(NamedTuple):
-    """What may be told of a secret: everything but its value."""
+    """A secret without its value."""
 
     name: str
     created_at: datetime
     updated_at: datetime
 
 
-class Secrets(Protocol):
-    """Knows the values that references such as `env:NAME` and `secret:NAME` stand for."""
+class SecretResolver(Protocol):
+    """Resolves references such as `env:NAME` and `secret:NAME` to values."""
 
     async def reveal(self, tenant_id: str, reference: str) -> str:
-        """The value, as it is at this moment or was a second ago.
+        """The value, as it is now or was a second ago.
 
-        NotFound if the tenant has none under this reference: one that is
-        somebody else's, or that nobody may use, is not there at all.
+        NotFound if the tenant has none under this reference, also if it belongs to
+        another tenant or may not be used.
         """
         ...
 
 
 class SecretStore(Protocol):
-    """Keeps secrets for those who write them; nothing here gives a value back."""
+    """Stores secrets; nothing here returns a value."""
 
     async def put(self, key: SecretKey, value: str, *, now: datetime) -> None:
-        """Keep a value under a key, in place of the one that may be there.
+        """Store a value under a key, replacing the one that may be there.
 
         InvalidRequest if `${secret:NAME}` could not name it or a request could
-        not carry it; Unavailable if there is no key to seal it with.
+        not carry it; Unavailable if there is no key to encrypt it with.
         """
         ...
 
     async def delete(self, key: SecretKey) -> None:
-        """Forget a secret; NotFound if there is none under this key."""
+        """Delete a secret; NotFound if there is none under this key."""
         ...
 
     async def names(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[SecretEntry]:
@@ -55,22 +55,22 @@ class SecretStore(Protocol):
 
 
 class SealedStore(Protocol):
-    """Where sealed values lie: it could not read them, and does not try."""
+    """Stores encrypted values, which it cannot read."""
 
     async def put(self, key: SecretKey, sealed: str, *, now: datetime) -> None:
-        """Keep a sealed value; one that is there is replaced, and stays as old as it was."""
+        """Store an encrypted value; one that is there is replaced, and keeps its creation time."""
         ...
 
     async def replace(self, key: SecretKey, sealed: str, *, instead_of: str) -> bool:
-        """Put one sealed form of a value in place of another; False if that other is no longer there."""
+        """Replace one encrypted form of a value by another; False if `instead_of` is no longer stored."""
         ...
 
     async def find(self, keys: Collection[SecretKey]) -> dict[SecretKey, str]:
-        """The sealed values of those keys that have one, in one go."""
+        """The encrypted values of those keys that have one, with one query."""
         ...
 
     async def delete(self, key: SecretKey) -> bool:
-        """Forget a value; False if there is none."""
+        """Delete a value; False if there is none."""
         ...
 
     async def names(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[SecretEntry]:
@@ -78,5 +78,5 @@ class SealedStore(Protocol):
         ...
 
     async def keys(self, *, limit: int, after: SecretKey | None = None) -> list[SecretKey]:
-        """Everybody's keys, in their order, for who seals them anew."""
+        """The keys of all tenants, in order, for encrypting them again."""
         ...

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cadenza.ports.access import KeyStore, RateStore, ReplyStore, SessionStore, TenantStore
+from cadenza.ports.access import IdempotencyStore, KeyStore, RateStore, SessionStore, TenantStore
 from cadenza.ports.agents import AgentStore, ConversationStore, DeliveryStore, ScheduleStore, UserStore
 from cadenza.ports.catalog import Catalog
 from cadenza.ports.daily import DailyFigureStore, DailyStore
@@ -38,7 +38,7 @@ class Store:
     tenants: TenantStore
     keys: KeyStore
     sessions: SessionStore
-    idempotency: ReplyStore
+    idempotency: IdempotencyStore
     rates: RateStore
 
     statistics: StatisticsStore

@@ -1,4 +1,4 @@
-"""Events that others attach to."""
+"""Telemetry events and structured logs."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -21,15 +21,15 @@ ALERT = "alert.stop"
 
 
 class Telemetry(Protocol):
-    """Takes events; what listens to them never disturbs who emits them."""
+    """Receives events; a handler never disturbs the emitter."""
 
     def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:
-        """Tell everyone attached; never raise, never wait."""
+        """Pass an event to all handlers; never raise, never wait."""
         ...
 
 
 class Logger(Protocol):
-    """Structured events: a short text, and facts as fields."""
+    """Structured log lines: a short text, and facts as fields."""
 
     @property
     def verbose(self) -> bool:
@@ -41,7 +41,7 @@ class Logger(Protocol):
         ...
 
     def info(self, event: str, **facts: object) -> None:
-        """What an operator wants to know on a quiet day."""
+        """What an operator wants to know in normal operation."""
         ...
 
     def warning(self, event: str, **facts: object) -> None:

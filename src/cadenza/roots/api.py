@@ -10,7 +10,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
-from cadenza.adapters.access.rate_limiter import SharedRates
+from cadenza.adapters.access.rate_limiter import SharedRateLimiter
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
@@ -75,7 +75,9 @@ def http_api(
 ) -> Starlette:
     """The HTTP application with the limits of the settings."""
     dependencies = application.dependencies
-    rates = SharedRates(dependencies.store.rates, dependencies.clock, per_minute=settings.rate_per_minute)
+    rates = SharedRateLimiter(
+        dependencies.store.rates, dependencies.clock, per_minute=settings.rate_per_minute
+    )
     options = ApiOptions(
         version=version("cadenza"),
         rate_limit=rates.take,

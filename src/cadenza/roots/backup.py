@@ -97,7 +97,7 @@ def _not_in_it(settings: Settings) -> str:
 async def _about_secrets(settings: Settings) -> str:
     """Whether what was restored can be opened here."""
     async with open_secrets(settings) as secrets:
-        found = await secrets.survey()
+        found = await secrets.count_by_key()
     if not found.closed:
         return "Its secrets open with the key that is here." if sum(found) else ""
     return f"{found.closed} of {sum(found)} secrets do not open here: bring back the key that sealed them."

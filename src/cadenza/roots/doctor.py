@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cadenza.adapters.access.secret_keys import KeyFile
-from cadenza.adapters.access.stored_secrets import Survey
+from cadenza.adapters.access.stored_secrets import SecretCounts
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
@@ -19,7 +19,7 @@ from cadenza.domain.errors import CadenzaError, InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.validation import quoted
 from cadenza.roots.settings import Settings, misspelt, read_settings
-from cadenza.roots.wiring.http_dispatch import reach_of
+from cadenza.roots.wiring.http_dispatch import http_settings
 from cadenza.roots.wiring.secrets import environment_secrets, open_secrets, secret_keys
 from cadenza.roots.wiring.stores import check_url, open_pool, open_store
 from cadenza.surfaces.cli.launchers import Finding, Migration
@@ -119,7 +119,7 @@ async def _secrets(settings: Settings) -> Finding:
     try:
         environment_secrets(settings)
         keys = secret_keys(settings)
-        found = Survey() if await _is_new(settings) else await _surveyed(settings)
+        found = SecretCounts() if await _is_new(settings) else await _surveyed(settings)
     except CadenzaError as problem:
         return Finding("secrets", passed=False, detail=problem.message, advice="Mend that first.")
     if found.closed:
@@ -138,9 +138,9 @@ async def _is_new(settings: Settings) -> bool:
     return await version(settings.database_url) != HEAD
 
 
-async def _surveyed(settings: Settings) -> Survey:
+async def _surveyed(settings: Settings) -> SecretCounts:
     async with open_secrets(settings) as secrets:
-        return await secrets.survey()
+        return await secrets.count_by_key()
 
 
 async def _zones(_: Settings) -> Finding:
@@ -184,7 +184,7 @@ def _listen_on(host: str) -> None:
 
 async def _targets(settings: Settings) -> Finding:
     try:
-        reach_of(settings)
+        http_settings(settings)
     except InvalidRequest as problem:
         return Finding(
             "targets", passed=False, detail=problem.message, advice="Write 10.0.0.0/8, host or host:port."

@@ -9,7 +9,7 @@ from cadenza.adapters.clock import FastClock, SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
-from cadenza.adapters.telemetry.subscribers import Events, RunBell
+from cadenza.adapters.telemetry.subscribers import EventBus, RunEndedBell
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.daily.events import SCHEDULER as DAILY
@@ -108,12 +108,12 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
 
 
 def planner_parts(
-    settings: Settings, context: ProcessContext, events: Events, metrics: Metrics
+    settings: Settings, context: ProcessContext, events: EventBus, metrics: Metrics
 ) -> list[Part]:
     """The planners, if the settings want them, woken when a run has ended; not vital for scheduling."""
     if not settings.planner:
         return []
-    bell = RunBell()
+    bell = RunEndedBell()
     events.attach("planner-bell", bell, {JOB})
     events.attach("planner-metrics", PlannerMetrics(metrics.registry))
     planners = PlannerService(

@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
-from cadenza.ports.access import QuotaAnswer, QuotaRequest, Spending
+from cadenza.ports.access import QuotaAnswer, QuotaKind, QuotaRequest
 from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 from cadenza.ports.telemetry import Measurements, Metadata
 
@@ -99,15 +99,15 @@ class FakeQuota:
 
     def __init__(self) -> None:
         self.asked: list[QuotaRequest] = []
-        self._closed: dict[tuple[Spending, str], datetime] = {}
+        self._closed: dict[tuple[QuotaKind, str], datetime] = {}
 
     def close(
-        self, opens_at: datetime, *, tenant_id: str = "default", kind: Spending = Spending.ENDPOINT
+        self, opens_at: datetime, *, tenant_id: str = "default", kind: QuotaKind = QuotaKind.ENDPOINT
     ) -> None:
         """Refuse this tenant until it is opened again, and promise this moment."""
         self._closed[kind, tenant_id] = opens_at
 
-    def open(self, *, tenant_id: str = "default", kind: Spending = Spending.ENDPOINT) -> None:
+    def open(self, *, tenant_id: str = "default", kind: QuotaKind = QuotaKind.ENDPOINT) -> None:
         """Allow this tenant again."""
         self._closed.pop((kind, tenant_id), None)
 

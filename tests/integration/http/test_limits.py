@@ -96,7 +96,7 @@ async def test_a_timeout_of_the_engine_releases_the_connection_too() -> None:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(dispatcher.execute(a_claim(HttpTarget(server.url()))), 0.1)
         await until(lambda: server.connections == 1)
-        free = dispatcher._sessions._guarded
+        free = dispatcher._pools._guarded
         assert free is not None
         assert free.connector is not None
         assert not free.connector._acquired

@@ -7,12 +7,12 @@ from contextlib import AsyncExitStack
 import pytest
 from tests.integration.postgres.postgres_fixtures import a_store, fill, many
 
-from cadenza.adapters.access.rate_limiter import SharedRates
+from cadenza.adapters.access.rate_limiter import SharedRateLimiter
 from cadenza.adapters.stores.postgres import settle as plain
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.access import tenants as usage
-from cadenza.domain.access.tenant import Spent, month_of
-from cadenza.ports.access import Reply
+from cadenza.domain.access.tenant import MonthlyUsage, month_of
+from cadenza.ports.access import IdempotentReply
 from cadenza.testing import FakeClock
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import Bench
@@ -36,7 +36,7 @@ async def test_no_window_lets_in_more_than_it_may_over_all_processes(
     stores: list[PostgresStore], per_minute: int
 ) -> None:
     clock = FakeClock()
-    doors = [SharedRates(store.rates, clock, per_minute=per_minute) for store in stores[:2]]
+    doors = [SharedRateLimiter(store.rates, clock, per_minute=per_minute) for store in stores[:2]]
     allowance = per_minute // 6
     for _ in range(3):
         knocking = [door.take("caller") for _ in range(allowance + 5) for door in doors]
@@ -79,8 +79,8 @@ async def test_workers_that_count_for_the_same_tenants_lose_no_run(
             bench.pass_ms(MINUTE)
     rows = await stores[0]._pool.ask("SELECT DISTINCT shard FROM usage")
     assert [row[0] for row in rows] == [0]
-    standings = await stores[0].tenants.standings(tenants, month_of(NEW_YEAR))
-    assert {standing.spent for standing in standings.values()} == {Spent(runs=len(stores) * LAPS)}
+    quota_usage = await stores[0].tenants.quota_usage(tenants, month_of(NEW_YEAR))
+    assert {standing.spent for standing in quota_usage.values()} == {MonthlyUsage(runs=len(stores) * LAPS)}
 
 
 async def test_of_those_that_take_a_key_and_give_it_back_one_has_it_at_a_time(
@@ -91,7 +91,7 @@ async def test_of_those_that_take_a_key_and_give_it_back_one_has_it_at_a_time(
     async def serve(store: PostgresStore) -> None:
         nonlocal holding, most, served
         taken = await store.idempotency.begin_reply(
-            "north", "key", Reply("same", NEW_YEAR), stale_before=NEW_YEAR
+            "north", "key", IdempotentReply("same", NEW_YEAR), stale_before=NEW_YEAR
         )
         if taken is None:
             holding += 1

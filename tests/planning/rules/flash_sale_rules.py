@@ -3,7 +3,7 @@
 from importlib.resources import files
 from typing import Any
 
-from tests.operation_fixtures import FakeMint, SecretNames
+from tests.operation_fixtures import FakeTokens, SecretNames
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog, NoQuota
@@ -32,7 +32,7 @@ async def apply_rules(store: Store, document: dict[str, Any] | None = None) -> A
         clock=clock,
         cron=cron,
         ids=FakeIds(),
-        mint=FakeMint(),
+        token_generator=FakeTokens(),
         log=log,
         executor=Executor(dispatcher=FakeDispatcher(), quota=NoQuota(), clock=clock),
         secrets=SecretNames(),

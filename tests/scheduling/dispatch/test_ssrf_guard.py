@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.adapters.dispatch.http.addresses import SPECIAL_RANGES, embedded, read_address
-from cadenza.adapters.dispatch.http.ssrf_guard import Reach, Refused
+from cadenza.adapters.dispatch.http.ssrf_guard import AddressRefused, SsrfGuard
 from cadenza.domain.errors import InvalidRequest
 
 Address = IPv4Address | IPv6Address
-STRICT = Reach()
+STRICT = SsrfGuard()
 
 v4 = st.ip_addresses(v=4)
 v6 = st.ip_addresses(v=6)
@@ -38,7 +38,7 @@ def wrapped(address: IPv4Address) -> list[IPv6Address]:
 @given(special)
 def test_every_special_address_is_refused(address: Address) -> None:
     assert STRICT.refusal(str(address), 80) is not None
-    with pytest.raises(Refused):
+    with pytest.raises(AddressRefused):
         STRICT.open_socket(_info(address))
 
 
@@ -113,25 +113,25 @@ def test_allowing_what_is_private_opens_only_what_honest_targets_use(address: Ad
     kind = next(
         one for one in SPECIAL_RANGES if address.version == one.network.version and address in one.network
     )
-    assert (Reach(allow_private=True).refusal(str(address), 80) is None) == kind.private
+    assert (SsrfGuard(allow_private=True).refusal(str(address), 80) is None) == kind.private
 
 
 @given(special_v4, st.integers(1, 65_535), st.integers(1, 65_535))
 def test_an_allowance_opens_its_network_and_port_and_no_other(
     address: IPv4Address, allowed: int, port: int
 ) -> None:
-    reach = Reach(allow=[f"{address}:{allowed}"])
-    assert (reach.refusal(str(address), port) is None) == (port == allowed)
-    assert reach.refusal(str(ip_address("10.99.99.99")), port) is not None or str(address) == "10.99.99.99"
-    assert Reach(allow=[str(address)]).refusal(str(address), port) is None
+    guard = SsrfGuard(allow=[f"{address}:{allowed}"])
+    assert (guard.refusal(str(address), port) is None) == (port == allowed)
+    assert guard.refusal(str(ip_address("10.99.99.99")), port) is not None or str(address) == "10.99.99.99"
+    assert SsrfGuard(allow=[str(address)]).refusal(str(address), port) is None
 
 
 @given(special_v4)
 def test_an_allowed_wrapping_still_looks_inside(address: IPv4Address) -> None:
-    reach = Reach(allow=["64:ff9b::/96", "::ffff:0:0/96", "2002::/16", "2001::/32"])
+    guard = SsrfGuard(allow=["64:ff9b::/96", "::ffff:0:0/96", "2002::/16", "2001::/32"])
     for disguise in wrapped(address):
-        assert reach.refusal(str(disguise), 80) is not None
-    assert reach.refusal("64:ff9b::808:808", 80) is None
+        assert guard.refusal(str(disguise), 80) is not None
+    assert guard.refusal("64:ff9b::808:808", 80) is None
 
 
 @given(v4)
@@ -151,7 +151,7 @@ def test_no_text_breaks_the_guard(text: str) -> None:
 )
 def test_an_allowance_that_cannot_be_read_is_refused(entry: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        Reach(allow=[entry])
+        SsrfGuard(allow=[entry])
     assert refused.value.field == "allow"
 
 

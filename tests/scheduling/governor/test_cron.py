@@ -103,7 +103,7 @@ lines = st.tuples(expressions, changes)
 @example(("Australia/Lord_Howe", at("2026-10-03T15:30Z")), "*/10 3 * * *", 0)
 @example(("America/Santiago", at("2026-09-06T04:00Z")), "*/15 0 * * 0", 0)
 def test_fires_agree_with_the_daemon(change: tuple[str, datetime], expression: str, rest: int) -> None:
-    (zone, moment), forgetful, day = change, CronsimCron(remembered=0), timedelta(hours=30)
+    (zone, moment), forgetful, day = change, CronsimCron(cached=0), timedelta(hours=30)
     fires = list(debian(Entry(expression), ZoneInfo(zone), moment - day, moment + day))
     for distance in [*range(-1500, 1500, 60), *range(-185, 185)]:
         after = moment + distance * MINUTE + rest * MICROSECOND
@@ -116,7 +116,7 @@ def test_fires_agree_with_the_daemon(change: tuple[str, datetime], expression: s
 def test_the_answer_never_depends_on_what_was_asked_before(
     known: tuple[tuple[str, tuple[str, datetime]], ...], asked: list[tuple[int, timedelta]]
 ) -> None:
-    cron = CronsimCron(remembered=2)
+    cron = CronsimCron(cached=2)
     for index, distance in asked:
         expression, (zone, moment) = known[index]
         fresh = CronsimCron().next(expression, moment + distance, zone)
@@ -170,7 +170,7 @@ def test_two_fires_by_example(expression: str, zone: str, after: str, expected: 
 
 
 def test_names_stand_for_lines() -> None:
-    fires = [CronsimCron().next(name, at("2026-05-06T07:08Z")) for name in module.NAMED_LINES]
+    fires = [CronsimCron().next(name, at("2026-05-06T07:08Z")) for name in module.NICKNAMES]
     assert " ".join(f"{fire:%m%d%H}" for fire in fires) == "050608 050700 050700 051000 060100 010100 010100"
 
 
@@ -243,17 +243,17 @@ def test_until_the_fire_nothing_is_computed_again(monkeypatch: pytest.MonkeyPatc
     cron: Cron = CronsimCron()
     after = at("2026-01-01T00:00Z")
     fire = cron.next("0 0 2 1 *", after)
-    monkeypatch.setattr(module.Line, "first_after", None)
+    monkeypatch.setattr(module.CronExpression, "first_after", None)
     assert cron.next("0 0 2 1 *", fire - MICROSECOND) == cron.next("0 0 2 1 *", after) == fire
 
 
 def test_threads_may_share_one_cron_and_its_bounded_memory() -> None:
-    cron, usual = CronsimCron(remembered=2), sys.getswitchinterval()
+    cron, usual = CronsimCron(cached=2), sys.getswitchinterval()
     lines = [f"{step % 7} * * * *" for step in range(2000)]
     afters = [at("2026-10-24T22:00Z") + step * 7 % 211 * MINUTE for step in range(2000)]
     sys.setswitchinterval(1e-6)
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(cron.next, lines, afters))
     sys.setswitchinterval(usual)
-    assert answers == list(map(CronsimCron(remembered=0).next, lines, afters))
+    assert answers == list(map(CronsimCron(cached=0).next, lines, afters))
     assert cron._read.cache_info().currsize == 2

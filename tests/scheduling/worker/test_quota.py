@@ -9,7 +9,7 @@ from tests.scheduling.worker.worker_fixtures import MINUTE, Corridor
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.policy import Misfire, Policy
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.ports.access import QuotaRequest, Spending
+from cadenza.ports.access import QuotaKind, QuotaRequest
 from cadenza.testing.clock import NEW_YEAR
 
 
@@ -19,8 +19,8 @@ async def test_the_quota_is_asked_with_the_tenant_of_each_endpoint() -> None:
     await corridor.add("b", tenant_id="south")
     await corridor.tick()
     assert sorted(corridor.quota.asked) == [
-        QuotaRequest(Spending.ENDPOINT, "north"),
-        QuotaRequest(Spending.ENDPOINT, "south"),
+        QuotaRequest(QuotaKind.ENDPOINT, "north"),
+        QuotaRequest(QuotaKind.ENDPOINT, "south"),
     ]
 
 

@@ -14,13 +14,13 @@ class Counted:
 
     def __init__(self, api: ApiInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
         self.times = 0
-        look_up = api.store.keys.kept_key
+        look_up = api.store.keys.stored_key
 
         async def counted(key_id: str) -> object:
             self.times += 1
             return await look_up(key_id)
 
-        monkeypatch.setattr(api.store.keys, "kept_key", counted)
+        monkeypatch.setattr(api.store.keys, "stored_key", counted)
 
 
 async def test_a_key_is_looked_up_once_in_a_few_seconds(

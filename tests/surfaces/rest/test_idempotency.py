@@ -11,7 +11,7 @@ from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.endpoint import Job
 from cadenza.engine.retention import RetentionLoop
-from cadenza.ports.access import Reply
+from cadenza.ports.access import IdempotentReply
 from cadenza.ports.scheduling import Retention
 
 A_JOB = {"name": "job"}
@@ -135,7 +135,7 @@ async def test_of_many_at_once_one_is_carried_out(api: ApiInProcess) -> None:
 async def test_what_a_crash_left_behind_is_carried_out_after_a_while(api: ApiInProcess) -> None:
     await api.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")
     (fingerprint,) = [reply.fingerprint for reply in api.store.tables.replies.values()]  # type: ignore[attr-defined]
-    crashed = Reply(fingerprint, api.clock.now())
+    crashed = IdempotentReply(fingerprint, api.clock.now())
     await api.store.idempotency.end_reply("north", "k1", crashed)
     assert (await api.ask("POST /v1/jobs", A_JOB, idempotency_key="k1")).status == 409
     api.clock.jump(121_000)

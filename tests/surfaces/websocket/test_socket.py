@@ -260,13 +260,13 @@ async def test_a_key_that_is_taken_back_ends_its_sockets(
     socket_server: SocketServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     questions: list[set[str]] = []
-    ask = socket_server.store.keys.still_kept
+    ask = socket_server.store.keys.existing_keys
 
     async def counted(key_ids: Collection[str]) -> list[ApiKey]:
         questions.append(set(key_ids))
         return await ask(key_ids)
 
-    monkeypatch.setattr(socket_server.store.keys, "still_kept", counted)
+    monkeypatch.setattr(socket_server.store.keys, "existing_keys", counted)
     async with socket_server.connect_user() as ada, connect_raw(socket_server.address) as other:
         await other.send({"type": "hello", "token": await socket_server.key(), "user_id": "ada"})
         await other.receive()

@@ -1,4 +1,4 @@
-"""Secrets at rest: encrypted, tied to their place, and readable across a change of keys."""
+"""Encryption of stored secrets, bound to tenant and name, with key rotation."""
 
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -15,7 +15,7 @@ KEY_BYTES = 32
 NONCE_BYTES = 12
 VERSION = "v1"
 FINGERPRINT = 12
-WHAT_A_KEY_IS = (
+KEY_FORMAT = (
     f"A key is {KEY_BYTES} bytes in base64; before it may stand an id of letters and digits, and a colon."
 )
 
@@ -24,7 +24,7 @@ class SecretBox:
     """Seals texts with AES-256-GCM under the first of its keys, and opens what any of them sealed.
 
     A sealed text opens only in the place it was sealed for, so a row that was
-    copied to another tenant or name stays closed.
+    copied to another tenant or name cannot be decrypted.
     """
 
     def __init__(self, keys: Mapping[str, bytes]) -> None:
@@ -37,20 +37,20 @@ class SecretBox:
 
     @classmethod
     def from_setting(cls, setting: str) -> Self:
-        """The box for keys with commas between them, the current one first: `base64`, or `id:base64`."""
+        """The box for comma-separated keys, the current one first: `base64`, or `id:base64`."""
         pairs = list(dict.fromkeys(_named(entry.strip()) for entry in setting.split(",") if entry.strip()))
         if len(dict(pairs)) < len(pairs):
             raise InvalidRequest("Two keys have the same id.", "secret_keys")
         return cls(dict(pairs))
 
     def seal(self, text: str, *, place: tuple[str, str]) -> str:
-        """The text, readable with the current key alone and for this place: tenant and name."""
+        """Encrypt a text with the current key for this place: tenant and name."""
         nonce = os.urandom(NONCE_BYTES)
         sealed = self._ciphers[self._current].encrypt(nonce, text.encode(), _bound(self._current, place))
         return f"{VERSION}.{self._current}.{urlsafe_b64encode(nonce + sealed).decode()}"
 
     def open(self, sealed: str, *, place: tuple[str, str]) -> str:
-        """The text that was sealed for this place; Unavailable if no key fits."""
+        """Decrypt a text that was sealed for this place; Unavailable if no key fits."""
         version, _, rest = sealed.partition(".")
         key_id, _, payload = rest.partition(".")
         cipher = self._ciphers.get(key_id)
@@ -68,7 +68,7 @@ class SecretBox:
         return opened.decode()
 
     def opens(self, sealed: str, *, place: tuple[str, str]) -> bool:
-        """Does a key fit?"""
+        """Whether one of the keys decrypts it."""
         try:
             self.open(sealed, place=place)
         except Unavailable:
@@ -76,35 +76,35 @@ class SecretBox:
         return True
 
     def is_stale(self, sealed: str) -> bool:
-        """Should it be sealed anew, because its key is no longer the current one?"""
+        """Whether it was sealed with an older key than the current one."""
         return not sealed.startswith(f"{VERSION}.{self._current}.")
 
 
 def _check_key(key_id: str, key: bytes) -> None:
     if not key_id.isalnum() or len(key) != KEY_BYTES:
-        raise InvalidRequest(WHAT_A_KEY_IS, "secret_keys")
+        raise InvalidRequest(KEY_FORMAT, "secret_keys")
 
 
 def new_key() -> str:
-    """A key nobody has, written as in a setting."""
+    """A new random key, as it is written in a setting."""
     return urlsafe_b64encode(os.urandom(KEY_BYTES)).decode()
 
 
 def _named(entry: str) -> tuple[str, bytes]:
-    """A key and its id; one without is known by its fingerprint, so that another key has another id."""
-    key_id, parted, encoded = entry.rpartition(":")
+    """A key and its id; without an id, its fingerprint is the id."""
+    key_id, separator, encoded = entry.rpartition(":")
     key = _decoded(encoded)
-    return (key_id if parted else sha256(key).hexdigest()[:FINGERPRINT], key)
+    return (key_id if separator else sha256(key).hexdigest()[:FINGERPRINT], key)
 
 
 def _decoded(key: str) -> bytes:
     try:
         return urlsafe_b64decode(key.replace("+", "-").replace("/", "_"))
     except ValueError:
-        raise InvalidRequest(WHAT_A_KEY_IS, "secret_keys") from None
+        raise InvalidRequest(KEY_FORMAT, "secret_keys") from None
 
 
 def _bound(key_id: str, place: tuple[str, str]) -> bytes:
-    """The place, spelled so that no two places are spelled alike."""
+    """The associated data of a place, unambiguous for every tenant and name."""
     tenant_id, name = place
     return f"{VERSION}:{key_id}:{len(tenant_id)}:{tenant_id}:{name}".encode()

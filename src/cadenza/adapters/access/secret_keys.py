@@ -1,4 +1,4 @@
-"""Where the keys come from that secrets are sealed with."""
+"""Where the encryption keys of secrets come from: settings, or a key file."""
 
 import os
 from contextlib import suppress
@@ -12,42 +12,42 @@ from cadenza.domain.errors import InvalidRequest, Unavailable
 OTHERS = 0o077
 
 
-class Keys(Protocol):
-    """Boxes, made when one is needed: most workers never see a secret."""
+class KeySource(Protocol):
+    """Gives secret boxes when they are needed: most workers never use a secret."""
 
-    def to_open(self) -> SecretBox:
-        """The box that opens; Unavailable if there is no key."""
+    def opening_box(self) -> SecretBox:
+        """The box to decrypt with; Unavailable if there is no key."""
         ...
 
-    def to_seal(self, *, first: bool) -> SecretBox:
-        """The box that seals; Unavailable if there is no key and none can be made.
+    def sealing_box(self, *, first: bool) -> SecretBox:
+        """The box to encrypt with; Unavailable if there is no key and none can be made.
 
-        A key is made for the first secret alone: a second key would hide that the
-        one which opens the others is gone.
+        A key is made only for the first secret: a new key later would hide that the
+        one which decrypts the others is gone.
         """
         ...
 
 
-class GivenKeys:
-    """Keys that an operator set: the current one, and older ones that still open."""
+class ConfiguredKeys:
+    """Keys from the settings: the current one, and older ones that still decrypt."""
 
     def __init__(self, current: str, older: str = "") -> None:
         self._box = SecretBox.from_setting(f"{current},{older}")
 
-    def to_open(self) -> SecretBox:
+    def opening_box(self) -> SecretBox:
         return self._box
 
-    def to_seal(self, *, first: bool) -> SecretBox:  # noqa: ARG002 - what is set is set
+    def sealing_box(self, *, first: bool) -> SecretBox:  # noqa: ARG002 - what is set is set
         return self._box
 
 
 class NoKeys:
-    """No key was set, and there is no place of our own to keep one."""
+    """No key is set, and there is no key file."""
 
-    def to_open(self) -> SecretBox:
+    def opening_box(self) -> SecretBox:
         raise Unavailable("It is sealed, and CADENZA_SECRET_KEY is not set here.")
 
-    def to_seal(self, *, first: bool) -> SecretBox:  # noqa: ARG002 - there is none for anybody
+    def sealing_box(self, *, first: bool) -> SecretBox:  # noqa: ARG002 - there is none for anybody
         raise Unavailable(
             "A secret cannot be kept without a key: set CADENZA_SECRET_KEY, the same everywhere."
         )
@@ -65,10 +65,10 @@ class KeyFile:
 
     @property
     def is_open_to_others(self) -> bool:
-        """Can somebody else on this machine read it?"""
+        """Whether other users of this machine can read it."""
         return self.path.exists() and bool(self.path.stat().st_mode & OTHERS)
 
-    def to_open(self) -> SecretBox:
+    def opening_box(self) -> SecretBox:
         try:
             return self._fresh()
         except FileNotFoundError:
@@ -78,13 +78,13 @@ class KeyFile:
         except InvalidRequest as problem:
             raise Unavailable(f"The key file {self.path} holds no key: {problem.message}") from None
 
-    def to_seal(self, *, first: bool) -> SecretBox:
+    def sealing_box(self, *, first: bool) -> SecretBox:
         if first and not self.path.exists():
             try:
                 self._make()
             except OSError as problem:
                 raise Unavailable(f"The key file {self.path} cannot be made: {problem.strerror}.") from None
-        return self.to_open()
+        return self.opening_box()
 
     def _fresh(self) -> SecretBox:
         now = self.path.stat()
@@ -94,7 +94,7 @@ class KeyFile:
         return self._read[1]
 
     def _make(self) -> None:
-        """Under its name it appears whole; of several that make it at once, the first wins."""
+        """Create the file atomically; of several processes that create it at once, the first wins."""
         with NamedTemporaryFile("w", dir=self.path.absolute().parent, prefix=f".{self.path.name}.") as draft:
             draft.write(new_key() + "\n")
             draft.flush()

@@ -11,7 +11,7 @@ from datetime import date
 from functools import partial
 from typing import Any
 
-from cadenza.adapters.dispatch.callables import caught, described
+from cadenza.adapters.dispatch.callables import caught, exception_text
 from cadenza.domain.daily.user import DONE, DailyRunFailed, DailyRunResult, ErrorClass
 
 Function = Callable[[str, date], Any]
@@ -46,7 +46,7 @@ class CallableTargetRunner:
             if inspect.isawaitable(answer):  # A plain function around an async one answers with this, too.
                 answer = await answer
         except Exception as problem:  # noqa: BLE001 - whatever a function does is its own failure
-            return DailyRunResult(described(problem), error_class_of(problem))
+            return DailyRunResult(exception_text(problem), error_class_of(problem))
         return answer if isinstance(answer, DailyRunResult) else DONE
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Hands each claim to the dispatcher of its target's kind, which may be opened only then."""
+"""Dispatches each claim by the kind of its target."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from cadenza.ports.dispatcher import Dispatcher
 
 
 class DispatcherByTarget:
-    """Knows who carries out what; a kind that nobody carries out here is a failure that says so."""
+    """Chooses the dispatcher by the kind of target; a kind without a dispatcher is a failed run."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class DispatcherByTarget:
         self._dispatchers = {HttpTarget: http, CallableTarget: callables, PromptTarget: prompts}
 
     async def execute(self, claim: Claim) -> Outcome:
-        """Let the right dispatcher run the target."""
+        """Run the target with the dispatcher of its kind."""
         target = claim.endpoint.target
         dispatcher = self._dispatchers.get(type(target))
         if dispatcher is None:
@@ -33,12 +33,12 @@ class DispatcherByTarget:
 
 
 class DispatcherOnDemand:
-    """Opened for the first claim, and closed in the end: who runs nothing does not wait for it."""
+    """A dispatcher that is opened for the first claim, so that a process without claims never opens it."""
 
-    def __init__(self, opening: Callable[[], AbstractAsyncContextManager[Dispatcher]]) -> None:
-        self._opening = opening
+    def __init__(self, open_dispatcher: Callable[[], AbstractAsyncContextManager[Dispatcher]]) -> None:
+        self._open = open_dispatcher
         self._opened: Dispatcher | None = None
-        self._one_at_a_time = asyncio.Lock()
+        self._opening_lock = asyncio.Lock()
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -48,8 +48,8 @@ class DispatcherOnDemand:
         await self._stack.aclose()
 
     async def execute(self, claim: Claim) -> Outcome:
-        """Let it run the target."""
-        async with self._one_at_a_time:
+        """Run the target, and open the dispatcher first if needed."""
+        async with self._opening_lock:
             if self._opened is None:
-                self._opened = await self._stack.enter_async_context(self._opening())
+                self._opened = await self._stack.enter_async_context(self._open())
         return await self._opened.execute(claim)

@@ -27,35 +27,35 @@ SUCCESS, FAILURE = RunStatus.SUCCESS, RunStatus.FAILURE  # Python 3.11 is slow t
 OPTIONAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-class Registered(NamedTuple):
-    """A function, and how it wants to be called."""
+class RegisteredFunction(NamedTuple):
+    """A function, and how it is called."""
 
     function: Function
-    awaits: bool
+    is_async: bool
     wants_context: bool
 
 
 class CallableDispatcher:
     """Calls async functions in the loop, and others in threads.
 
-    A thread cannot be stopped. A function that outlives its timeout keeps its
-    thread until it returns, and nothing is put on top of it: its endpoint's next
-    run fails and says why, and when such functions hold every thread, so does
-    every other run that needs one. Threads do not keep the program from ending.
+    A thread cannot be stopped. A function that exceeds its timeout keeps its thread
+    until it returns. Meanwhile its endpoint's next run fails and says why; when such
+    functions hold every thread, so does every other run that needs one. Threads do not
+    keep the program from ending.
     """
 
     def __init__(
         self, *, threads: int = DEFAULT_THREADS, context: Callable[[Claim], object] = lambda claim: claim
     ) -> None:
-        self._functions: dict[str, Registered] = {}
+        self._functions: dict[str, RegisteredFunction] = {}
         self._context = context
-        self._threads = Threads(threads)
+        self._threads = FunctionThreads(threads)
 
     def register(self, name: str, function: Function) -> None:
-        """Make a function known; it takes nothing, or the claim it runs for."""
+        """Register a function; it takes no argument, or the run's context."""
         if name in self._functions:
             raise Conflict(f"A function is already registered as {name!r}.")
-        self._functions[name] = _examined(name, function)
+        self._functions[name] = _inspected(name, function)
 
     async def execute(self, claim: Claim) -> Outcome:
         """Call the function once; what it raises is a failure."""
@@ -65,12 +65,12 @@ class CallableDispatcher:
         if registered is None:
             return Outcome(FAILURE, error=f"no function is registered as {target.function!r}")
         began = monotonic()
-        error, response = await self._called(claim, registered)
+        error, response = await self._call(claim, registered)
         duration_ms = max(0, round((monotonic() - began) * 1_000))
         return Outcome(SUCCESS if error is None else FAILURE, duration_ms, error, response)
 
-    async def _called(self, claim: Claim, registered: Registered) -> tuple[str | None, Json]:
-        """What went wrong, or the response."""
+    async def _call(self, claim: Claim, registered: RegisteredFunction) -> tuple[str | None, Json]:
+        """The error, or the response."""
         try:
             return None, as_response(await self._result(claim, registered))
         except asyncio.CancelledError:
@@ -78,23 +78,23 @@ class CallableDispatcher:
             if task is not None and task.cancelling():
                 raise
             return "CancelledError: the function cancelled itself", None
-        except Held as held:
-            return str(held), None
-        except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever a function does is its own failure
-            return described(problem), None
+        except NoFreeThread as problem:
+            return str(problem), None
+        except (Exception, SystemExit) as problem:  # noqa: BLE001 - what a function raises is its run's failure
+            return exception_text(problem), None
 
-    async def _result(self, claim: Claim, registered: Registered) -> object:
-        function, awaits, wants_context = registered
+    async def _result(self, claim: Claim, registered: RegisteredFunction) -> object:
+        function, is_async, wants_context = registered
         arguments = (self._context(claim),) if wants_context else ()
-        if awaits:
+        if is_async:
             result = function(*arguments)
         else:
             result = await self._threads.run(claim.key, partial(function, *arguments))
         return await result if inspect.isawaitable(result) else result
 
 
-class Held(Exception):
-    """There is no thread to run in, because functions do not end."""
+class NoFreeThread(Exception):
+    """Raised when no thread is free, because functions have exceeded their timeouts."""
 
 
 @dataclass(slots=True, eq=False)
@@ -103,24 +103,24 @@ class _Call:
 
     ended: asyncio.Future[tuple[object, Exception | None]]
     overdue: bool = False
-    """Whether whoever waited for it has gone."""
+    """Whether its run has timed out."""
 
 
-class Threads:
-    """As many at a time as there are places; a place is free when its function has really ended."""
+class FunctionThreads:
+    """A bounded number of threads; one is free again when its function has returned."""
 
-    def __init__(self, places: int) -> None:
-        self._places = places
-        self._free = asyncio.Semaphore(places)
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._free = asyncio.Semaphore(threads)
         self._calls: dict[EndpointKey, _Call] = {}
 
     async def run(self, key: EndpointKey, function: Callable[[], object]) -> object:
-        """The function's result; one whose caller gives up before there is a place is never called."""
-        self._check_held(key)
+        """The function's result; if its run times out before a thread is free, it is never called."""
+        self._check_free(key)
         await self._free.acquire()
         try:
-            self._check_held(key)
-            call = self._started(key, function)
+            self._check_free(key)
+            call = self._start(key, function)
         except BaseException:
             self._free.release()
             raise
@@ -133,13 +133,15 @@ class Threads:
             raise problem
         return result
 
-    def _check_held(self, key: EndpointKey) -> None:
+    def _check_free(self, key: EndpointKey) -> None:
         if key in self._calls:
-            raise Held("its last run has outlived its timeout and has not ended yet")
-        if sum(call.overdue for call in self._calls.values()) >= self._places:
-            raise Held(f"all {self._places} threads are held by functions that outlived their timeouts")
+            raise NoFreeThread("its last run has outlived its timeout and has not ended yet")
+        if sum(call.overdue for call in self._calls.values()) >= self._threads:
+            raise NoFreeThread(
+                f"all {self._threads} threads are held by functions that outlived their timeouts"
+            )
 
-    def _started(self, key: EndpointKey, function: Callable[[], object]) -> _Call:
+    def _start(self, key: EndpointKey, function: Callable[[], object]) -> _Call:
         loop = asyncio.get_running_loop()
         call, context = _Call(loop.create_future()), copy_context()
 
@@ -151,7 +153,7 @@ class Threads:
 
         def body() -> None:
             result = context.run(caught, function)
-            with suppress(RuntimeError):  # The loop may be closed by now, and nobody waits any more.
+            with suppress(RuntimeError):  # The loop may be closed by now.
                 loop.call_soon_threadsafe(ended, result)
 
         threading.Thread(target=body, name=f"callable {key.id}", daemon=True).start()
@@ -160,7 +162,7 @@ class Threads:
 
 
 def caught(function: Callable[[], object]) -> tuple[object, Exception | None]:
-    """What a function answers, or what it raises, whatever that is."""
+    """What a function returns or raises, whatever that is."""
     try:
         return function(), None
     except Exception as problem:  # noqa: BLE001 - it is raised again where it is waited for
@@ -169,22 +171,22 @@ def caught(function: Callable[[], object]) -> tuple[object, Exception | None]:
         return None, RuntimeError(f"{type(problem).__name__}: {problem}")
 
 
-def _examined(name: str, function: Function) -> Registered:
-    awaits = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+def _inspected(name: str, function: Function) -> RegisteredFunction:
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - an object may have an async one
     )
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return Registered(function, awaits, wants_context=False)
+        return RegisteredFunction(function, is_async, wants_context=False)
     needed = [one for one in parameters if one.default is one.empty and one.kind not in OPTIONAL]
     if len(needed) > 1 or any(one.kind is one.KEYWORD_ONLY for one in needed):
         raise InvalidRequest(f"{name!r} must take one argument, the run, or none.", "function")
-    return Registered(function, awaits, wants_context=bool(needed))
+    return RegisteredFunction(function, is_async, wants_context=bool(needed))
 
 
 def as_response(value: object) -> Json:
-    """What is recorded of a result: itself, if it is JSON of a bearable size."""
+    """What is recorded of a result: itself, if it is JSON within the size limit."""
     if value is None:
         return None
     try:
@@ -197,10 +199,10 @@ def as_response(value: object) -> Json:
     return response
 
 
-def described(problem: BaseException) -> str:
-    """An exception in one bounded sentence that any store can keep."""
+def exception_text(problem: BaseException) -> str:
+    """An exception as one bounded text that every store accepts."""
     try:
-        told = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+        text = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
     except Exception:  # noqa: BLE001 - not even its text can be had
-        told = type(problem).__name__
-    return told[:LONGEST_TEXT].encode(errors="replace").decode().replace("\0", "?")
+        text = type(problem).__name__
+    return text[:LONGEST_TEXT].encode(errors="replace").decode().replace("\0", "?")

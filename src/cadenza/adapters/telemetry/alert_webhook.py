@@ -1,4 +1,4 @@
-"""Sends alerts as webhooks: through the guarded client, and signed as any other dispatch."""
+"""Sends alerts as webhooks, with the same guarded and signed HTTP client as targets."""
 
 from collections.abc import Callable, Mapping
 from hashlib import sha256
@@ -19,14 +19,14 @@ FORMATS: Mapping[str, Callable[[Alert], dict[str, Any]]] = {"json": as_event, "s
 TIMEOUT_MS = 10_000
 
 
-def inert(value: Json) -> Json:
-    """The value with nothing in it that reads as a reference to a secret: its texts come from anywhere."""
+def without_references(value: Json) -> Json:
+    """The value with references to secrets made harmless: its texts may come from anybody."""
     if isinstance(value, str):
         return value.replace("${", "$ {")
     if isinstance(value, list):
-        return [inert(part) for part in value]
+        return [without_references(part) for part in value]
     if isinstance(value, dict):
-        return {name: inert(part) for name, part in value.items()}
+        return {name: without_references(part) for name, part in value.items()}
     return value
 
 
@@ -42,7 +42,7 @@ class WebhookSender:
         self._target = HttpTarget(url, "POST", signing=signing)
 
     async def send(self, alert: Alert, attempt: int) -> str | None:
-        """Post it once; a 2xx says that it arrived."""
+        """Post it once; a 2xx status means that it arrived."""
         outcome = await self._dispatcher.execute(self._claim(alert, attempt))
         return None if outcome.status is RunStatus.SUCCESS else outcome.error or outcome.status.value
 
@@ -51,7 +51,7 @@ class WebhookSender:
         target = HttpTarget(
             self._target.url,
             self._target.method,
-            body=inert(self._write(alert)),
+            body=without_references(self._write(alert)),
             signing=self._target.signing,
         )
         policy = Policy(timeout_ms=TIMEOUT_MS)

@@ -11,7 +11,7 @@ import structlog
 
 
 class StructuredLog:
-    """One line per event: a text for people, and its facts as fields."""
+    """One line for each event: a text, and its facts as fields."""
 
     def __init__(
         self, *, level: int = logging.INFO, stream: TextIO | None = None, as_json: bool = False
@@ -43,7 +43,7 @@ class StructuredLog:
         self._log.debug(event, **facts)
 
     def info(self, event: str, **facts: object) -> None:
-        """What an operator wants to know on a quiet day."""
+        """What an operator wants to know in normal operation."""
         self._log.info(event, **facts)
 
     def warning(self, event: str, **facts: object) -> None:
@@ -52,14 +52,14 @@ class StructuredLog:
 
 
 class _Lines:
-    """Writes lines. When nobody takes them, a closed pipe or a full disk, the work goes on without."""
+    """Writes lines; a closed pipe or a full disk loses them, and stops nothing else."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._writing = Lock()
+        self._lock = Lock()
 
     def msg(self, line: str) -> None:
-        with self._writing, suppress(OSError, ValueError):  # ValueError is what a closed file says.
+        with self._lock, suppress(OSError, ValueError):  # ValueError is raised by a closed file.
             print(line, file=self._stream, flush=True)
 
     debug = info = warning = msg

@@ -1,4 +1,4 @@
-"""What events become, wherever figures are sent: names, labels and values in one table. Nobody is named."""
+"""All metrics in one table: names, labels, and which events change them. No tenants, users or endpoints."""
 
 from collections.abc import Callable, Iterator
 from enum import StrEnum
@@ -23,8 +23,8 @@ JOB_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 12
 LATE_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0, 60.0, 300.0, 3600.0)
 
 
-class Kind(StrEnum):
-    """How values of a figure come together."""
+class MetricKind(StrEnum):
+    """The kinds of metrics."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -32,36 +32,36 @@ class Kind(StrEnum):
     """Of milliseconds."""
 
 
-class Series(NamedTuple):
-    """A figure by its names, for Prometheus and for OpenTelemetry, and what stands beside it."""
+class MetricDefinition(NamedTuple):
+    """A metric with its names for Prometheus and OpenTelemetry, and its labels."""
 
-    kind: Kind
+    kind: MetricKind
     name: str
     otel: str
     help: str
     labels: tuple[str, ...]
     bounds: tuple[float, ...] = ()
-    """In seconds, of a histogram."""
+    """The bucket bounds of a histogram, in seconds."""
 
 
 Value = Callable[[Measurements, Metadata], Any]
-"""None where an event has nothing to tell."""
+"""Reads a value from an event; None if it has none."""
 
 
-class Point(NamedTuple):
-    """What an event adds to a series."""
+class MetricSource(NamedTuple):
+    """How an event changes a metric."""
 
-    series: Series
+    metric: MetricDefinition
     value: Value
     work: str | None = None
-    """The `kind` of work that it is about, where that is a label."""
+    """The value of the label `kind`, where the metric has one."""
 
 
-def _measured(name: str) -> Value:
+def _from_measurements(name: str) -> Value:
     return lambda measurements, _: measurements.get(name)
 
 
-def _told(name: str) -> Value:
+def _from_metadata(name: str) -> Value:
     return lambda _, metadata: metadata.get(name)
 
 
@@ -69,134 +69,148 @@ def _once(_: Measurements, __: Metadata) -> int:
     return 1
 
 
-def _work(kind: str) -> Point:
-    return Point(WORK, lambda _, metadata: metadata.get(kind) or None, kind)
+def _work_counter(kind: str) -> MetricSource:
+    return MetricSource(WORK, lambda _, metadata: metadata.get(kind) or None, kind)
 
 
 def _failed(_: Measurements, metadata: Metadata) -> int | None:
     return None if metadata.get("error_class") is None else 1
 
 
-def _begun(measurements: Measurements, _: Metadata) -> float | None:
+def _breach_begun(measurements: Measurements, _: Metadata) -> float | None:
     return measurements["breached"] or None
 
 
-TICK_TIME = Series(
-    Kind.HISTOGRAM,
+TICK_TIME = MetricDefinition(
+    MetricKind.HISTOGRAM,
     "cadenza_tick_seconds",
     "cadenza.tick.duration",
     "How long ticks took.",
     ("scheduler",),
     TICK_SECONDS,
 )
-WORK = Series(
-    Kind.COUNTER,
+WORK = MetricDefinition(
+    MetricKind.COUNTER,
     "cadenza_tick_work",
     "cadenza.tick.work",
     "What ticks did, by kind.",
     ("scheduler", "kind"),
 )
-ELIGIBLE = Series(
-    Kind.GAUGE,
+ELIGIBLE = MetricDefinition(
+    MetricKind.GAUGE,
     "cadenza_eligible_in_window",
     "cadenza.eligible_in_window",
     "Users in their window at the last tick.",
     ("scheduler",),
 )
-JOB_TIME = Series(
-    Kind.HISTOGRAM,
+JOB_TIME = MetricDefinition(
+    MetricKind.HISTOGRAM,
     "cadenza_job_seconds",
     "cadenza.job.duration",
     "How long jobs took.",
     ("scheduler", "result"),
     JOB_SECONDS,
 )
-LATENESS = Series(
-    Kind.HISTOGRAM,
+LATENESS = MetricDefinition(
+    MetricKind.HISTOGRAM,
     "cadenza_job_late_seconds",
     "cadenza.job.lateness",
     "How much later than due jobs started.",
     ("scheduler",),
     LATE_SECONDS,
 )
-ERRORS = Series(
-    Kind.COUNTER,
+ERRORS = MetricDefinition(
+    MetricKind.COUNTER,
     "cadenza_job_errors",
     "cadenza.job.errors",
     "Jobs that failed, by class of error.",
     ("scheduler", "error_class"),
 )
-SKIPS = Series(
-    Kind.COUNTER,
+SKIPS = MetricDefinition(
+    MetricKind.COUNTER,
     "cadenza_jobs_skipped",
     "cadenza.jobs.skipped",
     "Runs that were not dispatched, by status.",
     ("scheduler", "status"),
 )
-WAITING = Series(Kind.GAUGE, "cadenza_queue_depth", "cadenza.queue.depth", "How much waits.", ("scheduler",))
-RUNNING = Series(Kind.GAUGE, "cadenza_in_flight", "cadenza.in_flight", "How much is in hand.", ("scheduler",))
-MOST = Series(
-    Kind.GAUGE,
+QUEUE_DEPTH = MetricDefinition(
+    MetricKind.GAUGE, "cadenza_queue_depth", "cadenza.queue.depth", "How much waits.", ("scheduler",)
+)
+IN_FLIGHT_NOW = MetricDefinition(
+    MetricKind.GAUGE, "cadenza_in_flight", "cadenza.in_flight", "How much is in hand.", ("scheduler",)
+)
+MAX_CONCURRENCY = MetricDefinition(
+    MetricKind.GAUGE,
     "cadenza_max_concurrency",
     "cadenza.max_concurrency",
     "How much may be in hand.",
     ("scheduler",),
 )
-FINALIZED = Series(
-    Kind.COUNTER,
+FINALIZED = MetricDefinition(
+    MetricKind.COUNTER,
     "cadenza_finalized",
     "cadenza.finalized",
     "Days that got their verdict.",
     ("status", "late"),
 )
-BREACHED = Series(
-    Kind.GAUGE,
+BREACHED = MetricDefinition(
+    MetricKind.GAUGE,
     "cadenza_slo_breached",
     "cadenza.slo.breached",
     "Whether a promise is broken just now.",
     ("scheduler", "slo"),
 )
-BREACHES = Series(
-    Kind.COUNTER, "cadenza_slo_breaches", "cadenza.slo.breaches", "Breaches that began.", ("scheduler", "slo")
+BREACHES = MetricDefinition(
+    MetricKind.COUNTER,
+    "cadenza_slo_breaches",
+    "cadenza.slo.breaches",
+    "Breaches that began.",
+    ("scheduler", "slo"),
 )
-CRASHES = Series(
-    Kind.COUNTER,
+CRASHES = MetricDefinition(
+    MetricKind.COUNTER,
     "cadenza_part_crashes",
     "cadenza.part.crashes",
     "Crashes of the process's parts.",
     ("part",),
 )
-ALERTS = Series(
-    Kind.COUNTER, "cadenza_alerts", "cadenza.alerts", "Attempts to send an alert.", ("kind", "result")
+ALERTS = MetricDefinition(
+    MetricKind.COUNTER, "cadenza_alerts", "cadenza.alerts", "Attempts to send an alert.", ("kind", "result")
 )
 
-POINTS: dict[str, tuple[Point, ...]] = {
+METRICS_BY_EVENT: dict[str, tuple[MetricSource, ...]] = {
     TICK: (
-        Point(TICK_TIME, _measured("duration_ms")),
-        *map(_work, ("claimed", "users_scanned", "enqueued", "cutoff_finalized")),
-        Point(ELIGIBLE, _told("eligible_in_window")),
+        MetricSource(TICK_TIME, _from_measurements("duration_ms")),
+        *map(_work_counter, ("claimed", "users_scanned", "enqueued", "cutoff_finalized")),
+        MetricSource(ELIGIBLE, _from_metadata("eligible_in_window")),
     ),
     JOB: (
-        Point(JOB_TIME, _measured("duration_ms")),
-        Point(LATENESS, _measured("late_ms")),
-        Point(ERRORS, _failed),
+        MetricSource(JOB_TIME, _from_measurements("duration_ms")),
+        MetricSource(LATENESS, _from_measurements("late_ms")),
+        MetricSource(ERRORS, _failed),
     ),
-    SKIPPED: (Point(SKIPS, _once),),
-    DEPTH: (Point(WAITING, _measured("depth")),),
-    IN_FLIGHT: (Point(RUNNING, _measured("in_flight")), Point(MOST, _told("max_concurrency"))),
-    FINALIZE: (Point(FINALIZED, _once),),
-    SLO_CHANGED: (Point(BREACHED, _measured("breached")), Point(BREACHES, _begun)),
-    PART_CRASHED: (Point(CRASHES, _once),),
-    ALERT: (Point(ALERTS, _once),),
+    SKIPPED: (MetricSource(SKIPS, _once),),
+    DEPTH: (MetricSource(QUEUE_DEPTH, _from_measurements("depth")),),
+    IN_FLIGHT: (
+        MetricSource(IN_FLIGHT_NOW, _from_measurements("in_flight")),
+        MetricSource(MAX_CONCURRENCY, _from_metadata("max_concurrency")),
+    ),
+    FINALIZE: (MetricSource(FINALIZED, _once),),
+    SLO_CHANGED: (
+        MetricSource(BREACHED, _from_measurements("breached")),
+        MetricSource(BREACHES, _breach_begun),
+    ),
+    PART_CRASHED: (MetricSource(CRASHES, _once),),
+    ALERT: (MetricSource(ALERTS, _once),),
 }
-SERIES = tuple({point.series: None for of_event in POINTS.values() for point in of_event})
+METRICS = tuple({point.metric: None for of_event in METRICS_BY_EVENT.values() for point in of_event})
 
 
-def points(
+def metric_values(
     event: str, measurements: Measurements, metadata: Metadata
-) -> Iterator[tuple[Series, float, Metadata]]:
-    """What an event comes to: each series, its value, and among what its labels are found."""
-    for series, value_of, work in POINTS.get(event, ()):
+) -> Iterator[tuple[MetricDefinition, float, Metadata]]:
+    """The metrics that an event changes: each with its value, and the metadata that holds its labels."""
+    for metric, value_of, work in METRICS_BY_EVENT.get(event, ()):
         value = value_of(measurements, metadata)
         if value is not None:
-            yield series, value, metadata if work is None else {**metadata, "kind": work}
+            yield metric, value, metadata if work is None else {**metadata, "kind": work}

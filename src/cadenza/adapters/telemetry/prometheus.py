@@ -1,4 +1,4 @@
-"""Figures about the schedulers for Prometheus, counted in plain numbers. No tenants, users or endpoints."""
+"""Metrics for Prometheus, counted in plain numbers."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -9,78 +9,82 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metr
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from cadenza.adapters.telemetry.metric_definitions import SERIES, Kind, Series, points
+from cadenza.adapters.telemetry.metric_definitions import METRICS, MetricDefinition, MetricKind, metric_values
 from cadenza.ports.telemetry import Measurements, Metadata
 
 MOST_VALUES = 50
-"""A label has no more values than this, whoever emits what; the rest is `other`."""
+"""A label has at most so many values; the rest is counted as `other`."""
 OTHER = "other"
 Labels = tuple[str, ...]
 
 
 class SchedulerMetrics(Collector):
-    """Counts what schedulers, the SLO watcher, alerts and supervision tell."""
+    """Metrics of schedulers, the SLO watcher, alerts and supervision."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._values: defaultdict[str, dict[Labels, float]] = defaultdict(dict)
         self._buckets: defaultdict[str, dict[Labels, list[float]]] = defaultdict(dict)
-        self._places: dict[tuple[object, ...], Labels] = {}
-        self._known: defaultdict[str, set[str]] = defaultdict(set)
-        take = {Kind.COUNTER: self._count, Kind.GAUGE: self._set, Kind.HISTOGRAM: self._observe}
-        self._take = {series.name: take[series.kind] for series in SERIES}
+        self._labels_cache: dict[tuple[object, ...], Labels] = {}
+        self._label_values: defaultdict[str, set[str]] = defaultdict(set)
+        take = {
+            MetricKind.COUNTER: self._count,
+            MetricKind.GAUGE: self._set,
+            MetricKind.HISTOGRAM: self._observe,
+        }
+        self._take = {metric.name: take[metric.kind] for metric in METRICS}
         registry.register(self)
 
     def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:
-        """Count it, if it is known."""
-        for series, value, told in points(event, measurements, metadata):
-            self._take[series.name](series, self._labels(series, told), value)
+        """Count an event, if it changes a metric."""
+        for metric, value, labels in metric_values(event, measurements, metadata):
+            self._take[metric.name](metric, self._labels(metric, labels), value)
 
     def collect(self) -> Iterator[Metric]:
-        """What Prometheus asks for."""
-        for series in SERIES:
-            yield self._histogram(series) if series.kind is Kind.HISTOGRAM else self._family(series)
+        """All metrics, as Prometheus reads them."""
+        for metric in METRICS:
+            yield self._histogram(metric) if metric.kind is MetricKind.HISTOGRAM else self._family(metric)
 
-    def _family(self, series: Series) -> Metric:
-        made = CounterMetricFamily if series.kind is Kind.COUNTER else GaugeMetricFamily
-        family = made(series.name, series.help, labels=series.labels)
-        for labels, value in self._values[series.name].items():
+    def _family(self, metric: MetricDefinition) -> Metric:
+        made = CounterMetricFamily if metric.kind is MetricKind.COUNTER else GaugeMetricFamily
+        family = made(metric.name, metric.help, labels=metric.labels)
+        for labels, value in self._values[metric.name].items():
             family.add_metric(labels, value)
         return family
 
-    def _histogram(self, series: Series) -> Metric:
-        family = HistogramMetricFamily(series.name, series.help, labels=series.labels)
-        bounds = (*map(str, series.bounds), "+Inf")
-        for labels, (total, *buckets) in self._buckets[series.name].items():
+    def _histogram(self, metric: MetricDefinition) -> Metric:
+        family = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
+        bounds = (*map(str, metric.bounds), "+Inf")
+        for labels, (total, *buckets) in self._buckets[metric.name].items():
             family.add_metric(labels, list(zip(bounds, accumulate(buckets), strict=True)), total)
         return family
 
-    def _count(self, series: Series, labels: Labels, amount: float) -> None:
-        values = self._values[series.name]
+    def _count(self, metric: MetricDefinition, labels: Labels, amount: float) -> None:
+        values = self._values[metric.name]
         values[labels] = values.get(labels, 0) + amount
 
-    def _set(self, series: Series, labels: Labels, value: float) -> None:
-        self._values[series.name][labels] = value
+    def _set(self, metric: MetricDefinition, labels: Labels, value: float) -> None:
+        self._values[metric.name][labels] = value
 
-    def _observe(self, series: Series, labels: Labels, milliseconds: float) -> None:
+    def _observe(self, metric: MetricDefinition, labels: Labels, milliseconds: float) -> None:
         seconds = milliseconds / 1_000
-        found = self._buckets[series.name].get(labels)
+        found = self._buckets[metric.name].get(labels)
         if found is None:
-            found = self._buckets[series.name][labels] = [0.0] * (len(series.bounds) + 2)
+            found = self._buckets[metric.name][labels] = [0.0] * (len(metric.bounds) + 2)
         found[0] += seconds
-        found[1 + bisect_left(series.bounds, seconds)] += 1
+        found[1 + bisect_left(metric.bounds, seconds)] += 1
 
-    def _labels(self, series: Series, told: Metadata) -> Labels:
-        raw = (series.name, *map(told.get, series.labels))
-        known = self._places.get(raw)
+    def _labels(self, metric: MetricDefinition, metadata: Metadata) -> Labels:
+        raw = (metric.name, *map(metadata.get, metric.labels))
+        known = self._labels_cache.get(raw)
         if known is not None:
             return known
-        labels = tuple([self._bounded(label, str(told.get(label, ""))) for label in series.labels])
+        labels = tuple([self._bounded(label, str(metadata.get(label, ""))) for label in metric.labels])
         if OTHER not in labels:
-            self._places[raw] = labels
+            self._labels_cache[raw] = labels
         return labels
 
     def _bounded(self, label: str, value: str) -> str:
-        known = self._known[label]
+        known = self._label_values[label]
         if value in known:
             return value
         if len(known) >= MOST_VALUES:
@@ -89,15 +93,15 @@ class SchedulerMetrics(Collector):
         return value
 
 
-SITTING, FED = "planner.sitting.stop", "planner.feed.stop"
+ANALYSIS, FEED = "planner.sitting.stop", "planner.feed.stop"
 SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
 
 class PlannerMetrics:
-    """Counts what planners do."""
+    """Metrics of planners."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._sittings = Counter(
+        self._analyses = Counter(
             "cadenza_planner_sittings",
             "Sittings by planner and how they ended.",
             ["planner", "result"],
@@ -127,14 +131,14 @@ class PlannerMetrics:
         )
 
     def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:
-        """Count it, if it is about planners."""
-        if event == SITTING:
+        """Count an event, if it is about planners."""
+        if event == ANALYSIS:
             planner = str(metadata["planner"])
-            self._sittings.labels(planner, str(metadata["result"])).inc()
+            self._analyses.labels(planner, str(metadata["result"])).inc()
             self._tokens.labels(planner).inc(measurements["tokens"])
             self._calls.labels(planner).inc(measurements["calls"])
             self._seconds.labels(planner).observe(measurements["duration_ms"] / 1_000)
-        elif event == FED:
+        elif event == FEED:
             self._lag.set(measurements["lag_ms"] / 1_000)
             self._waiting.set(measurements["waiting"])
             self._passed_over.inc(measurements["passed_over"])

@@ -1,4 +1,4 @@
-"""Events and who is attached to them; among them a bell for whoever waits for a run to end."""
+"""The event bus, and a handler that wakes the planners when a run has ended."""
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
@@ -15,11 +15,11 @@ class _Attached(NamedTuple):
     """None for all of them."""
 
 
-class Events:
-    """Passes events on to handlers, in the order in which they were attached.
+class EventBus:
+    """Passes events to handlers, in the order in which they were attached.
 
-    A handler that throws is detached and reported, once; neither the others nor who
-    emits notice.
+    A handler that raises is detached and logged, once; neither the other handlers nor
+    the emitter notice.
     """
 
     def __init__(self, log: Logger) -> None:
@@ -33,23 +33,23 @@ class Events:
         return MappingProxyType({one.name: one.handler for one in self._attached})
 
     def attach(self, name: str, handler: Telemetry, events: Collection[str] | None = None) -> None:
-        """Let a handler have events from now on, all or those named; one of the same name is replaced."""
+        """Pass events to a handler from now on, all or those named; one of the same name is replaced."""
         wanted = None if events is None else frozenset(events)
-        self._keep((*self._without(name), _Attached(name, handler, wanted)))
+        self._set((*self._without(name), _Attached(name, handler, wanted)))
 
     def detach(self, name: str) -> None:
-        """Let a handler have no more; one that is not attached is no matter."""
-        self._keep(self._without(name))
+        """Pass no more events to a handler; nothing happens if it is not attached."""
+        self._set(self._without(name))
 
     def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:
-        """Tell everyone attached; never raise, never wait."""
+        """Pass an event to all handlers; never raise, never wait."""
         interested = self._by_event.get(event)
         if interested is None:
             interested = self._interested(event)
         for name, handler, _ in interested:
             try:
                 handler.emit(event, measurements, metadata)
-            except Exception as problem:  # noqa: BLE001 - who listens must not disturb who emits
+            except Exception as problem:  # noqa: BLE001 - a handler must not disturb the emitter
                 self._failed(name, event, problem)
 
     def _interested(self, event: str) -> tuple[_Attached, ...]:
@@ -71,11 +71,11 @@ class Events:
     def _without(self, name: str) -> tuple[_Attached, ...]:
         return tuple(one for one in self._attached if one.name != name)
 
-    def _keep(self, attached: tuple[_Attached, ...]) -> None:
+    def _set(self, attached: tuple[_Attached, ...]) -> None:
         self._attached, self._by_event = attached, {}
 
 
-class RunBell(MemoryBell):
+class RunEndedBell(MemoryBell):
     """Rings when a run has ended and is settled."""
 
     def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:  # noqa: ARG002 - It takes all that its port hands over.

@@ -1,4 +1,4 @@
-"""Who may do what: keys, their scopes, and the caller behind a request."""
+"""API keys, their scopes, and the caller of a request."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,7 +10,7 @@ from cadenza.domain.validation import convert_to_utc
 
 
 class Scope(StrEnum):
-    """What a key allows; each includes those before it."""
+    """The scopes of keys; each includes those before it."""
 
     READ = "read"
     STEER = "steer"
@@ -23,7 +23,7 @@ RANK = {scope: rank for rank, scope in enumerate(Scope)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """A key as it may be shown: all but its secret, of which only a digest is kept."""
+    """An API key without its secret, of which only a digest is stored."""
 
     id: str
     tenant_id: str
@@ -32,18 +32,18 @@ class ApiKey:
     created_at: datetime
     expires_at: datetime | None = None
     user_id: str | None = None
-    """The user for whom alone it speaks; None for a key of the tenant itself."""
+    """The only user that it acts for; None for a key of the tenant itself."""
 
     def __post_init__(self) -> None:
         convert_to_utc(self, "created_at", "expires_at")
 
     def valid(self, now: datetime) -> bool:
-        """Has it not run out?"""
+        """Whether it has not expired."""
         return self.expires_at is None or now < self.expires_at
 
 
 class OnBehalfOf(NamedTuple):
-    """For which user somebody speaks; and, if it is an agent, in which turn."""
+    """The user a caller acts for; if it is an agent, with its turn."""
 
     user_id: str
     agent_id: str | None = None
@@ -54,19 +54,19 @@ class OnBehalfOf(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """Whoever asks: in the name of which tenant, with which scopes, and as what it is recorded."""
+    """Who sends a request: the tenant, the scopes, and the origin under which changes are recorded."""
 
     tenant_id: str
     scopes: frozenset[Scope]
     origin: str
     on_behalf_of: OnBehalfOf | None = None
-    """Set for whoever speaks for one user alone."""
+    """Set for a caller that acts for one user alone."""
 
     def may(self, scope: Scope) -> bool:
-        """Does one of its scopes include this one?"""
-        return any(RANK[held] >= RANK[scope] for held in self.scopes)
+        """Whether one of its scopes includes this one."""
+        return any(RANK[own] >= RANK[scope] for own in self.scopes)
 
     def must(self, scope: Scope) -> None:
-        """Refuse a caller without this scope."""
+        """Raise NotAllowed without this scope."""
         if not self.may(scope):
             raise NotAllowed(f"This needs a key with the scope {scope}.")

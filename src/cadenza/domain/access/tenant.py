@@ -1,4 +1,4 @@
-"""An owner, and what it may spend."""
+"""Tenants, their limits, and what runs are charged to them."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -27,19 +27,19 @@ COUNTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a tenant may have and spend; None is without limit. Agents have limits from the start."""
+    """The limits of a tenant; None is unlimited. Limits about agent schedules have defaults."""
 
     endpoints: int | None = None
     min_interval_ms: int | None = None
     runs_per_month: int | None = None
     planner_tokens_per_month: int | None = None
     schedules_per_user: int | None = 50
-    """So many agent schedules of one user may be active."""
+    """Active agent schedules of one user."""
     schedule_min_interval_ms: int | None = 60_000
     schedule_fires_per_day: int | None = 200
-    """So often a day may the schedules of one user fire, all together."""
+    """How often a day the schedules of one user may fire, all together."""
     schedule_tokens_per_day: int | None = 200_000
-    """When one user's turns have spent so many tokens on a day, their schedules wait for the next."""
+    """Tokens a day for one user's turns; once they are spent, schedules wait for the next day."""
 
     def __post_init__(self) -> None:
         for name in ("min_interval_ms", "schedule_min_interval_ms"):
@@ -50,7 +50,7 @@ class Limits:
                 check_count(name, getattr(self, name), least=0, most=MOST)
 
     def admit(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint with its guard inside the limits; refused if its owner asked for less."""
+        """The endpoint with its guard within the limits; InvalidRequest if it asks for a shorter interval."""
         least = self.min_interval_ms
         if least is None:
             return endpoint
@@ -82,21 +82,21 @@ class Tenant:
     limits: Limits = NO_LIMITS
 
 
-class Spent(NamedTuple):
-    """What a tenant spent in one month."""
+class MonthlyUsage(NamedTuple):
+    """What a tenant used in one month."""
 
     runs: int = 0
     planner_tokens: int = 0
 
 
-class Standing(NamedTuple):
-    """What a tenant may spend, and what it has spent this month."""
+class QuotaUsage(NamedTuple):
+    """A tenant's limits, and what it has used this month."""
 
     limits: Limits = NO_LIMITS
-    spent: Spent = Spent()
+    spent: MonthlyUsage = MonthlyUsage()
 
-    def levels(self) -> list[tuple[str, int, int]]:
-        """What has a limit in a month: its name, what was spent of it, and the limit."""
+    def limited(self) -> list[tuple[str, int, int]]:
+        """The resources with a monthly limit: name, amount used, and limit."""
         found = [
             ("runs", self.spent.runs, self.limits.runs_per_month),
             ("planner_tokens", self.spent.planner_tokens, self.limits.planner_tokens_per_month),
@@ -105,23 +105,23 @@ class Standing(NamedTuple):
 
 
 def month_of(moment: datetime) -> str:
-    """The month that a moment is counted in: 2030-01."""
+    """The month of a moment in UTC, as `2030-01`."""
     return f"{moment.astimezone(UTC):%Y-%m}"
 
 
 def next_month(moment: datetime) -> datetime:
-    """When the counters begin anew."""
+    """When the monthly counters start again."""
     first = moment.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     return first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
 
 
 def too_many(most: int) -> NotAllowed:
-    """The tenant has its number of endpoints."""
+    """The error for a tenant that has as many endpoints as it may."""
     return NotAllowed(f"There may be at most {most} endpoints: delete one, or ask for a higher limit.")
 
 
 CHARGED = (RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.ABANDONED)
-"""No set: to find a member in one takes as long as all the rest."""
+"""A tuple: looking a member up in a set takes as long as all the rest."""
 
 
 class Charge(NamedTuple):
@@ -135,7 +135,7 @@ class Charge(NamedTuple):
 def charges(settled: Iterable[SettledRun]) -> list[Charge]:
     """Charge every run that was dispatched to the month in which it ended; by tenant and month, in order.
 
-    What was cancelled or skipped costs nothing, and neither does a claim that was
+    Cancelled and skipped runs cost nothing, and neither does a claim that was
     abandoned before it started.
     """
     counts = Counter(

@@ -15,7 +15,7 @@ from cadenza.engine.planning.analysis import FinishedAnalysis, PlannerEntry, ana
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
 from cadenza.engine.planning.queue import AnalysisRequest
 from cadenza.engine.steering import Steering
-from cadenza.ports.access import Quota, QuotaRequest, Spending
+from cadenza.ports.access import Quota, QuotaKind, QuotaRequest
 from cadenza.ports.clock import Clock
 from cadenza.ports.ids import Ids
 from cadenza.ports.planning import EMPTY_RESULT, Briefing, NextAnalysis, PlannerResult
@@ -130,7 +130,7 @@ class PlannerRunner:
 
     async def _has_quota(self, tenant_id: str) -> bool:
         """Whether the quota has tokens left; what an analysis uses is counted after it."""
-        (answer,) = await self._dependencies.quota.check([QuotaRequest(Spending.AI, tenant_id)])
+        (answer,) = await self._dependencies.quota.check([QuotaRequest(QuotaKind.AI, tenant_id)])
         return answer.allowed
 
     async def _count_tokens(self, tenant_id: str, tokens: int) -> None:

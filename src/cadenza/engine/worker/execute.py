@@ -8,7 +8,7 @@ from functools import lru_cache
 from cadenza.domain.scheduling.due import misfired
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.validation import LONGEST_TEXT, milliseconds
-from cadenza.ports.access import Quota, QuotaAnswer, QuotaRequest, Spending
+from cadenza.ports.access import Quota, QuotaAnswer, QuotaKind, QuotaRequest
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 
@@ -128,7 +128,7 @@ class Executor:
 
 @lru_cache(maxsize=1024)
 def _request(tenant_id: str) -> QuotaRequest:
-    return QuotaRequest(Spending.ENDPOINT, tenant_id)
+    return QuotaRequest(QuotaKind.ENDPOINT, tenant_id)
 
 
 def _too_late(claim: Claim) -> Outcome:

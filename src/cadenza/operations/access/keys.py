@@ -15,7 +15,7 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Id, Moment, Name
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.paging import Listed, Paged, cut
-from cadenza.ports.access import KeptKey, KeyStore
+from cadenza.ports.access import KeyStore, StoredKey
 
 PREFIX = "cad_"
 ID_LENGTH = 12
@@ -92,7 +92,10 @@ async def new_key(
     user_id: str | None = None,
 ) -> tuple[ApiKey, str]:
     """A key that is kept, and what its holder shows; only a digest of that is."""
-    key_id, secret = context.dependencies.mint.secret()[:ID_LENGTH], context.dependencies.mint.secret()
+    key_id, secret = (
+        context.dependencies.token_generator.secret()[:ID_LENGTH],
+        context.dependencies.token_generator.secret(),
+    )
     key = ApiKey(
         id=key_id,
         tenant_id=context.tenant_id,
@@ -102,7 +105,7 @@ async def new_key(
         expires_at=expires_at,
         user_id=user_id,
     )
-    await context.store.keys.add_key(KeptKey(key, _digest(secret)))
+    await context.store.keys.add_key(StoredKey(key, _digest(secret)))
     return key, f"{PREFIX}{key_id}_{secret}"
 
 
@@ -132,10 +135,10 @@ async def opening(store: KeyStore, token: str, now: datetime) -> ApiKey | None:
     key_id, _, secret = token.removeprefix(PREFIX).partition("_")
     if not token.startswith(PREFIX) or not secret:
         return None
-    kept = await store.kept_key(key_id)
-    if kept is None or not compare_digest(kept.digest, _digest(secret)) or not kept.key.valid(now):
+    stored = await store.stored_key(key_id)
+    if stored is None or not compare_digest(stored.digest, _digest(secret)) or not stored.key.valid(now):
         return None
-    return kept.key
+    return stored.key
 
 
 def _digest(secret: str) -> bytes:

@@ -9,7 +9,7 @@ from cadenza.domain.access.key import Caller
 from cadenza.operations.access.caller_cache import origin_of
 from cadenza.operations.access.keys import opening
 from cadenza.operations.context import Dependencies
-from cadenza.ports.access import Pass, Session
+from cadenza.ports.access import Session, SessionKind
 
 LINK_LASTS = timedelta(hours=1)
 SESSION_LASTS = timedelta(days=14)
@@ -27,9 +27,9 @@ class Entered(NamedTuple):
 
 async def new_link(dependencies: Dependencies, caller: Caller) -> str:
     """A code that opens one session with the rights of a caller."""
-    code, now = dependencies.mint.secret(), dependencies.wall_now()
+    code, now = dependencies.token_generator.secret(), dependencies.wall_now()
     await dependencies.store.sessions.open_session(
-        Session(_digest(code), Pass.LINK, caller.tenant_id, caller.scopes, now, now + LINK_LASTS)
+        Session(_digest(code), SessionKind.LINK, caller.tenant_id, caller.scopes, now, now + LINK_LASTS)
     )
     return code
 
@@ -39,7 +39,7 @@ async def enter_by_code(dependencies: Dependencies, code: str) -> Entered | None
     if len(code) > LONGEST_SECRET:
         return None
     link, now = await dependencies.store.sessions.end_session(_digest(code)), dependencies.wall_now()
-    if link is None or link.kind is not Pass.LINK or link.expires_at <= now:
+    if link is None or link.kind is not SessionKind.LINK or link.expires_at <= now:
         return None
     return await _enter(dependencies, link, now)
 
@@ -50,14 +50,14 @@ async def enter_by_key(dependencies: Dependencies, token: str) -> Entered | None
     if key is None or key.user_id is not None:
         return None
     now = dependencies.wall_now()
-    wanted = Session(b"", Pass.SESSION, key.tenant_id, key.scopes, now, now, key.id)
+    wanted = Session(b"", SessionKind.SESSION, key.tenant_id, key.scopes, now, now, key.id)
     return await _enter(dependencies, wanted, now)
 
 
 async def _enter(dependencies: Dependencies, wanted: Session, now: datetime) -> Entered:
-    secret = dependencies.mint.secret()
+    secret = dependencies.token_generator.secret()
     session = wanted._replace(
-        digest=_digest(secret), kind=Pass.SESSION, created_at=now, expires_at=now + SESSION_LASTS
+        digest=_digest(secret), kind=SessionKind.SESSION, created_at=now, expires_at=now + SESSION_LASTS
     )
     await dependencies.store.sessions.open_session(session)
     return Entered(secret, session)
@@ -68,10 +68,14 @@ async def recalled(dependencies: Dependencies, secret: str) -> Session | None:
     if len(secret) > LONGEST_SECRET:
         return None
     session = await dependencies.store.sessions.session(_digest(secret))
-    if session is None or session.kind is not Pass.SESSION or session.expires_at <= dependencies.wall_now():
+    if (
+        session is None
+        or session.kind is not SessionKind.SESSION
+        or session.expires_at <= dependencies.wall_now()
+    ):
         return None
     if session.key_id is not None:
-        kept = await dependencies.store.keys.kept_key(session.key_id)
+        kept = await dependencies.store.keys.stored_key(session.key_id)
         if kept is None or not kept.key.valid(dependencies.clock.now()):
             return None
     return session

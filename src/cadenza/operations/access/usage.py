@@ -82,7 +82,7 @@ async def get_usage(context: RequestContext, command: GetUsage) -> UsageView:
     """Tell what was spent this month and before, and what the limits are."""
     now, tenant_id = context.dependencies.clock.now(), context.tenant_id
     tenant = await context.store.tenants.tenant(tenant_id)
-    history = await context.store.tenants.spending(tenant_id, command.months)
+    history = await context.store.tenants.usage_by_month(tenant_id, command.months)
     months = [MonthView(month=one.month, **one.spent._asdict()) for one in history]
     month = month_of(now)
     nothing = MonthView(month=month, runs=0, planner_tokens=0)

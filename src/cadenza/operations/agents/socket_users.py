@@ -74,7 +74,7 @@ class Visiting:
         """Those of these keys that still open the door; a thousand with one question."""
         asked, good = list(key_ids), set()
         for start in range(0, len(asked), MOST_PER_QUERY):
-            kept = await self.application.dependencies.store.keys.still_kept(
+            kept = await self.application.dependencies.store.keys.existing_keys(
                 asked[start : start + MOST_PER_QUERY]
             )
             now = self.application.dependencies.clock.now()

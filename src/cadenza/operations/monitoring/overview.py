@@ -176,7 +176,7 @@ async def _behind(context: RequestContext, now: datetime, since: datetime) -> Pu
 
 async def _quotas(context: RequestContext, now: datetime, endpoints: int) -> list[QuotaView]:
     month, tenant_id = month_of(now), context.tenant_id
-    limits, spent = (await context.store.tenants.standings([tenant_id], month))[tenant_id]
+    limits, spent = (await context.store.tenants.quota_usage([tenant_id], month))[tenant_id]
     return [
         QuotaView.of("runs", spent.runs, limits.runs_per_month),
         QuotaView.of("planner_tokens", spent.planner_tokens, limits.planner_tokens_per_month),

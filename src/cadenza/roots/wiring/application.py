@@ -11,7 +11,7 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget, DispatcherOnDemand
 from cadenza.adapters.dispatch.callables import CallableDispatcher
-from cadenza.adapters.ids import RandomMint, TimeOrderedIds
+from cadenza.adapters.ids import RandomTokens, TimeOrderedIds
 from cadenza.adapters.null import NoLog, NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.domain.access.key import Caller, Scope
@@ -84,7 +84,7 @@ def dependencies(
         clock=clock,
         cron=cron,
         ids=TimeOrderedIds(),
-        mint=RandomMint(),
+        token_generator=RandomTokens(),
         log=log,
         executor=Executor(dispatcher=dispatcher, quota=NoQuota(), clock=clock),
         secrets=secrets,

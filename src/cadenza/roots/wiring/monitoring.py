@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.telemetry.alert_webhook import WebhookSender
 from cadenza.adapters.telemetry.prometheus import SchedulerMetrics
-from cadenza.adapters.telemetry.subscribers import Events
+from cadenza.adapters.telemetry.subscribers import EventBus
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.slo import SloSettings
 from cadenza.engine.daily.tick import STALLED_TICKS
@@ -35,7 +35,7 @@ class ProcessMonitoring:
         self._log = log
         self._clock = SystemClock()
         self.process = settings.process_name or f"{gethostname()}/{role}"
-        self.events = Events(log)
+        self.events = EventBus(log)
         self.registry = CollectorRegistry()
         self.events.attach("metrics", SchedulerMetrics(self.registry))
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from cadenza.adapters.access.secret_keys import GivenKeys, KeyFile, Keys, NoKeys
+from cadenza.adapters.access.secret_keys import ConfiguredKeys, KeyFile, KeySource, NoKeys
 from cadenza.adapters.access.secrets import EnvironmentSecrets, SecretsByKind
 from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.stores.sql.access.secrets import SqlSealed
@@ -45,12 +45,12 @@ def environment_secrets(settings: Settings) -> EnvironmentSecrets:
         raise InvalidRequest(f"CADENZA_SECRET_ENV is wrong: {problem.message}", "secret_env") from None
 
 
-def secret_keys(settings: Settings) -> Keys:
+def secret_keys(settings: Settings) -> KeySource:
     """The keys that were set; without any, a file beside the SQLite file."""
     current, older = settings.secret_key, settings.secret_key_old
     if current is not None and current.get_secret_value().strip():
         try:
-            return GivenKeys(current.get_secret_value(), older.get_secret_value() if older else "")
+            return ConfiguredKeys(current.get_secret_value(), older.get_secret_value() if older else "")
         except InvalidRequest as problem:
             message = f"CADENZA_SECRET_KEY or CADENZA_SECRET_KEY_OLD is wrong: {problem.message}"
             raise InvalidRequest(message, "secret_key") from None

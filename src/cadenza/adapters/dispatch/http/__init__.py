@@ -1,1 +1,1 @@
-"""HTTP targets: requests that leave by one guarded door, and what comes back, bounded."""
+"""The dispatcher of HTTP targets, with its SSRF guard, secrets, signatures and limits."""

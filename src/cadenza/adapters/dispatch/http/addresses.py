@@ -1,4 +1,4 @@
-"""Which addresses are open to everyone on the internet, and what the others are."""
+"""Which IP addresses are public, and what the others are."""
 
 from functools import lru_cache
 from ipaddress import (
@@ -21,7 +21,7 @@ class SpecialRange(NamedTuple):
     network: Network
     kind: str
     private: bool = False
-    """Whether honest targets live there, so that an operator may open it with the others of its sort."""
+    """Whether legitimate targets may be there, so that an operator may allow all private ranges."""
 
 
 def _special(network: str, kind: str, *, private: bool = False) -> SpecialRange:
@@ -29,7 +29,7 @@ def _special(network: str, kind: str, *, private: bool = False) -> SpecialRange:
 
 
 # Named here and not left to `is_global` alone: what that calls global has changed between releases of
-# Python, and a sentence should say what was refused. The first range that fits counts.
+# Python, and the error should say what was refused. The first range that fits counts.
 SPECIAL_RANGES = (
     _special("168.63.129.16/32", "a cloud's metadata address"),
     _special("100.100.100.200/32", "a cloud's metadata address"),
@@ -74,7 +74,7 @@ NAT64 = tuple(map(IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48")))
 
 @lru_cache(maxsize=4096)
 def special_range(address: Address) -> SpecialRange | None:
-    """What an address is, unless it is a public one."""
+    """The special range of an address; None for a public one."""
     for special in SPECIAL_RANGES:
         if address.version == special.network.version and address in special.network:
             return special
@@ -84,7 +84,7 @@ def special_range(address: Address) -> SpecialRange | None:
 
 
 def embedded(address: Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses that an IPv6 address leads to."""
+    """The IPv4 addresses embedded in an IPv6 address."""
     if isinstance(address, IPv4Address):
         return ()
     if address.ipv4_mapped is not None:
@@ -99,7 +99,7 @@ def embedded(address: Address) -> tuple[IPv4Address, ...]:
 
 
 def read_address(text: str) -> Address | None:
-    """An address in its plain spelling; None for anything else, a zone id among it."""
+    """An IP address in its normal spelling; None for anything else, also with a zone id."""
     if "%" in text:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Connections: pooled, and made through sockets that the reach has judged."""
+"""Connection pools whose sockets the SSRF guard has checked."""
 
 import ssl
 from collections.abc import Awaitable, Callable
@@ -12,37 +12,37 @@ from typing import Self
 import aiohttp
 from aiohttp.abc import AbstractResolver
 
-from cadenza.adapters.dispatch.http.failure import explained
+from cadenza.adapters.dispatch.http.failure import as_exchange_failure
 from cadenza.adapters.dispatch.http.hop import Hop
-from cadenza.adapters.dispatch.http.resolver import SystemNames
-from cadenza.adapters.dispatch.http.ssrf_guard import Reach
+from cadenza.adapters.dispatch.http.resolver import SystemResolver
+from cadenza.adapters.dispatch.http.ssrf_guard import SsrfGuard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSettings:
-    """How far requests may reach, and how connections are kept."""
+    """Which addresses requests may go to, and how long connections are kept."""
 
     allow_private: bool = False
     """Whether private, loopback and shared addresses are targets like any other."""
     allow: tuple[str, ...] = ()
-    """Networks and hosts that are open whatever they are: `10.0.0.0/8`, `127.0.0.1:8701`, `intranet:80`."""
+    """Networks and hosts that are allowed in any case: `10.0.0.0/8`, `127.0.0.1:8701`, `intranet:80`."""
     keepalive_ms: int = 4_000
     """How long an idle connection is kept: less than the five seconds after which common servers close it."""
     names_ms: int = 10_000
-    """How long the addresses of a name are remembered."""
+    """How long the addresses of a name are cached."""
     tls: ssl.SSLContext | None = None
-    """Whom to trust; by default the authorities that the system trusts."""
+    """The TLS context; by default one with the system's certificate authorities."""
 
 
 Send = Callable[[aiohttp.ClientRequest], Awaitable[aiohttp.ClientResponse]]
 SHORTEST_TIMEOUT_S = 0.001
-"""To aiohttp, none at all would be no limit."""
+"""aiohttp takes 0 as no timeout."""
 NO_TYPE = ("Content-Type",)
-"""What has no body has no type either; aiohttp would add one."""
+"""A request without a body has no content type; aiohttp would add one."""
 
 
-class Sessions:
-    """One pool for the internet and, if the operator trusts names, one for those, without a guard.
+class ConnectionPools:
+    """One pool behind the SSRF guard and, if the operator allows host names, one for those without it.
 
     The number of connections is the number of exchanges at a time, which the
     worker bounds. Nothing comes from the environment: no proxy, no netrc; and no
@@ -50,20 +50,20 @@ class Sessions:
     """
 
     def __init__(self, settings: HttpSettings, resolver: AbstractResolver | None = None) -> None:
-        self.reach = Reach(allow_private=settings.allow_private, allow=settings.allow)
+        self.guard = SsrfGuard(allow_private=settings.allow_private, allow=settings.allow)
         self._settings = settings
         self._resolver = resolver
         self._stack = AsyncExitStack()
         self._guarded: aiohttp.ClientSession | None = None
-        self._trusting: aiohttp.ClientSession | None = None
+        self._unguarded: aiohttp.ClientSession | None = None
 
     async def open(self) -> Self:
-        """Make the pools."""
-        resolver = self._resolver or SystemNames()
+        """Open the pools."""
+        resolver = self._resolver or SystemResolver()
         self._stack.push_async_callback(resolver.close)
-        self._guarded = await self._opened(resolver, guarded=True)
-        if self.reach.has_names:
-            self._trusting = await self._opened(resolver, guarded=False)
+        self._guarded = await self._open_session(resolver, guarded=True)
+        if self.guard.has_names:
+            self._unguarded = await self._open_session(resolver, guarded=False)
         return self
 
     async def close(self) -> None:
@@ -71,12 +71,12 @@ class Sessions:
         await self._stack.aclose()
 
     def send(self, hop: Hop, *, headers: dict[str, str], left_s: float) -> Awaitable[aiohttp.ClientResponse]:
-        """Send one request, once, and come back with the head of its answer.
+        """Send one request, once, and return the head of the response.
 
         TimeoutError if the time that is left runs out, now or while the body is read.
         """
-        trusted = self._trusting is not None and self.reach.trusts(hop.url)
-        session = self._trusting if trusted else self._guarded
+        trusted = self._unguarded is not None and self.guard.trusts(hop.url)
+        session = self._unguarded if trusted else self._guarded
         assert session is not None, "open the dispatcher before it executes"
         # By default a timeout of more than five seconds is rounded up to a whole second.
         timeout = aiohttp.ClientTimeout(
@@ -92,7 +92,7 @@ class Sessions:
             timeout=timeout,
         )
 
-    async def _opened(self, resolver: AbstractResolver, *, guarded: bool) -> aiohttp.ClientSession:
+    async def _open_session(self, resolver: AbstractResolver, *, guarded: bool) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(
             limit=0,
             resolver=resolver,
@@ -100,7 +100,7 @@ class Sessions:
             use_dns_cache=self._settings.names_ms > 0,
             keepalive_timeout=self._settings.keepalive_ms / 1_000,
             ssl=self._settings.tls or True,
-            socket_factory=self.reach.open_socket if guarded else None,
+            socket_factory=self.guard.open_socket if guarded else None,
         )
         session = aiohttp.ClientSession(
             connector=connector,
@@ -120,12 +120,12 @@ async def _sent_once(request: aiohttp.ClientRequest, send: Send) -> aiohttp.Clie
     except TimeoutError:
         raise
     except (aiohttp.ClientError, OSError) as problem:
-        raise explained(problem) from None
+        raise as_exchange_failure(problem) from None
 
 
 @cache
 def user_agent() -> str:
-    """How Cadenza introduces itself."""
+    """The User-Agent header."""
     try:
         return f"cadenza/{version('cadenza')}"
     except PackageNotFoundError:

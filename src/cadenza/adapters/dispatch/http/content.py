@@ -1,4 +1,4 @@
-"""What is recorded of a body: JSON, text, or of anything else its size and fingerprint."""
+"""What is recorded of a response body: JSON, text, or else its size and digest."""
 
 import codecs
 import re
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import orjson
 
 from cadenza.adapters.dispatch.http.capture import Body
-from cadenza.adapters.dispatch.http.secret_references import Revealed
+from cadenza.adapters.dispatch.http.secret_references import RevealedSecrets
 from cadenza.domain.json_values import DEEPEST_JSON, Json
 
 JSON_TYPES = re.compile(r"(application|text)/([^/]+\+)?json")
@@ -17,26 +17,26 @@ TEXT_TYPES = re.compile(
     r"text/.*|application/([^/]+\+)?(json|xml|yaml)|application/(x-)?(ndjson|yaml|javascript|graphql)"
     r"|application/x-www-form-urlencoded"
 )
-# Not every codec of Python is a charset: some unpack, and some take quadratic time.
+# Not every codec of Python is a charset: some decompress, and some take quadratic time.
 CHARSETS = re.compile(
     r"utf-?(8|16|16[bl]e|32)|(us-)?ascii|iso-?8859-\d+|latin-?1|windows-\d+|cp\d+|koi8-[ru]"
     r"|shift[_-]jis|euc-(jp|kr)|iso-2022-jp|gb(k|2312|18030)|big5"
 )
 CHARSET_PARAMETER = re.compile(r""";\s*charset\s*=\s*["']?([\w-]+)""")
 BYTE_ORDER_MARK = codecs.BOM_UTF8
-# PostgreSQL takes no NUL in a text, and one response must not spoil the batch it is written with.
+# PostgreSQL takes no NUL in a text, and one response must not fail the batch it is written with.
 NUL, REPLACEMENT = "\0", "\N{REPLACEMENT CHARACTER}"
 
 
 class Document(NamedTuple):
-    """JSON that was read; its value may be null."""
+    """A parsed JSON body; its value may be null."""
 
     value: Json
 
 
 def read_document(body: Body, content_type: str) -> Document | None:
-    """The JSON that a body is, if it says so and is whole."""
-    if body.truncated or body.packing or not _is_json(content_type):
+    """The parsed body, if its content type is JSON and it is complete."""
+    if body.truncated or body.encoding or not _is_json(content_type):
         return None
     try:
         value: Json = orjson.loads(body.content.removeprefix(BYTE_ORDER_MARK))
@@ -48,9 +48,9 @@ def read_document(body: Body, content_type: str) -> Document | None:
 
 
 def recorded(
-    body: Body, content_type: str, *, document: Document | None, revealed: Revealed
+    body: Body, content_type: str, *, document: Document | None, revealed: RevealedSecrets
 ) -> dict[str, Json]:
-    """A body as it stands in a run, without secrets."""
+    """A body as it is recorded in a run, without secrets."""
     facts: dict[str, Json] = {"size": len(body.content), "truncated": body.truncated}
     if document is not None:
         return facts | {"body": revealed.mask_json(document.value)}
@@ -66,7 +66,7 @@ def _text(body: Body, content_type: str) -> str | None:
     media_type = _media_type(content_type)
     if not body.content:
         return ""
-    if body.packing or (media_type and not TEXT_TYPES.fullmatch(media_type)):
+    if body.encoding or (media_type and not TEXT_TYPES.fullmatch(media_type)):
         return None
     charset = CHARSET_PARAMETER.search(content_type.lower())
     name = charset[1] if charset and CHARSETS.fullmatch(charset[1]) else "utf-8"
@@ -76,7 +76,7 @@ def _text(body: Body, content_type: str) -> str | None:
 
 
 def _decoded(body: Body, charset: str) -> str:
-    """Text with marks where it is not; a character that was cut in two at the end is left out."""
+    """The text, with replacement characters for invalid bytes; a character cut at the end is left out."""
     try:
         decoder = codecs.getincrementaldecoder(charset)
     except LookupError:

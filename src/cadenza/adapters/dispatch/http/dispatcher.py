@@ -6,14 +6,14 @@ from typing import Self
 import aiohttp
 from aiohttp.abc import AbstractResolver
 
-from cadenza.adapters.dispatch.http.connections import HttpSettings, Sessions
+from cadenza.adapters.dispatch.http.connections import ConnectionPools, HttpSettings
 from cadenza.adapters.dispatch.http.exchange import Exchange
-from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure, explained
+from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure, as_exchange_failure
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.clock import Clock
-from cadenza.ports.secrets import Secrets
+from cadenza.ports.secrets import SecretResolver
 
 DEFAULTS = HttpSettings()
 
@@ -27,23 +27,23 @@ class HttpDispatcher:
     def __init__(
         self,
         *,
-        secrets: Secrets,
+        secrets: SecretResolver,
         clock: Clock,
         settings: HttpSettings = DEFAULTS,
         resolver: AbstractResolver | None = None,
     ) -> None:
         self._secrets = secrets
         self._clock = clock
-        self._sessions = Sessions(settings, resolver)
+        self._pools = ConnectionPools(settings, resolver)
 
     async def open(self) -> Self:
-        """Be ready to execute."""
-        await self._sessions.open()
+        """Open the connection pools."""
+        await self._pools.open()
         return self
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._sessions.close()
+        await self._pools.close()
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -52,7 +52,7 @@ class HttpDispatcher:
         await self.close()
 
     async def execute(self, claim: Claim) -> Outcome:
-        """Run the claimed endpoint's target once; whatever goes wrong out there is an outcome."""
+        """Run the claimed endpoint's target once; every failure of the exchange is an outcome."""
         loop, target = asyncio.get_running_loop(), claim.endpoint.target
         assert isinstance(target, HttpTarget), "only HTTP targets come here"
         exchange, began = Exchange(claim, target), loop.time()
@@ -66,11 +66,11 @@ class HttpDispatcher:
 
     async def _run(self, exchange: Exchange, timeout_ms: int) -> ExchangeFailed | None:
         try:
-            await exchange.run(self._sessions, secrets=self._secrets, now=self._clock.now())
+            await exchange.run(self._pools, secrets=self._secrets, now=self._clock.now())
         except ExchangeFailed as failed:
             return failed
         except TimeoutError:
             return ExchangeFailed(Failure.TIMEOUT, f"no answer within {timeout_ms} ms")
         except (aiohttp.ClientError, OSError) as problem:
-            return explained(problem)
+            return as_exchange_failure(problem)
         return None

@@ -1,4 +1,4 @@
-"""One exchange: what goes out, what comes back, and what may be told of it."""
+"""One exchange: the request, its redirects, the response, and what is recorded of it."""
 
 import asyncio
 from datetime import datetime
@@ -6,21 +6,21 @@ from datetime import datetime
 from aiohttp import ClientResponse, hdrs
 
 from cadenza.adapters.dispatch.http.capture import Body, read_body
-from cadenza.adapters.dispatch.http.connections import Sessions
+from cadenza.adapters.dispatch.http.connections import ConnectionPools
 from cadenza.adapters.dispatch.http.content import Document, read_document, recorded
 from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure
 from cadenza.adapters.dispatch.http.hop import Hop, first_hop, message_id
 from cadenza.adapters.dispatch.http.redirects import REDIRECTS, next_hop
-from cadenza.adapters.dispatch.http.secret_references import NOTHING_REVEALED, reveal
+from cadenza.adapters.dispatch.http.secret_references import NO_SECRETS, reveal
 from cadenza.adapters.dispatch.http.signing import signature_headers
 from cadenza.domain.json_values import Json, follow_path
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.scheduling.target import MOST_CAPTURED_BYTES, HttpTarget
-from cadenza.ports.secrets import Secrets
+from cadenza.ports.secrets import SecretResolver
 
 
 def check_success(target: HttpTarget, *, status: int, document: Document | None) -> None:
-    """Fail unless the status is one of those that count, and the path leads to what it should."""
+    """Raise ExchangeFailed unless status and body are what the target counts as a success."""
     if not target.succeeds(status):
         raise ExchangeFailed(Failure.STATUS, f"answered {status}")
     if target.success_path is None:
@@ -49,19 +49,19 @@ LONGEST_CAPTURED_HEADER = 1_024
 class Exchange:
     """A request and its answer, with all redirects between them.
 
-    `response` is what has been recorded so far, so that a failure half-way tells
-    what was seen; `revealed` hides secrets in whatever else is said of it.
+    `response` is what has been recorded so far, also when the exchange fails half-way;
+    `revealed` masks secrets in error texts.
     """
 
     def __init__(self, claim: Claim, target: HttpTarget) -> None:
         self._claim = claim
         self._target = target
         self._redirects = 0
-        self.revealed = NOTHING_REVEALED
+        self.revealed = NO_SECRETS
         self.response: dict[str, Json] = {}
 
-    async def run(self, sessions: Sessions, *, secrets: Secrets, now: datetime) -> None:
-        """Send, follow, record and judge; ExchangeFailed if it is no success, TimeoutError if it is slow."""
+    async def run(self, pools: ConnectionPools, *, secrets: SecretResolver, now: datetime) -> None:
+        """Send, follow redirects, record and check; ExchangeFailed or TimeoutError if it is no success."""
         time = asyncio.get_running_loop().time
         ends = time() + self._claim.endpoint.policy.timeout_ms / 1_000
         if references := self._target.references():
@@ -71,35 +71,35 @@ class Exchange:
                 )
         hop: Hop | None = first_hop(self._claim, self._target, revealed=self.revealed)
         while hop is not None:
-            sessions.reach.check(hop.url)
-            response = await sessions.send(hop, headers=self._headers(hop, now), left_s=ends - time())
+            pools.guard.check(hop.url)
+            response = await pools.send(hop, headers=self._headers(hop, now), left_s=ends - time())
             try:
-                hop = await self._answered(hop, response)
+                hop = await self._process(hop, response)
             finally:
                 # Keeps the connection if the body was read to its end, and closes it otherwise.
                 response.release()
 
-    async def _answered(self, hop: Hop, response: ClientResponse) -> Hop | None:
+    async def _process(self, hop: Hop, response: ClientResponse) -> Hop | None:
         """The request that a redirect asks for; None if this answer is the last."""
         self.response = self._head(response)
         redirected = self._target.max_redirects and response.status in REDIRECTS
         location = response.headers.get(hdrs.LOCATION) if redirected else None
         if location is None:
-            await self._take(response)
+            await self._record_body(response)
             return None
         if self._redirects == self._target.max_redirects:
             raise ExchangeFailed(Failure.REDIRECT, f"more than {self._redirects} redirects")
         self._redirects += 1
         return next_hop(hop, status=response.status, location=location)
 
-    async def _take(self, response: ClientResponse) -> None:
-        """Record the body, then judge. A path is looked up in all that may be captured, not in what is."""
-        kept = self._target.capture_bytes
-        body = await read_body(response, MOST_CAPTURED_BYTES if self._target.success_path else kept)
+    async def _record_body(self, response: ClientResponse) -> None:
+        """Record the body, then check it: a success path is followed in the whole body."""
+        limit = self._target.capture_bytes
+        body = await read_body(response, MOST_CAPTURED_BYTES if self._target.success_path else limit)
         content_type = response.headers.get(hdrs.CONTENT_TYPE, "")
         document = read_document(body, content_type)
-        if len(body.content) > kept:
-            cut = Body(body.content[:kept], truncated=True, packing=body.packing)
+        if len(body.content) > limit:
+            cut = Body(body.content[:limit], truncated=True, encoding=body.encoding)
             self.response |= recorded(cut, content_type, document=None, revealed=self.revealed)
         else:
             self.response |= recorded(body, content_type, document=document, revealed=self.revealed)
@@ -109,14 +109,14 @@ class Exchange:
         headers: dict[str, Json] = {}
         for name in self._target.capture_headers:
             if values := response.headers.getall(name, None):
-                headers[name] = self._told(", ".join(values))
+                headers[name] = self._storable(", ".join(values))
         head: dict[str, Json] = {"status": response.status, "headers": headers}
         if self._redirects:
-            head |= {"redirects": self._redirects, "url": self._told(str(response.url))}
+            head |= {"redirects": self._redirects, "url": self._storable(str(response.url))}
         return head
 
-    def _told(self, text: str) -> str:
-        """A header's value as it may be stored: whole Unicode, without secrets, of a bearable length."""
+    def _storable(self, text: str) -> str:
+        """A text as it may be stored: valid Unicode, without secrets, of bounded length."""
         clean = text.encode(errors="replace").decode().replace("\0", "?")
         cut = len(clean) > LONGEST_CAPTURED_HEADER
         return self.revealed.mask(clean[:LONGEST_CAPTURED_HEADER], cut=cut)

@@ -1,18 +1,18 @@
-"""Why an exchange failed: a word to sort by, and a sentence that gives nothing away."""
+"""Why an exchange failed: a category, and a text without anything that was sent."""
 
 import errno
 from enum import StrEnum
 
 import aiohttp
 
-from cadenza.adapters.dispatch.http.ssrf_guard import Refused
+from cadenza.adapters.dispatch.http.ssrf_guard import AddressRefused
 
 
 class Failure(StrEnum):
-    """What went wrong, as it stands under `failure` in a recorded response."""
+    """The category of a failure, recorded under `failure` in the response."""
 
     ADDRESS = "address"
-    """The guard refused the place it would have gone to."""
+    """The SSRF guard refused the address."""
     NAME = "name"
     CONNECT = "connect"
     TLS = "tls"
@@ -27,7 +27,7 @@ class Failure(StrEnum):
 
 
 class ExchangeFailed(Exception):
-    """An exchange that came to no good end."""
+    """Raised when an exchange fails."""
 
     def __init__(self, failure: Failure, sentence: str) -> None:
         super().__init__(sentence)
@@ -59,10 +59,10 @@ PLAIN_CASES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Failure,
 )
 
 
-def explained(problem: Exception) -> ExchangeFailed:
-    """What an exception of the library means; its own text may repeat what was sent, and stays out."""
+def as_exchange_failure(problem: Exception) -> ExchangeFailed:
+    """The failure behind an exception of aiohttp; its own text may repeat what was sent, and is left out."""
     refused = getattr(problem, "os_error", problem)
-    if isinstance(refused, Refused):
+    if isinstance(refused, AddressRefused):
         return ExchangeFailed(Failure.ADDRESS, str(refused))
     if isinstance(problem, aiohttp.ClientSSLError):
         return ExchangeFailed(Failure.TLS, f"TLS: {_tls_reason(problem)}")

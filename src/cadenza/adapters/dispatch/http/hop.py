@@ -9,7 +9,7 @@ from urllib.parse import quote
 from yarl import URL
 
 from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure
-from cadenza.adapters.dispatch.http.secret_references import NOTHING_REVEALED, Revealed
+from cadenza.adapters.dispatch.http.secret_references import NO_SECRETS, RevealedSecrets
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.scheduling.target import HEADER_VALUE, HttpTarget
@@ -22,22 +22,22 @@ PLAIN_NAME = re.compile(r"[\w:.-]*", re.ASCII)
 
 
 class Hop(NamedTuple):
-    """One request, without what is the same for all of a session, and without its signature."""
+    """One request, without the headers that all requests share, and without its signature."""
 
     method: str
     url: URL
     headers: dict[str, str]
     body: bytes | None = None
     trusted: bool = True
-    """Whether it goes to the origin that its owner named, and may carry what is meant for that one."""
+    """Whether it goes to the origin that its owner named, and may carry secrets and signatures."""
     secret_headers: frozenset[str] = frozenset()
     secret_body: bool = False
 
 
-def first_hop(claim: Claim, target: HttpTarget, *, revealed: Revealed) -> Hop:
-    """The request that the owner described, with its secrets and with the names of slot and run."""
-    plain = _described(claim, target)
-    if revealed is NOTHING_REVEALED:
+def first_hop(claim: Claim, target: HttpTarget, *, revealed: RevealedSecrets) -> Hop:
+    """The request of the target, with its secrets and the ids of slot and run."""
+    plain = _unresolved(claim, target)
+    if revealed is NO_SECRETS:
         return plain
     secrets = {name: revealed.fill(value) for name, value in target.headers.items() if "${" in value}
     for name, value in secrets.items():
@@ -51,18 +51,18 @@ def first_hop(claim: Claim, target: HttpTarget, *, revealed: Revealed) -> Hop:
     )
 
 
-def _described(claim: Claim, target: HttpTarget) -> Hop:
-    """The request, with references where secrets will stand."""
+def _unresolved(claim: Claim, target: HttpTarget) -> Hop:
+    """The request with unresolved references."""
     headers, body = dict(target.headers), target.body
     if body is not None and not any(name.lower() == "content-type" for name in headers):
         headers["Content-Type"] = TEXT_TYPE if isinstance(body, str) else JSON_TYPE
     headers["Idempotency-Key"] = _plain(claim.idempotency_key)
     headers["Cadenza-Run-Id"] = _plain(claim.run_id)
-    return Hop(target.method, _known_url(target.url), headers, _encoded(body))
+    return Hop(target.method, _cached_url(target.url), headers, _encoded(body))
 
 
 def message_id(claim: Claim) -> str:
-    """The slot as the name of a message: the same for every attempt, and without full stops."""
+    """The slot as a message id: the same for every attempt, and without full stops."""
     return quote(claim.idempotency_key, safe=PLAIN).replace(".", "%2E")
 
 
@@ -76,7 +76,7 @@ def read_url(text: str) -> URL:
     return url
 
 
-_known_url = lru_cache(maxsize=1024)(read_url)
+_cached_url = lru_cache(maxsize=1024)(read_url)
 
 
 def _plain(name: str) -> str:

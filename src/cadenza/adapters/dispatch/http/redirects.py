@@ -1,4 +1,4 @@
-"""Where a redirect leads, and what may be taken along."""
+"""The request that follows a redirect, and which headers it may carry."""
 
 from yarl import URL
 
@@ -8,7 +8,7 @@ from cadenza.adapters.dispatch.http.hop import Hop, read_url
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 SEE_OTHER = 303
 MOVED = frozenset({301, 302})
-TAKEN_ALONG = frozenset(
+FORWARDED_HEADERS = frozenset(
     {
         "accept",
         "accept-encoding",
@@ -21,7 +21,7 @@ TAKEN_ALONG = frozenset(
         "user-agent",
     }
 )
-"""All that another origin gets to see: keys travel under many names, so these alone may go."""
+"""The only headers that another origin gets: credentials have many names."""
 
 
 def next_hop(hop: Hop, *, status: int, location: str) -> Hop:
@@ -39,14 +39,14 @@ def next_hop(hop: Hop, *, status: int, location: str) -> Hop:
         return followed
     if followed.body is not None and hop.secret_body:
         raise ExchangeFailed(Failure.REDIRECT, "refused: a redirect would take a secret to another origin")
-    return followed._replace(headers=_harmless(followed), trusted=False)
+    return followed._replace(headers=_forwarded(followed), trusted=False)
 
 
-def _harmless(hop: Hop) -> dict[str, str]:
+def _forwarded(hop: Hop) -> dict[str, str]:
     return {
         name: value
         for name, value in hop.headers.items()
-        if name.lower() in TAKEN_ALONG and name not in hop.secret_headers
+        if name.lower() in FORWARDED_HEADERS and name not in hop.secret_headers
     }
 
 

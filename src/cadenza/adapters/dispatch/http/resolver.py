@@ -1,4 +1,4 @@
-"""Names to addresses, asked of the system in threads of their own."""
+"""The system's name resolution, in threads of its own."""
 
 import asyncio
 import socket
@@ -10,11 +10,11 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 THREADS = 16
 NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 MOST_ADDRESSES = 8
-"""As many as are tried for one name; an answer can hold thousands, and each costs an attempt."""
+"""The addresses that are tried for one name; an answer can hold thousands."""
 
 
-class SystemNames(AbstractResolver):
-    """Slow lookups wait for each other, and not for them everything else that uses threads."""
+class SystemResolver(AbstractResolver):
+    """Resolves names in its own threads, so that slow lookups do not block other users of threads."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="names")
@@ -36,5 +36,5 @@ class SystemNames(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Let the threads go; a lookup that hangs ends by the system's own timeout."""
+        """Release the threads; a lookup that hangs ends by the system's own timeout."""
         self._threads.shutdown(wait=False, cancel_futures=True)

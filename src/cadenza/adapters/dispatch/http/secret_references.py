@@ -1,4 +1,4 @@
-"""Putting secrets in where references stand, and taking them out of what comes back."""
+"""Replaces references by secrets in requests, and masks secrets in responses."""
 
 import json
 import re
@@ -10,15 +10,15 @@ from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure
 from cadenza.domain.errors import CadenzaError
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.target import REFERENCE
-from cadenza.ports.secrets import Secrets
+from cadenza.ports.secrets import SecretResolver
 
 SHORTEST_MASKED = 4
-"""A shorter secret would be found in half of all texts."""
+"""Shorter secrets are not masked: they would match in most texts."""
 MASK = "[masked]"
 
 
-class Revealed:
-    """The secrets of one exchange; it alone knows them, and hides them again."""
+class RevealedSecrets:
+    """The secrets of one exchange: fills references, and masks the values."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
@@ -27,7 +27,7 @@ class Revealed:
         self._pattern = re.compile("|".join(map(re.escape, self._forms))) if forms else None
 
     def fill(self, text: str) -> str:
-        """The text with secrets in place of references."""
+        """The text with references replaced by secrets."""
         return REFERENCE.sub(lambda found: self._values[found[1]], text) if "${" in text else text
 
     def fill_json(self, value: Json) -> Json:
@@ -41,18 +41,18 @@ class Revealed:
         return value
 
     def finds_any(self, text: str) -> bool:
-        """Is there a secret in this text?"""
+        """Whether a text contains a secret."""
         return self._pattern is not None and self._pattern.search(text) is not None
 
     def mask(self, text: str, *, cut: bool = False) -> str:
-        """The text without secrets; of one that was cut off, also without the beginning of one at its end."""
+        """The text with secrets masked; if it was cut, also the beginning of a secret at its end."""
         if self._pattern is None:
             return text
         masked = self._pattern.sub(MASK, text)
         return self._without_tail(masked) if cut else masked
 
     def mask_json(self, value: Json) -> Json:
-        """The value without secrets: in texts, in names of fields, and in the digits of numbers."""
+        """The value with secrets masked: in texts, names of fields, and digits of numbers."""
         if self._pattern is None:
             return value
         if isinstance(value, str):
@@ -71,11 +71,11 @@ class Revealed:
         return text
 
 
-NOTHING_REVEALED = Revealed({})
+NO_SECRETS = RevealedSecrets({})
 
 
-async def reveal(references: Iterable[str], *, secrets: Secrets, tenant_id: str) -> Revealed:
-    """The values of all references, or a failure that names the one that is missing."""
+async def reveal(references: Iterable[str], *, secrets: SecretResolver, tenant_id: str) -> RevealedSecrets:
+    """Resolve all references; ExchangeFailed, which names the reference, if one cannot be resolved."""
     values = {}
     for reference in references:
         try:
@@ -85,7 +85,7 @@ async def reveal(references: Iterable[str], *, secrets: Secrets, tenant_id: str)
             raise _unrevealed(reference, problem.message) from None
         except UnicodeError:
             raise _unrevealed(reference, "It is not a text.") from None
-    return Revealed(values) if values else NOTHING_REVEALED
+    return RevealedSecrets(values) if values else NO_SECRETS
 
 
 def _unrevealed(reference: str, reason: str) -> ExchangeFailed:
@@ -93,7 +93,7 @@ def _unrevealed(reference: str, reason: str) -> ExchangeFailed:
 
 
 def _forms(value: str) -> set[str]:
-    """A secret as it may come back: plain, in JSON, in a URL, in base64."""
+    """The forms in which a secret may come back: plain, in JSON, in a URL, in base64."""
     if len(value) < SHORTEST_MASKED:
         return set()
     plain = value.removeprefix("whsec_")

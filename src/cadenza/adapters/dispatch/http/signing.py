@@ -15,8 +15,8 @@ LONGEST_KEY = 64
 def signature_headers(keys: Iterable[str], *, message: str, now: datetime, body: bytes) -> dict[str, str]:
     """The three headers: the message, the moment it is sent, and a signature by every key.
 
-    The message is the same for every attempt at a slot, and has no full stop:
-    full stops part what is signed.
+    The message id is the same for every attempt at a slot, and has no full stop,
+    which separates the signed parts.
     """
     moment = str(int(now.timestamp()))
     signed = b".".join((message.encode(), moment.encode(), body))

@@ -1,4 +1,4 @@
-"""How far requests may reach: the public internet, and what the operator adds to it."""
+"""The SSRF guard: requests go to public addresses, and to those that the operator allows."""
 
 import socket
 from collections.abc import Iterable
@@ -12,22 +12,22 @@ from yarl import URL
 from cadenza.adapters.dispatch.http.addresses import Address, Network, embedded, read_address, special_range
 from cadenza.domain.errors import InvalidRequest
 
-REMEMBERED_HOSTS = 4_096
+CACHED_HOSTS = 4_096
 FAMILIES = frozenset({socket.AF_INET, socket.AF_INET6})
 
 
-class Refused(OSError):
-    """A place that no request may go to; an OSError, so that another address of the same name is tried."""
+class AddressRefused(OSError):
+    """An address that no request may go to; an OSError, so that another address of the name is tried."""
 
 
-class Allowance(NamedTuple):
-    """What an operator opens: a network or a name, on one port or on all."""
+class AllowedTarget(NamedTuple):
+    """A network or host name that the operator allows, on one port or on all."""
 
     place: Network | str
     port: int | None = None
 
     def covers(self, place: Address | str, port: int | None) -> bool:
-        """Is this place, on this port, opened by it?"""
+        """Whether it allows this place on this port."""
         if self.port is not None and self.port != port:
             return False
         if isinstance(place, str) or isinstance(self.place, str):
@@ -35,27 +35,27 @@ class Allowance(NamedTuple):
         return place.version == self.place.version and place in self.place
 
 
-class Reach:
-    """Judges every place a request would go to: its URL before, its address when the socket is made.
+class SsrfGuard:
+    """Checks where a request goes: its URL before sending, its address when the socket is made.
 
-    The socket is what counts: it is given the very address that is connected to,
-    so a name that answers differently the next time gains nothing. The look at
-    the URL refuses earlier, and in plainer words.
+    The check of the socket is what protects: it sees the very address that is
+    connected to, so DNS rebinding gains nothing. The check of the URL refuses
+    earlier, with a clearer error.
     """
 
     def __init__(self, *, allow_private: bool = False, allow: Iterable[str] = ()) -> None:
         self._allow_private = allow_private
-        self._allowances = tuple(map(read_allowance, allow))
-        self._disguise = lru_cache(maxsize=REMEMBERED_HOSTS)(self._look_at)
-        self.has_names = any(isinstance(allowance.place, str) for allowance in self._allowances)
-        """Whether there are names that may lead anywhere."""
+        self._allowed_targets = tuple(map(parse_allowed_target, allow))
+        self._host_problem = lru_cache(maxsize=CACHED_HOSTS)(self._find_host_problem)
+        self.has_names = any(isinstance(target.place, str) for target in self._allowed_targets)
+        """Whether host names are allowed, wherever they resolve to."""
 
     def trusts(self, url: URL) -> bool:
-        """Did the operator open this name, wherever it leads?"""
+        """Whether the operator allows this host name, wherever it resolves to."""
         return self.has_names and self._covered((url.raw_host or "").rstrip("."), url.port)
 
     def refusal(self, host: str, port: int | None) -> str | None:
-        """Why an address may not be reached, as a sentence; None if it may."""
+        """Why an address may not be reached; None if it may."""
         address = read_address(host)
         if address is None:
             return f"{host} is not a plain address"
@@ -68,24 +68,24 @@ class Reach:
         return f"{address} is {special.kind}"
 
     def check(self, url: URL) -> None:
-        """Refuse a URL that names no place on the internet, or names it in disguise."""
+        """Refuse a URL that is not HTTP, holds credentials, or spells a forbidden address."""
         if url.scheme not in {"http", "https"} or not url.raw_host:
-            raise Refused("refused: only http and https lead anywhere")
+            raise AddressRefused("refused: only http and https lead anywhere")
         if url.raw_user is not None or url.raw_password is not None:
-            raise Refused("refused: the address holds a user or password")
-        if not self.trusts(url) and (reason := self._disguise(url.raw_host, url.port)):
-            raise Refused(f"refused: {reason}")
+            raise AddressRefused("refused: the address holds a user or password")
+        if not self.trusts(url) and (reason := self._host_problem(url.raw_host, url.port)):
+            raise AddressRefused(f"refused: {reason}")
 
     def open_socket(self, info: tuple[Any, ...]) -> socket.socket:
-        """The socket for a connection to one address, if that may be reached."""
+        """A socket for a connection to one address, if that may be reached."""
         family, kind, protocol, _, address = info
         reason = self.refusal(address[0], address[1]) if family in FAMILIES else "it is no internet address"
         if reason is not None:
-            raise Refused(f"refused: {reason}")
+            raise AddressRefused(f"refused: {reason}")
         return socket.socket(family, kind, protocol)
 
-    def _look_at(self, host: str, port: int | None) -> str | None:
-        """What is wrong with a host, as it is written; a name that only leads astray is not seen here."""
+    def _find_host_problem(self, host: str, port: int | None) -> str | None:
+        """What is wrong with the host as it is written; where a name resolves to is checked later."""
         plain = host.rstrip(".")
         if ":" in host or read_address(plain) is not None:
             return self.refusal(host, port)
@@ -96,13 +96,13 @@ class Reach:
         return None
 
     def _covered(self, place: Address | str, port: int | None) -> bool:
-        return any(allowance.covers(place, port) for allowance in self._allowances)
+        return any(target.covers(place, port) for target in self._allowed_targets)
 
 
-def read_allowance(entry: str) -> Allowance:
-    """What an operator wrote: `10.0.0.0/8`, `127.0.0.1:8701`, `[::1]:80`, `intranet.example:8080`."""
+def parse_allowed_target(entry: str) -> AllowedTarget:
+    """Parse an entry of the settings: `10.0.0.0/8`, `127.0.0.1:8701`, `[::1]:80`, `intranet.example:8080`."""
     try:
-        return Allowance(ip_network(entry))
+        return AllowedTarget(ip_network(entry))
     except ValueError:
         pass
     try:
@@ -113,11 +113,11 @@ def read_allowance(entry: str) -> Allowance:
     if not host or "/" in entry or "@" in entry:
         raise InvalidRequest(f"{entry!r} is neither a network nor a host with or without a port.", "allow")
     address = read_address(host)
-    return Allowance(host.rstrip(".") if address is None else ip_network(address), port)
+    return AllowedTarget(host.rstrip(".") if address is None else ip_network(address), port)
 
 
 def _reads_as_number(host: str) -> bool:
-    """Would the system's resolver take this for an IPv4 address: 127.1, 0x7f000001, 017700000001?"""
+    """Whether the system's resolver takes this for an IPv4 address: 127.1, 0x7f000001, 017700000001."""
     try:
         socket.inet_aton(host)
     except OSError:

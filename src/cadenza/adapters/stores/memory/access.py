@@ -9,12 +9,12 @@ from cadenza.adapters.access.rate_limiter import oldest_kept
 from cadenza.adapters.stores.common import missing, taken
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.access.key import ApiKey
-from cadenza.domain.access.tenant import Spent, Standing, Tenant, charges, month_of
+from cadenza.domain.access.tenant import MonthlyUsage, QuotaUsage, Tenant, charges, month_of
 from cadenza.domain.scheduling.settle import SettledRun
-from cadenza.ports.access import KeptKey, MonthSpent, Reply, Session
+from cadenza.ports.access import IdempotentReply, Session, StoredKey, UsageOfMonth
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
-NOTHING = Spent()
+NOTHING = MonthlyUsage()
 
 
 class MemoryKeys:
@@ -24,43 +24,43 @@ class MemoryKeys:
         self._tables = tables
         self._lock = tables.lock
 
-    async def add_key(self, kept: KeptKey) -> None:
+    async def add_key(self, stored: StoredKey) -> None:
         with self._lock:
-            if kept.key.id in self._tables.keys:
-                raise taken("key", kept.key.id)
-            if kept.key.user_id is not None:
-                self._forget_expired(kept.key)
-            self._tables.keys[kept.key.id] = kept
+            if stored.key.id in self._tables.keys:
+                raise taken("key", stored.key.id)
+            if stored.key.user_id is not None:
+                self._forget_expired(stored.key)
+            self._tables.keys[stored.key.id] = stored
 
-    async def kept_key(self, key_id: str) -> KeptKey | None:
+    async def stored_key(self, key_id: str) -> StoredKey | None:
         with self._lock:
             return self._tables.keys.get(key_id)
 
-    async def still_kept(self, key_ids: Collection[str]) -> list[ApiKey]:
+    async def existing_keys(self, key_ids: Collection[str]) -> list[ApiKey]:
         with self._lock:
             return [self._tables.keys[key_id].key for key_id in set(key_ids) if key_id in self._tables.keys]
 
     async def keys(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[ApiKey]:
         with self._lock:
             listed = [
-                kept.key
-                for _, kept in sorted(self._tables.keys.items())
-                if kept.key.tenant_id == tenant_id
-                and kept.key.user_id is None
-                and (page.after is None or kept.key.id > page.after)
+                stored.key
+                for _, stored in sorted(self._tables.keys.items())
+                if stored.key.tenant_id == tenant_id
+                and stored.key.user_id is None
+                and (page.after is None or stored.key.id > page.after)
             ]
         return listed[: page.limit]
 
     async def remove_key(self, tenant_id: str, key_id: str) -> None:
         with self._lock:
-            kept = self._tables.keys.get(key_id)
-            if kept is None or kept.key.tenant_id != tenant_id:
+            stored = self._tables.keys.get(key_id)
+            if stored is None or stored.key.tenant_id != tenant_id:
                 raise missing("key", key_id)
             del self._tables.keys[key_id]
 
     def _forget_expired(self, new: ApiKey) -> None:
-        for key_id, kept in list(self._tables.keys.items()):
-            key = kept.key
+        for key_id, stored in list(self._tables.keys.items()):
+            key = stored.key
             if key.tenant_id == new.tenant_id and key.user_id is not None and not key.valid(new.created_at):
                 del self._tables.keys[key_id]
 
@@ -100,7 +100,7 @@ class MemoryTenants:
         with self._lock:
             return self._tables.tenants.get(tenant_id) or Tenant(id=tenant_id, name=tenant_id)
 
-    async def standings(self, tenant_ids: Collection[str], month: str) -> Mapping[str, Standing]:
+    async def quota_usage(self, tenant_ids: Collection[str], month: str) -> Mapping[str, QuotaUsage]:
         with self._lock:
             return {tenant_id: self._standing(tenant_id, month) for tenant_id in tenant_ids}
 
@@ -108,10 +108,10 @@ class MemoryTenants:
         with self._lock:
             _spend(self._tables, tenant_id, month_of(now), tokens=tokens)
 
-    async def spending(self, tenant_id: str, months: int) -> list[MonthSpent]:
+    async def usage_by_month(self, tenant_id: str, months: int) -> list[UsageOfMonth]:
         with self._lock:
             spent = [
-                MonthSpent(month, spent)
+                UsageOfMonth(month, spent)
                 for (owner, month), spent in sorted(self._tables.spent.items(), reverse=True)
                 if owner == tenant_id and any(spent)
             ]
@@ -122,10 +122,10 @@ class MemoryTenants:
             endpoints = (one for one in self._tables.endpoints.values() if one.tenant_id == tenant_id)
             return len(list(islice((one for one in endpoints if one.live), most)))
 
-    def _standing(self, tenant_id: str, month: str) -> Standing:
+    def _standing(self, tenant_id: str, month: str) -> QuotaUsage:
         spent = self._tables.spent.get((tenant_id, month), NOTHING)
         tenant = self._tables.tenants.get(tenant_id)
-        return Standing(spent=spent) if tenant is None else Standing(tenant.limits, spent)
+        return QuotaUsage(spent=spent) if tenant is None else QuotaUsage(tenant.limits, spent)
 
 
 class MemoryReplies:
@@ -136,8 +136,8 @@ class MemoryReplies:
         self._lock = tables.lock
 
     async def begin_reply(
-        self, tenant_id: str, key: str, reply: Reply, *, stale_before: datetime
-    ) -> Reply | None:
+        self, tenant_id: str, key: str, reply: IdempotentReply, *, stale_before: datetime
+    ) -> IdempotentReply | None:
         with self._lock:
             there = self._tables.replies.get((tenant_id, key))
             if there is not None and (there.status is not None or there.began_at >= stale_before):
@@ -145,7 +145,7 @@ class MemoryReplies:
             self._tables.replies[tenant_id, key] = reply
             return None
 
-    async def end_reply(self, tenant_id: str, key: str, reply: Reply) -> None:
+    async def end_reply(self, tenant_id: str, key: str, reply: IdempotentReply) -> None:
         with self._lock:
             self._tables.replies[tenant_id, key] = reply
 
@@ -186,4 +186,4 @@ def charge_runs(tables: MemoryTables, settled: Iterable[SettledRun]) -> None:
 
 def _spend(tables: MemoryTables, tenant_id: str, month: str, *, runs: int = 0, tokens: int = 0) -> None:
     before = tables.spent.get((tenant_id, month), NOTHING)
-    tables.spent[tenant_id, month] = Spent(before.runs + runs, before.planner_tokens + tokens)
+    tables.spent[tenant_id, month] = MonthlyUsage(before.runs + runs, before.planner_tokens + tokens)

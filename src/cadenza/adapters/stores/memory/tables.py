@@ -11,7 +11,7 @@ from typing import NamedTuple
 from cadenza.adapters.stores.common import following, missing
 from cadenza.adapters.stores.memory.due_index import Agenda
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells
-from cadenza.domain.access.tenant import Spent, Tenant
+from cadenza.domain.access.tenant import MonthlyUsage, Tenant
 from cadenza.domain.agents.conversation import ConversationKey, Message
 from cadenza.domain.agents.delivery import Delivery
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
@@ -25,7 +25,7 @@ from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
 from cadenza.domain.scheduling.run import Run, SkippedSlot, skipped_run
 from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
-from cadenza.ports.access import KeptKey, Reply, Session
+from cadenza.ports.access import IdempotentReply, Session, StoredKey
 from cadenza.ports.agents import AgentUsage
 from cadenza.ports.daily import PendingDay
 from cadenza.ports.ids import Ids
@@ -98,10 +98,10 @@ class MemoryTables:
     daily_gaps: dict[UserKey, dict[date, DailyGap]] = field(default_factory=partial(defaultdict, dict))
 
     tenants: dict[str, Tenant] = field(default_factory=dict)
-    spent: dict[tuple[str, str], Spent] = field(default_factory=dict)
-    keys: dict[str, KeptKey] = field(default_factory=dict)
+    spent: dict[tuple[str, str], MonthlyUsage] = field(default_factory=dict)
+    keys: dict[str, StoredKey] = field(default_factory=dict)
     sessions: dict[bytes, Session] = field(default_factory=dict)
-    replies: dict[tuple[str, str], Reply] = field(default_factory=dict)
+    replies: dict[tuple[str, str], IdempotentReply] = field(default_factory=dict)
     rates: dict[int, dict[str, int]] = field(default_factory=dict)
 
     slos: dict[tuple[str, str, str], SloStatus] = field(default_factory=dict)

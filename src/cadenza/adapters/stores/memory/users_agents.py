@@ -12,7 +12,7 @@ from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.monitoring.alert import about_endpoint
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import PromptTarget
-from cadenza.ports.access import own_keys
+from cadenza.ports.access import user_reply_prefix
 from cadenza.ports.agents import AgentUsage, Decide
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
@@ -153,7 +153,7 @@ def _forget_user(tables: MemoryTables, user: UserKey) -> None:
     for place in [place for place in tables.agent_spent if place[0] == user]:
         del tables.agent_spent[place]
     forget_daily_user(tables, user)
-    theirs = own_keys(user.id)
+    theirs = user_reply_prefix(user.id)
     for tenant_id, key in list(tables.replies):
         if tenant_id == user.tenant_id and key.startswith(theirs):
             del tables.replies[tenant_id, key]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cadenza.ports.access import Reply
+from cadenza.ports.access import IdempotentReply
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
@@ -47,7 +47,7 @@ class ReplyContract(Contract):
     async def test_what_a_crash_left_behind_is_taken_over(self, bench: Bench) -> None:
         await begun(bench.store, a_reply("crashed"))
         bench.pass_ms(MINUTE)
-        later = Reply("again", bench.ms(0))
+        later = IdempotentReply("again", bench.ms(0))
         assert (
             await bench.store.idempotency.begin_reply("north", "key", later, stale_before=bench.ms(-1))
             is None
@@ -59,7 +59,7 @@ class ReplyContract(Contract):
         bench.pass_ms(MINUTE)
         taking = [
             peer.idempotency.begin_reply(
-                "north", "key", Reply(f"{number}", bench.ms(0)), stale_before=bench.ms(-1)
+                "north", "key", IdempotentReply(f"{number}", bench.ms(0)), stale_before=bench.ms(-1)
             )
             for number in range(8)
             for peer in peers
@@ -78,7 +78,7 @@ class ReplyContract(Contract):
         done = a_reply()._replace(status=200)
         await begun(bench.store, a_reply())
         await bench.store.idempotency.end_reply("north", "key", done)
-        later = Reply("again", bench.ms(MINUTE))
+        later = IdempotentReply("again", bench.ms(MINUTE))
         assert (
             await bench.store.idempotency.begin_reply("north", "key", later, stale_before=bench.ms(MINUTE))
             == done
@@ -100,11 +100,11 @@ class ReplyContract(Contract):
         store = bench.store
         for minute, key in enumerate(("oldest", "old", "new")):
             await store.idempotency.begin_reply(
-                "north", key, Reply(key, bench.ms(minute * MINUTE)), stale_before=LONG_AGO
+                "north", key, IdempotentReply(key, bench.ms(minute * MINUTE)), stale_before=LONG_AGO
             )
         assert await store.idempotency.forget_replies(bench.ms(2 * MINUTE)) == 2
         assert await store.idempotency.forget_replies(bench.ms(2 * MINUTE)) == 0
-        assert await begun(store, a_reply(), key="new") == Reply("new", bench.ms(2 * MINUTE))
+        assert await begun(store, a_reply(), key="new") == IdempotentReply("new", bench.ms(2 * MINUTE))
         assert await begun(store, a_reply(), key="old") is None
 
 
@@ -135,11 +135,13 @@ class RateContract(Contract):
         assert sorted(drawn) == [amount * number for number in range(1, len(drawn) + 1)]
 
 
-def a_reply(fingerprint: str = "request") -> Reply:
+def a_reply(fingerprint: str = "request") -> IdempotentReply:
     """One that is being worked on."""
-    return Reply(fingerprint, NEW_YEAR.replace(microsecond=123_456))
+    return IdempotentReply(fingerprint, NEW_YEAR.replace(microsecond=123_456))
 
 
-async def begun(store: Store, reply: Reply, *, tenant_id: str = "north", key: str = "key") -> Reply | None:
+async def begun(
+    store: Store, reply: IdempotentReply, *, tenant_id: str = "north", key: str = "key"
+) -> IdempotentReply | None:
     """Take a key when nothing is stale."""
     return await store.idempotency.begin_reply(tenant_id, key, reply, stale_before=LONG_AGO)

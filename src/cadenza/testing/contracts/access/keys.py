@@ -6,7 +6,7 @@ import pytest
 
 from cadenza.domain.access.key import ApiKey, Scope
 from cadenza.domain.errors import Conflict, NotFound
-from cadenza.ports.access import KeptKey
+from cadenza.ports.access import StoredKey
 from cadenza.ports.catalog import Page
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
@@ -17,7 +17,7 @@ DIGEST = bytes(range(256))
 
 
 class KeyContract(Contract):
-    """`add_key`, `kept_key`, `still_kept`, `keys` and `remove_key`."""
+    """`add_key`, `stored_key`, `existing_keys`, `keys` and `remove_key`."""
 
     @pytest.mark.parametrize(
         "key",
@@ -35,24 +35,24 @@ class KeyContract(Contract):
         ids=["least", "full"],
     )
     async def test_a_key_comes_back_as_it_was_with_its_digest(self, store: Store, key: ApiKey) -> None:
-        await store.keys.add_key(KeptKey(key, DIGEST))
-        assert await store.keys.kept_key(key.id) == KeptKey(key, DIGEST)
+        await store.keys.add_key(StoredKey(key, DIGEST))
+        assert await store.keys.stored_key(key.id) == StoredKey(key, DIGEST)
         assert await store.keys.keys("north") == [key]
 
     async def test_a_key_is_found_without_saying_whose_it_is(self, store: Store) -> None:
         for tenant_id in ("north", "south"):
             await store.keys.add_key(a_key(f"of-{tenant_id}", tenant_id))
-        assert await store.keys.kept_key("of-south") == a_key("of-south", "south")
+        assert await store.keys.stored_key("of-south") == a_key("of-south", "south")
 
     async def test_an_id_that_nobody_has_finds_no_key(self, store: Store) -> None:
-        assert await store.keys.kept_key("nothing") is None
+        assert await store.keys.stored_key("nothing") is None
 
     @pytest.mark.parametrize("tenant_id", ["north", "south"])
     async def test_an_id_of_a_key_is_taken_once_by_whomever(self, store: Store, tenant_id: str) -> None:
         await store.keys.add_key(a_key("key", "north"))
         with pytest.raises(Conflict):
-            await store.keys.add_key(KeptKey(a_key("key", tenant_id).key, b"another"))
-        assert await store.keys.kept_key("key") == a_key("key", "north")
+            await store.keys.add_key(StoredKey(a_key("key", tenant_id).key, b"another"))
+        assert await store.keys.stored_key("key") == a_key("key", "north")
 
     async def test_keys_are_listed_in_the_order_of_their_ids_page_by_page(self, store: Store) -> None:
         for key_id in ("d", "B", "a", "c"):
@@ -66,7 +66,7 @@ class KeyContract(Contract):
     async def test_a_removed_key_lets_nobody_in(self, store: Store) -> None:
         await store.keys.add_key(a_key("key", "north"))
         await store.keys.remove_key("north", "key")
-        assert await store.keys.kept_key("key") is None
+        assert await store.keys.stored_key("key") is None
         assert await store.keys.keys("north") == []
         with pytest.raises(NotFound):
             await store.keys.remove_key("north", "key")
@@ -81,19 +81,19 @@ class KeyContract(Contract):
         for kept in [*theirs, a_key("gone", "north")]:
             await store.keys.add_key(kept)
         await store.keys.remove_key("north", "gone")
-        told = await store.keys.still_kept(["c", "a", "gone", "b", "never", "a"])
+        told = await store.keys.existing_keys(["c", "a", "gone", "b", "never", "a"])
         assert sorted(told, key=lambda key: key.id) == [kept.key for kept in theirs[:3]]
-        assert await store.keys.still_kept([]) == []
+        assert await store.keys.existing_keys([]) == []
 
     async def test_a_key_is_removed_by_its_own_tenant_alone(self, store: Store) -> None:
         await store.keys.add_key(a_key("key", "north"))
         with pytest.raises(NotFound):
             await store.keys.remove_key("south", "key")
-        assert await store.keys.kept_key("key") is not None
+        assert await store.keys.stored_key("key") is not None
 
     async def test_a_key_of_a_user_opens_and_is_not_listed(self, store: Store) -> None:
         await store.keys.add_key(of_user("token", ends=HOUR))
-        assert await store.keys.kept_key("token") == of_user("token", ends=HOUR)
+        assert await store.keys.stored_key("token") == of_user("token", ends=HOUR)
         assert await store.keys.keys("north") == []
 
     async def test_a_new_key_of_a_user_takes_the_place_of_those_that_ran_out(self, store: Store) -> None:
@@ -105,21 +105,21 @@ class KeyContract(Contract):
         left = {
             name
             for name in ("old", "live", "foreign", "tenants-own", "new")
-            if await store.keys.kept_key(name)
+            if await store.keys.stored_key(name)
         }
         assert left == {"live", "foreign", "tenants-own", "new"}
 
 
-def a_key(key_id: str, tenant_id: str) -> KeptKey:
-    return KeptKey(ApiKey(id=key_id, tenant_id=tenant_id, name=key_id, created_at=NEW_YEAR), DIGEST)
+def a_key(key_id: str, tenant_id: str) -> StoredKey:
+    return StoredKey(ApiKey(id=key_id, tenant_id=tenant_id, name=key_id, created_at=NEW_YEAR), DIGEST)
 
 
 def of_user(
     key_id: str, *, ends: timedelta, made: timedelta = timedelta(), tenant_id: str = "north"
-) -> KeptKey:
+) -> StoredKey:
     """A key that speaks for one user."""
     at = NEW_YEAR + made
     key = ApiKey(
         id=key_id, tenant_id=tenant_id, name=key_id, created_at=at, expires_at=NEW_YEAR + ends, user_id="ada"
     )
-    return KeptKey(key, DIGEST)
+    return StoredKey(key, DIGEST)

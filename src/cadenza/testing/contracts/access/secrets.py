@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from cadenza.adapters.access.secret_keys import GivenKeys
-from cadenza.adapters.access.stored_secrets import StoredSecrets, Survey
+from cadenza.adapters.access.secret_keys import ConfiguredKeys
+from cadenza.adapters.access.stored_secrets import SecretCounts, StoredSecrets
 from cadenza.domain.errors import InvalidRequest, NotFound, Unavailable
 from cadenza.ports.catalog import Page
 from cadenza.ports.secrets import SealedStore, SecretEntry, SecretKey
@@ -25,7 +25,7 @@ class SecretContract:
 
     @pytest.fixture
     def secrets(self, sealed: SealedStore) -> StoredSecrets:
-        return StoredSecrets(sealed, GivenKeys(OLD), remembered_s=0)
+        return StoredSecrets(sealed, ConfiguredKeys(OLD), cached_s=0)
 
     async def test_what_was_put_is_revealed_as_it_was(self, secrets: StoredSecrets) -> None:
         await secrets.put(TOKEN, VALUE, now=NEW_YEAR)
@@ -97,22 +97,22 @@ class SecretContract:
         self, secrets: StoredSecrets, sealed: SealedStore
     ) -> None:
         await secrets.put(TOKEN, "value", now=NEW_YEAR)
-        other = StoredSecrets(sealed, GivenKeys(NEW))
+        other = StoredSecrets(sealed, ConfiguredKeys(NEW))
         with pytest.raises(Unavailable, match="sealed with the key 'old'"):
             await other.reveal("default", "secret:TOKEN")
-        assert await other.survey() == Survey(closed=1)
+        assert await other.count_by_key() == SecretCounts(closed=1)
         assert await other.reseal() == 0
 
     async def test_keys_are_changed_without_a_gap(self, secrets: StoredSecrets, sealed: SealedStore) -> None:
         for number in range(3):
             await secrets.put(SecretKey("default", f"T{number}"), f"value {number}", now=NEW_YEAR)
-        both = StoredSecrets(sealed, GivenKeys(NEW, OLD), remembered_s=0)
+        both = StoredSecrets(sealed, ConfiguredKeys(NEW, OLD), cached_s=0)
         await both.put(SecretKey("stranger", "T"), "new", now=LATER)
-        assert await both.survey() == Survey(current=1, stale=3)
+        assert await both.count_by_key() == SecretCounts(current=1, stale=3)
         assert await both.reseal() == 3
         assert await both.reseal() == 0
-        new = StoredSecrets(sealed, GivenKeys(NEW), remembered_s=0)
-        assert await new.survey() == Survey(current=4)
+        new = StoredSecrets(sealed, ConfiguredKeys(NEW), cached_s=0)
+        assert await new.count_by_key() == SecretCounts(current=4)
         assert [await new.reveal("default", f"secret:T{number}") for number in range(3)] == [
             f"value {number}" for number in range(3)
         ]

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from cadenza.domain.access.key import Scope
-from cadenza.ports.access import Pass, Session
+from cadenza.ports.access import Session, SessionKind
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import Contract
@@ -22,10 +22,10 @@ class SessionContract(Contract):
     @pytest.mark.parametrize(
         "kept",
         [
-            Session(DIGEST, Pass.LINK, "north", frozenset(), NEW_YEAR, NEW_YEAR + HOUR),
+            Session(DIGEST, SessionKind.LINK, "north", frozenset(), NEW_YEAR, NEW_YEAR + HOUR),
             Session(
                 DIGEST,
-                Pass.SESSION,
+                SessionKind.SESSION,
                 "north",
                 frozenset({Scope.READ, Scope.ADMIN}),
                 NEW_YEAR.replace(microsecond=123_456),
@@ -65,4 +65,4 @@ class SessionContract(Contract):
 
 def a_session(digest: bytes, hours: int = 1) -> Session:
     ends = NEW_YEAR + hours * HOUR
-    return Session(digest, Pass.SESSION, "north", frozenset({Scope.READ}), NEW_YEAR, ends)
+    return Session(digest, SessionKind.SESSION, "north", frozenset({Scope.READ}), NEW_YEAR, ends)

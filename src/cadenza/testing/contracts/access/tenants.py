@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from cadenza.domain.access.tenant import MOST, NO_LIMITS, Limits, Spent, Standing, Tenant
+from cadenza.domain.access.tenant import MOST, NO_LIMITS, Limits, MonthlyUsage, QuotaUsage, Tenant
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.ports.access import MonthSpent
+from cadenza.ports.access import UsageOfMonth
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.harness import LEASE_MS, MINUTE, Bench, Contract
 
@@ -18,7 +18,7 @@ FULL = Limits(endpoints=0, min_interval_ms=1_000, runs_per_month=MOST, planner_t
 
 
 class TenantContract(Contract):
-    """`put_tenant`, `tenant`, `standings`, `spend_tokens`, `spending` and `count_endpoints`."""
+    """`put_tenant`, `tenant`, `quota_usage`, `spend_tokens`, `usage_by_month` and `count_endpoints`."""
 
     @pytest.mark.parametrize("limits", [NO_LIMITS, FULL, Limits(runs_per_month=7)])
     async def test_a_tenant_comes_back_as_it_was(self, store: Store, limits: Limits) -> None:
@@ -41,18 +41,18 @@ class TenantContract(Contract):
         await store.tenants.spend_tokens("north", 5, bench.ms(0))
         await store.tenants.spend_tokens("south", 7, bench.ms(0))
         await store.tenants.spend_tokens("west", 9, bench.ms(0))
-        assert await store.tenants.standings(["north", "south", "east"], JANUARY) == {
-            "north": Standing(FULL, Spent(0, 5)),
-            "south": Standing(spent=Spent(0, 7)),
-            "east": Standing(),
+        assert await store.tenants.quota_usage(["north", "south", "east"], JANUARY) == {
+            "north": QuotaUsage(FULL, MonthlyUsage(0, 5)),
+            "south": QuotaUsage(spent=MonthlyUsage(0, 7)),
+            "east": QuotaUsage(),
         }
-        assert await store.tenants.standings([], JANUARY) == {}
+        assert await store.tenants.quota_usage([], JANUARY) == {}
 
     async def test_standings_are_about_one_month(self, bench: Bench) -> None:
         await bench.store.tenants.spend_tokens("north", 5, bench.ms(0))
         await bench.store.tenants.spend_tokens("north", 3, bench.ms(31 * DAY))
-        assert await standing(bench, month=JANUARY) == Spent(0, 5)
-        assert await standing(bench, month=FEBRUARY) == Spent(0, 3)
+        assert await standing(bench, month=JANUARY) == MonthlyUsage(0, 5)
+        assert await standing(bench, month=FEBRUARY) == MonthlyUsage(0, 3)
 
     async def test_what_a_planner_used_is_counted_by_whomever(
         self, bench: Bench, peers: Sequence[Store]
@@ -61,15 +61,15 @@ class TenantContract(Contract):
             peer.tenants.spend_tokens("north", tokens, bench.ms(0)) for peer in peers for tokens in (1, 2)
         ]
         await asyncio.gather(*counting)
-        assert await standing(bench) == Spent(0, 3 * len(peers))
+        assert await standing(bench) == MonthlyUsage(0, 3 * len(peers))
 
     @pytest.mark.parametrize("status", ["success", "failure", "timeout"])
     async def test_a_dispatched_run_is_counted_when_it_is_closed(self, bench: Bench, status: str) -> None:
         await bench.add(tenant_id="north")
         claim = await bench.claim_one()
-        assert await standing(bench) == Spent()
+        assert await standing(bench) == MonthlyUsage()
         await bench.end(claim, status=RunStatus(status))
-        assert await standing(bench) == Spent(runs=1)
+        assert await standing(bench) == MonthlyUsage(runs=1)
 
     async def test_a_run_is_counted_in_the_month_in_which_it_ended(self, bench: Bench) -> None:
         await bench.add(tenant_id="north")
@@ -77,8 +77,8 @@ class TenantContract(Contract):
         claim = await bench.claim_one()
         bench.pass_ms(1_000)
         await bench.end(claim)
-        assert await standing(bench, month=JANUARY) == Spent()
-        assert await standing(bench, month=FEBRUARY) == Spent(runs=1)
+        assert await standing(bench, month=JANUARY) == MonthlyUsage()
+        assert await standing(bench, month=FEBRUARY) == MonthlyUsage(runs=1)
 
     async def test_the_runs_of_a_batch_are_counted_for_their_own_tenants(self, bench: Bench) -> None:
         for number in range(5):
@@ -86,28 +86,28 @@ class TenantContract(Contract):
         for _ in range(2):
             await bench.end(*await bench.claim())
             bench.pass_ms(MINUTE)
-        assert await standing(bench, "north") == Spent(runs=6)
-        assert await standing(bench, "south") == Spent(runs=4)
+        assert await standing(bench, "north") == MonthlyUsage(runs=6)
+        assert await standing(bench, "south") == MonthlyUsage(runs=4)
 
     async def test_runs_that_were_steered_meanwhile_are_counted_once(self, bench: Bench) -> None:
         endpoints = [await bench.add(name, tenant_id="north") for name in ("a", "b", "c")]
         claims = await bench.claim()
         await bench.tool(endpoints[1], "propose_interval", intervalMs=20_000)
         await bench.end(*claims)
-        assert await standing(bench) == Spent(runs=3)
+        assert await standing(bench) == MonthlyUsage(runs=3)
 
     async def test_a_lost_lease_counts_nothing(self, bench: Bench) -> None:
         await bench.add(tenant_id="north")
         claim = await bench.claim_one()
         await bench.end(claim)
         await bench.end(claim)
-        assert await standing(bench) == Spent(runs=1)
+        assert await standing(bench) == MonthlyUsage(runs=1)
 
     @pytest.mark.parametrize("status", ["cancelled", "skipped"])
     async def test_what_was_cancelled_or_skipped_costs_nothing(self, bench: Bench, status: str) -> None:
         await bench.add(tenant_id="north")
         await bench.run_once(RunStatus(status), reason="why")
-        assert await standing(bench) == Spent()
+        assert await standing(bench) == MonthlyUsage()
 
     async def test_an_abandoned_run_is_counted_if_it_was_dispatched(self, bench: Bench) -> None:
         await bench.add("started", tenant_id="north")
@@ -115,8 +115,8 @@ class TenantContract(Contract):
         assert len(await bench.claim(within_ms=10_000)) == 2
         bench.pass_ms(LEASE_MS)
         assert len(await bench.sweep()) == 2
-        assert await standing(bench, "north") == Spent(runs=1)
-        assert await standing(bench, "south") == Spent()
+        assert await standing(bench, "north") == MonthlyUsage(runs=1)
+        assert await standing(bench, "south") == MonthlyUsage()
 
     async def test_workers_that_settle_at_the_same_time_lose_no_run(
         self, bench: Bench, peers: Sequence[Store]
@@ -126,17 +126,20 @@ class TenantContract(Contract):
         claims = [await bench.claim(limit=10, store=peer) for peer in peers]
         workers = [Bench(peer) for peer in peers]
         await asyncio.gather(*(worker.end(*held) for worker, held in zip(workers, claims, strict=True)))
-        assert await standing(bench, "north") == await standing(bench, "south") == Spent(runs=20)
+        assert await standing(bench, "north") == await standing(bench, "south") == MonthlyUsage(runs=20)
 
     async def test_spending_lists_the_months_newest_first(self, bench: Bench) -> None:
         for tokens in (3, 0, 5):
             await bench.store.tenants.spend_tokens("north", tokens, bench.ms(0))
             await bench.store.tenants.spend_tokens("south", 1, bench.ms(0))
             bench.pass_ms(31 * DAY)
-        newest = MonthSpent("2025-03", Spent(0, 5))
-        assert await bench.store.tenants.spending("north", 12) == [newest, MonthSpent(JANUARY, Spent(0, 3))]
-        assert await bench.store.tenants.spending("north", 1) == [newest]
-        assert await bench.store.tenants.spending("nobody", 12) == []
+        newest = UsageOfMonth("2025-03", MonthlyUsage(0, 5))
+        assert await bench.store.tenants.usage_by_month("north", 12) == [
+            newest,
+            UsageOfMonth(JANUARY, MonthlyUsage(0, 3)),
+        ]
+        assert await bench.store.tenants.usage_by_month("north", 1) == [newest]
+        assert await bench.store.tenants.usage_by_month("nobody", 12) == []
 
     async def test_live_endpoints_are_counted_no_further_than_asked(self, bench: Bench) -> None:
         for number in range(5):
@@ -150,6 +153,6 @@ class TenantContract(Contract):
         assert await bench.store.tenants.count_endpoints("nobody", 100) == 0
 
 
-async def standing(bench: Bench, tenant_id: str = "north", month: str = JANUARY) -> Spent:
+async def standing(bench: Bench, tenant_id: str = "north", month: str = JANUARY) -> MonthlyUsage:
     """What a tenant has spent."""
-    return (await bench.store.tenants.standings([tenant_id], month))[tenant_id].spent
+    return (await bench.store.tenants.quota_usage([tenant_id], month))[tenant_id].spent

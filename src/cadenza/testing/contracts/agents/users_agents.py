@@ -12,7 +12,7 @@ from cadenza.domain.errors import NotFound
 from cadenza.domain.monitoring.alert import failure_alert
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import PromptTarget
-from cadenza.ports.access import KeptKey, Reply, own_key
+from cadenza.ports.access import IdempotentReply, StoredKey, user_reply_key
 from cadenza.ports.agents import AgentUsage
 from cadenza.ports.catalog import Page
 from cadenza.ports.store import Store
@@ -117,10 +117,10 @@ class PeopleContract(TalkContract):
         store = talk.store
         await talk.people()
         await store.endpoints.add(a_schedule())
-        places = [(user.tenant_id, own_key(user.id, "k")) for user in (ANNA, BERT, NAMESAKE)]
-        places += [("north", own_key("anna2", "k")), ("north", "k")]
+        places = [(user.tenant_id, user_reply_key(user.id, "k")) for user in (ANNA, BERT, NAMESAKE)]
+        places += [("north", user_reply_key("anna2", "k")), ("north", "k")]
         for place in places:
-            await store.idempotency.end_reply(*place, Reply("request", NEW_YEAR, 200, b"{}"))
+            await store.idempotency.end_reply(*place, IdempotentReply("request", NEW_YEAR, 200, b"{}"))
         for tenant_id, endpoint_id in (
             ("north", "sched-aaaaa"),
             ("north", "sched-aaaaa:b"),
@@ -131,7 +131,7 @@ class PeopleContract(TalkContract):
             assert alert is not None
             assert await store.alerts.raise_alert(alert)
         await store.users.remove_user(ANNA)
-        another = Reply("another", NEW_YEAR)
+        another = IdempotentReply("another", NEW_YEAR)
         left = [
             await store.idempotency.begin_reply(*place, another, stale_before=NEW_YEAR) for place in places
         ]
@@ -152,13 +152,13 @@ class PeopleContract(TalkContract):
                 created_at=NEW_YEAR,
                 user_id=user.id,
             )
-            await store.keys.add_key(KeptKey(key, b"digest"))
+            await store.keys.add_key(StoredKey(key, b"digest"))
         await store.keys.add_key(
-            KeptKey(ApiKey(id="own", tenant_id="north", name="own", created_at=NEW_YEAR), b"d")
+            StoredKey(ApiKey(id="own", tenant_id="north", name="own", created_at=NEW_YEAR), b"d")
         )
         await store.users.remove_user(ANNA)
         names = ["-".join(user) for user in (ANNA, BERT, NAMESAKE)]
-        assert [await store.keys.kept_key(name) is not None for name in [*names, "own"]] == [
+        assert [await store.keys.stored_key(name) is not None for name in [*names, "own"]] == [
             False,
             True,
             True,

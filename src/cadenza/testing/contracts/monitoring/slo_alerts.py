@@ -71,10 +71,10 @@ class WatchContract(Contract):
     """`put_slos`, `slos`, `raise_alert`, `take_alerts` and what ends them."""
 
     async def test_a_standing_comes_back_as_it_was_put(self, store: Store) -> None:
-        standings = [a_standing(), a_standing(slo=Slo.TICK_BUDGET), a_standing(process="other/up")]
-        await store.slos.put_slos(standings)
+        quota_usage = [a_standing(), a_standing(slo=Slo.TICK_BUDGET), a_standing(process="other/up")]
+        await store.slos.put_slos(quota_usage)
         found = await store.slos.slos(NEW_YEAR)
-        assert sorted(found, key=repr) == sorted(standings, key=repr)
+        assert sorted(found, key=repr) == sorted(quota_usage, key=repr)
 
     async def test_a_standing_takes_the_place_of_the_one_before(self, store: Store) -> None:
         await store.slos.put_slos([a_standing()])

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from cadenza.adapters.access.rate_limiter import oldest_kept
 from cadenza.adapters.stores.sql.database import BATCH, Database, delete_in_batches
-from cadenza.ports.access import Reply
+from cadenza.ports.access import IdempotentReply
 
 FIND = "SELECT fingerprint, began_at, status, body FROM replies WHERE tenant_id = $1 AND key = $2"
 PUT = """
@@ -33,15 +33,15 @@ class SqlReplies:
         self._database = database
 
     async def begin_reply(
-        self, tenant_id: str, key: str, reply: Reply, *, stale_before: datetime
-    ) -> Reply | None:
+        self, tenant_id: str, key: str, reply: IdempotentReply, *, stale_before: datetime
+    ) -> IdempotentReply | None:
         while not await self._database.ask(BEGIN, tenant_id, key, *reply, stale_before):
             for fingerprint, began_at, status, body in await self._database.read(FIND, tenant_id, key):
-                return Reply(fingerprint, self._database.read_moment(began_at), status, body)
+                return IdempotentReply(fingerprint, self._database.read_moment(began_at), status, body)
             # The request that had the key gave it back between the two statements.
         return None
 
-    async def end_reply(self, tenant_id: str, key: str, reply: Reply) -> None:
+    async def end_reply(self, tenant_id: str, key: str, reply: IdempotentReply) -> None:
         await self._database.ask(PUT, tenant_id, key, *reply)
 
     async def drop_reply(self, tenant_id: str, key: str) -> None:

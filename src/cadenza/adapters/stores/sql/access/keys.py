@@ -7,7 +7,7 @@ from cadenza.adapters.stores.common import missing, taken
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.domain.access.key import ApiKey, Scope
-from cadenza.ports.access import KeptKey
+from cadenza.ports.access import StoredKey
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 KEY = "id, tenant_id, name, digest, scopes, created_at, expires_at, user_id"
@@ -29,22 +29,22 @@ class SqlKeys:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add_key(self, kept: KeptKey) -> None:
-        key = kept.key
+    async def add_key(self, stored: StoredKey) -> None:
+        key = stored.key
 
         async def work(connection: Connection) -> None:
             if key.user_id is not None:
                 await connection.execute(REMOVE_EXPIRED_KEYS, key.tenant_id, key.created_at)
-            if not await connection.fetch(ADD_KEY, *_key_row(kept)):
+            if not await connection.fetch(ADD_KEY, *_key_row(stored)):
                 raise taken("key", key.id)
 
         await self._database.write(work)
 
-    async def kept_key(self, key_id: str) -> KeptKey | None:
+    async def stored_key(self, key_id: str) -> StoredKey | None:
         rows = await self._database.read(GET_KEY, key_id)
         return _read_key(rows[0], self._database.read_moment) if rows else None
 
-    async def still_kept(self, key_ids: Collection[str]) -> list[ApiKey]:
+    async def existing_keys(self, key_ids: Collection[str]) -> list[ApiKey]:
         rows = await self._database.read(GET_KEYS, list(key_ids))
         return [_read_key(row, self._database.read_moment).key for row in rows]
 
@@ -57,14 +57,23 @@ class SqlKeys:
             raise missing("key", key_id)
 
 
-def _key_row(kept: KeptKey) -> tuple[Any, ...]:
+def _key_row(stored: StoredKey) -> tuple[Any, ...]:
     """The columns `KEY`."""
-    key = kept.key
+    key = stored.key
     scopes = " ".join(sorted(key.scopes))
-    return (key.id, key.tenant_id, key.name, kept.digest, scopes, key.created_at, key.expires_at, key.user_id)
+    return (
+        key.id,
+        key.tenant_id,
+        key.name,
+        stored.digest,
+        scopes,
+        key.created_at,
+        key.expires_at,
+        key.user_id,
+    )
 
 
-def _read_key(row: Row, read: Read) -> KeptKey:
+def _read_key(row: Row, read: Read) -> StoredKey:
     id_, tenant_id, name, digest, scopes, created_at, expires_at, user_id = row
     key = ApiKey(
         id=id_,
@@ -75,7 +84,7 @@ def _read_key(row: Row, read: Read) -> KeptKey:
         expires_at=read(expires_at),
         user_id=user_id,
     )
-    return KeptKey(key, digest)
+    return StoredKey(key, digest)
 
 
 def read_scopes(words: str) -> frozenset[Scope]:

@@ -3,7 +3,7 @@
 from cadenza.adapters.stores.sql.access.keys import read_scopes
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import Read, Row
-from cadenza.ports.access import Pass, Session
+from cadenza.ports.access import Session, SessionKind
 
 SESSION = "digest, kind, tenant_id, scopes, created_at, expires_at, key_id"
 OPEN_SESSION = f"INSERT INTO sessions ({SESSION}) VALUES ($1, $2, $3, $4, $5, $6, $7)"
@@ -40,5 +40,5 @@ class SqlSessions:
 def _read_session(row: Row, read: Read) -> Session:
     digest, kind, tenant_id, scopes, created_at, expires_at, key_id = row
     return Session(
-        digest, Pass(kind), tenant_id, read_scopes(scopes), read(created_at), read(expires_at), key_id
+        digest, SessionKind(kind), tenant_id, read_scopes(scopes), read(created_at), read(expires_at), key_id
     )

@@ -8,9 +8,17 @@ import orjson
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.given_rows import columns_of
 from cadenza.adapters.stores.sql.scheduling.endpoints import COUNT_LIVE_UP_TO
-from cadenza.domain.access.tenant import NO_LIMITS, Limits, Spent, Standing, Tenant, charges, month_of
+from cadenza.domain.access.tenant import (
+    NO_LIMITS,
+    Limits,
+    MonthlyUsage,
+    QuotaUsage,
+    Tenant,
+    charges,
+    month_of,
+)
 from cadenza.domain.scheduling.settle import SettledRun
-from cadenza.ports.access import MonthSpent
+from cadenza.ports.access import UsageOfMonth
 
 SHARD = "pg_backend_pid() % 16"
 """Which row of a tenant is counted in: sessions of PostgreSQL would queue for a single one."""
@@ -57,16 +65,16 @@ class SqlTenants:
         name, limits = rows[0] if rows else (tenant_id, None)
         return Tenant(id=tenant_id, name=name, limits=_read_limits(limits))
 
-    async def standings(self, tenant_ids: Collection[str], month: str) -> Mapping[str, Standing]:
+    async def quota_usage(self, tenant_ids: Collection[str], month: str) -> Mapping[str, QuotaUsage]:
         rows = await self._database.read(STANDINGS, list(tenant_ids), month)
-        return {row[0]: Standing(_read_limits(row[1]), Spent(row[2], row[3])) for row in rows}
+        return {row[0]: QuotaUsage(_read_limits(row[1]), MonthlyUsage(row[2], row[3])) for row in rows}
 
     async def spend_tokens(self, tenant_id: str, tokens: int, now: datetime) -> None:
         await self._database.ask(SPEND, tenant_id, month_of(now), tokens)
 
-    async def spending(self, tenant_id: str, months: int) -> list[MonthSpent]:
+    async def usage_by_month(self, tenant_id: str, months: int) -> list[UsageOfMonth]:
         rows = await self._database.read(SPENDING, tenant_id, months)
-        return [MonthSpent(month, Spent(runs, tokens)) for month, runs, tokens in rows]
+        return [UsageOfMonth(month, MonthlyUsage(runs, tokens)) for month, runs, tokens in rows]
 
     async def count_endpoints(self, tenant_id: str, most: int) -> int:
         rows = await self._database.read(COUNT_LIVE_UP_TO, tenant_id, most)

@@ -9,7 +9,7 @@ from cadenza.adapters.stores.sql.rows import Read, Row, beginning_with
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, EndpointTables
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.monitoring.alert import about_endpoint
-from cadenza.ports.access import own_keys
+from cadenza.ports.access import user_reply_prefix
 from cadenza.ports.agents import AgentUsage
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
@@ -91,7 +91,9 @@ class SqlUsersAgents:
                 raise missing("user", key.id)
             for table in TABLES_OF_USER:
                 await connection.execute(f"DELETE FROM {table} WHERE tenant_id = $1 AND user_id = $2", *key)
-            await connection.execute(REMOVE_REPLIES, key.tenant_id, *beginning_with(own_keys(key.id)))
+            await connection.execute(
+                REMOVE_REPLIES, key.tenant_id, *beginning_with(user_reply_prefix(key.id))
+            )
 
         await self._database.write(work)
 
