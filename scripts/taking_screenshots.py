@@ -20,8 +20,8 @@ SETTLED_MS = 1_500
 IN_THE_SALE_S = 1_200
 
 
-class Shot(NamedTuple):
-    """A picture: which page, how wide, and in which colours."""
+class Screenshot(NamedTuple):
+    """A screenshot: which page, its size, and its colours."""
 
     name: str
     path: str
@@ -29,16 +29,16 @@ class Shot(NamedTuple):
     dark: bool = False
 
 
-SHOTS = (
-    Shot("overview", "/", (1280, 840)),
-    Shot("endpoints", "/endpoints", (1280, 840)),
-    Shot("endpoint", "/endpoints/traffic_monitor", (1280, 1000)),
-    Shot("planners", "/planners", (1280, 840)),
-    Shot("simulator", "/simulator", (1280, 1000)),
-    Shot("daily", "/daily", (1280, 840)),
-    Shot("agents", "/agents?user=ada&agent=helper", (1280, 840)),
-    Shot("overview-dark", "/", (1280, 840), dark=True),
-    Shot("endpoints-phone", "/endpoints", (390, 844), dark=True),
+SCREENSHOTS = (
+    Screenshot("overview", "/", (1280, 840)),
+    Screenshot("endpoints", "/endpoints", (1280, 840)),
+    Screenshot("endpoint", "/endpoints/traffic_monitor", (1280, 1000)),
+    Screenshot("planners", "/planners", (1280, 840)),
+    Screenshot("simulator", "/simulator", (1280, 1000)),
+    Screenshot("daily", "/daily", (1280, 840)),
+    Screenshot("agents", "/agents?user=ada&agent=helper", (1280, 840)),
+    Screenshot("overview-dark", "/", (1280, 840), dark=True),
+    Screenshot("endpoints-phone", "/endpoints", (390, 844), dark=True),
 )
 
 
@@ -47,13 +47,13 @@ def serve(user_id, service_date):
     if user_id.endswith("7"):
         raise RuntimeError("it never works")
 """
-PEOPLE = 400
+DAILY_USERS = 400
 
 
-def furnish(context: BrowserContext, program: Program) -> None:
-    """Somebody to talk with, and users with a daily job, due in this hour and the next."""
+def create_data(context: BrowserContext, program: Program) -> None:
+    """Create an agent, a user, and users with a daily job, due in this hour and the next."""
     now = datetime.now(UTC)
-    dues = [now + timedelta(minutes=3 + n * 90 // PEOPLE) for n in range(PEOPLE)]
+    dues = [now + timedelta(minutes=3 + n * 90 // DAILY_USERS) for n in range(DAILY_USERS)]
     users = [{"user_id": f"user-{n:03}", "due_time": f"{due:%H:%M}"} for n, due in enumerate(dues)]
     for request, body in (
         ("PUT /v1/users/ada", {"timezone": "Europe/Berlin"}),
@@ -62,22 +62,22 @@ def furnish(context: BrowserContext, program: Program) -> None:
     ):
         method, path = request.split(" ")
         headers = {"authorization": f"Bearer {program.key}", "content-type": "application/json"}
-        told = context.request.fetch(
+        response = context.request.fetch(
             program.address + path, method=method, headers=headers, data=json.dumps(body)
         )
-        assert told.ok, told.text()
+        assert response.ok, response.text()
 
 
 @contextmanager
-def a_place() -> Iterator[Path]:
+def job_folder() -> Iterator[Path]:
     """A folder with a daily job in it."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "work.py").write_text(JOB)
         yield Path(folder)
 
 
-def talk(page: Page) -> None:
-    """Plan something, and stay until it has fired."""
+def converse(page: Page) -> None:
+    """Have the agent schedule something, and wait until it has fired."""
     for words in ("every weekday at 9:00 tell me what is planned", "remind me in 1 minute to stretch"):
         page.get_by_role("textbox", name="Message to").fill(words)
         page.keyboard.press("Enter")
@@ -85,47 +85,49 @@ def talk(page: Page) -> None:
     page.get_by_role("link", name="scheduled").first.wait_for()
 
 
-def take(shot: Shot, browser: Browser, folder: Path, *, address: str, state: StorageState) -> None:
-    """Take one of them."""
-    width, height = shot.size
+def take_screenshot(
+    screenshot: Screenshot, browser: Browser, folder: Path, *, address: str, state: StorageState
+) -> None:
+    """Take one screenshot."""
+    width, height = screenshot.size
     context = browser.new_context(
         storage_state=state,
         viewport={"width": width, "height": height},
-        color_scheme="dark" if shot.dark else "light",
+        color_scheme="dark" if screenshot.dark else "light",
         reduced_motion="reduce",
     )
     page = context.new_page()
-    page.goto(address + shot.path)
+    page.goto(address + screenshot.path)
     page.locator("main .card, main .table, main .endpoint").first.wait_for()
     page.wait_for_timeout(SETTLED_MS)
-    if shot.name == "agents":
-        talk(page)
-    if shot.name == "simulator":
+    if screenshot.name == "agents":
+        converse(page)
+    if screenshot.name == "simulator":
         page.get_by_role("slider", name="Minute").fill(str(IN_THE_SALE_S))
-    page.screenshot(path=folder / f"{shot.name}.png", animations="disabled")
+    page.screenshot(path=folder / f"{screenshot.name}.png", animations="disabled")
     context.close()
 
 
 def main(folder: Path) -> None:
-    """Take all of them."""
+    """Take all screenshots."""
     folder.mkdir(parents=True, exist_ok=True)
     target = json.dumps({"kind": "callable", "function": "work:serve"})
     settings = {"CADENZA_DEMO_PORT": "0", "CADENZA_DAILY_TARGET": target, "CADENZA_TICK_MS": "500"}
     settings |= {"CADENZA_SLO_EVAL_MS": "5000"}
     with (
-        a_place() as place,
-        running(place, [*UP, "--demo", "--speed", str(SPEED)], **settings) as program,
+        job_folder() as folder_with_job,
+        running(folder_with_job, [*UP, "--demo", "--speed", str(SPEED)], **settings) as program,
         sync_playwright() as playwright,
     ):
         browser = launch(playwright)
         first = browser.new_context()
         page = first.new_page()
         page.goto(A_LINK.findall(program.said)[-1])
-        furnish(first, program)
+        create_data(first, program)
         page.wait_for_timeout(A_WHILE_MS)
         state = first.storage_state()
-        for shot in SHOTS:
-            take(shot, browser, folder, address=program.address, state=state)
+        for screenshot in SCREENSHOTS:
+            take_screenshot(screenshot, browser, folder, address=program.address, state=state)
         browser.close()
 
 

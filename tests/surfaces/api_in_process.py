@@ -58,7 +58,7 @@ class Answered(NamedTuple):
 
 
 class ApiInProcess:
-    """An office, the application in front of it, and keys to it."""
+    """An application, the HTTP application in front of it, and keys for both."""
 
     def __init__(self, store: Store | None = None, *, per_minute: int = 600_000, **options: Any) -> None:
         self.clock = FakeClock(manual=True)  # What looks after sockets sleeps beside the requests.

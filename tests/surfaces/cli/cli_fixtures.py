@@ -1,4 +1,4 @@
-"""The two ways to an office: on a database of its own, and on a server that runs beside the tests."""
+"""Commands on a database of their own, and on a server that runs beside the tests."""
 
 import json
 import socket
@@ -95,7 +95,7 @@ def free_port() -> int:
 
 @contextmanager
 def a_server(folder: Path) -> Iterator[CliTarget]:
-    """A server on a database in a folder, and the office behind it with a key that may do everything."""
+    """A server on a database in a folder, and the target behind it with a key that may do everything."""
     local = CliTarget(folder)
     key = local.said("keys", "create", "--name", "tests", "--scope", "admin")["key"]
     port = free_port()

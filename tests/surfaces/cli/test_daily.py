@@ -84,7 +84,7 @@ def test_a_user_and_a_day_are_shown(local: CliRunner) -> None:
 
 
 class Counting:
-    """An office that only counts."""
+    """A client that only counts."""
 
     def __init__(self) -> None:
         self.batches: list[int] = []

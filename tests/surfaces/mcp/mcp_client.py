@@ -27,7 +27,7 @@ ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "ap
 
 @asynccontextmanager
 async def serving(api: ApiInProcess) -> AsyncIterator[str]:
-    """The application of a house behind uvicorn; its address."""
+    """The HTTP application behind uvicorn; its address."""
     with listening_socket("127.0.0.1", 0) as listening:
         server = ApiServer(Settings(grace_ms=1_000), api.app)
         task = asyncio.create_task(server.serve([listening]))
@@ -55,7 +55,7 @@ async def client_at(
 async def open_client(
     api: ApiInProcess, *, tenant: str = "north", scope: Scope = Scope.ADMIN, mode: Mode = "auto"
 ) -> AsyncIterator[Client]:
-    """An agent of a tenant, in a house that is served as long."""
+    """An MCP client of a tenant; the API is served as long."""
     key = await api.key(tenant, scope)
     async with serving(api) as address, client_at(address, key, mode=mode) as client:
         yield client

@@ -1,4 +1,4 @@
-"""The door for agents in the API: who gets in, how, and what happens before anybody asks."""
+"""MCP over HTTP: who is admitted, and what is checked before a tool is called."""
 
 import asyncio
 import subprocess
@@ -197,8 +197,8 @@ def test_the_library_is_not_loaded_before_somebody_asks() -> None:
 
 
 async def test_without_the_extra_one_sentence_says_so(tmp_path: Path) -> None:
-    desk = CliTarget(tmp_path)
-    key = await asyncio.to_thread(desk.said, "keys", "create", "--name", "agent")
+    cli = CliTarget(tmp_path)
+    key = await asyncio.to_thread(cli.said, "keys", "create", "--name", "agent")
     with running(tmp_path, [sys.executable, "-c", WITHOUT]) as program:
         answer = await post(program.address, authorization=f"Bearer {key['key']}")
         assert (answer.status, answer.problem) == (503, "unavailable")

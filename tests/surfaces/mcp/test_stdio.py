@@ -67,18 +67,18 @@ async def client_at(folder: Path, *words: str, mode: Mode = "auto", **settings: 
 
 
 @pytest.fixture
-def desk(tmp_path: Path, runner_at: CliRunners) -> CliRunner:
+def cli(tmp_path: Path, runner_at: CliRunners) -> CliRunner:
     """A database with an endpoint."""
-    desk = runner_at(CliTarget(tmp_path))
-    desk.ok("jobs", "create", "--name", "job", "--id", "job")
+    cli = runner_at(CliTarget(tmp_path))
+    cli.ok("jobs", "create", "--name", "job", "--id", "job")
     words = "endpoints create --job job --id traffic --name traffic --url https://example.com --every 1m"
-    desk.ok(*words.split())
-    return desk
+    cli.ok(*words.split())
+    return cli
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_an_agent_reads_and_no_more_unless_it_may(desk: CliRunner, mode: Mode) -> None:
-    async with client_at(desk.target.folder, mode=mode) as client:
+async def test_an_agent_reads_and_no_more_unless_it_may(cli: CliRunner, mode: Mode) -> None:
+    async with client_at(cli.target.folder, mode=mode) as client:
         assert client.server_info is not None
         assert client.server_info.name == "cadenza"
         reads = {name for name, (operation, _) in OFFERED.items() if operation.scope is Scope.READ}
@@ -88,11 +88,11 @@ async def test_an_agent_reads_and_no_more_unless_it_may(desk: CliRunner, mode: M
         assert (await read(client, "cadenza://docs/about")).startswith("# What Cadenza is")
         sentence = await refused(client, "run_now", {"endpoint_id": "traffic"})
     assert sentence == "run_now needs the scope steer: CADENZA_MCP_SCOPES says what is allowed."
-    assert (desk.target.folder / "errors").read_text() == ""
+    assert (cli.target.folder / "errors").read_text() == ""
 
 
-async def test_an_agent_steers_if_the_operator_lets_it(desk: CliRunner) -> None:
-    async with client_at(desk.target.folder, CADENZA_MCP_SCOPES="read, steer") as client:
+async def test_an_agent_steers_if_the_operator_lets_it(cli: CliRunner) -> None:
+    async with client_at(cli.target.folder, CADENZA_MCP_SCOPES="read, steer") as client:
         asked = {"endpoint_id": "traffic", "intervalMs": 20_000, "reason": "surge"}
         assert (await call(client, "propose_interval", asked))["source"] == "ai-interval"
         assert "delete_job needs the scope write" in await refused(client, "delete_job", {"job_id": "job"})
@@ -102,8 +102,8 @@ async def test_an_agent_steers_if_the_operator_lets_it(desk: CliRunner) -> None:
     assert (hint["reason"], hint["origin"]) == ("surge", "mcp")
 
 
-async def test_another_tenant_sees_nothing(desk: CliRunner) -> None:
-    async with client_at(desk.target.folder, "--tenant", "other", CADENZA_MCP_SCOPES="write") as client:
+async def test_another_tenant_sees_nothing(cli: CliRunner) -> None:
+    async with client_at(cli.target.folder, "--tenant", "other", CADENZA_MCP_SCOPES="write") as client:
         assert (await call(client, "list_endpoints"))["items"] == []
         for tool in ("get_endpoint", "run_now", "delete_endpoint"):
             assert await refused(client, tool, {"endpoint_id": "traffic"}) == "There is no endpoint traffic."

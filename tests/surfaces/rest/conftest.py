@@ -1,4 +1,4 @@
-"""One house for a test, and the servers behind the real ones."""
+"""One API for a test, and the PostgreSQL servers."""
 
 import pytest
 from tests.postgres import database_url, newest_databases

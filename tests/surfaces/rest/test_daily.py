@@ -12,7 +12,7 @@ from cadenza.domain.daily.rules import ServicePeriod, finalize_cutoffs, finalize
 
 USERS = "/v1/daily/users"
 TODAY = datetime(2025, 1, 1, tzinfo=UTC)
-"""When the house's clock begins."""
+"""When the API's clock begins."""
 
 
 async def put(api: ApiInProcess, user_id: str, due_time: str, **by: Any) -> Any:

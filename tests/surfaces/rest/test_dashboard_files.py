@@ -13,7 +13,7 @@ PAGE = '<!doctype html><script type="module" src="/assets/index-abc.js"></script
 
 @pytest.fixture
 def built(tmp_path: Path) -> ApiInProcess:
-    """A house with a dashboard of our own making."""
+    """An API with a dashboard of the test's own."""
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.html").write_text(PAGE)
     (tmp_path / "assets" / "index-abc.js").write_text("export {};")

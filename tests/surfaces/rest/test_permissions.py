@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.surfaces.api_in_process import Answered, ApiInProcess
 from tests.surfaces.rest.test_server_sent_events import listening
-from tests.surfaces.rest.test_sessions import Guest
+from tests.surfaces.rest.test_sessions import BrowserSession
 
 from cadenza.domain.access.key import Scope
 from cadenza.operations.operation import AnyOperation
@@ -42,14 +42,14 @@ async def for_ada(api: ApiInProcess, request: str, body: Any = None) -> Answered
 
 async def test_every_write_by_cookie_must_show_the_sessions_token() -> None:
     api = ApiInProcess()
-    guest = Guest(api)
-    await guest.enter(key=await api.key())
+    browser = BrowserSession(api)
+    await browser.log_in(key=await api.key())
     for operation in ROUTED:
         request = request_for(operation)
         if request.startswith("GET"):
             assert not operation.writes, f"{request} changes something, and a cookie alone opens it"
             continue
-        answer = await guest.ask(request, {} if not request.startswith("DELETE") else None)
+        answer = await browser.ask(request, {} if not request.startswith("DELETE") else None)
         assert (answer.status, "X-Csrf-Token" in answer.json()["detail"]) == (403, True), request
 
 
@@ -119,10 +119,10 @@ async def test_a_read_key_makes_no_token_and_a_token_makes_no_token() -> None:
 async def test_neither_a_session_nor_a_key_is_taken_for_the_other_also_not_a_moment_later(
     api: ApiInProcess,
 ) -> None:
-    guest = Guest(api)
-    await guest.enter(key=await api.key())
-    assert (await guest.ask("GET /v1/jobs")).status == 200
-    name, _, secret = guest.cookie.partition("=")
+    browser = BrowserSession(api)
+    await browser.log_in(key=await api.key())
+    assert (await browser.ask("GET /v1/jobs")).status == 200
+    name, _, secret = browser.cookie.partition("=")
     as_key = await api.ask("GET /v1/jobs", by=None, authorization=f"Bearer {secret}")
     assert (await api.ask("GET /v1/jobs")).status == 200
     as_cookie = await api.ask("GET /v1/jobs", by=None, cookie=f"{name}={await api.key()}")

@@ -8,7 +8,7 @@ from cadenza.surfaces.http.problems import KINDS
 
 
 class Broken:
-    """A part of the house that raises."""
+    """A part of the API that raises."""
 
     def __init__(self, problem: Exception) -> None:
         self._problem = problem

@@ -78,7 +78,7 @@ LABELS = [f"{route.method} {route.path}" for _, route in SERVED]
 
 
 class Document:
-    """The document of a house, and the examples that the library makes of it."""
+    """The API's document, and the examples that the library makes of it."""
 
     def __init__(self, mode: str) -> None:
         self.api = ApiInProcess()

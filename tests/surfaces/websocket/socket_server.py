@@ -74,7 +74,7 @@ class NoTools:
 
 
 class SocketServer:
-    """Users, agents, and a server where they meet."""
+    """A server with users and agents."""
 
     def __init__(self, limits: SocketLimits, take: RateLimit) -> None:
         self._api = ApiInProcess()
@@ -179,7 +179,7 @@ class SocketServer:
 async def open_socket_server(
     *, take: RateLimit | None = None, ping_ms: int = 20_000, **limits: Any
 ) -> AsyncIterator[SocketServer]:
-    """A salon with its doors open."""
+    """A server that accepts connections."""
 
     async def no_limit(_: str) -> None:
         return None

@@ -1,4 +1,4 @@
-"""Users at their sockets: who comes in, what they are handed, and what they say."""
+"""Users at their sockets: authentication, their deliveries, and their messages."""
 
 from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
@@ -22,18 +22,18 @@ SPEAKING = send_message.scope
 """What a key must allow that speaks for a user."""
 
 
-class Guest(NamedTuple):
-    """Somebody at a socket: in whose name they came, and for which user they speak."""
+class SocketUser(NamedTuple):
+    """The user of a socket, and the caller whose key opened it."""
 
     caller: Caller
     user: UserKey
     key_id: str
     expires_at: datetime | None
-    """When the key that let them in runs out."""
+    """When the key that opened the socket expires."""
 
 
-class Visiting:
-    """Lets users in, hands them what is owed to them, and takes what they say."""
+class SocketUsers:
+    """Authenticates users at sockets, streams their deliveries, and passes on their messages."""
 
     def __init__(self, application: Application) -> None:
         dependencies = application.dependencies
@@ -42,7 +42,7 @@ class Visiting:
             store=dependencies.store.deliveries, clock=dependencies.clock, log=dependencies.log
         )
 
-    async def admit(self, token: str, user_id: str | None) -> Guest | None:
+    async def admit(self, token: str, user_id: str | None) -> SocketUser | None:
         """Who shows a key; None if it opens nothing. A tenant's own key must say for which user it speaks."""
         dependencies = self.application.dependencies
         key = await opening(dependencies.store.keys, token, dependencies.clock.now())
@@ -50,14 +50,18 @@ class Visiting:
             return None
         caller = caller_of(key)
         caller.must(SPEAKING)
-        return Guest(caller, user_of(RequestContext(dependencies, caller), user_id), key.id, key.expires_at)
+        return SocketUser(
+            caller, user_of(RequestContext(dependencies, caller), user_id), key.id, key.expires_at
+        )
 
-    def stream(self, guest: Guest, last_seq: int | None) -> AbstractAsyncContextManager[DeliveryStream]:
-        """A visit of the guest's user; NotFound if there is no such user."""
-        return self.streams.open(guest.user, last_seq=last_seq or 0)
+    def stream(
+        self, socket_user: SocketUser, last_seq: int | None
+    ) -> AbstractAsyncContextManager[DeliveryStream]:
+        """The stream of a user's deliveries; NotFound if there is no such user."""
+        return self.streams.open(socket_user.user, last_seq=last_seq or 0)
 
     async def say(
-        self, guest: Guest, *, agent_id: str, text: str, idempotency_key: str | None = None
+        self, socket_user: SocketUser, *, agent_id: str, text: str, idempotency_key: str | None = None
     ) -> int | None:
         """Let an agent answer, once if there is a key; its answer is owed to the user, at all their sockets.
 
@@ -66,7 +70,7 @@ class Visiting:
         conversations = self.application.dependencies.conversations
         if conversations is None:
             raise Unavailable("There are no agents here.")
-        talk = ConversationKey(*guest.user, agent_id)
+        talk = ConversationKey(*socket_user.user, agent_id)
         deliveries = await conversations.converse(talk, text, idempotency_key=idempotency_key)
         return deliveries[-1].seq if deliveries else None
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Lifespan
 
-from cadenza.operations.agents.socket_users import Visiting
+from cadenza.operations.agents.socket_users import SocketUsers
 from cadenza.operations.application import Application
 from cadenza.operations.monitoring.live_changes import LiveChanges
 from cadenza.operations.operation import AnyOperation
@@ -67,7 +67,7 @@ def http_app(
     )
     agents = mcp.mount(application, service.admit, version=options.version, origins=options.cors_origins)
     sockets = SocketApp(
-        Visiting(application),
+        SocketUsers(application),
         authenticator=authenticator,
         rate_limit=options.rate_limit,
         limits=options.sockets,

@@ -9,7 +9,7 @@ from starlette.routing import WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from cadenza.domain.errors import CadenzaError, InvalidRequest, Unavailable
-from cadenza.operations.agents.socket_users import Guest, Visiting
+from cadenza.operations.agents.socket_users import SocketUser, SocketUsers
 from cadenza.surfaces.http.auth import Authenticator, unauthorized
 from cadenza.surfaces.http.problems import TOO_MANY, Refusal
 from cadenza.surfaces.http.service import RateLimit, check_rate
@@ -35,10 +35,15 @@ class SocketApp:
     """The ASGI application of the users' sockets."""
 
     def __init__(
-        self, visiting: Visiting, *, authenticator: Authenticator, rate_limit: RateLimit, limits: SocketLimits
+        self,
+        socket_users: SocketUsers,
+        *,
+        authenticator: Authenticator,
+        rate_limit: RateLimit,
+        limits: SocketLimits,
     ) -> None:
-        dependencies = visiting.application.dependencies
-        self._visiting = visiting
+        dependencies = socket_users.application.dependencies
+        self._socket_users = socket_users
         self._ids = dependencies.ids
         self._authenticator = authenticator
         self._rate_limit = rate_limit
@@ -46,7 +51,7 @@ class SocketApp:
         self._tasks = BackgroundTasks(dependencies.log.warning)
         self._shared = SharedSockets(limits, self._answer_message, self._tasks, Counter())
         self._waiting = 0
-        self.registry = SocketRegistry(self._visiting, limits.per_user)
+        self.registry = SocketRegistry(self._socket_users, limits.per_user)
 
     def routes(self) -> list[WebSocketRoute]:
         """Its route."""
@@ -73,7 +78,9 @@ class SocketApp:
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
         """Run the background work from the start of the application to its end."""
-        works = [asyncio.create_task(work) for work in (self._visiting.streams.run(), self.registry.watch())]
+        works = [
+            asyncio.create_task(work) for work in (self._socket_users.streams.run(), self.registry.watch())
+        ]
         try:
             yield
         finally:
@@ -87,14 +94,16 @@ class SocketApp:
         async with AsyncExitStack() as stack:
             try:
                 hello = await self._hello(connection)
-                guest = await self._authenticate(hello, scope)
-                await self.registry.check_limit(guest.user)
-                stream = await stack.enter_async_context(self._visiting.stream(guest, hello.last_seq))
+                socket_user = await self._authenticate(hello, scope)
+                await self.registry.check_limit(socket_user.user)
+                stream = await stack.enter_async_context(
+                    self._socket_users.stream(socket_user, hello.last_seq)
+                )
             except (CadenzaError, Refusal) as problem:
                 await connection.send(frames.error(problem, request_id=name))
                 raise _closing(problem) from None
             socket = UserSocket(
-                connection, stream, guest=guest, acks=hello.acks, shared=self._shared, name=name
+                connection, stream, socket_user=socket_user, acks=hello.acks, shared=self._shared, name=name
             )
             stack.enter_context(self.registry.registered(socket))
             await socket.run()
@@ -114,21 +123,21 @@ class SocketApp:
             raise InvalidRequest(FIRST_A_HELLO, "type")
         return hello
 
-    async def _authenticate(self, hello: HelloFrame, scope: Scope) -> Guest:
+    async def _authenticate(self, hello: HelloFrame, scope: Scope) -> SocketUser:
         wait = self._authenticator.lockout(scope)
         if wait is not None:
             raise wait
-        guest = await self._visiting.admit(hello.token, hello.user_id)
-        if guest is None:
+        socket_user = await self._socket_users.admit(hello.token, hello.user_id)
+        if socket_user is None:
             self._authenticator.note_failure(scope)
             raise unauthorized("This token is not known, or no longer.")
-        await check_rate(self._rate_limit, guest.caller)
-        return guest
+        await check_rate(self._rate_limit, socket_user.caller)
+        return socket_user
 
-    async def _answer_message(self, guest: Guest, message: MessageFrame) -> int | None:
-        await check_rate(self._rate_limit, guest.caller)
-        return await self._visiting.say(
-            guest, agent_id=message.agent_id, text=message.text, idempotency_key=message.idempotency_key
+    async def _answer_message(self, socket_user: SocketUser, message: MessageFrame) -> int | None:
+        await check_rate(self._rate_limit, socket_user.caller)
+        return await self._socket_users.say(
+            socket_user, agent_id=message.agent_id, text=message.text, idempotency_key=message.idempotency_key
         )
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
-from cadenza.operations.agents.socket_users import Visiting
+from cadenza.operations.agents.socket_users import SocketUsers
 from cadenza.surfaces.http.problems import TOO_MANY, Refusal
 from cadenza.surfaces.websocket.connection import NOT_ADMITTED
 from cadenza.surfaces.websocket.user_socket import UserSocket
@@ -20,9 +20,9 @@ ASK_EVERY = 30
 class SocketRegistry:
     """The open sockets. When a key expires or is revoked, the sockets that it opened are closed."""
 
-    def __init__(self, visiting: Visiting, per_user: int) -> None:
-        self._visiting = visiting
-        self._dependencies = visiting.application.dependencies
+    def __init__(self, socket_users: SocketUsers, per_user: int) -> None:
+        self._socket_users = socket_users
+        self._dependencies = socket_users.application.dependencies
         self._per_user = per_user
         self._sockets: defaultdict[UserKey, set[UserSocket]] = defaultdict(set)
 
@@ -32,7 +32,7 @@ class SocketRegistry:
     @contextmanager
     def registered(self, socket: UserSocket) -> Iterator[None]:
         """Keep a socket registered for the time of this context."""
-        user = socket.guest.user
+        user = socket.socket_user.user
         self._sockets[user].add(socket)
         try:
             yield
@@ -63,7 +63,7 @@ class SocketRegistry:
             if checks >= ASK_EVERY or turn != self._dependencies.caller_cache.turn:
                 turn, checks = self._dependencies.caller_cache.turn, 0
                 with suppress(Unavailable):  # Then nobody can tell.
-                    await self._visiting.streams.poll()
+                    await self._socket_users.streams.poll()
                     await self._end_revoked()
 
     def _all_sockets(self) -> list[UserSocket]:
@@ -72,13 +72,13 @@ class SocketRegistry:
     def _end_expired(self) -> None:
         now = self._dependencies.clock.now()
         for socket in self._all_sockets():
-            until = socket.guest.expires_at
+            until = socket.socket_user.expires_at
             if until is not None and until <= now:
                 socket.end(NOT_ADMITTED, "The token has run out; get a new one.")
 
     async def _end_revoked(self) -> None:
         sockets = self._all_sockets()
-        good = await self._visiting.still_good({socket.guest.key_id for socket in sockets})
+        good = await self._socket_users.still_good({socket.socket_user.key_id for socket in sockets})
         for socket in sockets:
-            if socket.guest.key_id not in good:
+            if socket.socket_user.key_id not in good:
                 socket.end(NOT_ADMITTED, "The key opens nothing any more.")

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import CadenzaError, InvalidRequest, Unavailable
-from cadenza.operations.agents.socket_users import DeliveryStream, Guest
+from cadenza.operations.agents.socket_users import DeliveryStream, SocketUser
 from cadenza.surfaces.http.problems import TOO_MANY, UNEXPECTED, Refusal
 from cadenza.surfaces.websocket import frames
 from cadenza.surfaces.websocket.connection import (
@@ -30,7 +30,7 @@ BUG = Refusal(UNEXPECTED, "Something went wrong here, and the agent did not answ
 class AnswerMessage(Protocol):
     """Has an agent answer a message."""
 
-    async def __call__(self, guest: Guest, message: MessageFrame) -> int | None:
+    async def __call__(self, socket_user: SocketUser, message: MessageFrame) -> int | None:
         """Have an agent answer a message; CadenzaError or Refusal if it cannot.
 
         The number of the last message of the answer, if there is any.
@@ -67,8 +67,8 @@ class UserSocket:
         "_stream",
         "_to_ack",
         "acking",
-        "guest",
         "id",
+        "socket_user",
     )  # fmt: skip
 
     def __init__(
@@ -76,13 +76,13 @@ class UserSocket:
         connection: SocketConnection,
         stream: DeliveryStream,
         *,
-        guest: Guest,
+        socket_user: SocketUser,
         acks: bool,
         shared: SharedSockets,
         name: str,
     ) -> None:
         self.id = name
-        self.guest = guest
+        self.socket_user = socket_user
         self.acking: asyncio.Task[None] | None = None
         """The task that stores acknowledgements, while there is one."""
         self._acks = acks
@@ -95,7 +95,7 @@ class UserSocket:
 
     async def run(self) -> None:
         """Send the welcome, then serve until the client disconnects or the socket is closed."""
-        await self._connection.send(frames.welcome(self.guest.user.id, self._stream.last_seq))
+        await self._connection.send(frames.welcome(self.socket_user.user.id, self._stream.last_seq))
         if self._stream.notice is not None:
             await self._connection.send(frames.notification(self._stream.notice, self._stream.count))
         sending = asyncio.create_task(self._send_deliveries())
@@ -169,9 +169,9 @@ class UserSocket:
 
     def _queue_message(self, message: MessageFrame) -> Refusal | None:
         """Queue a message for its agent, which answers one after the other."""
-        if self._shared.said[self.guest.user] >= self._shared.limits.said:
+        if self._shared.said[self.socket_user.user] >= self._shared.limits.said:
             return Refusal(TOO_MANY, "Too many messages wait for their answers, and this one was not taken.")
-        self._shared.said[self.guest.user] += 1
+        self._shared.said[self.socket_user.user] += 1
         waiting = self._said.get(message.agent_id)
         if waiting is None:
             self._said[message.agent_id] = deque([message])
@@ -191,14 +191,14 @@ class UserSocket:
             del self._said[agent_id]
 
     def _message_done(self) -> None:
-        said, user = self._shared.said, self.guest.user
+        said, user = self._shared.said, self.socket_user.user
         said[user] -= 1
         if not said[user]:
             del said[user]
 
     async def _answer_one(self, message: MessageFrame) -> None:
         try:
-            seq = await self._shared.answer_message(self.guest, message)
+            seq = await self._shared.answer_message(self.socket_user, message)
             if message.idempotency_key is not None:
                 await self._reply(frames.answered(message.idempotency_key, seq))
         except (CadenzaError, Refusal) as problem:
