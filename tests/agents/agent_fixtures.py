@@ -43,8 +43,8 @@ MINUTE = 60_000
 DAY = 24 * 60 * MINUTE
 
 
-class Parlour:
-    """Where ada and ben talk to the helper."""
+class AgentFixture:
+    """An application with the users ada and ben, the agent helper, and a worker for their schedules."""
 
     def __init__(
         self,
@@ -95,24 +95,24 @@ class Parlour:
             log=log,
         )
 
-    async def open(self, zone: str | None = ZONE, model: str | None = None) -> "Parlour":
+    async def open(self, zone: str | None = ZONE, model: str | None = None) -> "AgentFixture":
         for user in (ADA, BEN):
             await self.ask("put_user", user_id=user, timezone=zone)
         await self.ask("put_agent", agent_id=HELPER, name="Helper", model=model)
         return self
 
     async def ask(self, operation: str, *, on_behalf_of: OnBehalfOf | None = None, **arguments: Any) -> Any:
-        """Ask the application, with a key of the tenant or for one user alone."""
+        """Call an operation, with a key of the tenant or on behalf of one user."""
         caller = Caller(TENANT, frozenset({Scope.ADMIN}), "test", on_behalf_of)
         return (await self.application.ask(operation, arguments, caller)).model_dump(mode="json")
 
     async def say(self, text: str, user: str = ADA) -> str:
-        """Say something to the helper; the words of its answer."""
+        """Send a message to the helper; returns the text of its answer."""
         answer = await self.ask("send_message", agent_id=HELPER, user_id=user, text=text)
         return "\n".join(one["text"] for one in answer["messages"] if one["type"] == "subtitle")
 
     async def schedule(self, user: str = ADA, **words: Any) -> Mapping[str, Any]:
-        """A schedule of a user, by the operation; in twenty minutes, if nothing else is said."""
+        """Create a schedule of a user; by default it fires in twenty minutes."""
         given = {"name": "Pizza", "prompt": "take the pizza out", "schedule_type": "one-shot"}
         if "run_at" not in words and "cron_expression" not in words:
             given["delay_seconds"] = words.pop("delay_seconds", 1_200)
@@ -121,12 +121,12 @@ class Parlour:
         )
         return answer
 
-    async def planned(self, user: str = ADA, **words: Any) -> list[Any]:
+    async def schedules(self, user: str = ADA, **words: Any) -> list[Any]:
         listed: list[Any] = (await self.ask("list_schedules", user_id=user, **words))["items"]
         return listed
 
-    async def fires(self, in_ms: float = 20 * MINUTE) -> list[SettledRun]:
-        """Let time pass, and the worker look."""
+    async def fire(self, in_ms: float = 20 * MINUTE) -> list[SettledRun]:
+        """Advance the clock, and run the worker once."""
         await self.clock.advance(in_ms)
         return await self.worker.run_once()
 
@@ -135,11 +135,11 @@ class Parlour:
             UserKey(TENANT, user), after=0, limit=100, now=self.clock.now()
         )
 
-    async def owed_words(self, user: str = ADA) -> list[str]:
+    async def undelivered_texts(self, user: str = ADA) -> list[str]:
         return [one.message.text for one in await self.undelivered(user) if isinstance(one.message, Subtitle)]
 
-    async def said(self, user: str = ADA) -> list[Message]:
-        """All that was said, oldest first."""
+    async def messages(self, user: str = ADA) -> list[Message]:
+        """All messages of the conversation, oldest first."""
         return (await self.store.conversations.messages(ConversationKey(TENANT, user, HELPER)))[::-1]
 
     async def runs(self, schedule_id: str) -> list[Run]:

@@ -1,4 +1,4 @@
-"""A model that says one thing after the other, and the last for ever."""
+"""A model with scripted answers; the last one is repeated."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
-from tests.agents.agent_fixtures import Parlour
+from tests.agents.agent_fixtures import AgentFixture
 
 from cadenza.adapters.agents.llm.agent import LlmAgent
 from cadenza.adapters.planners.llm.client import LlmLimits
@@ -24,8 +24,8 @@ Made = tuple[str, Any]
 MODEL = "test:model"
 
 
-class Script:
-    """Answers with words, or calls tools; tells what it was offered and what it read."""
+class ScriptedModel:
+    """Answers with text or tool calls, and records the tools it was offered and the messages it read."""
 
     def __init__(self, *answers: Sequence[Made] | str, tokens: tuple[int, int] = (500, 50)) -> None:
         self._answers = answers
@@ -61,11 +61,11 @@ class Script:
         )
 
 
-async def with_model(model: Model | Callable[[str], Model], **limits: Any) -> Parlour:
-    """A parlour whose helper has a model; nobody naps for real."""
+async def with_model(model: Model | Callable[[str], Model], **limits: Any) -> AgentFixture:
+    """Users and a helper with this model; retries do not wait."""
 
     async def sleep(_: float) -> None:
         return
 
     opened = (lambda _: model) if isinstance(model, Model) else model
-    return await Parlour(LlmAgent(opened, limits=LlmLimits(**limits), sleep=sleep)).open(model=MODEL)
+    return await AgentFixture(LlmAgent(opened, limits=LlmLimits(**limits), sleep=sleep)).open(model=MODEL)

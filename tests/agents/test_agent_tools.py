@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.agents.agent_fixtures import ADA, BEN, HELPER, MINUTE, TENANT, Parlour
+from tests.agents.agent_fixtures import ADA, BEN, HELPER, MINUTE, TENANT, AgentFixture
 
 from cadenza.domain.access.key import Caller, OnBehalfOf, Scope
 from cadenza.domain.access.tenant import Limits, Tenant
@@ -20,8 +20,8 @@ RECURRING = ONE_SHOT | {"schedule_type": "recurring"}
 
 
 @pytest.fixture
-async def parlour() -> Parlour:
-    return await Parlour().open()
+async def agents() -> AgentFixture:
+    return await AgentFixture().open()
 
 
 def agent(on_behalf_of: OnBehalfOf = IN_A_TURN) -> Caller:
@@ -29,8 +29,8 @@ def agent(on_behalf_of: OnBehalfOf = IN_A_TURN) -> Caller:
     return Caller(TENANT, frozenset({Scope.WRITE}), "agent:helper", on_behalf_of)
 
 
-async def test_a_tool_answers_with_what_an_agent_can_confirm(parlour: Parlour) -> None:
-    made = await parlour.tools.call(agent(), "create_schedule", RECURRING | {"cron_expression": "0 17 * * 1"})
+async def test_a_tool_answers_with_what_an_agent_can_confirm(agents: AgentFixture) -> None:
+    made = await agents.tools.call(agent(), "create_schedule", RECURRING | {"cron_expression": "0 17 * * 1"})
     assert isinstance(made, dict)
     assert made == {
         "id": made["id"],
@@ -42,7 +42,7 @@ async def test_a_tool_answers_with_what_an_agent_can_confirm(parlour: Parlour) -
         ],
     }
     assert str(made["id"]).startswith("sched-")
-    (listed,) = await parlour.planned()
+    (listed,) = await agents.schedules()
     assert listed == {
         "id": made["id"],
         "user_id": ADA,
@@ -58,9 +58,9 @@ async def test_a_tool_answers_with_what_an_agent_can_confirm(parlour: Parlour) -
         "may_schedule": False,
         "created_at": "2026-11-16T09:17:30Z",
     }
-    deleted = await parlour.tools.call(agent(), "delete_schedule", {"schedule_id": made["id"]})
+    deleted = await agents.tools.call(agent(), "delete_schedule", {"schedule_id": made["id"]})
     assert deleted == {"deleted": True}
-    assert await parlour.planned() == []
+    assert await agents.schedules() == []
 
 
 REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
@@ -101,135 +101,133 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("wanted", REFUSALS.values(), ids=REFUSALS.keys())
 async def test_each_refusal_is_the_same_sentence_for_agents_and_users(
-    parlour: Parlour, wanted: tuple[dict[str, Any], str]
+    agents: AgentFixture, wanted: tuple[dict[str, Any], str]
 ) -> None:
     arguments, sentence = wanted
     with pytest.raises(CadenzaError) as told_agent:
-        await parlour.tools.call(agent(), "create_schedule", arguments)
+        await agents.tools.call(agent(), "create_schedule", arguments)
     with pytest.raises(CadenzaError) as told_user:
-        await parlour.ask("create_schedule", user_id=ADA, **({"agent_id": HELPER} | arguments))
+        await agents.ask("create_schedule", user_id=ADA, **({"agent_id": HELPER} | arguments))
     assert told_agent.value.message == told_user.value.message
     assert told_agent.value.message.startswith(sentence)
     assert told_agent.value.message.endswith(".")
-    assert await parlour.planned() == []
+    assert await agents.schedules() == []
 
 
-async def test_a_moment_without_an_offset_needs_a_zone(parlour: Parlour) -> None:
-    await parlour.ask("put_user", user_id=BEN)
+async def test_a_moment_without_an_offset_needs_a_zone(agents: AgentFixture) -> None:
+    await agents.ask("put_user", user_id=BEN)
     naive = ONE_SHOT | {"run_at": "2026-11-17T09:00:00", "agent_id": HELPER}
     with pytest.raises(InvalidRequest, match="run_at has no offset and the user has no time zone: ask where"):
-        await parlour.ask("create_schedule", user_id=BEN, **naive)
-    made = await parlour.ask("create_schedule", user_id=BEN, timezone="Asia/Tokyo", **naive)
+        await agents.ask("create_schedule", user_id=BEN, **naive)
+    made = await agents.ask("create_schedule", user_id=BEN, timezone="Asia/Tokyo", **naive)
     assert made["next_run_at"] == "2026-11-17T00:00:00Z"
-    made = await parlour.ask("create_schedule", user_id=ADA, **naive)
+    made = await agents.ask("create_schedule", user_id=ADA, **naive)
     assert made["next_run_at"] == "2026-11-17T08:00:00Z"
 
 
-async def test_limits_are_those_of_the_tenant(parlour: Parlour) -> None:
+async def test_limits_are_those_of_the_tenant(agents: AgentFixture) -> None:
     limits = Limits(schedules_per_user=1, schedule_fires_per_day=None, schedule_min_interval_ms=120_000)
-    await parlour.store.tenants.put_tenant(Tenant(id=TENANT, name="North", limits=limits))
+    await agents.store.tenants.put_tenant(Tenant(id=TENANT, name="North", limits=limits))
     with pytest.raises(NotAllowed, match="fires more often than every 120 seconds"):
-        await parlour.schedule(schedule_type="recurring", cron_expression="* * * * *")
-    await parlour.schedule(schedule_type="recurring", cron_expression="*/2 * * * *")
+        await agents.schedule(schedule_type="recurring", cron_expression="* * * * *")
+    await agents.schedule(schedule_type="recurring", cron_expression="*/2 * * * *")
     with pytest.raises(NotAllowed, match="has 1 active schedules, and may have 1: delete one first"):
-        await parlour.schedule()
+        await agents.schedule()
 
 
-async def test_a_fired_turn_has_no_tool_that_makes_schedules(parlour: Parlour) -> None:
-    names = [tool.name for tool in parlour.tools.offered(agent(FIRED))]
+async def test_a_fired_turn_has_no_tool_that_makes_schedules(agents: AgentFixture) -> None:
+    names = [tool.name for tool in agents.tools.offered(agent(FIRED))]
     assert names == ["list_schedules", "delete_schedule"]
     with pytest.raises(NotAllowed, match="A turn that a schedule started cannot make schedules"):
-        await parlour.tools.call(agent(FIRED), "create_schedule", ONE_SHOT | {"delay_seconds": 60})
-    assert await parlour.planned() == []
+        await agents.tools.call(agent(FIRED), "create_schedule", ONE_SHOT | {"delay_seconds": 60})
+    assert await agents.schedules() == []
 
 
-async def test_a_fired_turn_that_may_schedule_does_so_one_level_deep(parlour: Parlour) -> None:
+async def test_a_fired_turn_that_may_schedule_does_so_one_level_deep(agents: AgentFixture) -> None:
     wanted = ONE_SHOT | {"delay_seconds": 60}
-    assert "create_schedule" in [tool.name for tool in parlour.tools.offered(agent(FIRED_FREELY))]
+    assert "create_schedule" in [tool.name for tool in agents.tools.offered(agent(FIRED_FREELY))]
     with pytest.raises(NotAllowed, match="leave may_schedule out"):
-        await parlour.tools.call(agent(FIRED_FREELY), "create_schedule", wanted | {"may_schedule": True})
-    await parlour.tools.call(agent(FIRED_FREELY), "create_schedule", wanted)
-    (made,) = await parlour.planned()
+        await agents.tools.call(agent(FIRED_FREELY), "create_schedule", wanted | {"may_schedule": True})
+    await agents.tools.call(agent(FIRED_FREELY), "create_schedule", wanted)
+    (made,) = await agents.schedules()
     assert made["may_schedule"] is False
 
 
-async def test_the_same_thing_twice_in_one_turn_is_made_once(parlour: Parlour) -> None:
+async def test_the_same_thing_twice_in_one_turn_is_made_once(agents: AgentFixture) -> None:
     wanted = ONE_SHOT | {"delay_seconds": 60}
-    first = await parlour.tools.call(agent(), "create_schedule", wanted)
-    await parlour.clock.advance(5_000)
-    assert await parlour.tools.call(agent(), "create_schedule", wanted) == first
-    assert len(await parlour.planned()) == 1
+    first = await agents.tools.call(agent(), "create_schedule", wanted)
+    await agents.clock.advance(5_000)
+    assert await agents.tools.call(agent(), "create_schedule", wanted) == first
+    assert len(await agents.schedules()) == 1
     another_turn = agent(IN_A_TURN._replace(turn="turn-2"))
-    assert await parlour.tools.call(another_turn, "create_schedule", wanted) != first
-    assert len(await parlour.planned()) == 2
+    assert await agents.tools.call(another_turn, "create_schedule", wanted) != first
+    assert len(await agents.schedules()) == 2
 
 
 @pytest.mark.parametrize("word", ["user_id", "cursor", "limit"])
-async def test_a_model_cannot_say_whose_things_it_means(parlour: Parlour, word: str) -> None:
-    for tool in parlour.tools.offered(agent()):
+async def test_a_model_cannot_say_whose_things_it_means(agents: AgentFixture, word: str) -> None:
+    for tool in agents.tools.offered(agent()):
         assert word not in tool.schema["properties"]
     with pytest.raises(InvalidRequest, match=f"There is no argument {word}"):
-        await parlour.tools.call(agent(), "list_schedules", {word: BEN})
+        await agents.tools.call(agent(), "list_schedules", {word: BEN})
 
 
 @pytest.mark.parametrize("tool", ["put_user", "create_key", "send_message", "delete_user", "", "list_keys"])
-async def test_no_other_operation_is_a_tool(parlour: Parlour, tool: str) -> None:
+async def test_no_other_operation_is_a_tool(agents: AgentFixture, tool: str) -> None:
     with pytest.raises(NotFound, match="There is no tool"):
-        await parlour.tools.call(agent(), tool, {})
+        await agents.tools.call(agent(), tool, {})
 
 
-async def test_anothers_schedule_is_not_there(parlour: Parlour) -> None:
-    theirs = await parlour.schedule(user=BEN)
+async def test_anothers_schedule_is_not_there(agents: AgentFixture) -> None:
+    theirs = await agents.schedule(user=BEN)
     for on_behalf_of in (ADA_SPEAKS, IN_A_TURN, FIRED):
         with pytest.raises(NotFound, match=f"There is no schedule {theirs['id']}"):
-            await parlour.ask("delete_schedule", on_behalf_of=on_behalf_of, schedule_id=theirs["id"])
+            await agents.ask("delete_schedule", on_behalf_of=on_behalf_of, schedule_id=theirs["id"])
         with pytest.raises(NotFound, match="There is no user ben"):
-            await parlour.ask("list_schedules", on_behalf_of=on_behalf_of, user_id=BEN)
+            await agents.ask("list_schedules", on_behalf_of=on_behalf_of, user_id=BEN)
     with pytest.raises(NotFound, match="There is no user ben"):
-        await parlour.ask(
-            "create_schedule", on_behalf_of=ADA_SPEAKS, user_id=BEN, **ONE_SHOT, delay_seconds=5
-        )
-    assert len(await parlour.planned(BEN)) == 1
+        await agents.ask("create_schedule", on_behalf_of=ADA_SPEAKS, user_id=BEN, **ONE_SHOT, delay_seconds=5)
+    assert len(await agents.schedules(BEN)) == 1
 
 
-async def test_a_key_of_the_tenant_sees_the_schedules_of_all_users(parlour: Parlour) -> None:
-    mine, theirs = await parlour.schedule(), await parlour.schedule(user=BEN)
-    listed = (await parlour.ask("list_schedules"))["items"]
+async def test_a_key_of_the_tenant_sees_the_schedules_of_all_users(agents: AgentFixture) -> None:
+    mine, theirs = await agents.schedule(), await agents.schedule(user=BEN)
+    listed = (await agents.ask("list_schedules"))["items"]
     assert {one["id"] for one in listed} == {mine["id"], theirs["id"]}
-    await parlour.ask("delete_schedule", schedule_id=theirs["id"])
-    assert await parlour.planned(BEN) == []
+    await agents.ask("delete_schedule", schedule_id=theirs["id"])
+    assert await agents.schedules(BEN) == []
     with pytest.raises(NotFound, match=f"There is no schedule {theirs['id']}"):
-        await parlour.ask("delete_schedule", schedule_id=theirs["id"])
+        await agents.ask("delete_schedule", schedule_id=theirs["id"])
 
 
-async def test_only_schedules_are_deleted_as_such(parlour: Parlour) -> None:
-    await parlour.ask("create_job", id="agenda", name="agenda")
+async def test_only_schedules_are_deleted_as_such(agents: AgentFixture) -> None:
+    await agents.ask("create_job", id="agenda", name="agenda")
     target, baseline = {"kind": "callable"}, {"kind": "every", "interval_ms": MINUTE}
-    await parlour.ask(
+    await agents.ask(
         "create_endpoint", job_id="agenda", id="beat", name="beat", target=target, baseline=baseline
     )
     for name in ("beat", "sched-none"):
         with pytest.raises(NotFound, match=f"There is no schedule {name}"):
-            await parlour.ask("delete_schedule", schedule_id=name)
-    assert (await parlour.ask("list_schedules"))["items"] == []
+            await agents.ask("delete_schedule", schedule_id=name)
+    assert (await agents.ask("list_schedules"))["items"] == []
 
 
 class TestUserTokens:
     """A token speaks for its user alone, for a while."""
 
-    async def token(self, parlour: Parlour, user_id: str = ADA, **words: Any) -> str:
-        made = await parlour.ask("create_user_token", user_id=user_id, **words)
+    async def token(self, agents: AgentFixture, user_id: str = ADA, **words: Any) -> str:
+        made = await agents.ask("create_user_token", user_id=user_id, **words)
         token: str = made["token"]
         return token
 
-    async def caller(self, parlour: Parlour, token: str) -> Caller:
-        caller = await parlour.application.admit(token)
+    async def caller(self, agents: AgentFixture, token: str) -> Caller:
+        caller = await agents.application.admit(token)
         assert caller is not None
         return caller
 
-    async def test_it_does_what_a_user_may(self, parlour: Parlour) -> None:
-        caller = await self.caller(parlour, await self.token(parlour))
-        ask = parlour.application.ask
+    async def test_it_does_what_a_user_may(self, agents: AgentFixture) -> None:
+        caller = await self.caller(agents, await self.token(agents))
+        ask = agents.application.ask
         given = {"agent_id": HELPER, "text": "remind me in 20 minutes to rest"}
         await ask("send_message", given, caller)
         listed = (await ask("list_schedules", {}, caller)).model_dump()["items"]
@@ -253,38 +251,38 @@ class TestUserTokens:
         ],
     )
     async def test_it_does_nothing_else(
-        self, parlour: Parlour, operation: str, arguments: dict[str, Any]
+        self, agents: AgentFixture, operation: str, arguments: dict[str, Any]
     ) -> None:
-        caller = await self.caller(parlour, await self.token(parlour))
+        caller = await self.caller(agents, await self.token(agents))
         with pytest.raises(NotAllowed):
-            await parlour.application.ask(operation, arguments, caller)
+            await agents.application.ask(operation, arguments, caller)
 
-    async def test_it_says_nothing_in_anothers_name(self, parlour: Parlour) -> None:
-        caller = await self.caller(parlour, await self.token(parlour))
+    async def test_it_says_nothing_in_anothers_name(self, agents: AgentFixture) -> None:
+        caller = await self.caller(agents, await self.token(agents))
         words = {"agent_id": HELPER, "user_id": BEN, "text": "list my reminders"}
         with pytest.raises(NotFound, match="There is no user ben"):
-            await parlour.application.ask("send_message", words, caller)
+            await agents.application.ask("send_message", words, caller)
         with pytest.raises(NotFound, match="There is no user ben"):
-            await parlour.application.ask("get_user", {"user_id": BEN}, caller)
+            await agents.application.ask("get_user", {"user_id": BEN}, caller)
 
-    async def test_it_runs_out(self, parlour: Parlour) -> None:
-        token = await self.token(parlour, ttl_seconds=60)
-        assert await parlour.application.admit(token) is not None
-        parlour.clock.jump(timedelta(seconds=60) / timedelta(milliseconds=1))
-        assert await parlour.application.admit(token) is None
+    async def test_it_runs_out(self, agents: AgentFixture) -> None:
+        token = await self.token(agents, ttl_seconds=60)
+        assert await agents.application.admit(token) is not None
+        agents.clock.jump(timedelta(seconds=60) / timedelta(milliseconds=1))
+        assert await agents.application.admit(token) is None
 
-    async def test_it_opens_nothing_when_its_user_is_gone(self, parlour: Parlour) -> None:
-        token = await self.token(parlour)
-        assert await parlour.application.admit(token) is not None
-        await parlour.ask("delete_user", user_id=ADA)
-        assert await parlour.application.admit(token) is None, "also at the door that knew it"
+    async def test_it_opens_nothing_when_its_user_is_gone(self, agents: AgentFixture) -> None:
+        token = await self.token(agents)
+        assert await agents.application.admit(token) is not None
+        await agents.ask("delete_user", user_id=ADA)
+        assert await agents.application.admit(token) is None, "also at the door that knew it"
         with pytest.raises(NotFound):
-            await parlour.store.users.user(UserKey(TENANT, ADA))
+            await agents.store.users.user(UserKey(TENANT, ADA))
 
-    async def test_it_is_no_key_of_the_tenant(self, parlour: Parlour) -> None:
-        await self.token(parlour)
-        assert (await parlour.ask("list_keys"))["items"] == []
+    async def test_it_is_no_key_of_the_tenant(self, agents: AgentFixture) -> None:
+        await self.token(agents)
+        assert (await agents.ask("list_keys"))["items"] == []
 
-    async def test_there_is_none_for_nobody(self, parlour: Parlour) -> None:
+    async def test_there_is_none_for_nobody(self, agents: AgentFixture) -> None:
         with pytest.raises(NotFound, match="There is no user nobody"):
-            await self.token(parlour, "nobody")
+            await self.token(agents, "nobody")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.agents.agent_fixtures import ADA, BEN, DAY, HELPER, MINUTE, TENANT
-from tests.agents.scripted_agent import TALK, Thinker, a_parlour, failed, spent, spoken
+from tests.agents.scripted_agent import CONVERSATION, BlockingAgent, failed, make_agents, reply, spent
 
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.agents.delivery import Subtitle
@@ -20,141 +20,141 @@ class TestTurns:
     """What a user says."""
 
     async def test_the_second_turn_begins_when_the_first_is_committed(self) -> None:
-        thinker = Thinker()
-        parlour, agent = await a_parlour(thinker)
-        first = asyncio.create_task(parlour.say("one"))
-        await thinker.began.wait()
-        second = asyncio.create_task(parlour.say("two"))
-        await parlour.clock.advance(5_000)
+        blocking = BlockingAgent()
+        agents, agent = await make_agents(blocking)
+        first = asyncio.create_task(agents.say("one"))
+        await blocking.began.wait()
+        second = asyncio.create_task(agents.say("two"))
+        await agents.clock.advance(5_000)
         assert len(agent.prompts) == 1, "nobody else speaks meanwhile"
-        thinker.let_go.set()
+        blocking.let_go.set()
         assert await first == "thought: one"
-        await parlour.clock.advance(1_000)
+        await agents.clock.advance(1_000)
         assert await second == "heard: two"
         assert [message.text for message in agent.prompts[1].history] == ["one", "thought: one"]
 
     async def test_other_conversations_go_on_meanwhile(self) -> None:
-        thinker = Thinker()
-        parlour, _ = await a_parlour(thinker)
-        first = asyncio.create_task(parlour.say("one"))
-        await thinker.began.wait()
-        assert await parlour.say("two", user=BEN) == "heard: two"
-        thinker.let_go.set()
+        blocking = BlockingAgent()
+        agents, _ = await make_agents(blocking)
+        first = asyncio.create_task(agents.say("one"))
+        await blocking.began.wait()
+        assert await agents.say("two", user=BEN) == "heard: two"
+        blocking.let_go.set()
         await first
 
     async def test_patience_ends_with_a_sentence(self) -> None:
-        thinker = Thinker()
-        parlour, _ = await a_parlour(thinker, wait_ms=10_000)
-        first = asyncio.create_task(parlour.say("one"))
-        await thinker.began.wait()
-        second = asyncio.create_task(parlour.say("two"))
-        await parlour.clock.advance(11_000)
+        blocking = BlockingAgent()
+        agents, _ = await make_agents(blocking, wait_ms=10_000)
+        first = asyncio.create_task(agents.say("one"))
+        await blocking.began.wait()
+        second = asyncio.create_task(agents.say("two"))
+        await agents.clock.advance(11_000)
         with pytest.raises(Conflict, match="The agent is busy with another message: try again"):
             await second
-        thinker.let_go.set()
+        blocking.let_go.set()
         await first
 
     async def test_a_turn_whose_process_died_is_taken_over(self) -> None:
-        parlour, _ = await a_parlour(lease_ms=60_000, wait_ms=120_000)
-        now = parlour.clock.now()
-        assert await parlour.store.conversations.begin_turn(
-            TALK, token="dead", now=now, until=now + timedelta(minutes=1)
+        agents, _ = await make_agents(lease_ms=60_000, wait_ms=120_000)
+        now = agents.clock.now()
+        assert await agents.store.conversations.begin_turn(
+            CONVERSATION, token="dead", now=now, until=now + timedelta(minutes=1)
         )
-        waiting = asyncio.create_task(parlour.say("hello"))
-        await parlour.clock.advance(59_000)
+        waiting = asyncio.create_task(agents.say("hello"))
+        await agents.clock.advance(59_000)
         assert not waiting.done()
-        await parlour.clock.advance(2_000)
+        await agents.clock.advance(2_000)
         assert await waiting == "heard: hello"
 
     async def test_who_thinks_longer_than_a_lease_keeps_the_turn(self) -> None:
-        thinker = Thinker()
-        parlour, _ = await a_parlour(thinker, lease_ms=60_000, wait_ms=1_000)
-        first = asyncio.create_task(parlour.say("one"))
-        await thinker.began.wait()
-        await parlour.clock.advance(10 * MINUTE)
-        second = asyncio.create_task(parlour.say("two"))
-        await parlour.clock.advance(2_000)
+        blocking = BlockingAgent()
+        agents, _ = await make_agents(blocking, lease_ms=60_000, wait_ms=1_000)
+        first = asyncio.create_task(agents.say("one"))
+        await blocking.began.wait()
+        await agents.clock.advance(10 * MINUTE)
+        second = asyncio.create_task(agents.say("two"))
+        await agents.clock.advance(2_000)
         with pytest.raises(Conflict):
             await second
-        thinker.let_go.set()
+        blocking.let_go.set()
         assert await first == "thought: one"
 
     async def test_an_agent_that_fails_says_nothing_and_is_paid(self) -> None:
-        parlour, agent = await a_parlour(failed(tokens=700))
+        agents, agent = await make_agents(failed(tokens=700))
         with pytest.raises(Unavailable, match="The agent could not answer: The provider answered 500"):
-            await parlour.say("one")
-        assert await parlour.said() == []
-        assert await parlour.undelivered() == []
-        assert await spent(parlour) == (0, 700)
-        assert await parlour.say("two") == "heard: two", "the turn is free again"
+            await agents.say("one")
+        assert await agents.messages() == []
+        assert await agents.undelivered() == []
+        assert await spent(agents) == (0, 700)
+        assert await agents.say("two") == "heard: two", "the turn is free again"
         assert agent.prompts[1].history == []
 
     async def test_what_has_a_key_is_answered_once_and_only_once_it_is_answered(self) -> None:
-        parlour, agent = await a_parlour(failed(), spoken("now"))
-        say = partial(parlour.conversations.converse, TALK, idempotency_key="k")
+        agents, agent = await make_agents(failed(), reply("now"))
+        say = partial(agents.conversations.converse, CONVERSATION, idempotency_key="k")
         with pytest.raises(Unavailable):
             await say("one")
         assert [one.message for one in await say("one")] == [Subtitle("now")]
         assert [one.message for one in await say("one")] == [Subtitle("now")], "told again"
-        assert len(await parlour.undelivered()) == 1
+        assert len(await agents.undelivered()) == 1
         with pytest.raises(InvalidRequest, match="was used for other words"):
             await say("two")
         assert len(agent.prompts) == 2
-        assert [message.text for message in await parlour.said()] == ["one", "now"]
-        assert await parlour.say("three") == "heard: three", "the turn is free again"
+        assert [message.text for message in await agents.messages()] == ["one", "now"]
+        assert await agents.say("three") == "heard: three", "the turn is free again"
 
     async def test_what_a_reset_leaves_out_is_still_known_to_be_answered(self) -> None:
-        parlour, _ = await a_parlour()
-        first = await parlour.conversations.converse(TALK, "one", idempotency_key="k")
-        await parlour.clock.advance(1_000)
-        await parlour.store.conversations.reset_context(UserKey(TENANT, ADA), parlour.clock.now())
-        assert await parlour.conversations.converse(TALK, "one", idempotency_key="k") == first
+        agents, _ = await make_agents()
+        first = await agents.conversations.converse(CONVERSATION, "one", idempotency_key="k")
+        await agents.clock.advance(1_000)
+        await agents.store.conversations.reset_context(UserKey(TENANT, ADA), agents.clock.now())
+        assert await agents.conversations.converse(CONVERSATION, "one", idempotency_key="k") == first
 
     async def test_a_bug_gives_the_turn_back(self) -> None:
         async def broken(prompt: Prompt, _: CallTool) -> Reply:
             raise ZeroDivisionError(prompt.words)
 
-        parlour, _ = await a_parlour(broken)
+        agents, _ = await make_agents(broken)
         with pytest.raises(ZeroDivisionError):
-            await parlour.say("one")
-        assert await parlour.say("two") == "heard: two"
+            await agents.say("one")
+        assert await agents.say("two") == "heard: two"
 
     async def test_who_is_cancelled_gives_the_turn_back(self) -> None:
-        thinker = Thinker()
-        parlour, _ = await a_parlour(thinker)
-        first = asyncio.create_task(parlour.say("one"))
-        await thinker.began.wait()
+        blocking = BlockingAgent()
+        agents, _ = await make_agents(blocking)
+        first = asyncio.create_task(agents.say("one"))
+        await blocking.began.wait()
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
-        assert await parlour.say("two") == "heard: two"
-        assert [message.text for message in await parlour.said()] == ["two", "heard: two"]
+        assert await agents.say("two") == "heard: two"
+        assert [message.text for message in await agents.messages()] == ["two", "heard: two"]
 
     async def test_a_user_who_is_deleted_meanwhile_gets_nothing(self) -> None:
-        thinker = Thinker()
-        parlour, _ = await a_parlour(thinker)
-        first = asyncio.create_task(parlour.say("one"))
-        await thinker.began.wait()
-        await parlour.ask("delete_user", user_id=ADA)
-        thinker.let_go.set()
+        blocking = BlockingAgent()
+        agents, _ = await make_agents(blocking)
+        first = asyncio.create_task(agents.say("one"))
+        await blocking.began.wait()
+        await agents.ask("delete_user", user_id=ADA)
+        blocking.let_go.set()
         with pytest.raises(Conflict):
             await first
         with pytest.raises(NotFound, match="There is no user ada"):
-            await parlour.say("two")
+            await agents.say("two")
 
     async def test_a_canvas_command_comes_before_the_words(self) -> None:
         async def draws(_: Prompt, call: CallTool) -> Reply:
             assert await call("send_canvas_command", {"command": {"show": "map"}}) == {"sent": True}
-            return spoken("Here it is.")
+            return reply("Here it is.")
 
-        parlour, _ = await a_parlour(draws)
-        answer = await parlour.ask("send_message", agent_id=HELPER, user_id=ADA, text="where?")
+        agents, _ = await make_agents(draws)
+        answer = await agents.ask("send_message", agent_id=HELPER, user_id=ADA, text="where?")
         assert [(one["type"], one.get("command"), one.get("text")) for one in answer["messages"]] == [
             ("canvas_command", {"show": "map"}, None),
             ("subtitle", None, "Here it is."),
         ]
         assert [one["seq"] for one in answer["messages"]] == [1, 2]
-        assert await parlour.undelivered() == [], "it was handed over with the response"
+        assert await agents.undelivered() == [], "it was handed over with the response"
 
     @pytest.mark.parametrize(
         "arguments",
@@ -165,21 +165,21 @@ class TestTurns:
         async def draws(_: Prompt, call: CallTool) -> Reply:
             with pytest.raises(InvalidRequest):
                 await call("send_canvas_command", arguments)
-            return spoken("Sorry.")
+            return reply("Sorry.")
 
-        parlour, _ = await a_parlour(draws)
-        assert await parlour.say("draw") == "Sorry."
+        agents, _ = await make_agents(draws)
+        assert await agents.say("draw") == "Sorry."
 
     async def test_what_tools_were_called_is_remembered(self) -> None:
         async def plans(_: Prompt, call: CallTool) -> Reply:
             await call("list_schedules", {})
             with pytest.raises(NotFound):
                 await call("delete_schedule", {"schedule_id": "sched-none"})
-            return spoken("Done.")
+            return reply("Done.")
 
-        parlour, _ = await a_parlour(plans)
-        await parlour.say("go")
-        assert (await parlour.said())[-1].parts == {
+        agents, _ = await make_agents(plans)
+        await agents.say("go")
+        assert (await agents.messages())[-1].parts == {
             "calls": [
                 {"tool": "list_schedules"},
                 {"tool": "delete_schedule", "refused": "There is no schedule sched-none."},
@@ -187,13 +187,13 @@ class TestTurns:
         }
 
     async def test_a_day_has_so_many_tokens(self) -> None:
-        parlour, agent = await a_parlour(spoken("one", tokens=900), spoken("two", tokens=200))
+        agents, agent = await make_agents(reply("one", tokens=900), reply("two", tokens=200))
         limits = Limits(schedule_tokens_per_day=1_000)
-        await parlour.store.tenants.put_tenant(Tenant(id=TENANT, name="North", limits=limits))
-        await parlour.say("one")
-        await parlour.say("two")
+        await agents.store.tenants.put_tenant(Tenant(id=TENANT, name="North", limits=limits))
+        await agents.say("one")
+        await agents.say("two")
         assert [prompt.most_tokens for prompt in agent.prompts] == [1_000, 100]
         with pytest.raises(NotAllowed, match="have spent 1100 tokens today, and may not spend more"):
-            await parlour.say("three")
-        await parlour.clock.advance(DAY)
-        assert await parlour.say("four") == "heard: four"
+            await agents.say("three")
+        await agents.clock.advance(DAY)
+        assert await agents.say("four") == "heard: four"

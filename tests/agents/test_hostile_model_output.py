@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.agents.agent_fixtures import ADA, TENANT, Parlour
-from tests.agents.scripted_agent import Behaviour, Scripted, spoken
+from tests.agents.agent_fixtures import ADA, TENANT, AgentFixture
+from tests.agents.scripted_agent import Behaviour, ScriptedAgent, reply
 
 from cadenza.adapters.null import NoLog
 from cadenza.adapters.stores.memory import MemoryStore
@@ -40,26 +40,26 @@ def drawing(command: Any) -> Behaviour:
     async def draws(_: Prompt, call: CallTool) -> Reply:
         with pytest.raises(InvalidRequest, match="command must be"):
             await call("send_canvas_command", {"command": command})
-        return spoken("drawn")
+        return reply("drawn")
 
     return draws
 
 
-async def framed(parlour: Parlour) -> list[dict[str, Any]]:
+async def framed(agents: AgentFixture) -> list[dict[str, Any]]:
     """What a socket of ada is sent."""
-    sent = await parlour.store.deliveries.deliveries(
-        UserKey(TENANT, ADA), after=0, limit=100, now=parlour.clock.now()
+    sent = await agents.store.deliveries.deliveries(
+        UserKey(TENANT, ADA), after=0, limit=100, now=agents.clock.now()
     )
     return [orjson.loads(frames.delivered(one)) for one in sent]
 
 
 @pytest.mark.parametrize("text", [LONE, "nul \0 inside", "\N{GRINNING FACE}"], ids=["half", "nul", "whole"])
 async def test_any_words_can_be_kept_and_sent(store: Store, text: str) -> None:
-    parlour = await Parlour(Scripted(spoken(text), spoken(text)), store=store).open()
-    await parlour.say("hi")
-    await parlour.schedule()
-    await parlour.fires()
-    sent = await framed(parlour)
+    agents = await AgentFixture(ScriptedAgent(reply(text), reply(text)), store=store).open()
+    await agents.say("hi")
+    await agents.schedule()
+    await agents.fire()
+    sent = await framed(agents)
     assert [one["type"] for one in sent] == ["subtitle", "subtitle"]
     assert all(one["text"].replace("?", "").split() for one in sent)
     if text != LONE:
@@ -72,6 +72,6 @@ async def test_any_words_can_be_kept_and_sent(store: Store, text: str) -> None:
     ids=["half", "half-name", "huge", "nan", "deep"],
 )
 async def test_a_canvas_command_that_cannot_be_sent_is_refused(command: Any) -> None:
-    parlour = await Parlour(Scripted(drawing(command))).open()
-    await parlour.say("draw")
-    assert [one["type"] for one in await framed(parlour)] == ["subtitle"]
+    agents = await AgentFixture(ScriptedAgent(drawing(command))).open()
+    await agents.say("draw")
+    assert [one["type"] for one in await framed(agents)] == ["subtitle"]

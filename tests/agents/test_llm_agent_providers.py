@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Delay, Fail, Reply, ToolCall, ToolFault
-from tests.agents.agent_fixtures import MINUTE, Parlour
+from tests.agents.agent_fixtures import MINUTE, AgentFixture
 from tests.agents.scripted_model import with_model
 from tests.planning.llm.test_provider_failures import a_server
 
@@ -28,7 +28,7 @@ def create(**words: Any) -> Reply:
     return Reply(tool_calls=(ToolCall("create_schedule", CREATE | words),))
 
 
-async def over(llmock: LLMock, name: str = CHAT, **limits: Any) -> Parlour:
+async def over(llmock: LLMock, name: str = CHAT, **limits: Any) -> AgentFixture:
     return await with_model(lambda _: open_model(name, llmock.base_url(MODELS[name])), **limits)
 
 
@@ -43,9 +43,9 @@ async def test_a_wrong_time_is_refused_read_and_corrected(llmock: LLMock, name: 
         create(run_at="2026-11-16T17:00:00+01:00"),
         Reply("I will remind you on Monday at 17:00."),
     )
-    parlour = await over(llmock, name)
-    assert await parlour.say("remind me of the pizza at 5pm") == "I will remind you on Monday at 17:00."
-    (planned,) = await parlour.planned()
+    agents = await over(llmock, name)
+    assert await agents.say("remind me of the pizza at 5pm") == "I will remind you on Monday at 17:00."
+    (planned,) = await agents.schedules()
     assert planned["next_run_at"] == "2026-11-16T16:00:00Z"
     assert len(llmock.requests) == 3
     assert "is in the past: it is 2026-11-16T09:17:30Z now" in sent(llmock)
@@ -55,11 +55,11 @@ async def test_a_wrong_time_is_refused_read_and_corrected(llmock: LLMock, name: 
 @pytest.mark.parametrize("name", MODELS)
 async def test_a_fired_schedule_is_answered_and_offered_less(llmock: LLMock, name: str) -> None:
     llmock.add(Reply("Time to take the pizza out!"))
-    parlour = await over(llmock, name)
-    made = await parlour.schedule()
-    await parlour.fires()
-    assert await parlour.owed_words() == ["Time to take the pizza out!"]
-    (run,) = await parlour.runs(made["id"])
+    agents = await over(llmock, name)
+    made = await agents.schedule()
+    await agents.fire()
+    assert await agents.undelivered_texts() == ["Time to take the pizza out!"]
+    (run,) = await agents.runs(made["id"])
     assert run.status is RunStatus.SUCCESS
     assert "[SCHEDULED: Pizza] take the pizza out" in sent(llmock)
     names = [str(tool.get("function", tool)["name"]) for tool in llmock.last_request.body["tools"]]
@@ -68,39 +68,39 @@ async def test_a_fired_schedule_is_answered_and_offered_less(llmock: LLMock, nam
 
 async def test_what_the_provider_fails_at_is_tried_again(llmock: LLMock) -> None:
     llmock.add(Fail(429, retry_after=1), Fail(503), Reply("Here I am."))
-    parlour = await over(llmock)
-    assert await parlour.say("hello") == "Here I am."
+    agents = await over(llmock)
+    assert await agents.say("hello") == "Here I am."
     assert len(llmock.requests) == 3
 
 
 async def test_a_provider_that_stays_down_is_a_clear_error_and_a_failed_run(llmock: LLMock) -> None:
     llmock.add(Fail(500, times=8), Reply("At last."))
-    parlour = await over(llmock)
+    agents = await over(llmock)
     with pytest.raises(Unavailable, match="The agent could not answer: The provider answered 500"):
-        await parlour.say("hello")
-    made = await parlour.schedule()
-    await parlour.fires()
-    (run,) = await parlour.runs(made["id"])
+        await agents.say("hello")
+    made = await agents.schedule()
+    await agents.fire()
+    (run,) = await agents.runs(made["id"])
     assert (run.status, run.error) == (RunStatus.FAILURE, "The provider answered 500.")
-    await parlour.fires(MINUTE)
-    assert await parlour.owed_words() == ["At last."], "never a lost event"
+    await agents.fire(MINUTE)
+    assert await agents.undelivered_texts() == ["At last."], "never a lost event"
 
 
 async def test_a_key_in_the_providers_words_is_not_repeated(llmock: LLMock) -> None:
     llmock.add(Fail(401, times=None, message="the key sk-123 is wrong"))
-    parlour = await over(llmock)
+    agents = await over(llmock)
     with pytest.raises(Unavailable) as problem:
-        await parlour.say("hello")
+        await agents.say("hello")
     assert "sk-123" not in problem.value.message
     assert len(llmock.requests) == 1
 
 
 async def test_a_model_that_takes_too_long_is_left(llmock: LLMock) -> None:
     llmock.add(Delay(5), Reply("Too late."))
-    parlour = await over(llmock, timeout_s=0.3)
+    agents = await over(llmock, timeout_s=0.3)
     with pytest.raises(Unavailable, match="The model did not answer in time"):
-        await parlour.say("hello")
-    assert await parlour.said() == []
+        await agents.say("hello")
+    assert await agents.messages() == []
 
 
 async def test_a_broken_call_and_an_unknown_tool_are_answered_and_mended(llmock: LLMock) -> None:
@@ -110,19 +110,19 @@ async def test_a_broken_call_and_an_unknown_tool_are_answered_and_mended(llmock:
         *[create(delay_seconds=60)] * 3,
         Reply("Done."),
     )
-    parlour = await over(llmock)
-    assert await parlour.say("plan it") == "Done."
+    agents = await over(llmock)
+    assert await agents.say("plan it") == "Done."
     answers = [one["content"] for one in llmock.last_request.body["messages"] if one["role"] == "tool"]
     assert "not a JSON object" in answers[0]
     assert "There is no tool" in answers[1]
-    assert len(await parlour.planned()) == 1
+    assert len(await agents.schedules()) == 1
 
 
 async def test_a_loop_ends_with_its_steps(llmock: LLMock) -> None:
     llmock.add(Reply(tool_calls=(ToolCall("list_schedules"),), times=None))
-    parlour = await over(llmock, steps=4)
+    agents = await over(llmock, steps=4)
     with pytest.raises(Unavailable, match="The model did not answer within 4 steps"):
-        await parlour.say("loop")
+        await agents.say("loop")
     assert len(llmock.requests) == 4
 
 
@@ -137,7 +137,7 @@ async def test_a_loop_ends_with_its_steps(llmock: LLMock) -> None:
 )
 async def test_a_server_that_speaks_something_else_is_a_sentence(body: str, kind: str) -> None:
     async with a_server(web.Response(text=body, content_type=kind)) as url:
-        parlour = await with_model(lambda _: open_model(CHAT, url))
+        agents = await with_model(lambda _: open_model(CHAT, url))
         with pytest.raises(Unavailable, match="The agent could not answer: The provider"):
-            await parlour.say("hello")
-    assert await parlour.said() == []
+            await agents.say("hello")
+    assert await agents.messages() == []

@@ -1,7 +1,7 @@
 """Which model answers: the agent's own, if it may have it, the usual one, or none."""
 
 import pytest
-from tests.agents.agent_fixtures import HELPER, Parlour
+from tests.agents.agent_fixtures import HELPER, AgentFixture
 
 from cadenza.adapters.agents.by_model import RuntimeByModel
 from cadenza.domain.agents.delivery import Subtitle
@@ -55,29 +55,29 @@ def models_of(default_model: str | None, *others: str) -> frozenset[str]:
 async def test_every_agent_is_answered_by_its_own(
     model: str | None, default_model: str | None, answer: str
 ) -> None:
-    parlour = await Parlour(by_model(default_model)).open()
-    await parlour.store.agents.put_agent(Agent(id=HELPER, name="Helper", tenant_id="north", model=model))
-    assert await parlour.say("hello") == answer
+    agents = await AgentFixture(by_model(default_model)).open()
+    await agents.store.agents.put_agent(Agent(id=HELPER, name="Helper", tenant_id="north", model=model))
+    assert await agents.say("hello") == answer
 
 
 async def test_a_model_that_agents_may_not_have_is_refused_in_one_sentence() -> None:
-    parlour = await Parlour().open()
+    agents = await AgentFixture().open()
     refusal = "is not among the models that agents may have here .test:model.: CADENZA_LLM_MODELS names them"
     with pytest.raises(InvalidRequest, match=refusal) as refused:
-        await parlour.ask("put_agent", agent_id=HELPER, name="Helper", model="dear:model")
+        await agents.ask("put_agent", agent_id=HELPER, name="Helper", model="dear:model")
     assert refused.value.faults[0].field == "model"
-    assert (await parlour.ask("get_agent", agent_id=HELPER))["model"] is None
+    assert (await agents.ask("get_agent", agent_id=HELPER))["model"] is None
     for model in (ALLOWED, "offline", None):
-        assert (await parlour.ask("put_agent", agent_id=HELPER, name="Helper", model=model))["model"] == model
+        assert (await agents.ask("put_agent", agent_id=HELPER, name="Helper", model=model))["model"] == model
 
 
 async def test_a_model_that_is_allowed_no_more_is_not_asked() -> None:
-    parlour = await Parlour(by_model()).open()
-    await parlour.store.agents.put_agent(
+    agents = await AgentFixture(by_model()).open()
+    await agents.store.agents.put_agent(
         Agent(id=HELPER, name="Helper", tenant_id="north", model="dear:model")
     )
     with pytest.raises(Unavailable, match="is not among the models that agents may have here"):
-        await parlour.say("hello")
+        await agents.say("hello")
 
 
 def test_the_model_of_the_settings_may_be_named_and_no_other_unless_it_is_listed() -> None:

@@ -7,8 +7,8 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
-from tests.agents.agent_fixtures import ADA, HELPER, MONDAY, TENANT, Parlour
-from tests.agents.scripted_agent import Scripted, failed, spoken
+from tests.agents.agent_fixtures import ADA, HELPER, MONDAY, TENANT, AgentFixture
+from tests.agents.scripted_agent import ScriptedAgent, failed, reply
 from tests.integration.http.loopback_server import Reply, a_dispatcher, a_server, says
 
 from cadenza.adapters.clock import SystemClock
@@ -149,40 +149,40 @@ async def test_a_plain_function_around_an_async_one_is_awaited() -> None:
     assert served == ["ann"]
 
 
-def prompting(parlour: Parlour) -> PromptTargetRunner:
+def prompting(agents: AgentFixture) -> PromptTargetRunner:
     return PromptTargetRunner(
-        conversations=parlour.conversations,
-        store=parlour.store.conversations,
+        conversations=agents.conversations,
+        store=agents.store.conversations,
         agent_id=HELPER,
         prompt="Good morning?",
     )
 
 
 async def test_the_answer_to_a_prompt_is_owed_to_the_user_once_a_day() -> None:
-    runtime = Scripted(spoken("Rise and shine."), spoken("Again."), spoken("Tomorrow."))
-    parlour = await Parlour(runtime).open()
-    target_runner, day = prompting(parlour), MONDAY.date()
+    runtime = ScriptedAgent(reply("Rise and shine."), reply("Again."), reply("Tomorrow."))
+    agents = await AgentFixture(runtime).open()
+    target_runner, day = prompting(agents), MONDAY.date()
     for date_ in (day, day, day + timedelta(days=1)):
         assert await target_runner.run(ADA, date_, tenant_id=TENANT) == DONE
-    undelivered = await parlour.store.deliveries.undelivered(
+    undelivered = await agents.store.deliveries.undelivered(
         UserKey(TENANT, ADA), after=0, limit=10, now=MONDAY
     )
     assert [one.message.text for one in undelivered] == ["Rise and shine.", "Tomorrow."]  # type: ignore[union-attr]
-    said = await parlour.store.conversations.messages(ConversationKey(TENANT, ADA, HELPER))
+    said = await agents.store.conversations.messages(ConversationKey(TENANT, ADA, HELPER))
     assert {message.origin.kind for message in said} == {OriginKind.DAILY}
     assert said[-1].text == "[SCHEDULED: daily] Good morning?"
 
 
 async def test_a_model_that_fails_is_a_failure_of_its_own_class_and_nothing_is_owed() -> None:
-    parlour = await Parlour(Scripted(failed("The provider answered 500."))).open()
-    result = await prompting(parlour).run(ADA, MONDAY.date(), tenant_id=TENANT)
+    agents = await AgentFixture(ScriptedAgent(failed("The provider answered 500."))).open()
+    result = await prompting(agents).run(ADA, MONDAY.date(), tenant_id=TENANT)
     assert result == DailyRunResult("The provider answered 500.", ErrorClass.LLM)
     assert (
-        await parlour.store.deliveries.undelivered(UserKey(TENANT, ADA), after=0, limit=10, now=MONDAY) == []
+        await agents.store.deliveries.undelivered(UserKey(TENANT, ADA), after=0, limit=10, now=MONDAY) == []
     )
 
 
 async def test_a_prompt_for_somebody_who_is_not_there_is_a_failure() -> None:
-    parlour = await Parlour(Scripted()).open()
-    result = await prompting(parlour).run("nobody", MONDAY.date(), tenant_id=TENANT)
+    agents = await AgentFixture(ScriptedAgent()).open()
+    result = await prompting(agents).run("nobody", MONDAY.date(), tenant_id=TENANT)
     assert result.error_class is ErrorClass.UNKNOWN

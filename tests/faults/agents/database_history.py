@@ -1,4 +1,4 @@
-"""Real processes with users and agents in them, and what their database holds when they are gone."""
+"""Users and agents in real processes, and what the database holds when the processes have ended."""
 
 import asyncio
 from collections import Counter
@@ -23,14 +23,14 @@ A_DAY_S = 86_400
 
 
 async def ok(caller: Caller, request: str, body: Any = None) -> Any:
-    """What is answered; it must be well."""
+    """The answer to a request, which must succeed."""
     answer = await caller.ask(request, body)
     assert answer.status < 300, answer.body
     return answer.json() if answer.body else None
 
 
-async def introduce(caller: Caller, *users: str) -> dict[str, str]:
-    """Let an agent and users be there; a token for each of them."""
+async def create_users(caller: Caller, *users: str) -> dict[str, str]:
+    """Create an agent and users; returns a token for each user."""
     await ok(caller, "PUT /v1/agents/helper", {"name": "Helper"})
     tokens = {}
     for user in users:
@@ -40,7 +40,7 @@ async def introduce(caller: Caller, *users: str) -> dict[str, str]:
     return tokens
 
 
-async def fired(caller: Caller, schedule_id: str, times: int = 1) -> None:
+async def wait_until_fired(caller: Caller, schedule_id: str, times: int = 1) -> None:
     """Wait until a schedule has fired so often."""
     async with asyncio.timeout(60):
         while True:
@@ -50,35 +50,35 @@ async def fired(caller: Caller, schedule_id: str, times: int = 1) -> None:
             await asyncio.sleep(0.05)
 
 
-class Chronicle(NamedTuple):
-    """What a database holds of schedules that fired, each counted by its schedule."""
+class DatabaseHistory(NamedTuple):
+    """What a database holds about the firings of schedules, counted by schedule."""
 
     verdicts: Counter[str]
-    """Runs that went well."""
+    """Successful runs."""
     prompts: Counter[str]
-    """What the agent was told."""
+    """Messages to the agent."""
     answers: Counter[str]
-    """What the agent said to it."""
-    undelivered: Counter[str]
-    """Messages for the user, delivered or not."""
+    """Answers of the agent."""
+    deliveries: Counter[str]
+    """Messages to the user, delivered or not."""
     lost: Counter[str]
     """Runs whose process died."""
 
 
-async def chronicle(settings: Mapping[str, str], users: Iterable[str]) -> Chronicle:
-    """Read it all, when nobody writes any more."""
-    told = Chronicle(Counter(), Counter(), Counter(), Counter(), Counter())
+async def read_history(settings: Mapping[str, str], users: Iterable[str]) -> DatabaseHistory:
+    """Read the history, when all processes have ended."""
+    history = DatabaseHistory(Counter(), Counter(), Counter(), Counter(), Counter())
     url = settings["CADENZA_DATABASE_URL"]
     async with open_store(Settings(database_url=url), ids=TimeOrderedIds(), log=NoLog()) as store:
         for endpoint in await store.catalog.find("default", page=EVERYTHING):
             statuses = [run.status for run in await store.runs.runs(endpoint.key, EVERYTHING)]
-            told.verdicts[endpoint.id] = statuses.count(RunStatus.SUCCESS)
-            told.lost[endpoint.id] = statuses.count(RunStatus.ABANDONED)
+            history.verdicts[endpoint.id] = statuses.count(RunStatus.SUCCESS)
+            history.lost[endpoint.id] = statuses.count(RunStatus.ABANDONED)
         for user in users:
             for message in await store.conversations.messages(
                 ConversationKey("default", user, "helper"), EVERYTHING
             ):
-                counted = told.answers if message.role is Role.AGENT else told.prompts
+                counted = history.answers if message.role is Role.AGENT else history.prompts
                 if message.origin.kind is OriginKind.SCHEDULE:
                     counted[str(message.origin.schedule_id)] += 1
             now = SystemClock().now()
@@ -86,5 +86,5 @@ async def chronicle(settings: Mapping[str, str], users: Iterable[str]) -> Chroni
                 UserKey("default", user), after=0, limit=10_000, now=now
             ):
                 if one.schedule_id is not None:
-                    told.undelivered[one.schedule_id] += 1
-    return told
+                    history.deliveries[one.schedule_id] += 1
+    return history

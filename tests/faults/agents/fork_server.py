@@ -1,4 +1,4 @@
-"""Real processes that are born quickly, because they will be killed often."""
+"""Starts real processes quickly, by forking, because they are killed often."""
 
 import json
 import os
@@ -14,12 +14,12 @@ import aiohttp
 from tests.surfaces.server_process import A_KEY, Caller
 
 PROGRAM = Path(__file__).with_name("fork_server_process.py")
-PATIENCE_S = 120.0
+TIMEOUT_S = 120.0
 PAUSE_S = 0.01
 
 
-class Child:
-    """One of them."""
+class ServerProcess:
+    """A process of `cadenza up` or the API."""
 
     def __init__(self, pid: int, out: Path, err: Path) -> None:
         self._pid = pid
@@ -29,29 +29,29 @@ class Child:
 
     @property
     def key(self) -> str:
-        """The key that it showed."""
+        """The key that it printed."""
         found = A_KEY.search(self._out.read_text())
-        assert found, "it showed no key"
+        assert found, "it printed no key"
         return found[0]
 
     @asynccontextmanager
     async def caller(self, key: str | None = None) -> AsyncIterator[Caller]:
-        """Somebody with a key."""
+        """A caller with a key."""
         headers = {"Authorization": f"Bearer {key or self.key}"}
         async with aiohttp.ClientSession(self.address, headers=headers) as session:
             yield Caller(session)
 
     def kill(self) -> None:
-        """Let it die as the kernel lets processes die, at once."""
+        """Kill it with SIGKILL."""
         self._end(signal.SIGKILL)
 
     def end(self) -> None:
-        """Ask it to end, and see that it says so."""
+        """Stop it with SIGTERM, and check that it logs its end."""
         self._end(signal.SIGTERM)
         assert "cadenza has stopped" in self._err.read_text()
 
     def _end(self, how: signal.Signals) -> None:
-        limit = time.monotonic() + PATIENCE_S
+        limit = time.monotonic() + TIMEOUT_S
         with suppress(ProcessLookupError):
             os.kill(self._pid, how)
             while time.monotonic() < limit:
@@ -60,7 +60,7 @@ class Child:
             raise AssertionError("it would not end")
 
     def _address(self) -> str:
-        limit = time.monotonic() + PATIENCE_S
+        limit = time.monotonic() + TIMEOUT_S
         while time.monotonic() < limit:
             said = self._err.read_text() if self._err.exists() else ""
             for line in said.splitlines(keepends=True):
@@ -70,30 +70,30 @@ class Child:
         raise AssertionError(f"it did not start: {self._err.read_text()}")
 
 
-class Nursery:
-    """Bears them, each in the same folder and with the same settings."""
+class ForkServer:
+    """Forks server processes, all in the same folder and with the same settings."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
         self._folder = folder
         self._settings = {"CADENZA_PORT": "0", "CADENZA_LOG_JSON": "1"} | settings
-        self._born = 0
+        self._started = 0
         self._process = subprocess.Popen(
             [sys.executable, str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def up(self, *, speed: float = 1) -> AbstractContextManager[Child]:
-        """`cadenza up`, dead in the end, whatever becomes of the test."""
-        return self._child(speed)
+    def up(self, *, speed: float = 1) -> AbstractContextManager[ServerProcess]:
+        """`cadenza up`, killed at the end of the block."""
+        return self._fork(speed)
 
-    def api(self) -> AbstractContextManager[Child]:
-        """The API alone, as mortal."""
-        return self._child(0)
+    def api(self) -> AbstractContextManager[ServerProcess]:
+        """The API alone, killed at the end of the block."""
+        return self._fork(0)
 
     @contextmanager
-    def _child(self, speed: float) -> Iterator[Child]:
-        self._born += 1
-        out, err = (self._folder / f"{name}-{self._born}" for name in ("out", "err"))
-        order = {
+    def _fork(self, speed: float) -> Iterator[ServerProcess]:
+        self._started += 1
+        out, err = (self._folder / f"{name}-{self._started}" for name in ("out", "err"))
+        request = {
             "folder": str(self._folder),
             "settings": self._settings,
             "speed": speed,
@@ -102,11 +102,11 @@ class Nursery:
         }
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         pid = int(self._process.stdout.readline())
         try:
-            yield Child(pid, out, err)
+            yield ServerProcess(pid, out, err)
         finally:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -116,4 +116,4 @@ class Nursery:
         assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.stdout.close()
-        self._process.wait(PATIENCE_S)
+        self._process.wait(TIMEOUT_S)

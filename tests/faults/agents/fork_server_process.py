@@ -1,6 +1,6 @@
-"""Forks processes from one that has imported everything, so that being born again takes no time.
+"""Forks server processes from one that has imported everything, so that they start quickly.
 
-Each line that it reads is an order: where to live, with which settings, how fast. It answers with an id.
+Each line that it reads is a request: folder, settings and speed. It answers with a process id.
 """
 
 import json
@@ -21,15 +21,15 @@ from cadenza.roots import api, up
 IMPORTED = (command, dateparser, migrate, postgres, sqlite, v0008_agents)
 
 
-def live(order: dict[str, Any]) -> None:
-    """Be `cadenza up`, or the API alone, until the end."""
+def run_process(request: dict[str, Any]) -> None:
+    """Run `cadenza up`, or the API alone, until it ends."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.chdir(order["folder"])
-    os.environ.update(order["settings"])
+    os.chdir(request["folder"])
+    os.environ.update(request["settings"])
     for number, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(order[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+        os.dup2(os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     try:
-        code = up.launch(demo=False, speed=order["speed"]) if order["speed"] else api.launch()
+        code = up.launch(demo=False, speed=request["speed"]) if request["speed"] else api.launch()
     except BaseException as problem:  # noqa: BLE001 - Nothing of the parent may run on in here.
         os.write(2, repr(problem).encode())
         code = 1
@@ -37,12 +37,12 @@ def live(order: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Take orders until there are no more."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Nobody needs to wait for them.
+    """Fork a process for each request until the input ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # So that they need not be waited for.
     for line in iter(sys.stdin.readline, ""):
         pid = os.fork()
         if not pid:
-            live(json.loads(line))
+            run_process(json.loads(line))
         sys.stdout.write(f"{pid}\n")
         sys.stdout.flush()
 

@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.faults.agents.database_history import QUIET, chronicle, introduce, ok
-from tests.faults.agents.fork_server import Child, Nursery
+from tests.faults.agents.database_history import QUIET, create_users, ok, read_history
+from tests.faults.agents.fork_server import ForkServer, ServerProcess
 from tests.postgres import Cluster, cluster
 from tests.surfaces.websocket.socket_client import SocketClient, connect_with_token
 from websockets.exceptions import ConnectionClosed
@@ -30,7 +30,7 @@ USERS = ("ada", "bob", "cyd")
 BURST = 4
 """So many schedules of each user come due at the same moment."""
 DUE_IN_S = 1
-PATIENCE_S = 120.0
+TIMEOUT_S = 120.0
 
 
 class Client:
@@ -47,7 +47,7 @@ class Client:
         with suppress(ConnectionClosed, OSError):
             async with connect_with_token(address, self._token) as client:
                 while until is None or len(self.seen) < until:
-                    self._take(await client.receive(PATIENCE_S), chance)
+                    self._take(await client.receive(TIMEOUT_S), chance)
                     if chance.random() < 0.3:
                         await self._acknowledge(client)
                 await self._acknowledge(client)
@@ -68,7 +68,7 @@ class Client:
             await client.ack()
 
 
-async def burst(up: Child, key: str, number: int) -> list[str]:
+async def burst(up: ServerProcess, key: str, number: int) -> list[str]:
     """Make schedules that come due together; their ids."""
     async with up.caller(key) as caller:
         wishes = [
@@ -89,12 +89,14 @@ async def burst(up: Child, key: str, number: int) -> list[str]:
 
 async def caught_up(clients: list[Client], each: int) -> None:
     """Wait until everybody has everything: what is lost three times in a row is paused, and rightly so."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while any(len(one.seen) < each for one in clients):  # noqa: ASYNC110 - Many sockets tell.
             await asyncio.sleep(0.01)
 
 
-async def one_life(up: Child, key: str, clients: list[Client], *, number: int, chance: Random) -> list[str]:
+async def fire_until_killed(
+    up: ServerProcess, key: str, clients: list[Client], *, number: int, chance: Random
+) -> list[str]:
     """Make a burst, and kill the process about when it fires."""
     listening = [asyncio.create_task(one.listen(up.address, Random(number))) for one in clients]
     if number % 2 == 0:
@@ -129,23 +131,30 @@ async def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, 
 async def test_killed_while_firing_everything_fires_once_and_reaches_its_user_once(
     settings: dict[str, str], tmp_path: Path
 ) -> None:
-    with closing(Nursery(tmp_path, **settings)) as nursery:
-        with nursery.up() as up:
+    with closing(ForkServer(tmp_path, **settings)) as fork_server:
+        with fork_server.up() as up:
             key = up.key
             async with up.caller() as caller:
-                tokens = await introduce(caller, *USERS)
+                tokens = await create_users(caller, *USERS)
             chance, clients = Random(6), [Client(user, token) for user, token in tokens.items()]
-            made = await one_life(up, key, clients, number=0, chance=chance)
+            made = await fire_until_killed(up, key, clients, number=0, chance=chance)
         for number in range(1, KILLS):
-            with nursery.up() as up:
-                made += await one_life(up, key, clients, number=number, chance=chance)
+            with fork_server.up() as up:
+                made += await fire_until_killed(up, key, clients, number=number, chance=chance)
         each = len(made) // len(USERS)
-        with nursery.up() as up:
+        with fork_server.up() as up:
             await asyncio.gather(*(one.listen(up.address, chance, until=each) for one in clients))
             await asyncio.gather(*(one.has_everything(up.address) for one in clients))
             up.end()
-    told, once = await chronicle(settings, USERS), dict.fromkeys(made, 1)
-    assert (told.verdicts, told.prompts, told.answers, told.undelivered) == (once, once, once, once)
+    history, once = await read_history(settings, USERS), dict.fromkeys(made, 1)
+    assert (history.verdicts, history.prompts, history.answers, history.deliveries) == (
+        once,
+        once,
+        once,
+        once,
+    )
     assert [len({frame["id"] for frame in one.seen.values()}) for one in clients] == [each] * len(USERS)
-    assert not SOAK or told.lost.total() > KILLS, "the kills came while schedules fired"
-    sys.stdout.write(f"{KILLS} kills, {len(made)} schedules, {told.lost.total()} runs lost and run again\n")
+    assert not SOAK or history.lost.total() > KILLS, "the kills came while schedules fired"
+    sys.stdout.write(
+        f"{KILLS} kills, {len(made)} schedules, {history.lost.total()} runs lost and run again\n"
+    )

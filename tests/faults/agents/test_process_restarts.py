@@ -5,8 +5,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.faults.agents.database_history import QUIET, fired, introduce, ok
-from tests.faults.agents.fork_server import Child, Nursery
+from tests.faults.agents.database_history import QUIET, create_users, ok, wait_until_fired
+from tests.faults.agents.fork_server import ForkServer, ServerProcess
 from tests.postgres import Cluster, cluster
 from tests.surfaces.server_process import Caller
 from tests.surfaces.websocket.socket_client import SocketClient, connect_with_token
@@ -55,20 +55,20 @@ async def nothing_more(address: str, token: str) -> None:
 
 
 async def test_up_is_killed_after_both_fired_and_the_user_comes_back(tmp_path: Path) -> None:
-    with closing(Nursery(tmp_path, **QUIET, **A_LONG_LEASE)) as nursery:
-        with nursery.up(speed=FAST) as up:
+    with closing(ForkServer(tmp_path, **QUIET, **A_LONG_LEASE)) as fork_server:
+        with fork_server.up(speed=FAST) as up:
             key = up.key
             async with up.caller() as caller:
-                token = (await introduce(caller, "ada"))["ada"]
+                token = (await create_users(caller, "ada"))["ada"]
                 async with connect_with_token(up.address, token) as client:
                     await planned(
                         client, "remind me in 4 minutes to stretch", "every 10 minutes tell me to breathe"
                     )
                 ids = await schedules(caller)
                 for schedule in ids.values():
-                    await fired(caller, schedule)
+                    await wait_until_fired(caller, schedule)
             up.kill()
-        with nursery.up(speed=FAST) as up:
+        with fork_server.up(speed=FAST) as up:
             async with connect_with_token(up.address, token) as back:
                 frames = await replayed(back)
                 assert {frame["schedule_id"] for frame in frames} == set(ids.values())
@@ -82,9 +82,11 @@ async def test_up_is_killed_after_both_fired_and_the_user_comes_back(tmp_path: P
             up.end()
 
 
-async def talk_at_both(caller: Caller, here: Child, there: Child) -> tuple[str, dict[str, str]]:
+async def talk_at_both(
+    caller: Caller, here: ServerProcess, there: ServerProcess
+) -> tuple[str, dict[str, str]]:
     """Plan with one process while another listens too, go away, and let both schedules fire."""
-    token = (await introduce(caller, "ada"))["ada"]
+    token = (await create_users(caller, "ada"))["ada"]
     async with (
         connect_with_token(here.address, token) as phone,
         connect_with_token(there.address, token) as laptop,
@@ -96,15 +98,15 @@ async def talk_at_both(caller: Caller, here: Child, there: Child) -> tuple[str, 
     ids = await schedules(caller)
     await ok(caller, f"POST /v1/endpoints/{ids['recurring']}/run-now", {})
     for schedule in ids.values():
-        await fired(caller, schedule)
+        await wait_until_fired(caller, schedule)
     return token, ids
 
 
 async def test_two_processes_one_killed_and_the_database_restarted(cluster: Cluster, tmp_path: Path) -> None:
     await migrate(cluster.url)
     settings = QUIET | {"CADENZA_DATABASE_URL": cluster.url}
-    with closing(Nursery(tmp_path, **settings)) as nursery, nursery.api() as api:
-        with nursery.up() as up:
+    with closing(ForkServer(tmp_path, **settings)) as fork_server, fork_server.api() as api:
+        with fork_server.up() as up:
             key = up.key
             async with up.caller() as caller:
                 token, ids = await talk_at_both(caller, up, api)
@@ -117,7 +119,7 @@ async def test_two_processes_one_killed_and_the_database_restarted(cluster: Clus
             await asyncio.to_thread(cluster.stop, "immediate")
             await back.ack()
             await asyncio.to_thread(cluster.start)
-            with nursery.up() as up:
+            with fork_server.up() as up:
                 async with up.caller(key) as caller:
                     await ok(caller, f"POST /v1/endpoints/{ids['recurring']}/run-now", {})
                 (live,) = await back.receive_messages(1)

@@ -165,8 +165,8 @@ async def test_a_crash_while_a_schedule_is_given_up_leaves_all_of_that_or_nothin
     for attempt in range(1, MOST_ABANDONED + 1):
         await crashing.bench.claim_one()
         crashing.bench.pass_ms(LEASE_MS)
-        told = (2, 1, 1, 1) if attempt == MOST_ABANDONED else (0, 0, 0, 0)
-        before, after = await crashing.left(), (attempt, *told, 0, True)
+        history = (2, 1, 1, 1) if attempt == MOST_ABANDONED else (0, 0, 0, 0)
+        before, after = await crashing.left(), (attempt, *history, 0, True)
         statement, left = 0, before
         while left == before and statement < MOST_WRITES:
             with suppress(Crash), crashing.crashing_at(statement):

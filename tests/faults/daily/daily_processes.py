@@ -1,4 +1,4 @@
-"""Daily processes of the tests beside it: real ones, with a clock that is set and jobs that are noted."""
+"""Real daily processes that share a set clock, log every run, and crash at a given point."""
 
 import asyncio
 import json
@@ -29,13 +29,13 @@ PROCESSES = multiprocessing.get_context("forkserver")
 STORES = ("cadenza.adapters.stores.postgres.store", "cadenza.adapters.stores.sqlite.store")
 PROCESSES.set_forkserver_preload(["tests.faults.daily.daily_processes", *STORES])
 Process = multiprocessing.context.ForkServerProcess
-PATIENCE_S = 120
-NO_LUCK = DailyRunResult("no luck", ErrorClass.REQ)
+TIMEOUT_S = 120
+FAILED = DailyRunResult("no luck", ErrorClass.REQ)
 
 
 @dataclass
 class SetClock:
-    """A clock that is set to a moment when it is first looked at, and runs faster; all processes share it."""
+    """A fast clock, set to a moment when it is first read; all processes share it."""
 
     path: Path
     moment: datetime
@@ -59,8 +59,8 @@ class SetClock:
         return float(written)
 
 
-class Death(NamedTuple):
-    """Where a process dies: just before or after so many calls."""
+class CrashPoint(NamedTuple):
+    """Where a process crashes: just before or after so many calls."""
 
     at: str
     """`job`, `pending_days` or `finalize_days`; `take` lanes, if any was free, or `give` them away."""
@@ -68,8 +68,8 @@ class Death(NamedTuple):
     after: bool = False
 
 
-class Note(NamedTuple):
-    """What a process did; when, by the machine's steady clock and the set one."""
+class LogEntry(NamedTuple):
+    """What a process did, and when by the machine's steady clock and the set clock."""
 
     pid: int
     what: str
@@ -80,81 +80,85 @@ class Note(NamedTuple):
     moment: str
 
 
-class Life(NamedTuple):
-    """What a process is given."""
+class ProcessSetup(NamedTuple):
+    """The arguments of a process."""
 
     url: str
     folder: Path
     clock: SetClock
     job_s: float = 0.02
-    death: Death | None = None
+    crash_point: CrashPoint | None = None
     max_concurrency: int = 6
     tick_ms: int = 300_000
 
     @property
-    def notes(self) -> Path:
-        return self.folder / "notes"
+    def log_file(self) -> Path:
+        return self.folder / "log"
 
     @property
-    def haste(self) -> Path:
-        """While there is such a file, jobs take no time."""
+    def no_delay_file(self) -> Path:
+        """While this file exists, runs take no time."""
         return self.folder / "haste"
 
 
-class Notes:
-    """What a process writes down of itself, a line at a time, so that its death cuts none but the last."""
+class ProcessLog:
+    """Appends entries to a file, one line each, so that a crash truncates only the last."""
 
-    def __init__(self, life: Life) -> None:
-        self._clock = life.clock
-        self._out = os.open(life.notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    def __init__(self, setup: ProcessSetup) -> None:
+        self._clock = setup.clock
+        self._out = os.open(setup.log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def write(
         self, what: str, user_id: str = "", day: date | None = None, at: datetime | None = None
     ) -> None:
         moment = (at or self._clock.now()).isoformat()
-        note = Note(os.getpid(), what, user_id, "" if day is None else str(day), time.monotonic(), moment)
-        os.write(self._out, f"{json.dumps(note)}\n".encode())
+        entry = LogEntry(
+            os.getpid(), what, user_id, "" if day is None else str(day), time.monotonic(), moment
+        )
+        os.write(self._out, f"{json.dumps(entry)}\n".encode())
 
 
 class RecordingTargetRunner:
-    """Users whose ids begin with `never` have no luck, those with `flaky` half of the time."""
+    """Runs of users whose ids begin with `never` fail, and half of those with `flaky`."""
 
-    def __init__(self, life: Life, notes: Notes, reached: "Reached") -> None:
-        self._life = life
-        self._notes = notes
-        self._reached = reached
+    def __init__(self, setup: ProcessSetup, entries: ProcessLog, crash_trigger: "CrashTrigger") -> None:
+        self._setup = setup
+        self._log = entries
+        self._crash_trigger = crash_trigger
         self._chance = Random(os.getpid())
 
     async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:
         assert tenant_id == "default"
-        self._notes.write("begin", user_id, service_date)
-        await self._reached("job")
-        await asyncio.sleep(0 if self._life.haste.exists() else self._chance.uniform(0, 2 * self._life.job_s))
-        lucky = not user_id.startswith("never") and (
+        self._log.write("begin", user_id, service_date)
+        await self._crash_trigger("job")
+        await asyncio.sleep(
+            0 if self._setup.no_delay_file.exists() else self._chance.uniform(0, 2 * self._setup.job_s)
+        )
+        succeeds = not user_id.startswith("never") and (
             not user_id.startswith("flaky") or self._chance.random() < 0.5
         )
-        self._notes.write("ok" if lucky else "failed", user_id, service_date)
-        return DONE if lucky else NO_LUCK
+        self._log.write("ok" if succeeds else "failed", user_id, service_date)
+        return DONE if succeeds else FAILED
 
 
-class Reached:
-    """Called at every place where a process may die; it dies there if it shall."""
+class CrashTrigger:
+    """Called at every possible crash point; kills the process at the given one."""
 
-    def __init__(self, death: Death | None, notes: Notes) -> None:
-        self._death = death
-        self._notes = notes
+    def __init__(self, crash_point: CrashPoint | None, entries: ProcessLog) -> None:
+        self._crash_point = crash_point
+        self._log = entries
         self._calls: Counter[tuple[str, bool]] = Counter()
 
     async def __call__(self, at: str, *, after: bool = False) -> None:
         self._calls[at, after] += 1
-        if self._death == (at, self._calls[at, after], after):
-            self._notes.write("dies")
+        if self._crash_point == (at, self._calls[at, after], after):
+            self._log.write("dies")
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch(
         self, owner: type, method: str, at: str, *, counts: Callable[[Any], bool] = lambda _: True
     ) -> None:
-        """Make a method such a place, both before and after it."""
+        """Make a method a crash point, before and after each call."""
         original = getattr(owner, method)
 
         async def call(*given: Any, **named: Any) -> Any:
@@ -167,51 +171,51 @@ class Reached:
         setattr(owner, method, call)
 
 
-def live(life: Life) -> None:
-    """The whole of a process."""
-    with (life.folder / f"log-{os.getpid()}").open("wb") as log:
+def run_process(setup: ProcessSetup) -> None:
+    """The main function of a process."""
+    with (setup.folder / f"log-{os.getpid()}").open("wb") as log:
         os.dup2(log.fileno(), 2)
     settings = Settings(
-        database_url=life.url,
-        max_concurrency=life.max_concurrency,
-        tick_ms=life.tick_ms,
+        database_url=setup.url,
+        max_concurrency=setup.max_concurrency,
+        tick_ms=setup.tick_ms,
         log_level="warning",
         grace_ms=2_000,
     )
-    notes = Notes(life)
-    reached = Reached(life.death, notes)
-    reached.watch(SqlDaily, "pending_days", "pending_days")
-    reached.watch(SqlDaily, "finalize_days", "finalize_days")
+    entries = ProcessLog(setup)
+    crash_trigger = CrashTrigger(setup.crash_point, entries)
+    crash_trigger.watch(SqlDaily, "pending_days", "pending_days")
+    crash_trigger.watch(SqlDaily, "finalize_days", "finalize_days")
     quickly = {"again_s": 0.2}
     (PostgresLanes.__init__.__kwdefaults__ or {}).update(quickly)
-    reached.watch(PostgresLanes, "_take", "take", counts=bool)
-    reached.watch(PostgresLanes, "_give", "give")
-    _note_what_is_taken(notes)
+    crash_trigger.watch(PostgresLanes, "_take", "take", counts=bool)
+    crash_trigger.watch(PostgresLanes, "_give", "give")
+    _log_taken_days(entries)
     asyncio.run(
         serve(
             settings,
-            clocks=Clocks(life.clock, life.clock),
-            target_runner=RecordingTargetRunner(life, notes, reached),
+            clocks=Clocks(setup.clock, setup.clock),
+            target_runner=RecordingTargetRunner(setup, entries, crash_trigger),
         )
     )
 
 
-def _note_what_is_taken(notes: Notes) -> None:
+def _log_taken_days(entries: ProcessLog) -> None:
     take = DailyQueue.take
 
-    def noted(queue: DailyQueue, now: datetime) -> PendingDay | None:
+    def logged_take(queue: DailyQueue, now: datetime) -> PendingDay | None:
         pending = take(queue, now)
         if pending is not None:
-            notes.write("taken", pending.user_id, pending.service_date, now)
+            entries.write("taken", pending.user_id, pending.service_date, now)
         return pending
 
-    DailyQueue.take = noted  # type: ignore[assignment, method-assign]
+    DailyQueue.take = logged_take  # type: ignore[assignment, method-assign]
 
 
 @contextmanager
-def started(*lives: Life) -> Iterator[list[Process]]:
-    """Processes, all of them gone in the end."""
-    processes = [PROCESSES.Process(target=live, args=(life,)) for life in lives]
+def started(*setups: ProcessSetup) -> Iterator[list[Process]]:
+    """Starts processes, and kills them at the end of the block."""
+    processes = [PROCESSES.Process(target=run_process, args=(setup,)) for setup in setups]
     try:
         for process in processes:
             process.start()
@@ -223,16 +227,16 @@ def started(*lives: Life) -> Iterator[list[Process]]:
                 process.join()
 
 
-def noted(folder: Path) -> list[Note]:
+def read_log(folder: Path) -> list[LogEntry]:
     """What was done; the last line may have been cut by a kill."""
-    path = folder / "notes"
+    path = folder / "log"
     lines = path.read_text().splitlines() if path.exists() else []
-    return [Note(*json.loads(line)) for line in lines if line.endswith("]")]
+    return [LogEntry(*json.loads(line)) for line in lines if line.endswith("]")]
 
 
 def until(true: Callable[[], bool], *processes: Process) -> None:
     """Come back when something has come true; none of the processes may end before."""
-    limit = time.monotonic() + PATIENCE_S
+    limit = time.monotonic() + TIMEOUT_S
     while not true():
         assert time.monotonic() < limit, "it took too long"
         assert all(process.is_alive() for process in processes), "a process has ended"

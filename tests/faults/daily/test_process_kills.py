@@ -12,7 +12,16 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.faults.daily.daily_processes import PATIENCE_S, Death, Life, Note, SetClock, noted, started, until
+from tests.faults.daily.daily_processes import (
+    TIMEOUT_S,
+    CrashPoint,
+    LogEntry,
+    ProcessSetup,
+    SetClock,
+    read_log,
+    started,
+    until,
+)
 from tests.postgres import Databases, databases, newest_databases
 
 from cadenza.adapters.ids import TimeOrderedIds
@@ -33,7 +42,7 @@ __all__ = ["databases", "newest_databases"]
 
 SOAK = bool(os.environ.get("CADENZA_SOAK"))
 USERS = 300 if SOAK else 48
-LIVES = 40 if SOAK else 4
+CRASHES = 40 if SOAK else 4
 SPEED = 1_200
 """An hour in three seconds."""
 LATE_EVENING = datetime(2030, 1, 31, 22, 10, tzinfo=UTC)
@@ -45,7 +54,7 @@ STARTS = (
     MIDNIGHT + timedelta(minutes=5),
 )
 """Not before these: the process is away over cutoffs, and over midnight."""
-LONGEST_LIFE_S = 10 if SOAK else 120
+LONGEST_RUN_S = 10 if SOAK else 120
 """The long runs draw deaths by lot; some lie so far ahead that they are not waited for."""
 ALL = Page(1_000_000)
 Given = tuple[str, int]
@@ -57,15 +66,15 @@ def users() -> list[Given]:
     return [(f"{kinds[n % 3]}-{n:03}", (23 * 60 + 10 + n * 140 // USERS) % 1_440) for n in range(USERS)]
 
 
-def deaths(chance: Random) -> list[Death]:
+def crash_points(chance: Random) -> list[CrashPoint]:
     """One of each kind, and as many more as are wanted."""
-    named = [Death("job", 5), Death("finalize_days", 2), Death("finalize_days", 2, after=True)]
-    ticks = [Death("pending_days", 40, after=True)]
+    named = [CrashPoint("job", 5), CrashPoint("finalize_days", 2), CrashPoint("finalize_days", 2, after=True)]
+    ticks = [CrashPoint("pending_days", 40, after=True)]
     more = [
-        Death(at, chance.randint(1, most), chance.random() < 0.5 and at != "job")
-        for at, most in chance.choices([("job", 20), ("finalize_days", 6), ("pending_days", 200)], k=LIVES)
+        CrashPoint(at, chance.randint(1, most), chance.random() < 0.5 and at != "job")
+        for at, most in chance.choices([("job", 20), ("finalize_days", 6), ("pending_days", 200)], k=CRASHES)
     ]
-    return [*named, *ticks, *more][:LIVES]
+    return [*named, *ticks, *more][:CRASHES]
 
 
 def a_store(url: str) -> SqliteStore | PostgresStore:
@@ -118,76 +127,78 @@ def test_a_process_that_dies_again_and_again_skips_nobody(url: str, tmp_path: Pa
     asked(url, partial(populate, given=users()))
     chance, seen = Random(7), dict[tuple[str, date], Verdict]()
     moment = LATE_EVENING
-    for number, death in enumerate(deaths(chance)):
+    for number, crash_point in enumerate(crash_points(chance)):
         moment = max(moment + timedelta(minutes=chance.randint(1, 9)), *STARTS[: number + 1])
         clock = SetClock(tmp_path / f"clock-{number}", moment, SPEED)
-        moment = one_life(Life(url, tmp_path, clock, death=death))
+        moment = run_until_crash(ProcessSetup(url, tmp_path, clock, crash_point=crash_point))
         after = asked(url, verdicts)
         assert seen.items() <= after.items(), "a verdict has changed"
         seen = after
     tomorrow = moment + timedelta(days=1)
-    last_life(Life(url, tmp_path, SetClock(tmp_path / "clock", tomorrow, SPEED)), tomorrow)
+    run_to_end(ProcessSetup(url, tmp_path, SetClock(tmp_path / "clock", tomorrow, SPEED)), tomorrow)
     final = asked(url, verdicts)
     assert seen.items() <= final.items(), "a verdict has changed"
-    assert list(complaints(final, noted(tmp_path), tomorrow)) == []
+    assert list(violations(final, read_log(tmp_path), tomorrow)) == []
     shown = {(one.status, one.cause) for one in final.values()}
     assert shown >= {(DayStatus.SUCCESS, None), (DayStatus.CUTOFF_REACHED, Cause.DOWN)}
     cut_off_late = {one.service_date for one in final.values() if one.late}
     assert cut_off_late >= {LATE_EVENING.date(), MIDNIGHT.date()}, "nobody was away over midnight"
 
 
-def one_life(life: Life) -> datetime:
+def run_until_crash(setup: ProcessSetup) -> datetime:
     """From its start to its death, or to the end of our patience; the moment by its own clock."""
-    with started(life) as (process,):
-        until(life.clock.path.exists, process)
-        process.join(timeout=LONGEST_LIFE_S)
+    with started(setup) as (process,):
+        until(setup.clock.path.exists, process)
+        process.join(timeout=LONGEST_RUN_S)
         assert process.exitcode == -signal.SIGKILL or SOAK, "it did not get as far as its death"
-    return life.clock.now()
+    return setup.clock.now()
 
 
-def last_life(life: Life, now: datetime) -> None:
+def run_to_end(setup: ProcessSetup, now: datetime) -> None:
     """One that is left in peace until nothing is owed any more, and then asked to stop."""
-    with started(life) as (process,):
-        until(lambda: asked(life.url, verdicts).keys() >= days_due(now).keys(), process)
+    with started(setup) as (process,):
+        until(lambda: asked(setup.url, verdicts).keys() >= days_due(now).keys(), process)
         process.terminate()
-        process.join(PATIENCE_S)
-        assert process.exitcode == 0, (life.folder / f"log-{process.pid}").read_text()
+        process.join(TIMEOUT_S)
+        assert process.exitcode == 0, (setup.folder / f"log-{process.pid}").read_text()
 
 
-def complaints(found: dict[tuple[str, date], Verdict], notes: list[Note], now: datetime) -> list[str]:
+def violations(found: dict[tuple[str, date], Verdict], entries: list[LogEntry], now: datetime) -> list[str]:
     told = [f"{name} has no verdict for {day}" for name, day in days_due(now) if (name, day) not in found]
-    good = {(note.user_id, date.fromisoformat(note.service_date)) for note in notes if note.what == "ok"}
+    good = {
+        (entry.user_id, date.fromisoformat(entry.service_date)) for entry in entries if entry.what == "ok"
+    }
     for key, verdict in found.items():
         if verdict.status is DayStatus.SUCCESS and key not in good:
             told.append(f"{key} is a success, and no job of it went well")
         if verdict.late and verdict.decided_at < cutoff(verdict.due, verdict.service_date):
             told.append(f"{key} is late before its time")
-    return [*told, *_outside(notes), *_unasked(notes), *_twice(notes)]
+    return [*told, *_outside(entries), *_unasked(entries), *_twice(entries)]
 
 
-def _outside(notes: list[Note]) -> list[str]:
+def _outside(entries: list[LogEntry]) -> list[str]:
     """Attempts are decided in their windows, to the microsecond."""
     dues, told = dict(users()), []
-    for note in notes:
-        if note.what == "taken":
-            end = cutoff(due_at_minute(dues[note.user_id]), date.fromisoformat(note.service_date))
-            if not end - WINDOW <= datetime.fromisoformat(note.moment) < end:
-                told.append(f"{note} is outside of its window")
+    for entry in entries:
+        if entry.what == "taken":
+            end = cutoff(due_at_minute(dues[entry.user_id]), date.fromisoformat(entry.service_date))
+            if not end - WINDOW <= datetime.fromisoformat(entry.moment) < end:
+                told.append(f"{entry} is outside of its window")
     return told
 
 
-def _unasked(notes: list[Note]) -> list[str]:
+def _unasked(entries: list[LogEntry]) -> list[str]:
     """No job begins without such a decision."""
     decided, told = Counter[tuple[int, str, str]](), []
-    for note in notes:
-        key = (note.pid, note.user_id, note.service_date)
-        decided[key] += {"taken": 1, "begin": -1}.get(note.what, 0)
+    for entry in entries:
+        key = (entry.pid, entry.user_id, entry.service_date)
+        decided[key] += {"taken": 1, "begin": -1}.get(entry.what, 0)
         if decided[key] < 0:
-            told.append(f"{note} was not decided")
+            told.append(f"{entry} was not decided")
     return told
 
 
-def _twice(notes: list[Note]) -> list[str]:
+def _twice(entries: list[LogEntry]) -> list[str]:
     """A job that went well is done again only by another process, after the first one has died."""
-    good = Counter((note.pid, note.user_id, note.service_date) for note in notes if note.what == "ok")
+    good = Counter((entry.pid, entry.user_id, entry.service_date) for entry in entries if entry.what == "ok")
     return [f"{key} went well {count} times in one process" for key, count in good.items() if count > 1]

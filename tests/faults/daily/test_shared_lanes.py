@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from tests.faults.daily.daily_processes import (
-    PATIENCE_S,
-    Death,
-    Life,
-    Note,
+    TIMEOUT_S,
+    CrashPoint,
+    LogEntry,
     Process,
+    ProcessSetup,
     SetClock,
-    noted,
+    read_log,
     started,
     until,
 )
@@ -34,9 +34,9 @@ JOB_S = 0.5
 """Until there is haste: so there is work for everybody who comes, however long that takes."""
 MOST = 6
 BEGIN = datetime(2030, 1, 31, 23, 20, tzinfo=UTC)
-TAKING, GIVING = Death("take", 1, after=True), Death("give", 2)
+TAKING, GIVING = CrashPoint("take", 1, after=True), CrashPoint("give", 2)
 """The first that is given away is still taken over in peace."""
-SUDDEN = [Death("give", 1), Death("give", 1, after=True), Death("give", 2, after=True)]
+SUDDEN = [CrashPoint("give", 1), CrashPoint("give", 1, after=True), CrashPoint("give", 2, after=True)]
 
 
 def users() -> list[Given]:
@@ -50,59 +50,59 @@ async def days(store: Store) -> list[Verdict]:
 
 
 @contextmanager
-def at_work(life: Life) -> Iterator[Process]:
+def at_work(setup: ProcessSetup) -> Iterator[Process]:
     """A process that has begun to serve users."""
-    with started(life) as (process,):
-        until(lambda: works(process, life.folder), process)
+    with started(setup) as (process,):
+        until(lambda: works(process, setup.folder), process)
         yield process
 
 
 def works(process: Process, folder: Path) -> bool:
-    return any(note.pid == process.pid for note in noted(folder))
+    return any(entry.pid == process.pid for entry in read_log(folder))
 
 
 @pytest.mark.parametrize("giving", [GIVING, *SUDDEN] if SOAK else [GIVING], ids=repr)
 def test_those_who_are_left_serve_everybody(
-    newest_databases: Databases, tmp_path: Path, giving: Death
+    newest_databases: Databases, tmp_path: Path, giving: CrashPoint
 ) -> None:
     url = newest_databases.new()
     asked(url, partial(populate, given=users()))
     clock = SetClock(tmp_path / "clock", BEGIN, 1)
-    life = Life(url, tmp_path, clock, job_s=JOB_S, max_concurrency=MOST, tick_ms=1_000)
+    setup = ProcessSetup(url, tmp_path, clock, job_s=JOB_S, max_concurrency=MOST, tick_ms=1_000)
     with (
-        at_work(life._replace(death=giving)) as first,
-        at_work(life) as second,
-        started(life, life._replace(death=TAKING)) as (third, fourth),
+        at_work(setup._replace(crash_point=giving)) as first,
+        at_work(setup) as second,
+        started(setup, setup._replace(crash_point=TAKING)) as (third, fourth),
     ):
         for process in (first, fourth):
-            process.join(PATIENCE_S)
+            process.join(TIMEOUT_S)
             assert process.exitcode == -signal.SIGKILL, "it did not get as far as its death"
         until(lambda: works(third, tmp_path), second, third)
-        life.haste.touch()
+        setup.no_delay_file.touch()
         until(lambda: len(asked(url, days)) >= USERS, second, third)
         for process in (second, third):
             process.terminate()
         for process in (second, third):
-            process.join(PATIENCE_S)
+            process.join(TIMEOUT_S)
         assert [process.exitcode for process in (second, third)] == [0, 0]
-    found, notes = asked(url, days), noted(tmp_path)
+    found, entries = asked(url, days), read_log(tmp_path)
     assert {one.user_id for one in found} == {name for name, _ in users()}
     assert {one.status for one in found} == {DayStatus.SUCCESS}
     assert len(found) == USERS, "somebody has two verdicts"
-    assert most_at_once(notes) <= MOST
-    again = [note.user_id for note in notes if note.what == "ok" and note.pid != first.pid]
+    assert most_at_once(entries) <= MOST
+    again = [entry.user_id for entry in entries if entry.what == "ok" and entry.pid != first.pid]
     assert len(again) == len(set(again)), "a job that went well was done again, and nobody had died"
 
 
-def most_at_once(notes: list[Note]) -> int:
+def most_at_once(entries: list[LogEntry]) -> int:
     """How many jobs ran at the same time; those of a process that died ended then."""
-    deaths = {note.pid: note.steady for note in notes if note.what == "dies"}
-    ends = {(note.pid, note.user_id): note.steady for note in notes if note.what in ("ok", "failed")}
+    crash_points = {entry.pid: entry.steady for entry in entries if entry.what == "dies"}
+    ends = {(entry.pid, entry.user_id): entry.steady for entry in entries if entry.what in ("ok", "failed")}
     steps: list[tuple[float, int]] = []
-    for note in notes:
-        if note.what == "begin":
-            end = ends.get((note.pid, note.user_id), deaths.get(note.pid, float("inf")))
-            steps += [(note.steady, 1), (end, -1)]
+    for entry in entries:
+        if entry.what == "begin":
+            end = ends.get((entry.pid, entry.user_id), crash_points.get(entry.pid, float("inf")))
+            steps += [(entry.steady, 1), (end, -1)]
     running = most = 0
     for _, step in sorted(steps):
         running += step
