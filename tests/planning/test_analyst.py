@@ -290,10 +290,10 @@ async def test_analyses_are_recorded_when_the_store_is_back() -> None:
 async def test_a_run_that_comes_twice_is_analyzed_once() -> None:
     harness, planner = AnalystHarness(), ScriptedPlanner()
     await harness.corridor.add(in_ms=ALONE)
-    feed = harness.store.port._fed
+    feed = harness.store.port.analyses._tables.feed
     async with harness.watched_by(planner):
         await harness.run()
-        harness.store.port._feed(feed[-1])
+        feed.append(feed[-1])
         await harness.settle()
     assert len(feed) == 2
     assert planner.seen == [("endpoint", "run")]

@@ -103,7 +103,7 @@ class PlannerMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._analyses = Counter(
             "cadenza_planner_sittings",
-            "Sittings by planner and how they ended.",
+            "Analyses by planner and how they ended.",
             ["planner", "result"],
             registry=registry,
         )
@@ -115,7 +115,7 @@ class PlannerMetrics:
         )
         self._seconds = Histogram(
             "cadenza_planner_sitting_seconds",
-            "How long sittings took.",
+            "How long analyses took.",
             ["planner"],
             buckets=SECONDS,
             registry=registry,

@@ -15,7 +15,7 @@ from cadenza.operations.fields import Whole
 from cadenza.operations.operation import Command, View, operation
 from cadenza.ports.monitoring import ActivityGrouping
 
-MOST_AHEAD, MOST_ENDED, MOST_SITTINGS, MOST_COUNTED = 5_000, 10_000, 5_000, 100_000
+MOST_AHEAD, MOST_ENDED, MOST_ANALYSES, MOST_COUNTED = 5_000, 10_000, 5_000, 100_000
 AHEAD_SPANS, MOST_PLANNERS = 30, 100
 NEAR, NEARER = 0.8, 0.95
 
@@ -120,7 +120,7 @@ class PlannerView(View):
     sittings: int
     failed: int
     shadow: int
-    """Sittings that only thought."""
+    """Analyses in shadow mode, which do not steer."""
     tokens: int
     last_at: datetime
 
@@ -192,7 +192,7 @@ def _level(share: float | None) -> Level:
 
 async def _planners(context: RequestContext, since: datetime) -> list[PlannerView]:
     sat = await context.store.statistics.planner_activity(
-        context.tenant_id, grouping=ActivityGrouping.ALL, since=since, limit=MOST_SITTINGS, most=MOST_PLANNERS
+        context.tenant_id, grouping=ActivityGrouping.ALL, since=since, limit=MOST_ANALYSES, most=MOST_PLANNERS
     )
     views = [
         PlannerView(

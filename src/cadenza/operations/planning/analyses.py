@@ -43,7 +43,7 @@ class ToolCallView(View):
 
 
 class AnalysisView(View):
-    """One sitting of a planner."""
+    """One analysis of a planner."""
 
     id: str
     job_id: str
@@ -93,7 +93,7 @@ class GetPlannerCost(OneEndpoint):
 
 
 class DayView(View):
-    """What one planner's sittings came to on one day."""
+    """One planner's analyses on one day."""
 
     day: date
     planner: str
@@ -107,7 +107,7 @@ class PlannerCostView(View):
 
     endpoint_id: str
     days: list[DayView]
-    """Newest first; days without a sitting are left out."""
+    """Newest first; days without an analysis are left out."""
     tokens: TokensView
     """All of them together."""
 
@@ -125,7 +125,7 @@ async def list_analyses(context: RequestContext, command: ListAnalyses) -> Analy
 
 @operation("GET /v1/endpoints/{endpoint_id}/planner-cost", Scope.READ)
 async def get_planner_cost(context: RequestContext, command: GetPlannerCost) -> PlannerCostView:
-    """Tell how many sittings and tokens planners spent on an endpoint, by day."""
+    """Tell how many analyses and tokens planners spent on an endpoint, by day."""
     key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
     live(await context.store.endpoints.get(key))
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)

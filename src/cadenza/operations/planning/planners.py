@@ -1,4 +1,4 @@
-"""Planners at work: all sittings, what they cost, and what learning has won or would have."""
+"""Operations over all endpoints: recent analyses, their cost, and the gains of learning."""
 
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -22,7 +22,7 @@ BETWEEN = " "
 
 
 class ListSittings(Paged):
-    """A part of all sittings."""
+    """A part of all analyses."""
 
 
 class GetSpending(Command):
@@ -47,12 +47,12 @@ class SpendingView(View):
 
     since: datetime
     days: list[DayView]
-    """Newest first; days without a sitting are left out."""
+    """Newest first; days without an analysis are left out."""
     endpoints: list[SpenderView]
-    """Those that cost most tokens, then most sittings, first."""
+    """Those that cost most tokens, then most analyses, first."""
     tokens: TokensView
     complete: bool
-    """False when there were too many sittings to count: the newest were."""
+    """False when there were too many analyses to count: only the newest are counted."""
 
 
 class ListLearning(Paged):
@@ -60,13 +60,13 @@ class ListLearning(Paged):
 
 
 class LearnedView(View):
-    """What the learning planner has won for an endpoint or, in the shadow, would have."""
+    """What the learning planner has gained for an endpoint or, in shadow mode, would have."""
 
     endpoint_id: str
     name: str
     learning: Learning
     interval_ms: int
-    """How often it last wanted to look."""
+    """The interval that it last proposed."""
     changes: float
     """Changes that were seen."""
     delay_ms: int
@@ -80,7 +80,7 @@ class LearnedView(View):
 
     @classmethod
     def of(cls, endpoint: Endpoint, summary: LearnedSummary) -> Self:
-        """The view of a lesson."""
+        """The view of what was learned about an endpoint."""
         gains = summary.gains
         return cls(
             endpoint_id=endpoint.id,
@@ -112,7 +112,7 @@ async def list_sittings(context: RequestContext, command: ListSittings) -> Analy
 
 @operation("GET /v1/analyses/spending", Scope.READ, agent=False)
 async def get_spending(context: RequestContext, command: GetSpending) -> SpendingView:
-    """Tell how many sittings and tokens planners spent, by day and by endpoint."""
+    """Tell how many analyses and tokens planners spent, by day and by endpoint."""
     today = context.dependencies.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=command.days - 1)
     activity = partial(

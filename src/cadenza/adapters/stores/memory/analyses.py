@@ -76,16 +76,16 @@ class MemoryAnalyses:
         return [one for one in newest if page.after is None or one.id < page.after][: page.limit]
 
     async def usage_by_day(self, key: EndpointKey, since: datetime) -> list[DailyAnalysisUsage]:
-        sittings: Counter[tuple[date, str]] = Counter()
+        counts: Counter[tuple[date, str]] = Counter()
         tokens: dict[tuple[date, str], Tokens] = defaultdict(Tokens)
         with self._lock:
             for one in self._tables.analyses.get(key, {}).values():
                 if one.began_at >= since:
                     place = (one.began_at.astimezone(UTC).date(), one.planner)
-                    sittings[place] += 1
+                    counts[place] += 1
                     spent = tokens[place]
                     tokens[place] = Tokens(spent.input + one.tokens.input, spent.output + one.tokens.output)
-        days = [DailyAnalysisUsage(*place, count, tokens[place]) for place, count in sittings.items()]
+        days = [DailyAnalysisUsage(*place, count, tokens[place]) for place, count in counts.items()]
         return sorted(days, key=lambda one: (-one.day.toordinal(), one.planner))
 
     async def due_analyses(self, now: datetime, *, again_at: datetime, limit: int) -> list[NextAnalysis]:

@@ -18,10 +18,10 @@ class Analyses(Commands):
     """What planners thought and did, and what it cost."""
 
     list_ = DerivedCommand(
-        "list_analyses", "traffic", about="List planners' sittings about an endpoint, newest first."
+        "list_analyses", "traffic", about="List planners' analyses of an endpoint, newest first."
     )
     recent = DerivedCommand(
-        "list_sittings", "--limit 20", about="List planners' sittings about all endpoints, newest first."
+        "list_sittings", "--limit 20", about="List planners' analyses of all endpoints, newest first."
     )
     learned = DerivedCommand(
         "list_learning", about="Tell what the learning planner wins and, in the shadow, would have won."
@@ -29,7 +29,7 @@ class Analyses(Commands):
 
     @example("traffic --days 7")
     def cost(self, endpoint: AnEndpoint, /, *, days: Days = 7, connection: Connection = AS_CONFIGURED) -> int:
-        """Tell how many sittings and tokens planners spent on an endpoint, by day."""
+        """Tell how many analyses and tokens planners spent on an endpoint, by day."""
         return self.answer(
             connection,
             lambda client: ask_about(client, ENDPOINT, endpoint, "get_planner_cost", days=days),
@@ -38,5 +38,5 @@ class Analyses(Commands):
 
     @example("--days 7")
     def spending(self, *, days: Days = 7, connection: Connection = AS_CONFIGURED) -> int:
-        """Tell how many sittings and tokens planners spent on which endpoints."""
+        """Tell how many analyses and tokens planners spent on which endpoints."""
         return self.ask(connection, "get_spending", {"days": days})

@@ -25,11 +25,11 @@ def at_minute(minute: int) -> datetime:
     return NEW_YEAR + timedelta(minutes=minute)
 
 
-def a_sitting(minute: int, endpoint_id: str, **fields: Any) -> Analysis:
-    """A sitting of `llm` of the tenant `north`."""
+def an_analysis(minute: int, endpoint_id: str, **fields: Any) -> Analysis:
+    """An analysis of `llm` of the tenant `north`."""
     given: dict[str, Any] = {"tenant_id": "north", "planner": "llm"}
     return Analysis(
-        id=f"sitting-{minute}",
+        id=f"analysis-{minute}",
         job_id="job",
         endpoint_id=endpoint_id,
         trigger=Trigger.RUN,
@@ -144,12 +144,12 @@ class FigureContract(Contract):
     async def test_sittings_are_taken_together_by_planner_day_or_endpoint(self, store: Store) -> None:
         await store.analyses.add_analyses(
             [
-                a_sitting(0, "a", tokens=Tokens(10, 0), shadow=True),
-                a_sitting(1, "a", tokens=Tokens(10, 1), error="no model"),
-                a_sitting(2, "b", planner="rules"),
-                a_sitting(3, "b", planner="rules"),
-                a_sitting(4, "b", tenant_id="south"),
-                a_sitting(DAY_MINUTES, "b"),
+                an_analysis(0, "a", tokens=Tokens(10, 0), shadow=True),
+                an_analysis(1, "a", tokens=Tokens(10, 1), error="no model"),
+                an_analysis(2, "b", planner="rules"),
+                an_analysis(3, "b", planner="rules"),
+                an_analysis(4, "b", tenant_id="south"),
+                an_analysis(DAY_MINUTES, "b"),
             ]
         )
 
@@ -186,7 +186,7 @@ class FigureContract(Contract):
     async def test_sittings_are_told_in_whole_newest_first(self, store: Store) -> None:
         made = [
             Analysis(
-                id=f"sitting-{place}",
+                id=f"analysis-{place}",
                 tenant_id=tenant_id,
                 job_id="job",
                 endpoint_id=f"endpoint-{place}",

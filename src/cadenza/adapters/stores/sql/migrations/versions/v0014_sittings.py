@@ -1,4 +1,4 @@
-"""Find a tenant's newest sittings without passing those of others."""
+"""Find a tenant's newest analyses without passing those of others."""
 
 from alembic import op
 
