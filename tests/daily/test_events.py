@@ -5,19 +5,19 @@ from datetime import UTC, datetime, time, timedelta
 from tests.daily.daily_fixtures import FAILED, DailyFixture, MakeDaily
 
 from cadenza.domain.daily.user import DONE
-from cadenza.testing.fakes import Event
+from cadenza.testing.fakes import EmittedEvent
 
 MORNING = datetime(2026, 3, 10, 9, 59, tzinfo=UTC)
 
 
-def told(daily: DailyFixture, name: str) -> list[Event]:
+def told(daily: DailyFixture, name: str) -> list[EmittedEvent]:
     """The events of one kind since the last question."""
     events, daily.telemetry.events = daily.telemetry.events, []
     found = [event for event in events if event.name == name]
     daily.telemetry.events = [event for event in events if event.name != name]
     assert {event.metadata["scheduler"] for event in found} <= {"daily"}
     return [
-        Event(name, event.measurements, {k: v for k, v in event.metadata.items() if k != "scheduler"})
+        EmittedEvent(name, event.measurements, {k: v for k, v in event.metadata.items() if k != "scheduler"})
         for event in found
     ]
 
@@ -36,7 +36,7 @@ async def test_a_tick_tells_its_cost_and_what_it_found(make_daily: MakeDaily) ->
         "cutoff_finalized": 0,
     }
     assert told(daily, "sched.queue.depth") == [
-        Event("sched.queue.depth", {"depth": 2}, {"today": "2026-03-10"})
+        EmittedEvent("sched.queue.depth", {"depth": 2}, {"today": "2026-03-10"})
     ]
     daily.clocks.advance(timedelta(minutes=1))
     await daily.tick()
@@ -63,8 +63,8 @@ async def test_jobs_tell_how_many_run_how_long_they_took_and_what_became_of_them
     await daily.finish(daily.runs.running[0], DONE)
     await daily.finish(daily.runs.running[0], FAILED)
     assert told(daily, "sched.job.stop") == [
-        Event("sched.job.stop", {"duration_ms": 1_500}, {"result": "ok"}),
-        Event("sched.job.stop", {"duration_ms": 1_500}, {"result": "error", "error_class": "req"}),
+        EmittedEvent("sched.job.stop", {"duration_ms": 1_500}, {"result": "ok"}),
+        EmittedEvent("sched.job.stop", {"duration_ms": 1_500}, {"result": "error", "error_class": "req"}),
     ]
     assert [e.measurements["in_flight"] for e in told(daily, "sched.executor.in_flight")] == [1, 0]
 
@@ -79,7 +79,7 @@ async def test_each_verdict_is_told_once(make_daily: MakeDaily) -> None:
     await daily.tick()
     await daily.tick()
     assert told(daily, "sched.finalize") == [
-        Event(
+        EmittedEvent(
             "sched.finalize",
             {},
             {"status": status, "due_bucket": 600, "today": "2026-03-10", "late": False},

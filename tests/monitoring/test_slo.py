@@ -14,7 +14,7 @@ from cadenza.ports.monitoring import SloStatus
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.monitoring import by_a_fast_clock, slo_settings
 from cadenza.testing import FakeClock, FakeIds, FakeLog, FakeTelemetry
-from cadenza.testing.fakes import Line
+from cadenza.testing.fakes import LogLine
 
 MINUTE = 60_000
 BREACHED, KEPT = "an SLO is breached", "an SLO is kept again"
@@ -59,7 +59,7 @@ class House:
             told = {"status": status, "due_bucket": due_bucket, "late": late, "today": "2025-01-01"}
             self.tell("sched.finalize", {}, **told)
 
-    def minutes(self, count: int, minute: Minute | None = None) -> list[Line]:
+    def minutes(self, count: int, minute: Minute | None = None) -> list[LogLine]:
         """So many minutes of the same, each evaluated at its end; what was said of SLOs."""
         before = len(self.log.lines)
         for _ in range(count):
@@ -123,7 +123,7 @@ def test_a_breach_is_said_once_and_its_end_once(slo: Slo) -> None:
     (warning,) = house.minutes(1, bad)
     about = {"slo": slo.value, "scheduler": "daily", "window_minutes": 15}
     since = {"since": iso(house.clock.now())}
-    assert warning == Line("warning", BREACHED, {**about, **measured, **since})
+    assert warning == LogLine("warning", BREACHED, {**about, **measured, **since})
     assert house.minutes(15, bad) == []
     (over,) = house.minutes(40, good)
     assert (over.level, over.event) == ("info", KEPT)

@@ -25,7 +25,7 @@ from tests.scheduling.worker.running_worker import Worker, by_hand
 from tests.scheduling.worker.worker_fixtures import MINUTE, Corridor
 
 from cadenza.testing import FakeIds, FakeTelemetry
-from cadenza.testing.fakes import Event
+from cadenza.testing.fakes import EmittedEvent
 
 MORNING = datetime(2026, 3, 10, 9, tzinfo=UTC)
 ATTEMPTS = 20
@@ -33,13 +33,13 @@ ATTEMPTS = 20
 OUTCOMES = (RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.SUCCESS)
 
 
-async def observed() -> list[Event]:
+async def observed() -> list[EmittedEvent]:
     """Every event, from one scene after the other."""
     scenes = (_endpoints, _planners, _daily, _crashes, _alerts, _quotas)
     return [event for scene in scenes for event in await scene()] + _service_levels()
 
 
-async def _endpoints() -> list[Event]:
+async def _endpoints() -> list[EmittedEvent]:
     """Runs that succeed, fail, time out, recover, and are skipped."""
     corridor, coming = by_hand(), iter(OUTCOMES)
     corridor.dispatcher.on("endpoint", lambda _: Outcome(next(coming)))
@@ -52,7 +52,7 @@ async def _endpoints() -> list[Event]:
     return corridor.telemetry.events
 
 
-async def _planners() -> list[Event]:
+async def _planners() -> list[EmittedEvent]:
     """A planner that has nothing to say."""
     harness = AnalystHarness()
     await harness.corridor.add(in_ms=60 * MINUTE)
@@ -61,7 +61,7 @@ async def _planners() -> list[Event]:
     return harness.corridor.telemetry.events
 
 
-async def _daily() -> list[Event]:
+async def _daily() -> list[EmittedEvent]:
     """Jobs that succeed, fail and never end, and a day that passes while no process runs."""
     daily = DailyFixture(MORNING)
     for user in ("ann", "bob", "cyd"):
@@ -79,14 +79,14 @@ async def _daily() -> list[Event]:
     return daily.telemetry.events
 
 
-async def _crashes() -> list[Event]:
+async def _crashes() -> list[EmittedEvent]:
     house = SupervisedHouse()
     async with house.running(Part("crashing", Crashing(house.clock, times=1).run)):
         await house.clock.advance(MINUTE)
     return house.telemetry.events
 
 
-async def _alerts() -> list[Event]:
+async def _alerts() -> list[EmittedEvent]:
     """One that arrives at the second attempt, and one that never arrives."""
     events = []
     for problems in (1, 99):
@@ -100,7 +100,7 @@ async def _alerts() -> list[Event]:
     return events
 
 
-async def _quotas() -> list[Event]:
+async def _quotas() -> list[EmittedEvent]:
     """A tenant that has spent all of its runs and tokens."""
     store, telemetry = MemoryStore(FakeIds()), FakeTelemetry()
     corridor = Corridor(store=store)
@@ -114,7 +114,7 @@ async def _quotas() -> list[Event]:
     return telemetry.events
 
 
-def _service_levels() -> list[Event]:
+def _service_levels() -> list[EmittedEvent]:
     """Every promise, broken and kept again."""
     events = []
     for bad, good, _ in PROMISES.values():

@@ -16,7 +16,7 @@ from tests.public_surface.internals import (
 )
 from tests.public_surface.snapshot import Snapshot
 
-from cadenza.testing.fakes import Event
+from cadenza.testing.fakes import EmittedEvent
 
 CODES = frozenset(
     {"cause", "change", "error_class", "kind", "resource", "result", "scheduler", "slo", "status", "trigger"}
@@ -37,9 +37,9 @@ def _declared() -> set[str]:
     return {value for name, value in vars(telemetry).items() if name.isupper() and isinstance(value, str)}
 
 
-def _described(events: Iterable[Event]) -> dict[str, Any]:
+def _described(events: Iterable[EmittedEvent]) -> dict[str, Any]:
     """What each event carries; those of both schedulers have fields of their own for each."""
-    by_name: defaultdict[str, list[Event]] = defaultdict(list)
+    by_name: defaultdict[str, list[EmittedEvent]] = defaultdict(list)
     for event in events:
         scheduler = event.metadata.get("scheduler") if event.name.startswith("sched.") else None
         by_name[event.name if scheduler is None else f"{event.name} ({scheduler})"].append(event)
@@ -69,7 +69,7 @@ def _type(value: Any) -> str:
     return "number" if isinstance(value, int | float) else "str"
 
 
-def _prometheus(events: Iterable[Event]) -> dict[str, Any]:
+def _prometheus(events: Iterable[EmittedEvent]) -> dict[str, Any]:
     """What a scrape shows once everything has happened; not what its library adds."""
     metrics = Metrics()
     metrics.note("list_jobs", 200, 0.01)
@@ -95,7 +95,7 @@ def _family(family: Any) -> dict[str, Any]:
     }
 
 
-def _otel(events: Iterable[Event]) -> dict[str, Any]:
+def _otel(events: Iterable[EmittedEvent]) -> dict[str, Any]:
     """The same for a collector of OpenTelemetry."""
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader], shutdown_on_exit=False)

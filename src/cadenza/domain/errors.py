@@ -1,7 +1,7 @@
 """What can go wrong, by what the caller can do about it.
 
 CadenzaError
-├── InvalidRequest   say it differently
+├── InvalidRequest   correct the request
 ├── NotFound         there is no such thing, or it is not yours
 ├── Conflict         it is not in a state that allows this
 ├── NotAllowed       ask for more rights

@@ -19,7 +19,7 @@ from cadenza.engine.steering_commands import (
     SteeringCommand,
     SteeringContext,
 )
-from cadenza.ports.clock import Clock, Cron
+from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.scheduling import EndpointStore
 from cadenza.ports.telemetry import Logger
 
@@ -30,20 +30,20 @@ COMMANDS: Mapping[str, type[SteeringCommand]] = {
 }
 
 
-class Tool(NamedTuple):
+class SteeringTool(NamedTuple):
     """A tool of one endpoint, as a planner sees it."""
 
     description: str
     execute: Callable[[Mapping[str, Any]], Awaitable[ChangedEndpoint]]
 
 
-Tools = Mapping[str, Tool]
+Tools = Mapping[str, SteeringTool]
 
 
 class Steering:
     """Makes the steering tools of endpoints, and applies their commands."""
 
-    def __init__(self, *, store: EndpointStore, clock: Clock, cron: Cron, log: Logger) -> None:
+    def __init__(self, *, store: EndpointStore, clock: Clock, cron: CronCalculator, log: Logger) -> None:
         self._store = store
         self._clock = clock
         self._cron = cron
@@ -52,11 +52,11 @@ class Steering:
     def tools(self, key: EndpointKey, *, origin: str) -> Tools:
         """The tools of one endpoint, used in the name of `origin`."""
 
-        def tool(command: type[SteeringCommand]) -> Tool:
+        def tool(command: type[SteeringCommand]) -> SteeringTool:
             async def execute(arguments: Mapping[str, Any]) -> ChangedEndpoint:
                 return await self.steer(key, command.parse(arguments), origin=origin)
 
-            return Tool(command.__doc__ or "", execute)
+            return SteeringTool(command.__doc__ or "", execute)
 
         return {name: tool(command) for name, command in COMMANDS.items()}
 

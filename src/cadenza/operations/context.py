@@ -11,7 +11,7 @@ from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.operations.access.caller_cache import CallerCache
 from cadenza.ports.access import TokenGenerator
-from cadenza.ports.clock import Clock, Cron
+from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.ids import Ids
 from cadenza.ports.planning import Expressions
 from cadenza.ports.secrets import SecretStore
@@ -26,7 +26,7 @@ class Dependencies:
 
     store: Store
     clock: Clock
-    cron: Cron
+    cron: CronCalculator
     ids: Ids
     token_generator: TokenGenerator
     log: Logger

@@ -26,7 +26,7 @@ class Clock(Protocol):
         ...
 
 
-class Cron(CronClock, Protocol):
+class CronCalculator(CronClock, Protocol):
     """Reads five-field cron lines in IANA time zones, with Debian's rules for daylight saving."""
 
     def next(self, expression: str, after: datetime, timezone: str = "UTC") -> datetime:

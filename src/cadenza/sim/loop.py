@@ -7,7 +7,7 @@ from cadenza.ports.clock import Clock
 from cadenza.sim.recording import RecordedRun, Recording, Snapshot, StoreHistory
 from cadenza.sim.scenario import Scenario
 from cadenza.sim.steered_endpoint import SteeredEndpoint
-from cadenza.sim.world import MINUTE_S, MINUTES, Sample, Series
+from cadenza.sim.world import MINUTE_S, MINUTES, MeasuredSeries, Sample
 
 STEP_S = 5
 
@@ -16,7 +16,7 @@ class SimulatedScheduler(Protocol[Sample]):
     """A scheduler that a scenario is simulated on, with a clock of its own."""
 
     clock: Clock
-    series: Series[Sample]
+    series: MeasuredSeries[Sample]
     steered: Mapping[str, SteeredEndpoint[Sample]]
     runs: list[RecordedRun]
 

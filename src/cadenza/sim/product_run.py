@@ -20,14 +20,14 @@ from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.loop import WorkerLoop
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.catalog import Page
-from cadenza.ports.clock import Clock, Cron
+from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.scheduling import EndpointStore
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 from cadenza.sim.recording import DueSlot, RecordedRun, StoreHistory
 from cadenza.sim.scenario import DORMANT_UNTIL, Scenario, SimulatedEndpoint
 from cadenza.sim.steered_endpoint import LONG_PAUSE, SteeredEndpoint
-from cadenza.sim.world import START, Measured, Sample, Series
+from cadenza.sim.world import START, Measured, MeasuredSeries, Sample
 from cadenza.testing.clock import FakeClock
 from cadenza.testing.fakes import FakeIds
 
@@ -40,7 +40,7 @@ class Ports(TypedDict):
 
     store: EndpointStore
     clock: Clock
-    cron: Cron
+    cron: CronCalculator
     log: Logger
 
 
@@ -55,7 +55,7 @@ class ToolAccess(Protocol):
 class ToolSteeredEndpoint(SteeredEndpoint[Sample]):
     """Reads the store and acts through the tools, as any planner does."""
 
-    def __init__(self, name: str, series: Series[Sample], *, simulation: "ToolAccess") -> None:
+    def __init__(self, name: str, series: MeasuredSeries[Sample], *, simulation: "ToolAccess") -> None:
         super().__init__(name, series)
         self._store: EndpointStore = simulation.store.endpoints
         self._clock: Clock = simulation.clock
@@ -123,7 +123,7 @@ class ProductSimulation(Generic[Sample]):
     def __init__(self, scenario: Scenario[Sample]) -> None:
         self.scenario = scenario
         self.clock: Clock = FakeClock(START)
-        self.series: Series[Sample] = Series()
+        self.series: MeasuredSeries[Sample] = MeasuredSeries()
         self.runs: list[RecordedRun] = []
         self.store: Store = MemoryStore(FakeIds())
         self.log: Logger = NoLog()

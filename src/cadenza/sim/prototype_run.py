@@ -11,7 +11,7 @@ from cadenza.ports.clock import Clock
 from cadenza.sim.recording import RecordedRun, Recording, StoreHistory
 from cadenza.sim.scenario import DORMANT_UNTIL, Scenario, SimulatedEndpoint
 from cadenza.sim.steered_endpoint import SOON_MS, SteeredEndpoint
-from cadenza.sim.world import START, Measured, Sample, Series
+from cadenza.sim.world import START, Measured, MeasuredSeries, Sample
 from cadenza.testing.clock import FakeClock
 
 LOOK_AHEAD = timedelta(seconds=10)
@@ -100,7 +100,7 @@ def _candidates(endpoint: PrototypeEndpoint, now: datetime) -> Candidates:
 class SteeredPrototype(SteeredEndpoint[Sample]):
     """Writes straight into the endpoint, as the prototype's tools did."""
 
-    def __init__(self, endpoint: PrototypeEndpoint, series: Series[Sample], *, clock: Clock) -> None:
+    def __init__(self, endpoint: PrototypeEndpoint, series: MeasuredSeries[Sample], *, clock: Clock) -> None:
         super().__init__(endpoint.table.name, series)
         self._endpoint = endpoint
         self._clock = clock
@@ -162,7 +162,7 @@ class PrototypeSimulation(Generic[Sample]):
 
     def __init__(self, scenario: Scenario[Sample]) -> None:
         self.clock: Clock = FakeClock(START)
-        self.series: Series[Sample] = Series()
+        self.series: MeasuredSeries[Sample] = MeasuredSeries()
         self.runs: list[RecordedRun] = []
         self._scenario = scenario
         self._endpoints = [_new(endpoint) for endpoint in scenario.endpoints]

@@ -33,7 +33,7 @@ class SimulatedEndpoint:
     """Whether its own run asks for a pause when it is done."""
 
 
-class Column(NamedTuple):
+class SnapshotColumn(NamedTuple):
     """A column of the snapshots, and the unit its values are shown with."""
 
     name: str
@@ -50,7 +50,7 @@ class Scenario(Generic[Sample]):
     """In the order of their creation, which breaks ties."""
     policies: Mapping[str, SteeringPolicy[Sample]]
     """By the endpoint they steer, in the order in which they plan."""
-    columns: tuple[Column, ...]
+    columns: tuple[SnapshotColumn, ...]
     observe: Observe[Sample]
     """What a snapshot shows beside its minute."""
     run_ms: int

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Generic
 
-from cadenza.sim.world import Measured, Sample, Series
+from cadenza.sim.world import Measured, MeasuredSeries, Sample
 
 INTERVAL_TTL_MINUTES = 60
 SOON_MS = 5_000
@@ -25,7 +25,7 @@ class PauseTiming(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
+class ActionTiming:
     """How an endpoint that acts is woken, and how long it is then left alone."""
 
     cooldown: timedelta
@@ -36,7 +36,7 @@ class Action:
 class SteeredEndpoint(ABC, Generic[Sample]):
     """The interface that policies are written against, once for both modes."""
 
-    def __init__(self, name: str, series: Series[Sample]) -> None:
+    def __init__(self, name: str, series: MeasuredSeries[Sample]) -> None:
         self.name = name
         self.cooldown_over: datetime | None = None
         self._series = series
@@ -98,7 +98,7 @@ class SteeredEndpoint(ABC, Generic[Sample]):
         """Has it been left alone for long enough?"""
         return self.cooldown_over is None or self.now >= self.cooldown_over
 
-    async def act(self, action: Action) -> None:
+    async def act(self, action: ActionTiming) -> None:
         """Wake it, if it rests and its cooldown is over."""
         if not await self.paused() or not self.cooled_down():
             return

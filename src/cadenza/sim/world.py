@@ -58,7 +58,7 @@ class Measured(NamedTuple, Generic[Sample]):
     sample: Sample
 
 
-class Series(Generic[Sample]):
+class MeasuredSeries(Generic[Sample]):
     """What was measured: by each endpoint, and by all together."""
 
     def __init__(self) -> None:

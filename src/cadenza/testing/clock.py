@@ -1,4 +1,4 @@
-"""Time that stands still until a test moves it."""
+"""A clock for tests: it stands still until a test or a sleep moves it."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -7,12 +7,12 @@ from heapq import heappop, heappush
 from cadenza.domain.validation import check_moment, milliseconds
 
 NEW_YEAR = datetime(2025, 1, 1, tzinfo=UTC)
-BREATHS = 50
-"""How often tasks may pass the ball before time moves on: more than any chain of awaits in the engine."""
+YIELDS = 50
+"""How often other tasks may run before time moves on: more than any chain of awaits in the engine."""
 
 
 class FakeClock:
-    """A clock that only moves when told.
+    """A clock that only a test moves.
 
     By default a sleep moves it: nothing else happens meanwhile, and no time is
     lost. With `manual=True` a sleep lasts until `advance` has passed its end,
@@ -30,7 +30,7 @@ class FakeClock:
         return self._now
 
     async def sleep(self, span_ms: float) -> None:
-        """Move on by a span or, if manual, wait until somebody does."""
+        """Move on by so many milliseconds or, if manual, wait until `advance` has."""
         until = self._now + milliseconds(1) * span_ms
         if not self._manual:
             self._now = max(self._now, until)
@@ -41,22 +41,22 @@ class FakeClock:
         await sleeper
 
     async def advance(self, span_ms: float) -> None:
-        """Let a span pass, waking every sleeper at its own moment and in order."""
+        """Let time pass, and wake every sleeper at its own moment and in order."""
         until = self._now + milliseconds(1) * span_ms
-        await self._breathe()
+        await self._let_tasks_run()
         while self._sleepers and self._sleepers[0][0] <= until:
             moment, _, sleeper = heappop(self._sleepers)
             self._now = max(self._now, moment)
             if not sleeper.done():
                 sleeper.set_result(None)
-            await self._breathe()
+            await self._let_tasks_run()
         self._now = max(self._now, until)
-        await self._breathe()
+        await self._let_tasks_run()
 
     def jump(self, span_ms: float) -> None:
-        """Step the clock, forth or back, as a correction of the machine's time would; nobody wakes."""
+        """Step the clock, forth or back, as a correction of the machine's time would; no sleeper wakes."""
         self._now += milliseconds(1) * span_ms
 
-    async def _breathe(self) -> None:
-        for _ in range(BREATHS):
+    async def _let_tasks_run(self) -> None:
+        for _ in range(YIELDS):
             await asyncio.sleep(0)

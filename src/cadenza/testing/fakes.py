@@ -1,4 +1,4 @@
-"""A dispatcher that does what a test says."""
+"""Fakes of the ports: dispatcher, ids, quota, telemetry, log, and a planner of plain rules."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ class FakeDispatcher:
         self._behaviours.pop(name, None)
 
     async def execute(self, claim: Claim) -> Outcome:
-        """Do as told."""
+        """Behave as set, or succeed."""
         self.executed.append(claim)
         behaviour = self._behaviours.get(claim.endpoint.name)
         if behaviour is None:
@@ -62,8 +62,8 @@ class FakeIds:
 Condition = Callable[[Briefing], bool]
 
 
-class Rule(NamedTuple):
-    """When a briefing is so, call a tool."""
+class PlannerRule(NamedTuple):
+    """A condition on a briefing, and the tool to call when it holds."""
 
     when: Condition
     tool: str
@@ -73,7 +73,7 @@ class Rule(NamedTuple):
 class RuleBasedPlanner:
     """Goes through its rules in order and acts on the first that matches."""
 
-    def __init__(self, *rules: Rule) -> None:
+    def __init__(self, *rules: PlannerRule) -> None:
         self._rules = rules
 
     @property
@@ -117,7 +117,7 @@ class FakeQuota:
         return [QuotaAnswer(self._closed.get((request.kind, request.tenant_id))) for request in requests]
 
 
-class Event(NamedTuple):
+class EmittedEvent(NamedTuple):
     """An event that was emitted."""
 
     name: str
@@ -129,14 +129,14 @@ class FakeTelemetry:
     """Keeps every event."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
+        self.events: list[EmittedEvent] = []
 
     def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:
         """Keep it."""
-        self.events.append(Event(event, measurements, metadata))
+        self.events.append(EmittedEvent(event, measurements, metadata))
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """A line that was logged."""
 
     level: str
@@ -148,7 +148,7 @@ class FakeLog:
     """Keeps every line, debug included."""
 
     def __init__(self) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[LogLine] = []
 
     @property
     def verbose(self) -> bool:
@@ -157,15 +157,15 @@ class FakeLog:
 
     def debug(self, event: str, **facts: object) -> None:
         """Keep a detail."""
-        self.lines.append(Line("debug", event, facts))
+        self.lines.append(LogLine("debug", event, facts))
 
     def info(self, event: str, **facts: object) -> None:
         """Keep a fact."""
-        self.lines.append(Line("info", event, facts))
+        self.lines.append(LogLine("info", event, facts))
 
     def warning(self, event: str, **facts: object) -> None:
         """Keep a warning."""
-        self.lines.append(Line("warning", event, facts))
+        self.lines.append(LogLine("warning", event, facts))
 
     def events(self, level: str | None = None) -> list[str]:
         """The texts of the lines, in order."""

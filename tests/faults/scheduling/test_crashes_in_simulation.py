@@ -80,11 +80,11 @@ async def test_the_same_seed_and_await_give_the_same_history() -> None:
 
 
 def lose_the_slot(endpoint: Endpoint, claim: Claim, now: Any, again: Any = None) -> Any:
-    return rules._Next(evolve(endpoint, open_slot=None, next_run_at=now, lease=None), verdict=False)
+    return rules._NextRun(evolve(endpoint, open_slot=None, next_run_at=now, lease=None), verdict=False)
 
 
 async def test_a_rule_that_loses_slots_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "_kept_open", lose_the_slot)
+    monkeypatch.setattr(rules, "_keep_slot_open", lose_the_slot)
     assert any("verdicts" in complaint for complaint in await every_crash(1, 0))
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cadenza.adapters import cron as module
 from cadenza.adapters.cron import CronsimCron
 from cadenza.domain.errors import InvalidRequest
-from cadenza.ports.clock import Cron
+from cadenza.ports.clock import CronCalculator
 
 MINUTE, MICROSECOND = timedelta(minutes=1), timedelta(microseconds=1)
 CLOCK_CHANGES = {
@@ -240,7 +240,7 @@ def test_a_moment_without_a_zone_or_a_next_one_is_refused_also_from_memory() -> 
 
 
 def test_until_the_fire_nothing_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    cron: Cron = CronsimCron()
+    cron: CronCalculator = CronsimCron()
     after = at("2026-01-01T00:00Z")
     fire = cron.next("0 0 2 1 *", after)
     monkeypatch.setattr(module.CronExpression, "first_after", None)

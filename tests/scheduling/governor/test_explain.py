@@ -8,7 +8,7 @@ import pytest
 from cadenza.adapters.cron import CronsimCron
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease
-from cadenza.domain.scheduling.explain import BECAUSE, Explanation, explain, span
+from cadenza.domain.scheduling.explain import SOURCE_REASONS, Explanation, explain, span
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Backoff, Guard, Policy
@@ -41,7 +41,7 @@ def test_it_answers_with_the_moment_and_the_rule_that_set_it() -> None:
 
 @pytest.mark.parametrize("source", list(Source))
 def test_every_source_has_its_words(source: Source) -> None:
-    assert BECAUSE[source] in words(next_source=source)
+    assert SOURCE_REASONS[source] in words(next_source=source)
 
 
 def test_hints_are_told_with_their_reasons() -> None:

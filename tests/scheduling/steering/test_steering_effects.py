@@ -13,7 +13,7 @@ from cadenza.engine.steering_commands import ProposeIntervalArguments
 from cadenza.ports.planning import Briefing
 from cadenza.testing import RuleBasedPlanner
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.fakes import Rule
+from cadenza.testing.fakes import PlannerRule
 
 
 def after(**span: float) -> datetime:
@@ -154,9 +154,9 @@ async def test_a_call_is_typed() -> None:
 async def test_a_planner_of_rules_acts_on_the_first_that_matches() -> None:
     corridor = await a_corridor()
     planner = RuleBasedPlanner(
-        Rule(lambda seen: seen.endpoint.failure_count > 0, "pause_until", {"untilIso": None}),
-        Rule(lambda _: True, "propose_interval", {"intervalMs": 5_000}),
-        Rule(lambda _: True, "propose_next_time", {"nextRunInMs": 0}),
+        PlannerRule(lambda seen: seen.endpoint.failure_count > 0, "pause_until", {"untilIso": None}),
+        PlannerRule(lambda _: True, "propose_interval", {"intervalMs": 5_000}),
+        PlannerRule(lambda _: True, "propose_next_time", {"nextRunInMs": 0}),
     )
 
     async def call(endpoint: Any, tool: str, arguments: Any) -> Any:
@@ -170,7 +170,7 @@ async def test_a_planner_of_rules_acts_on_the_first_that_matches() -> None:
 async def test_a_planner_without_a_matching_rule_does_nothing() -> None:
     corridor = await a_corridor()
     before = await corridor.endpoint()
-    planner = RuleBasedPlanner(Rule(lambda _: False, "pause_until", {"untilIso": None}))
+    planner = RuleBasedPlanner(PlannerRule(lambda _: False, "pause_until", {"untilIso": None}))
 
     async def call(*_: Any) -> Any:
         raise AssertionError("it had nothing to say")

@@ -14,7 +14,7 @@ from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.policy import Misfire, Policy
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import FOREVER
-from cadenza.testing.fakes import Event
+from cadenza.testing.fakes import EmittedEvent
 
 GRACE = 60_000
 
@@ -174,9 +174,9 @@ async def test_a_tick_emits_an_event_for_each_run_and_one_for_itself() -> None:
     took = {"duration_ms": 0, "late_ms": 0}
     events = [event for event in corridor.telemetry.events if event.name.startswith("sched.")]
     assert events == [
-        Event("sched.job.stop", took, {"result": "ok", **first}),
-        Event("sched.job.stop", took, {"result": "error", "error_class": "unknown", **first}),
-        Event("sched.tick.stop", {"duration_ms": 40}, {"claimed": 2, "scheduler": "endpoints"}),
+        EmittedEvent("sched.job.stop", took, {"result": "ok", **first}),
+        EmittedEvent("sched.job.stop", took, {"result": "error", "error_class": "unknown", **first}),
+        EmittedEvent("sched.tick.stop", {"duration_ms": 40}, {"claimed": 2, "scheduler": "endpoints"}),
     ]
 
 

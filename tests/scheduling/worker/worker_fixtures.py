@@ -19,7 +19,7 @@ from cadenza.engine.worker.loop import WorkerLoop, WorkerSettings
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.testing import FakeClock, FakeDispatcher, FakeIds, FakeLog, FakeQuota, FakeTelemetry, an_endpoint
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.fakes import Event
+from cadenza.testing.fakes import EmittedEvent
 
 MINUTE = 60_000
 TENANT = "default"
@@ -47,7 +47,7 @@ class Corridor:
         self.worker = self.loop()
 
     @property
-    def told(self) -> list[Event]:
+    def told(self) -> list[EmittedEvent]:
         """What was told of runs, one by one."""
         return [event for event in self.telemetry.events if event.name.startswith("sched.job.")]
 

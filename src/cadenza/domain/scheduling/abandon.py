@@ -1,4 +1,4 @@
-"""What remains when nobody comes back: leases that ran out, one-shots that nobody served."""
+"""Runs whose lease ran out, and one-shot hints that expired unserved: what the sweeper ends."""
 
 from datetime import datetime
 
@@ -19,7 +19,7 @@ def sweep_at(endpoint: Endpoint) -> datetime | None:
 
 
 def abandonment(endpoint: Endpoint, run: Run, now: datetime) -> Completion:
-    """How a run ends whose worker has let the lease run out."""
+    """The completion of a run whose lease ran out."""
     assert endpoint.lease is not None, "only a lease can run out"
     claim = Claim(
         run_id=run.id,

@@ -19,7 +19,7 @@ class Every:
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A cron line in a time zone. Not parsed here: whoever writes it asks the cron port to check it."""
+    """A cron line in a time zone. Not parsed here: callers check it with the cron port."""
 
     expression: str
     timezone: str = "UTC"

@@ -13,7 +13,7 @@ from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.validation import iso, milliseconds
 
 UNITS = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second"))
-BECAUSE = {
+SOURCE_REASONS = {
     Source.BASELINE_CRON: "its cron line says so",
     Source.BASELINE_INTERVAL: "that is one baseline interval after its last run",
     Source.BASELINE_ONCE: "that is the moment it was made for",
@@ -24,7 +24,7 @@ BECAUSE = {
     Source.PAUSED: "it is paused until then",
     Source.FINISHED: "it has done what it was made for",
     Source.FIRST: "it was created to start at once",
-    Source.MANUAL: "somebody asked for a run",
+    Source.MANUAL: "a run was asked for",
     Source.RESUME: "it was resumed, and planned anew",
     Source.RETRY: "its last attempt failed, and is tried again",
     Source.QUOTA: "its tenant's quota opens then",
@@ -83,12 +83,12 @@ def span(length: timedelta) -> str:
         count, left = divmod(left, size)
         if count:
             parts.append(f"{count} {unit}{'' if count == 1 else 's'}")
-    if (left and len(parts) < 2) or not parts:  # noqa: PLR2004 - two parts are as exact as anyone reads
+    if (left and len(parts) < 2) or not parts:  # noqa: PLR2004 - two parts are exact enough
         parts.append(f"{left} ms")
     return " ".join(parts[:2])
 
 
-def _pace(interval_ms: int) -> str:
+def _every(interval_ms: int) -> str:
     """An interval behind the word "every": a minute is "minute"."""
     said = span(milliseconds(interval_ms))
     return said.removeprefix("1 ") if said.count(" ") == 1 else said
@@ -99,8 +99,8 @@ def _answer(endpoint: Endpoint, now: datetime) -> str:
     if endpoint.lease is not None:
         return f"{name} is running now; its next run is planned when this one has ended."
     if moment is None:
-        return f"{name} runs no more: {BECAUSE[endpoint.next_source]}."
-    because = BECAUSE[endpoint.next_source]
+        return f"{name} runs no more: {SOURCE_REASONS[endpoint.next_source]}."
+    because = SOURCE_REASONS[endpoint.next_source]
     if moment <= now:
         late = f", for {span(now - moment)}" if moment < now else ""
         return f"{name} is due since {iso(moment)}{late}: {because}."
@@ -117,7 +117,7 @@ def _gate(endpoint: Endpoint, gate: str | None) -> list[str]:
 def _baseline(baseline: Baseline) -> str:
     match baseline:
         case Every():
-            return f"every {_pace(baseline.interval_ms)}"
+            return f"every {_every(baseline.interval_ms)}"
         case Cron():
             return f"the cron line {baseline.expression} in {baseline.timezone}"
         case Once():
@@ -126,15 +126,15 @@ def _baseline(baseline: Baseline) -> str:
 
 
 def _hints(endpoint: Endpoint, now: datetime) -> list[str]:
-    told = []
+    sentences = []
     interval, one_shot = endpoint.interval_hint, endpoint.one_shot_hint
     if interval is not None and interval.fresh(now):
         mode = "in place of the baseline" if endpoint.hint_mode is HintMode.OVERRIDE else "if that is sooner"
-        pace, end = _pace(interval.interval_ms), iso(interval.expires_at)
-        told.append(f"A hint asks for every {pace} {mode}, until {end}{_why(interval.reason)}.")
+        pace, end = _every(interval.interval_ms), iso(interval.expires_at)
+        sentences.append(f"A hint asks for every {pace} {mode}, until {end}{_why(interval.reason)}.")
     if one_shot is not None and one_shot.fresh(now) and not one_shot.served(endpoint.last_run_at):
-        told.append(f"A hint asks for one run at {iso(one_shot.at)}{_why(one_shot.reason)}.")
-    return told or ["No hint is active."]
+        sentences.append(f"A hint asks for one run at {iso(one_shot.at)}{_why(one_shot.reason)}.")
+    return sentences or ["No hint is active."]
 
 
 def _why(reason: str | None) -> str:
@@ -174,4 +174,4 @@ def _now(endpoint: Endpoint, plan: Plan, now: datetime) -> list[str]:
 def _shadow(interval_ms: int | None) -> list[str]:
     if interval_ms is None:
         return []
-    return [f"The learning planner, in the shadow, would let it run every {_pace(interval_ms)}."]
+    return [f"The learning planner, in the shadow, would let it run every {_every(interval_ms)}."]

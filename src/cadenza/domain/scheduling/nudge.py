@@ -1,4 +1,4 @@
-"""Bring a run forward, never back; and let it go later where its hint may relax it."""
+"""Nudge: move the next run earlier. Relax: let a hint move it later."""
 
 from datetime import datetime
 from typing import NamedTuple

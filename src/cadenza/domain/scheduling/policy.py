@@ -1,4 +1,4 @@
-"""How an endpoint is run: its guard, its patience, and what to do when things go wrong."""
+"""How an endpoint is run: guard, timeout, retries, misfires and backoff."""
 
 from dataclasses import dataclass
 from enum import StrEnum

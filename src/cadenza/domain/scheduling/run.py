@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
     opens_at: datetime | None = None
     """With a run skipped for its quota: when the quota opens."""
     turn: Turn | None = None
-    """What an agent's turn leaves; it is committed with the run, and not at all if the lease is lost."""
+    """The turn of an agent; committed with the run, and not at all if the lease is lost."""
 
 
 class Claim(NamedTuple):
@@ -52,7 +52,7 @@ class Claim(NamedTuple):
     started_at: datetime | None = None
     """When it was handed to a dispatcher; None while it waits for its moment."""
     version: int = 0
-    """The endpoint's version when it was claimed: a store tells by it whether anyone has steered since."""
+    """The endpoint's version when it was claimed: if it has changed, the endpoint was steered since."""
     place: int | str = 0
     """Where its store found the endpoint, so that it need not search again; 0 if it does not say."""
 
@@ -98,7 +98,7 @@ class Run(NamedTuple):
     coalesced: int = 0
     """How many slots it stands for beside its own."""
     verdict: bool = False
-    """Whether this is the last word on its slot; each slot gets exactly one."""
+    """Whether this run is the verdict on its slot; each slot gets exactly one."""
     error: str | None = None
     reason: str | None = None
     response: Json = None

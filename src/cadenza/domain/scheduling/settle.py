@@ -1,4 +1,4 @@
-"""The endpoint after an outcome."""
+"""Settles a run: the endpoint after an outcome, its closed run, and its next slot."""
 
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -35,12 +35,12 @@ class SettledRun(NamedTuple):
     run: Run
     skipped: tuple[SkippedSlot, ...] = ()
     turn: Turn | None = None
-    """What it leaves in a conversation; it is kept, and owed, in the commit that closes the run."""
+    """The turn it adds to a conversation, stored and delivered with the commit that closes the run."""
     raised: RaisedAlert | None = None
-    """What people are told of it; it is kept in that commit too."""
+    """The alert it raises, stored in that commit too."""
 
 
-class _Next(NamedTuple):
+class _NextRun(NamedTuple):
     endpoint: Endpoint
     verdict: bool
     """Is the slot over?"""
@@ -54,26 +54,26 @@ def settle(endpoint: Endpoint, completion: Completion, *, now: datetime, cron: C
     3. Hints that expired or were served are cleared.
     4. A slot that is not over stays open: for a retry, for its quota, for another worker.
     5. Any other has its verdict, and the governor plans the next.
-    6. A schedule that failed, and is tried no more, tells its user so.
+    6. The user of a schedule that failed, and is not retried, gets a message.
     """
     if _is_ordinary(endpoint, completion) and now.tzinfo is UTC:
-        return _settle_at_once(endpoint, completion, now)
+        return _settle_ordinary(endpoint, completion, now)
     return settle_step_by_step(endpoint, completion, now=now, cron=cron)
 
 
 def settle_step_by_step(
     endpoint: Endpoint, completion: Completion, *, now: datetime, cron: CronClock
 ) -> SettledRun:
-    """Settle any endpoint; for most there is a shorter way to the same."""
-    counted = _counted(endpoint, completion, now)
+    """Settle any endpoint; ordinary runs have a shorter way to the same result."""
+    counted = _with_counts(endpoint, completion, now)
     tidy, passed = without_stale_hints(counted, now)
-    after, verdict = _next(tidy, completion, now, cron)
-    run = _closed(completion, verdict=verdict, coalesced=_coalesced(endpoint, completion, cron))
+    after, verdict = _next_run(tidy, completion, now, cron)
+    run = _closed_run(completion, verdict=verdict, coalesced=_coalesced(endpoint, completion, cron))
     return SettledRun(after, run, passed, _turn_of(completion, verdict=verdict))
 
 
 def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
-    """Is it one success more of an interval that nobody steers? Nearly every run is."""
+    """Is it one more success of an unsteered interval? Nearly every run is."""
     claim, outcome, _ = completion
     return (
         outcome.status is SUCCESS
@@ -89,8 +89,8 @@ def _is_ordinary(endpoint: Endpoint, completion: Completion) -> bool:
     )
 
 
-def _settle_at_once(endpoint: Endpoint, completion: Completion, now: datetime) -> SettledRun:
-    """What all the steps come to then: one value is made instead of one at every step."""
+def _settle_ordinary(endpoint: Endpoint, completion: Completion, now: datetime) -> SettledRun:
+    """The result of all steps for an ordinary run, made as one value instead of one a step."""
     started, due_at = completion.claim.started_at, completion.claim.due_at
     assert started is not None, "what never started is not ordinary"
     assert type(endpoint.baseline) is Every, "what has no interval is not ordinary"
@@ -108,18 +108,18 @@ def _settle_at_once(endpoint: Endpoint, completion: Completion, now: datetime) -
         next_source=source,
         missed_slots=passed - 1 if passed else 0,
     )
-    run = _closed(completion, verdict=True, coalesced=endpoint.missed_slots + late)
+    run = _closed_run(completion, verdict=True, coalesced=endpoint.missed_slots + late)
     return SettledRun(after, run, (), completion.outcome.turn)
 
 
 def unplannable(endpoint: Endpoint, completion: Completion, reason: str) -> SettledRun:
-    """The last resort where no plan can be made: the run is closed, and the endpoint waits for a person."""
-    paused = _paused_for_good(evolve(endpoint, lease=None), reason)
-    run = _closed(completion, verdict=True, coalesced=0)
+    """Where no next run can be planned: the run is closed, and the endpoint paused until its owner acts."""
+    paused = _paused_forever(evolve(endpoint, lease=None), reason)
+    run = _closed_run(completion, verdict=True, coalesced=0)
     return SettledRun(paused, run, (), _turn_of(completion, verdict=True))
 
 
-def _counted(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
+def _with_counts(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
     claim, status = completion.claim, completion.outcome.status
     changes: dict[str, object] = {"lease": None}
     if status is SUCCESS:
@@ -133,11 +133,11 @@ def _counted(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpo
         changes |= {"paused_until": None, "pause_reason": None}
     if endpoint.quota_opens_at is not None and endpoint.quota_opens_at <= now:
         changes["quota_opens_at"] = None
-    return _told(evolve(endpoint, **changes), completion, now)
+    return _without_answered_one_shot(evolve(endpoint, **changes), completion, now)
 
 
-def _told(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
-    """Without a one-shot that this run speaks for: that of its slot, or one that passed while it was late."""
+def _without_answered_one_shot(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint:
+    """Without a one-shot that this run answers: that of its slot, or one that passed while it was late."""
     hint = endpoint.one_shot_hint
     if hint is None:
         return endpoint
@@ -147,7 +147,7 @@ def _told(endpoint: Endpoint, completion: Completion, now: datetime) -> Endpoint
 
 
 def _coalesced(endpoint: Endpoint, completion: Completion, cron: CronClock) -> int:
-    """The slots that this run stands for beside its own; a claim that was given back stands for none."""
+    """The slots that this run stands for beside its own; a released claim stands for none."""
     claim, outcome, finished_at = completion
     if claim.started_at is None and outcome.status is RunStatus.CANCELLED:
         return 0
@@ -155,50 +155,50 @@ def _coalesced(endpoint: Endpoint, completion: Completion, cron: CronClock) -> i
     return endpoint.missed_slots + late
 
 
-def _next(endpoint: Endpoint, completion: Completion, now: datetime, cron: CronClock) -> _Next:
+def _next_run(endpoint: Endpoint, completion: Completion, now: datetime, cron: CronClock) -> _NextRun:
     claim, outcome, _ = completion
     match outcome.status:
         case RunStatus.SUCCESS:
-            return _planned(endpoint, claim, now, cron)
+            return _plan_next(endpoint, claim, now, cron)
         case RunStatus.FAILURE | RunStatus.TIMEOUT:
-            return _retried(endpoint, claim, now, _planned(endpoint, claim, now, cron))
+            return _plan_retry(endpoint, claim, now, _plan_next(endpoint, claim, now, cron))
         case RunStatus.SKIPPED:
             if outcome.opens_at is not None:
-                return _deferred(endpoint, outcome.opens_at)
-            return _planned(evolve(endpoint, skipped_at=now), claim, now, cron)
+                return _wait_for_quota(endpoint, outcome.opens_at)
+            return _plan_next(evolve(endpoint, skipped_at=now), claim, now, cron)
         case RunStatus.CANCELLED:
             return _cancelled(endpoint, claim, now)
         case RunStatus.ABANDONED:
             return _abandoned(endpoint, claim, now)
 
 
-def _cancelled(endpoint: Endpoint, claim: Claim, now: datetime) -> _Next:
+def _cancelled(endpoint: Endpoint, claim: Claim, now: datetime) -> _NextRun:
     """What ran is tried again; what never started is over if its slot came due and has been moved."""
     if claim.started_at is not None:
-        return _kept_open(endpoint, claim, now)
+        return _keep_slot_open(endpoint, claim, now)
     moved = endpoint.next_run_at != claim.slot and endpoint.open_slot is None
     if not moved or claim.slot > now:
-        return _Next(endpoint, verdict=False)
-    return _Next(without_one_shot_of(claim.slot, endpoint), verdict=True)
+        return _NextRun(endpoint, verdict=False)
+    return _NextRun(without_one_shot_of(claim.slot, endpoint), verdict=True)
 
 
-def _abandoned(endpoint: Endpoint, claim: Claim, now: datetime) -> _Next:
+def _abandoned(endpoint: Endpoint, claim: Claim, now: datetime) -> _NextRun:
     if endpoint.abandoned_count < MOST_ABANDONED:
-        return _kept_open(endpoint, claim, now)
+        return _keep_slot_open(endpoint, claim, now)
     reason = f"abandoned {endpoint.abandoned_count} times in a row"
-    return _Next(_paused_for_good(endpoint, reason), verdict=True)
+    return _NextRun(_paused_forever(endpoint, reason), verdict=True)
 
 
-def _planned(endpoint: Endpoint, claim: Claim, now: datetime, cron: CronClock) -> _Next:
+def _plan_next(endpoint: Endpoint, claim: Claim, now: datetime, cron: CronClock) -> _NextRun:
     """The slot is over; the governor says when next."""
     over = endpoint if endpoint.open_slot is None else evolve(endpoint, open_slot=None)
     moment, source, _ = plan_next_run(now, over, cron)
     missed = slots_missed(over, claim.started_at, now, cron) if claim.started_at else 0
     moment = not_before_quota(over, moment)
-    return _Next(evolve(over, next_run_at=moment, next_source=source, missed_slots=missed), verdict=True)
+    return _NextRun(evolve(over, next_run_at=moment, next_source=source, missed_slots=missed), verdict=True)
 
 
-def _retried(endpoint: Endpoint, claim: Claim, now: datetime, planned: _Next) -> _Next:
+def _plan_retry(endpoint: Endpoint, claim: Claim, now: datetime, planned: _NextRun) -> _NextRun:
     """Try the slot again, if attempts are left and the regular next run does not come first."""
     if claim.attempt >= endpoint.policy.max_attempts:
         return planned
@@ -206,10 +206,12 @@ def _retried(endpoint: Endpoint, claim: Claim, now: datetime, planned: _Next) ->
     regular = planned.endpoint.next_run_at
     if regular is not None and regular <= again:
         return planned
-    return _kept_open(endpoint, claim, now, again)
+    return _keep_slot_open(endpoint, claim, now, again)
 
 
-def _kept_open(endpoint: Endpoint, claim: Claim, now: datetime, again: datetime | None = None) -> _Next:
+def _keep_slot_open(
+    endpoint: Endpoint, claim: Claim, now: datetime, again: datetime | None = None
+) -> _NextRun:
     """The slot stays due, not before the guard and the pause allow."""
     moment = again or max(claim.due_at, earliest_run(endpoint, claim.due_at))
     source = Source.RETRY
@@ -217,19 +219,19 @@ def _kept_open(endpoint: Endpoint, claim: Claim, now: datetime, again: datetime 
         moment, source = endpoint.paused_until, Source.PAUSED
     kept = OpenSlot(claim.slot, claim.attempt)
     waiting = evolve(endpoint, open_slot=kept, next_run_at=moment, next_source=source, missed_slots=0)
-    return _Next(waiting, verdict=False)
+    return _NextRun(waiting, verdict=False)
 
 
-def _deferred(endpoint: Endpoint, opens_at: datetime) -> _Next:
+def _wait_for_quota(endpoint: Endpoint, opens_at: datetime) -> _NextRun:
     """Planned for when the quota opens; a slot that waits for a retry goes on waiting."""
     moment = max(opens_at, endpoint.paused_until or opens_at)
     held = evolve(
         endpoint, quota_opens_at=opens_at, next_run_at=moment, next_source=Source.QUOTA, missed_slots=0
     )
-    return _Next(held, verdict=endpoint.open_slot is None)
+    return _NextRun(held, verdict=endpoint.open_slot is None)
 
 
-def _paused_for_good(endpoint: Endpoint, reason: str) -> Endpoint:
+def _paused_forever(endpoint: Endpoint, reason: str) -> Endpoint:
     return evolve(
         endpoint,
         open_slot=None,
@@ -242,14 +244,14 @@ def _paused_for_good(endpoint: Endpoint, reason: str) -> Endpoint:
 
 
 def _turn_of(completion: Completion, *, verdict: bool) -> Turn | None:
-    """What a run leaves in a conversation: its turn, or that a schedule has failed and is tried no more."""
+    """The turn of a run in a conversation: its own, or the notice that a schedule failed for good."""
     failed = verdict and completion.outcome.status in FAILED
     if failed and isinstance(completion.claim.endpoint.target, PromptTarget):
         return failure_turn(completion)
     return completion.outcome.turn
 
 
-def _closed(completion: Completion, *, verdict: bool, coalesced: int) -> Run:
+def _closed_run(completion: Completion, *, verdict: bool, coalesced: int) -> Run:
     claim, outcome, finished_at = completion
     endpoint = claim.endpoint
     late = (claim.started_at or finished_at) - claim.due_at

@@ -13,7 +13,7 @@ MOST_COUNTED = 1_000
 
 
 def cadence_ms(endpoint: Endpoint, now: datetime) -> int | None:
-    """The interval in force, within the guard; None where no interval rules."""
+    """The interval in force, within the guard; None if there is none."""
     interval = baseline_interval_ms(endpoint)
     hint = endpoint.interval_hint
     if hint is not None and hint.expires_at > now:

@@ -1,4 +1,4 @@
-"""Every way to steer an endpoint, as pure changes: hint and nudge together, or nothing."""
+"""Changes of an endpoint by steering and by its owner, as pure functions."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -18,7 +18,7 @@ from cadenza.domain.validation import iso, milliseconds
 
 
 class HintKind(StrEnum):
-    """What a line of the hint history records."""
+    """The kind of a line of the hint history."""
 
     INTERVAL = "interval"
     ONE_SHOT = "one-shot"
@@ -28,7 +28,7 @@ class HintKind(StrEnum):
 
 
 class HintRecord(NamedTuple):
-    """A line of the hint history: what was asked, by whom, and why."""
+    """A line of the hint history: what was asked for, its origin and its reason."""
 
     kind: HintKind
     written_at: datetime
@@ -40,7 +40,7 @@ class HintRecord(NamedTuple):
 
 
 class ChangedEndpoint(NamedTuple):
-    """A changed endpoint, with all that has to be written in the same commit."""
+    """A changed endpoint, with all that is written in the same commit."""
 
     endpoint: Endpoint
     skipped: tuple[SkippedSlot, ...] = ()
@@ -197,9 +197,9 @@ DEFINITION_FIELDS = (
     "labels",
     "planning",
 )
-"""What an owner writes; the rest is where the endpoint stands."""
+"""The fields that an owner writes; the others are its state."""
 CADENCE_FIELDS = ("baseline", "guard", "policy", "hint_mode")
-"""What of it has a say in when the next run is."""
+"""The fields that decide when the next run is."""
 
 
 def plan_first_run(
@@ -220,7 +220,7 @@ def definition_differs(
 
 
 def redefine(endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: CronClock) -> ChangedEndpoint:
-    """The endpoint as its owner wants it now; it goes on from where it stands.
+    """The endpoint as its owner wants it now; its state stays.
 
     It is planned anew only if its cadence changed: a new name moves no run.
     """

@@ -27,12 +27,11 @@ from cadenza.domain.agents.schedule_request import (
 )
 from cadenza.domain.agents.users import AgentKey, User, UserKey
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
-from cadenza.domain.scheduling.baseline import Cron as CronLine
-from cadenza.domain.scheduling.baseline import Once
+from cadenza.domain.scheduling.baseline import Cron, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.steer import ChangedEndpoint, plan_first_run
 from cadenza.ports.catalog import FIRST_PAGE, Page
-from cadenza.ports.clock import Clock, Cron
+from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.store import Store
 
 EVERY_MINUTE = "* * * * *"
@@ -49,7 +48,7 @@ class CreatedSchedule(NamedTuple):
 class Schedules:
     """The schedules of users; the message of every refusal tells an agent what to change."""
 
-    def __init__(self, *, store: Store, clock: Clock, cron: Cron) -> None:
+    def __init__(self, *, store: Store, clock: Clock, cron: CronCalculator) -> None:
         self._store = store
         self._clock = clock
         self._cron = cron
@@ -94,11 +93,11 @@ class Schedules:
         await self._store.agents.agent(AgentKey(caller.user.tenant_id, agent_id))
         return agent_id
 
-    def _baseline(self, wanted: NewSchedule, user: User) -> Once | CronLine:
+    def _baseline(self, wanted: NewSchedule, user: User) -> Once | Cron:
         if wanted.timezone is not None:
             self._cron.check(EVERY_MINUTE, wanted.timezone)
         baseline = baseline_of(wanted, now=self._clock.now(), zone=user.timezone)
-        if isinstance(baseline, CronLine):
+        if isinstance(baseline, Cron):
             self._cron.check(baseline.expression, baseline.timezone)
         return baseline
 

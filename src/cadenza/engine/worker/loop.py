@@ -17,7 +17,7 @@ from cadenza.engine.worker.leases import LeaseRenewer
 from cadenza.engine.worker.settle import AlertRule, Settler, SettleRule
 from cadenza.engine.worker.start import Starter
 from cadenza.engine.worker.sweeper import Sweeper
-from cadenza.ports.clock import Clock, Cron
+from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.scheduling import Bell, EndpointStore
 from cadenza.ports.telemetry import Logger, Telemetry
 
@@ -62,7 +62,7 @@ class WorkerLoop:
         executor: Executor,
         sweeper: Sweeper,
         clock: Clock,
-        cron: Cron,
+        cron: CronCalculator,
         telemetry: Telemetry,
         log: Logger,
         settings: WorkerSettings = DEFAULTS,

@@ -11,7 +11,7 @@ from cadenza.domain.validation import LONGEST_TEXT
 from cadenza.engine.async_helpers import RECOVERY_MS, first_of, try_once
 from cadenza.engine.worker.events import WorkerEvents, failure_event
 from cadenza.engine.worker.held_claims import HeldClaims
-from cadenza.ports.clock import Clock, Cron
+from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.scheduling import EndpointStore
 from cadenza.ports.telemetry import ENDPOINT_FAILED, Logger
 
@@ -45,7 +45,9 @@ class SettleRule:
     its batch is settled.
     """
 
-    def __init__(self, *, clock: Clock, cron: Cron, log: Logger, alerts: AlertRule | None = None) -> None:
+    def __init__(
+        self, *, clock: Clock, cron: CronCalculator, log: Logger, alerts: AlertRule | None = None
+    ) -> None:
         self._clock = clock
         self._cron = cron
         self._log = log

@@ -10,7 +10,7 @@ from cadenza.domain.validation import iso
 from cadenza.engine.async_helpers import try_once
 from cadenza.engine.worker.events import WorkerEvents
 from cadenza.engine.worker.settle import AlertRule, SettleRule
-from cadenza.ports.clock import Clock, Cron
+from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.scheduling import EndpointStore, Sweeping
 from cadenza.ports.telemetry import Logger
 
@@ -27,7 +27,7 @@ class Sweeper:
         *,
         store: EndpointStore,
         clock: Clock,
-        cron: Cron,
+        cron: CronCalculator,
         log: Logger,
         events: WorkerEvents | None = None,
         alerts: AlertRule | None = None,

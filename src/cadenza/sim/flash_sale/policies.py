@@ -7,7 +7,7 @@ from math import inf
 from typing import NamedTuple
 
 from cadenza.sim.scenario import SteeringPolicy
-from cadenza.sim.steered_endpoint import LONG_PAUSE, Action, PauseTiming, SteeredEndpoint
+from cadenza.sim.steered_endpoint import LONG_PAUSE, ActionTiming, PauseTiming, SteeredEndpoint
 
 
 class Sale(NamedTuple):
@@ -159,7 +159,7 @@ def investigate(read: Callable[[Sale], int], band: Band, *, samples: int = 1) ->
 
 def act(rule: ActionRule, pause_timing: PauseTiming) -> SalePolicy:
     """Act once when the latest shared sample asks for it, then leave it alone for the cooldown."""
-    action = Action(
+    action = ActionTiming(
         cooldown=timedelta(minutes=rule.cooldown_minutes),
         ttl_minutes=rule.ttl_minutes,
         pause_timing=pause_timing,

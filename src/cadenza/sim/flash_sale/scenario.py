@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from cadenza.sim.flash_sale.policies import CORRECTED, Corrections, Sale, policies
-from cadenza.sim.scenario import Column, Row, Scenario, SimulatedEndpoint
+from cadenza.sim.scenario import Row, Scenario, SimulatedEndpoint, SnapshotColumn
 from cadenza.sim.steered_endpoint import PauseTiming, SteeredEndpoint
 from cadenza.sim.world import Phase, World
 
@@ -23,13 +23,13 @@ WORLD = World(
 )
 
 COLUMNS = (
-    Column("minute"),
-    Column("traffic", "/min"),
-    Column("orders", "/min"),
-    Column("pageLoad", "ms"),
-    Column("invLag", "ms"),
-    Column("dbQuery", "ms"),
-    Column("nextCheck", "s"),
+    SnapshotColumn("minute"),
+    SnapshotColumn("traffic", "/min"),
+    SnapshotColumn("orders", "/min"),
+    SnapshotColumn("pageLoad", "ms"),
+    SnapshotColumn("invLag", "ms"),
+    SnapshotColumn("dbQuery", "ms"),
+    SnapshotColumn("nextCheck", "s"),
 )
 
 HEALTH = (

@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from cadenza.domain.validation import iso
-from cadenza.sim.scenario import Column, Row, Scenario, SimulatedEndpoint
+from cadenza.sim.scenario import Row, Scenario, SimulatedEndpoint, SnapshotColumn
 from cadenza.sim.steered_endpoint import LONG_PAUSE, SOON_MS, SteeredEndpoint
 from cadenza.sim.world import Phase, World
 
@@ -31,11 +31,11 @@ class Host(NamedTuple):
 WORLD = World((Phase("calm", 0, Host(40)), Phase("high", 5, Host(90)), Phase("recovered", 20, Host(50))))
 
 COLUMNS = (
-    Column("minute"),
-    Column("cpu", "%"),
-    Column("nextIn", "s"),
-    Column("nextRunAt"),
-    Column("discordPaused"),
+    SnapshotColumn("minute"),
+    SnapshotColumn("cpu", "%"),
+    SnapshotColumn("nextIn", "s"),
+    SnapshotColumn("nextRunAt"),
+    SnapshotColumn("discordPaused"),
 )
 
 ENDPOINTS = (

@@ -15,7 +15,7 @@ from cadenza.sim.replay.delays import DelayStatistics
 from cadenza.sim.replay.replay import ReplayReport
 from cadenza.sim.replay.report import measures
 from cadenza.sim.report import Report
-from cadenza.sim.scenario import Column, Value
+from cadenza.sim.scenario import SnapshotColumn, Value
 from cadenza.sim.world import elapsed_s
 
 
@@ -45,7 +45,7 @@ def _headline(report: Report) -> Text:
     return Text.assemble((recording.scenario.name, "bold"), f", {steered}: {facts}")
 
 
-def _phase(name: str, snapshots: list[Snapshot], columns: tuple[Column, ...]) -> Group:
+def _phase(name: str, snapshots: list[Snapshot], columns: tuple[SnapshotColumn, ...]) -> Group:
     first, last = snapshots[0].minute, snapshots[-1].minute
     table = _table()
     for column in columns:
