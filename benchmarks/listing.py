@@ -29,7 +29,8 @@ from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.planning.health import MOST_COUNTED
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.ports.catalog import Page, RunFilter
+from cadenza.ports.catalog import Page
+from cadenza.ports.scheduling import RunFilter
 from cadenza.ports.store import Store
 
 GOAL_MS = 100
@@ -83,7 +84,7 @@ def searching(wanted: RunFilter) -> Ask:
     """A search for a page of a hundred runs."""
 
     async def ask(store: Store, after: str | None) -> Answer:
-        runs, after = await store.catalog.find_runs(TENANT, wanted=wanted, page=Page(100, after))
+        runs, after = await store.runs.find_runs(TENANT, wanted=wanted, page=Page(100, after))
         return len(runs), after
 
     return ask
@@ -91,7 +92,7 @@ def searching(wanted: RunFilter) -> Ask:
 
 async def counting(store: Store, _: str | None) -> Answer:
     """What an endpoint's health is read from."""
-    ends = await store.catalog.ended(EndpointKey(TENANT, ENDPOINT), since=BEGIN, limit=MOST_COUNTED)
+    ends = await store.runs.ended(EndpointKey(TENANT, ENDPOINT), since=BEGIN, limit=MOST_COUNTED)
     return len(ends), None
 
 

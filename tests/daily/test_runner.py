@@ -38,7 +38,7 @@ async def running(*parts: Any) -> AsyncIterator[None]:
 async def test_an_hour_on_an_sqlite_file_across_midnight(make_daily: MakeDaily, tmp_path: Path) -> None:
     await migrate(f"sqlite:///{tmp_path / 'cadenza.db'}")
     store = SqliteStore(SqliteFile(tmp_path / "cadenza.db"), FakeIds())
-    daily = make_daily(MIDNIGHT - timedelta(minutes=90), store=store, max_concurrency=3)
+    daily = make_daily(MIDNIGHT - timedelta(minutes=90), store=store.daily, max_concurrency=3)
     tried = Counter[str]()
 
     def answer(user_id: str, _: date) -> DailyRunResult:

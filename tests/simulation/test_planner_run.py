@@ -78,7 +78,7 @@ async def test_a_model_that_reads_its_briefing_steers_the_traffic_monitor() -> N
             return briefing.endpoint.name == "traffic_monitor" and super().wants(briefing)
 
     async def make_planners(store: Store) -> Sequence[Planner]:
-        return [OnlyTraffic(FunctionModel(answer), store=store.catalog, steering=steering_tool_schemas())]
+        return [OnlyTraffic(FunctionModel(answer), store=store.runs, steering=steering_tool_schemas())]
 
     recording = await run_planner(flash_sale(), make_planners)
     assert asked["sittings"] == 4, "one for each change, and none for all the runs between"

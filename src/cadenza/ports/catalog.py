@@ -1,14 +1,10 @@
 """What an owner has, as a store keeps it: jobs and endpoints to list, to change together, and their runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.planning.rules.rule import Rule
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
-from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 
 
@@ -32,27 +28,6 @@ class EndpointFilter(NamedTuple):
 
 
 EVERY_ENDPOINT = EndpointFilter()
-
-
-class RunFilter(NamedTuple):
-    """Which runs: of one endpoint or job, with one of these statuses and sources, finished in a span."""
-
-    endpoint_id: str | None = None
-    job_id: str | None = None
-    statuses: frozenset[RunStatus] = frozenset()
-    sources: frozenset[Source] = frozenset()
-    since: datetime | None = None
-    until: datetime | None = None
-
-
-EVERY_RUN = RunFilter()
-
-
-class RunsFound(NamedTuple):
-    """Runs that were found, and where to go on; None when there are no more."""
-
-    runs: list[Run]
-    after: str | None
 
 
 class Admission(NamedTuple):
@@ -152,18 +127,4 @@ class Catalog(JobStore, Protocol):
 
         Endpoints follow their jobs. A next run that moved rings the bell for sleeping workers.
         """
-        ...
-
-    async def find_runs(
-        self, tenant_id: str, *, wanted: RunFilter = EVERY_RUN, page: Page = FIRST_PAGE
-    ) -> RunsFound:
-        """A tenant's closed runs, newest first; a run that is open is found with its endpoint.
-
-        A page may hold less than its limit and yet not be the last: only so many rows
-        are looked at for one answer.
-        """
-        ...
-
-    async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[EndedRun]:
-        """How an endpoint's runs ended since a moment, newest first."""
         ...

@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
+from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
-from cadenza.domain.scheduling.run import Claim, Completion, Run
+from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Claim, Completion, Run, RunStatus
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
@@ -105,6 +107,27 @@ class EndpointStore(Protocol):
         ...
 
 
+class RunFilter(NamedTuple):
+    """Which runs: of one endpoint or job, with one of these statuses and sources, finished in a span."""
+
+    endpoint_id: str | None = None
+    job_id: str | None = None
+    statuses: frozenset[RunStatus] = frozenset()
+    sources: frozenset[Source] = frozenset()
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+EVERY_RUN = RunFilter()
+
+
+class RunsFound(NamedTuple):
+    """Runs that were found, and where to go on; None when there are no more."""
+
+    runs: list[Run]
+    after: str | None
+
+
 class Retention(NamedTuple):
     """How long runs are kept: by age, and by number; None for ever."""
 
@@ -125,6 +148,20 @@ class RunStore(Protocol):
 
     async def hints(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[HintRecord]:
         """The history of an endpoint's hints, newest first."""
+        ...
+
+    async def find_runs(
+        self, tenant_id: str, *, wanted: RunFilter = EVERY_RUN, page: Page = FIRST_PAGE
+    ) -> RunsFound:
+        """A tenant's closed runs, newest first; a run that is open is found with its endpoint.
+
+        A page may hold less than its limit and yet not be the last: only so many rows
+        are looked at for one answer.
+        """
+        ...
+
+    async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[EndedRun]:
+        """How an endpoint's runs ended since a moment, newest first."""
         ...
 
     async def keep_history(self, retention: Retention, now: datetime) -> int:

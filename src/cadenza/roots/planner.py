@@ -56,7 +56,7 @@ def planners(settings: Settings, store: Store) -> list[Planner]:
         RulePlanner(store, CelExpressions()),
         HttpHints(),
         LearningPlanner(store),
-        llm_planner(settings, store.catalog),
+        llm_planner(settings, store.runs),
     ]
     return [planner for planner in found if planner is not None]
 

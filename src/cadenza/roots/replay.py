@@ -10,8 +10,9 @@ from cadenza.domain.scheduling.baseline import Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import parse_duration_ms, quoted
-from cadenza.ports.catalog import EndpointFilter, Page, RunFilter
+from cadenza.ports.catalog import EndpointFilter, Page
 from cadenza.ports.planning import Planner
+from cadenza.ports.scheduling import RunFilter
 from cadenza.ports.store import Store
 from cadenza.roots.settings import read_settings
 from cadenza.roots.wiring.application import DEFAULT_TENANT
@@ -113,7 +114,7 @@ async def _runs(store: Store, endpoint: Endpoint, wish: ReplayRequest) -> list[R
     after: str | None = None
     while len(runs) < wish.most:
         limit = min(PAGE, wish.most - len(runs))
-        found = await store.catalog.find_runs(endpoint.tenant_id, wanted=wanted, page=Page(limit, after))
+        found = await store.runs.find_runs(endpoint.tenant_id, wanted=wanted, page=Page(limit, after))
         runs += found.runs
         after = found.after
         if after is None:

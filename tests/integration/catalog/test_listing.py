@@ -23,7 +23,8 @@ from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import for_sqlite
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.ports.catalog import Page, RunFilter
+from cadenza.ports.catalog import Page
+from cadenza.ports.scheduling import RunFilter
 from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import MINUTE, Bench
@@ -77,7 +78,7 @@ async def test_a_search_for_what_is_rare_answers_early_and_goes_on_where_it_was(
     runs = await run_with_one_failure(bench, 11, failing=3)
     answers, after = [], None
     for _ in range(3):
-        found, after = await bench.store.catalog.find_runs("default", wanted=wanted, page=Page(10, after))
+        found, after = await bench.store.runs.find_runs("default", wanted=wanted, page=Page(10, after))
         answers.append(([run.id for run in found], after))
     assert answers == [([], runs[7].id), ([runs[3].id], runs[3].id), ([], None)]
 
@@ -88,7 +89,7 @@ async def test_a_full_page_goes_on_after_its_last_run_and_not_after_the_last_tha
     monkeypatch.setattr(run_search, "SCAN", 8)
     runs = await run_with_one_failure(bench, 10, failing=0)
     wanted = RunFilter(statuses=frozenset({RunStatus.SUCCESS}))
-    found, after = await bench.store.catalog.find_runs("default", wanted=wanted, page=Page(3))
+    found, after = await bench.store.runs.find_runs("default", wanted=wanted, page=Page(3))
     assert [run.id for run in found] == [run.id for run in runs[:-4:-1]]
     assert after == runs[-3].id
 
@@ -100,7 +101,7 @@ async def test_what_an_index_tells_alone_is_not_cut_short(
         monkeypatch.setattr(run_search, scan, 2)
     await run_with_one_failure(bench, 6, failing=0)
     for wanted in (RunFilter(), RunFilter("endpoint")):
-        found = await bench.store.catalog.find_runs("default", wanted=wanted)
+        found = await bench.store.runs.find_runs("default", wanted=wanted)
         assert (len(found.runs), found.after) == (6, None)
 
 
@@ -113,7 +114,7 @@ async def test_a_span_reads_the_partitions_of_its_days_alone(pool: PostgresPool)
         runs.append(await bench.run_once())
         bench.pass_ms(DAY)
     since, until = NEW_YEAR + timedelta(days=2), NEW_YEAR + timedelta(days=3, hours=1)
-    found = await bench.store.catalog.find_runs("default", wanted=RunFilter(since=since, until=until))
+    found = await bench.store.runs.find_runs("default", wanted=RunFilter(since=since, until=until))
     assert found == ([runs[3], runs[2]], None)
     arguments = ("default", "z", "", since, until, None, None, None, 10)
     plan = await pool.write(partial(analyzed, statement=run_search.FIND_RUNS, arguments=arguments))

@@ -52,7 +52,7 @@ class LlmJob:
 
         return LlmPlanner(
             model,
-            store=self.store.catalog,
+            store=self.store.runs,
             steering=steering_tool_schemas(),
             limits=LlmLimits(**limits),
             pause=timedelta(seconds=pause_s),

@@ -23,7 +23,7 @@ def without_keys(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 def test_without_a_model_there_is_no_planner() -> None:
-    assert llm_planner(Settings(), LlmJob().store.catalog) is None
+    assert llm_planner(Settings(), LlmJob().store.runs) is None
 
 
 def test_without_the_extra_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +33,7 @@ def test_without_the_extra_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
     with pytest.raises(Unavailable, match=r"^The LLM planner needs the extra: install cadenza\[llm\]\.$"):
-        llm_planner(Settings(llm_model="openai:gpt-4o"), LlmJob().store.catalog)
+        llm_planner(Settings(llm_model="openai:gpt-4o"), LlmJob().store.runs)
 
 
 @pytest.mark.parametrize("name", ["openai:gpt-4o", "anthropic:claude-haiku-4-5"])
@@ -42,13 +42,13 @@ def test_without_a_key_the_sentence_says_which(name: str) -> None:
     with pytest.raises(
         InvalidRequest, match=rf"^CADENZA_LLM_MODEL names '{name}', whose key is missing: set {key}\.$"
     ):
-        llm_planner(Settings(llm_model=name), LlmJob().store.catalog)
+        llm_planner(Settings(llm_model=name), LlmJob().store.runs)
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "nobody:gpt-4o", ":", "openai"])
 def test_a_model_that_nobody_knows_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest, match=r"^CADENZA_LLM_MODEL cannot be used: "):
-        llm_planner(Settings(llm_model=name), LlmJob().store.catalog)
+        llm_planner(Settings(llm_model=name), LlmJob().store.runs)
 
 
 def test_a_model_that_cannot_be_used_is_refused_when_planners_start() -> None:
@@ -60,14 +60,14 @@ def test_a_model_that_cannot_be_used_is_refused_when_planners_start() -> None:
 
 def test_a_model_whose_library_is_missing_is_refused() -> None:
     with pytest.raises(Unavailable, match="library is not installed"):
-        llm_planner(Settings(llm_model="mistral:mistral-large-latest"), LlmJob().store.catalog)
+        llm_planner(Settings(llm_model="mistral:mistral-large-latest"), LlmJob().store.runs)
 
 
 async def test_settings_lead_to_a_planner_that_analyzes(llmock: LLMock) -> None:
     job = await LlmJob().open()
     await job.ran({"queue": 1})
     settings = Settings(llm_model="openai-chat:gpt-4o", llm_base_url=llmock.base_url(), llm_steps=2)
-    planner = llm_planner(settings, job.store.catalog)
+    planner = llm_planner(settings, job.store.runs)
     assert planner is not None
     assert planner.name == "llm"
     llmock.call_tool("submit_analysis", {"reasoning": "All is calm.", "confidence": 1})

@@ -13,7 +13,8 @@ from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, has_labels
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.ports.catalog import Arrangement, EndpointFilter, RunFilter
+from cadenza.ports.catalog import Arrangement, EndpointFilter
+from cadenza.ports.scheduling import RunFilter
 
 
 def matches(endpoint: Endpoint, wanted: EndpointFilter) -> bool:

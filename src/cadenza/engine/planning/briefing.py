@@ -59,7 +59,7 @@ class Briefer:
     async def with_health(self, briefing: Briefing) -> Briefing:
         """The briefing with the endpoint's health."""
         since = briefing.now - timedelta(hours=max(WINDOWS_H))
-        ended = await self._store.catalog.ended(briefing.endpoint.key, since=since, limit=MOST_COUNTED)
+        ended = await self._store.runs.ended(briefing.endpoint.key, since=since, limit=MOST_COUNTED)
         return replace(briefing, health=health(ended, briefing.now))
 
     def _briefing(

@@ -15,7 +15,8 @@ from cadenza.operations.fields import Id, Moment
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.paging import Listed, Paged
 from cadenza.operations.scheduling.endpoints import OneEndpoint, live
-from cadenza.ports.catalog import Page, RunFilter
+from cadenza.ports.catalog import Page
+from cadenza.ports.scheduling import RunFilter
 
 
 class RunsWanted(Paged):
@@ -137,7 +138,7 @@ async def list_endpoint_runs(context: RequestContext, command: ListEndpointRuns)
 
 async def _found(context: RequestContext, command: RunsWanted, wanted: RunFilter) -> RunsPage:
     page = Page(command.limit, command.cursor)
-    found = await context.store.catalog.find_runs(context.tenant_id, wanted=wanted, page=page)
+    found = await context.store.runs.find_runs(context.tenant_id, wanted=wanted, page=page)
     return RunsPage.model_construct(items=[RunView.of(run) for run in found.runs], next_cursor=found.after)
 
 
@@ -152,7 +153,7 @@ async def get_health(context: RequestContext, command: OneEndpoint) -> HealthVie
     """Sum up an endpoint's runs over the last 1, 4 and 24 hours."""
     key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
     endpoint = live(await context.store.endpoints.get(key))
-    ended = await context.store.catalog.ended(
+    ended = await context.store.runs.ended(
         key, since=now - timedelta(hours=max(WINDOWS_H)), limit=MOST_COUNTED
     )
     return HealthView(

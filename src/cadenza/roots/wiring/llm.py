@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from cadenza.domain.errors import Unavailable
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.scheduling.tools import pause_until, propose_interval, propose_next_time
-from cadenza.ports.catalog import Catalog
 from cadenza.ports.planning import Planner
+from cadenza.ports.scheduling import RunStore
 from cadenza.roots.settings import Settings
 
 if TYPE_CHECKING:  # Its library takes seconds to import.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # Its library takes seconds to import.
 STEERING: tuple[AnyOperation, ...] = (propose_interval, propose_next_time, pause_until)
 
 
-def llm_planner(settings: Settings, store: Catalog) -> Planner | None:
+def llm_planner(settings: Settings, store: RunStore) -> Planner | None:
     """The planner, if a model is named.
 
     Unavailable if the extra is not installed, InvalidRequest if the model cannot be used.

@@ -15,8 +15,8 @@ from cadenza.adapters.planners.llm.model import ModelClient, ModelFailed, Sleep
 from cadenza.adapters.planners.llm.tools import AnalysisTools, SubmitAnalysis
 from cadenza.adapters.planners.llm.triggers import LlmTriggers
 from cadenza.domain.validation import milliseconds
-from cadenza.ports.catalog import Catalog
 from cadenza.ports.planning import Briefing, CallTool, PlannerResult
+from cadenza.ports.scheduling import RunStore
 
 NAME = "llm"
 BRIEFING_SHARE = 4
@@ -31,7 +31,7 @@ class LlmPlanner:
         self,
         model: Model,
         *,
-        store: Catalog,
+        store: RunStore,
         steering: Sequence[ToolSchema],
         limits: LlmLimits | None = None,
         pause: timedelta = PAUSE,

@@ -14,8 +14,9 @@ from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotF
 from cadenza.domain.planning.health import MOST_COUNTED, WINDOWS_H, health
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.validation import iso, quoted
-from cadenza.ports.catalog import Catalog, Page, RunFilter
+from cadenza.ports.catalog import Page
 from cadenza.ports.planning import Briefing, CallTool
+from cadenza.ports.scheduling import RunFilter, RunStore
 
 ENDPOINT = "endpoint"
 WHICH = "The name of this endpoint or of one of its siblings; this one, if left out."
@@ -107,7 +108,7 @@ class AnalysisTools:
         briefing: Briefing,
         call: CallTool,
         *,
-        store: Catalog,
+        store: RunStore,
         steering: Sequence[ToolSchema],
         most_tool_calls: int,
     ) -> None:

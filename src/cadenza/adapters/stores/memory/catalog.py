@@ -1,18 +1,14 @@
 """Jobs, and a tenant's endpoints and runs, listed and changed together."""
 
 from collections import ChainMap
-from datetime import datetime
 from itertools import islice
 
-from cadenza.adapters.stores.common import arranged, matches, run_matches, same, taken
+from cadenza.adapters.stores.common import arranged, matches, same, taken
 from cadenza.adapters.stores.memory.tables import MemoryTables
-from cadenza.domain.planning.health import EndedRun
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
-from cadenza.domain.scheduling.run import Run
+from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
-    EVERY_RUN,
     FIRST_PAGE,
     Arrange,
     Arrangement,
@@ -21,8 +17,6 @@ from cadenza.ports.catalog import (
     Extent,
     JobChange,
     Page,
-    RunFilter,
-    RunsFound,
 )
 
 
@@ -96,28 +90,6 @@ class MemoryCatalog:
             self._arrange(tenant_id, decided)
             return decided
 
-    async def find_runs(
-        self, tenant_id: str, *, wanted: RunFilter = EVERY_RUN, page: Page = FIRST_PAGE
-    ) -> RunsFound:
-        with self._lock:
-            runs = [
-                run
-                for key, of_endpoint in self._tables.runs.items()
-                if key.tenant_id == tenant_id
-                for run in of_endpoint.values()
-                if run_matches(run, wanted) and (page.after is None or run.id < page.after)
-            ]
-        runs.sort(key=lambda run: run.id, reverse=True)
-        found = runs[: page.limit]
-        return RunsFound(found, found[-1].id if found and len(runs) > len(found) else None)
-
-    async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[EndedRun]:
-        with self._lock:
-            closed = [run for run in self._tables.runs.get(key, {}).values() if run_matches(run, EVERY_RUN)]
-        closed.sort(key=lambda run: run.id, reverse=True)
-        newest = [_ended(run) for run in closed[:limit]]
-        return [one for one in newest if one.finished_at >= since]
-
     def _find(self, tenant_id: str, wanted: EndpointFilter, page: Page) -> list[Endpoint]:
         found = (
             endpoint
@@ -164,9 +136,3 @@ class MemoryCatalog:
             self._tables.rules[tenant_id, rule.id] = rule
         if decided.jobs or decided.jobs_gone:
             self._tables.wakeups.ring()
-
-
-def _ended(run: Run) -> EndedRun:
-    assert run.finished_at is not None, "only closed runs have ended"
-    assert run.status is not None, "a closed run has a status"
-    return EndedRun(run.finished_at, run.status, run.duration_ms, run.late_ms)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
-from cadenza.adapters.stores.common import missing, raised_in, taken, turns_in
+from cadenza.adapters.stores.common import missing, raised_in, run_matches, taken, turns_in
 from cadenza.adapters.stores.memory.access import charge_runs
 from cadenza.adapters.stores.memory.conversations import write_turn
 from cadenza.adapters.stores.memory.due_index import in_turns
@@ -12,13 +12,14 @@ from cadenza.adapters.stores.memory.slo_alerts import write_alert
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.adapters.stores.memory.wakeup import MemoryBell
 from cadenza.domain.access.tenant import too_many
+from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.due import Cancel, Recheck, claim
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Lease, evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Run, open_run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
-from cadenza.ports.scheduling import Decide, Retention, Settle, Sweeping
+from cadenza.ports.scheduling import EVERY_RUN, Decide, Retention, RunFilter, RunsFound, Settle, Sweeping
 
 
 class MemoryEndpoints:
@@ -183,6 +184,28 @@ class MemoryRuns:
             start = int(page.after or 0)
             return self._tables.hints.get(key, [])[::-1][start : start + page.limit]
 
+    async def find_runs(
+        self, tenant_id: str, *, wanted: RunFilter = EVERY_RUN, page: Page = FIRST_PAGE
+    ) -> RunsFound:
+        with self._lock:
+            runs = [
+                run
+                for key, of_endpoint in self._tables.runs.items()
+                if key.tenant_id == tenant_id
+                for run in of_endpoint.values()
+                if run_matches(run, wanted) and (page.after is None or run.id < page.after)
+            ]
+        runs.sort(key=lambda run: run.id, reverse=True)
+        found = runs[: page.limit]
+        return RunsFound(found, found[-1].id if found and len(runs) > len(found) else None)
+
+    async def ended(self, key: EndpointKey, *, since: datetime, limit: int) -> list[EndedRun]:
+        with self._lock:
+            closed = [run for run in self._tables.runs.get(key, {}).values() if run_matches(run, EVERY_RUN)]
+        closed.sort(key=lambda run: run.id, reverse=True)
+        newest = [_ended(run) for run in closed[:limit]]
+        return [one for one in newest if one.finished_at >= since]
+
     async def keep_history(self, retention: Retention, now: datetime) -> int:
         with self._lock:
             closed = sorted(
@@ -201,3 +224,9 @@ class MemoryRuns:
             for key, run_id in gone:
                 del self._tables.runs[key][run_id]
             return len(gone)
+
+
+def _ended(run: Run) -> EndedRun:
+    assert run.finished_at is not None, "only closed runs have ended"
+    assert run.status is not None, "a closed run has a status"
+    return EndedRun(run.finished_at, run.status, run.duration_ms, run.late_ms)

@@ -6,7 +6,8 @@ from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.ports.catalog import EVERY_RUN, Page, RunFilter
+from cadenza.ports.catalog import Page
+from cadenza.ports.scheduling import EVERY_RUN, RunFilter
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
 
 
@@ -17,9 +18,7 @@ class HistoryContract(Contract):
         """Everything, page by page."""
         found, after = [], None
         while True:
-            runs, after = await bench.store.catalog.find_runs(
-                "default", wanted=wanted, page=Page(limit, after)
-            )
+            runs, after = await bench.store.runs.find_runs("default", wanted=wanted, page=Page(limit, after))
             assert len(runs) <= limit
             found += runs
             if after is None:
@@ -87,10 +86,10 @@ class HistoryContract(Contract):
     async def test_a_run_that_is_open_is_not_among_the_closed(self, bench: Bench) -> None:
         endpoint = await bench.add()
         claim = await bench.claim_one()
-        assert await bench.store.catalog.find_runs("default") == ([], None)
-        assert await bench.store.catalog.ended(endpoint.key, since=bench.ms(-MINUTE), limit=10) == []
+        assert await bench.store.runs.find_runs("default") == ([], None)
+        assert await bench.store.runs.ended(endpoint.key, since=bench.ms(-MINUTE), limit=10) == []
         await bench.end(claim)
-        assert [run.id for run in (await bench.store.catalog.find_runs("default")).runs] == [claim.run_id]
+        assert [run.id for run in (await bench.store.runs.find_runs("default")).runs] == [claim.run_id]
 
     async def test_a_tenant_finds_its_own_runs_alone(self, bench: Bench) -> None:
         await bench.add("a")
@@ -98,15 +97,15 @@ class HistoryContract(Contract):
         own, foreign = await bench.end(*await bench.claim())
         assert own is not None
         assert foreign is not None
-        assert (await bench.store.catalog.find_runs("default")).runs == [own.run]
-        assert (await bench.store.catalog.find_runs("stranger", wanted=RunFilter("a"))).runs == [foreign.run]
-        assert await bench.store.catalog.find_runs("nobody", wanted=RunFilter("a")) == ([], None)
-        assert await bench.store.catalog.ended(EndpointKey("nobody", "a"), since=bench.ms(-1), limit=1) == []
+        assert (await bench.store.runs.find_runs("default")).runs == [own.run]
+        assert (await bench.store.runs.find_runs("stranger", wanted=RunFilter("a"))).runs == [foreign.run]
+        assert await bench.store.runs.find_runs("nobody", wanted=RunFilter("a")) == ([], None)
+        assert await bench.store.runs.ended(EndpointKey("nobody", "a"), since=bench.ms(-1), limit=1) == []
 
     async def test_runs_are_found_again_after_what_is_no_longer_there(self, bench: Bench) -> None:
         _, runs = await self.two_with_runs(bench)
         between = runs[5].id + "-gone"
-        found = await bench.store.catalog.find_runs("default", page=Page(3, after=between))
+        found = await bench.store.runs.find_runs("default", page=Page(3, after=between))
         assert found.runs == sorted(runs[:6], reverse=True)[:3]
 
     async def test_the_ends_of_an_endpoints_runs_come_newest_first(self, bench: Bench) -> None:
@@ -118,7 +117,7 @@ class HistoryContract(Contract):
             if run.finished_at is not None and run.status is not None
         ]
         store, begin = bench.store, bench.ms(-60 * MINUTE)
-        assert await store.catalog.ended(endpoint.key, since=begin, limit=100) == ends
-        assert await store.catalog.ended(endpoint.key, since=begin, limit=2) == ends[:2]
-        assert await store.catalog.ended(endpoint.key, since=ends[3].finished_at, limit=100) == ends[:4]
-        assert await store.catalog.ended(endpoint.key, since=bench.ms(1), limit=100) == []
+        assert await store.runs.ended(endpoint.key, since=begin, limit=100) == ends
+        assert await store.runs.ended(endpoint.key, since=begin, limit=2) == ends[:2]
+        assert await store.runs.ended(endpoint.key, since=ends[3].finished_at, limit=100) == ends[:4]
+        assert await store.runs.ended(endpoint.key, since=bench.ms(1), limit=100) == []

@@ -27,7 +27,7 @@ DELETE_OLD_WINDOWS = 'DELETE FROM rates WHERE "window" < $1'
 
 
 class SqlReplies:
-    """Replies by tenant and idempotency key, and how much each subject has drawn in each rate window."""
+    """Replies by tenant and idempotency key."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -49,6 +49,13 @@ class SqlReplies:
 
     async def forget_replies(self, before: datetime) -> int:
         return await delete_in_batches(self._database, DELETE_OLD, before, BATCH)
+
+
+class SqlRates:
+    """How much each subject has drawn in each rate window."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def draw(self, subject: str, *, window: int, amount: int) -> int:
         ((drawn,),) = await self._database.ask(DRAW, window, subject, amount)

@@ -61,8 +61,8 @@ TABLES_OF_USER = (
 TABLES_OF_AGENT = ("conversation_messages", "conversations")
 
 
-class SqlUsersAgents:
-    """Users, agents, and what users have spent."""
+class SqlUsers:
+    """Users and what their turns cost."""
 
     def __init__(self, database: Database, endpoint_tables: EndpointTables) -> None:
         self._database = database
@@ -86,7 +86,9 @@ class SqlUsersAgents:
         async def work(connection: Connection) -> None:
             await connection.fetch(LOCK_TENANT, key.tenant_id)
             rows = await connection.fetch(ENDPOINTS_OF_USER, *key)
-            await self._remove_endpoints(connection, key.tenant_id, [row[0] for row in rows])
+            await _remove_endpoints(
+                connection, self._endpoint_tables, key.tenant_id, [row[0] for row in rows]
+            )
             if not await connection.fetch(REMOVE_USER, *key):
                 raise missing("user", key.id)
             for table in TABLES_OF_USER:
@@ -106,6 +108,14 @@ class SqlUsersAgents:
         (row,) = await self._database.read(SPENT_BY_TENANT, tenant_id, day.isoformat())
         return AgentUsage(*row)
 
+
+class SqlAgents:
+    """Agents."""
+
+    def __init__(self, database: Database, tables: EndpointTables) -> None:
+        self._database = database
+        self._endpoint_tables = tables
+
     async def put_agent(self, agent: Agent) -> Agent:
         row = (agent.tenant_id, agent.id, agent.name, agent.instructions, agent.model, agent.created_at)
         (written,) = await self._database.ask(PUT_AGENT, *row)
@@ -124,24 +134,15 @@ class SqlUsersAgents:
         async def work(connection: Connection) -> None:
             await connection.fetch(LOCK_TENANT, key.tenant_id)
             rows = await connection.fetch(ENDPOINTS_OF_AGENT, *key)
-            await self._remove_endpoints(connection, key.tenant_id, [row[0] for row in rows])
+            await _remove_endpoints(
+                connection, self._endpoint_tables, key.tenant_id, [row[0] for row in rows]
+            )
             if not await connection.fetch(REMOVE_AGENT, *key):
                 raise missing("agent", key.id)
             for table in TABLES_OF_AGENT:
                 await connection.execute(f"DELETE FROM {table} WHERE tenant_id = $1 AND agent_id = $2", *key)
 
         await self._database.write(work)
-
-    async def _remove_endpoints(self, connection: Connection, tenant_id: str, ids: Sequence[str]) -> None:
-        """Delete endpoints with all that belongs to them; first they are locked, as by all others."""
-        await self._endpoint_tables.locked(connection, tenant_id, ids)
-        for table in TABLES_OF_ENDPOINT:
-            statement = f"DELETE FROM {table} WHERE tenant_id = $1 AND endpoint_id = ANY ($2::text[])"
-            await connection.execute(statement, tenant_id, ids)
-        alerts = [(*beginning_with(about_endpoint(tenant_id, id_)), id_) for id_ in ids]
-        await connection.executemany(REMOVE_ALERTS, alerts)
-        statement = "DELETE FROM endpoints WHERE tenant_id = $1 AND id = ANY ($2::text[])"
-        await connection.execute(statement, tenant_id, ids)
 
 
 def _read_user(row: Row, read: Read) -> User:
@@ -159,3 +160,17 @@ def _read_agent(row: Row, read: Read) -> Agent:
         model=model,
         created_at=read(created_at),
     )
+
+
+async def _remove_endpoints(
+    connection: Connection, tables: EndpointTables, tenant_id: str, ids: Sequence[str]
+) -> None:
+    """Delete endpoints with all that belongs to them; first they are locked, as by all others."""
+    await tables.locked(connection, tenant_id, ids)
+    for table in TABLES_OF_ENDPOINT:
+        statement = f"DELETE FROM {table} WHERE tenant_id = $1 AND endpoint_id = ANY ($2::text[])"
+        await connection.execute(statement, tenant_id, ids)
+    alerts = [(*beginning_with(about_endpoint(tenant_id, id_)), id_) for id_ in ids]
+    await connection.executemany(REMOVE_ALERTS, alerts)
+    statement = "DELETE FROM endpoints WHERE tenant_id = $1 AND id = ANY ($2::text[])"
+    await connection.execute(statement, tenant_id, ids)

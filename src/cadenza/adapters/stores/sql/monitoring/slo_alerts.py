@@ -55,8 +55,8 @@ NEWEST_READ = 500
 DELETE_OLD_ALERTS = "DELETE FROM alerts WHERE raised_at < $1"
 
 
-class SqlSloAlerts:
-    """SLO states and alerts, in tables of either database."""
+class SqlSlos:
+    """The state of each SLO, as each process last evaluated it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -75,6 +75,13 @@ class SqlSloAlerts:
 
     async def forget_slos(self, before: datetime) -> None:
         await self._database.ask(DELETE_OLD_SLOS, before)
+
+
+class SqlAlerts:
+    """Alerts, and when to send them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def raise_alert(self, alert: Alert, *, owed: bool = True) -> bool:
         return bool(await self._database.ask(RAISE_IF_NEW, *alert_row(alert, owed=owed)))

@@ -15,7 +15,6 @@ from cadenza.adapters.stores.sql.rows import LIVE, READ, read_endpoint
 from cadenza.adapters.stores.sql.scheduling.definition import JOB, read_job, write_job
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT
 from cadenza.adapters.stores.sql.scheduling.jobs import PUT, WITH_STATE, SqlJobs
-from cadenza.adapters.stores.sql.scheduling.run_search import SqlRunSearch
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.ports.catalog import (
@@ -73,7 +72,7 @@ def _finding(tenant_id: str, wanted: EndpointFilter, page: Page) -> tuple[Any, .
     return (statement, tenant_id, page.after or "", page.limit, *words, *narrowed)
 
 
-class SqlCatalog(SqlJobs, SqlRunSearch):
+class SqlCatalog(SqlJobs):
     """What a tenant has: jobs, endpoints and their runs."""
 
     async def find(

@@ -6,6 +6,7 @@ from cadenza.adapters.stores.common import missing
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import READ, read_endpoint, read_hint, read_open_run, read_run
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET, GET_LOCKED, JOIN_TENANT, EndpointTables
+from cadenza.adapters.stores.sql.scheduling.run_search import SqlRunSearch
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
@@ -72,11 +73,8 @@ class SqlEndpoints:
         return amended
 
 
-class SqlRuns:
+class SqlRuns(SqlRunSearch):
     """Runs and the history of hints."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def run(self, tenant_id: str, run_id: str) -> Run:
         # In this order, because it may be closed in between.

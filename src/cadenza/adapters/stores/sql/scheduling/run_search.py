@@ -10,7 +10,8 @@ from cadenza.adapters.stores.sql.rows import EPOCH, STATUSES, Read, Row, read_ru
 from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
-from cadenza.ports.catalog import EVERY_RUN, FIRST_PAGE, Page, RunFilter, RunsFound
+from cadenza.ports.catalog import FIRST_PAGE, Page
+from cadenza.ports.scheduling import EVERY_RUN, RunFilter, RunsFound
 
 AFTER_ALL = "\U0010ffff"
 """Sorts behind every id."""
@@ -54,7 +55,8 @@ def floor(*, of_endpoint: bool, within: bool) -> str:
 class SqlRunSearch:
     """Closed runs by their columns, newest first."""
 
-    _database: Database
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def find_runs(
         self, tenant_id: str, *, wanted: RunFilter = EVERY_RUN, page: Page = FIRST_PAGE

@@ -1,0 +1,79 @@
+"""Endpoints, their claims and their runs on PostgreSQL."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from cadenza.adapters.stores.memory.wakeup import MemoryBell
+from cadenza.adapters.stores.postgres import cycle_statements as sql
+from cadenza.adapters.stores.postgres.claim import Claimer, Wanted
+from cadenza.adapters.stores.postgres.listen_notify import Listener
+from cadenza.adapters.stores.postgres.partitions import drop_runs, ensure_partitions
+from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
+from cadenza.adapters.stores.postgres.settle import Batch, finalize, with_turns_and_alerts
+from cadenza.adapters.stores.postgres.start import start
+from cadenza.adapters.stores.postgres.sweep import sweep
+from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, SqlRuns
+from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
+from cadenza.domain.scheduling.due import Recheck
+from cadenza.domain.scheduling.run import Claim, Completion
+from cadenza.domain.scheduling.settle import SettledRun
+from cadenza.ports.ids import Ids
+from cadenza.ports.scheduling import Decide, Retention, Settle, Sweeping
+
+
+class PostgresEndpoints(SqlEndpoints):
+    """Endpoints, their claims and the commits that open and close their runs."""
+
+    def __init__(self, pool: PostgresPool, tables: EndpointTables, *, ids: Ids, listener: Listener) -> None:
+        super().__init__(pool, tables)
+        self._pool = pool
+        self._ids = ids
+        self._claimer = Claimer(pool, ids)
+        self._listener = listener
+
+    async def claim_due(
+        self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
+    ) -> list[Claim]:
+        return await self._claimer.claim(Wanted(now, now + within, lease_until, limit))
+
+    async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
+        return await start(self._pool, claims, decide)
+
+    async def renew(self, claims: Sequence[Claim], lease_until: datetime) -> set[str]:
+        tokens = list({held.token for held in claims})
+
+        async def work(connection: Connection) -> set[str]:
+            await connection.execute(sql.RENEW, lease_until, tokens)
+            return {row[0] for row in await connection.fetch(sql.RUNS_OF_LEASES, tokens)}
+
+        held = await self._pool.write(work)
+        return held & {claim.run_id for claim in claims}
+
+    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
+        return await finalize(self._pool, Batch(completions, settle, self._ids))
+
+    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[SettledRun]:
+        work = partial(
+            sweep, now=now, limit=limit, sweeping=sweeping, tables=self._endpoint_tables, ids=self._ids
+        )
+        return await self._pool.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
+
+    async def next_due(self) -> datetime | None:
+        rows = await self._pool.ask(sql.NEXT_DUE)
+        return rows[0][0] if rows else None
+
+    def listen(self) -> MemoryBell:
+        return self._listener.bell()
+
+
+class PostgresRuns(SqlRuns):
+    """Runs and hints of the past."""
+
+    def __init__(self, pool: PostgresPool) -> None:
+        super().__init__(pool)
+        self._pool = pool
+
+    async def keep_history(self, retention: Retention, now: datetime) -> int:
+        await ensure_partitions(self._pool, now)
+        return await drop_runs(self._pool, now=now, **retention._asdict())

@@ -1,0 +1,63 @@
+"""The small stores that both databases share."""
+
+from collections.abc import Callable
+
+from cadenza.adapters.stores.memory.wakeup import Ring
+from cadenza.adapters.stores.sql.access.idempotency import SqlRates, SqlReplies
+from cadenza.adapters.stores.sql.access.keys import SqlKeys
+from cadenza.adapters.stores.sql.access.sessions import SqlSessions
+from cadenza.adapters.stores.sql.access.tenants import SqlTenants
+from cadenza.adapters.stores.sql.agents.conversations import SqlConversations
+from cadenza.adapters.stores.sql.agents.deliveries import SqlDeliveries
+from cadenza.adapters.stores.sql.agents.schedules import SqlSchedules
+from cadenza.adapters.stores.sql.agents.users_agents import SqlAgents, SqlUsers
+from cadenza.adapters.stores.sql.daily.statistics import SqlDailyStatistics
+from cadenza.adapters.stores.sql.daily.users import SqlDaily
+from cadenza.adapters.stores.sql.database import Database
+from cadenza.adapters.stores.sql.monitoring.slo_alerts import SqlAlerts, SqlSlos
+from cadenza.adapters.stores.sql.planning.rules import SqlRules
+from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
+from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
+from cadenza.domain.agents.users import UserKey
+from cadenza.ports.monitoring import StatisticsStore
+from cadenza.ports.planning import AnalysisStore
+from cadenza.ports.scheduling import EndpointStore, RunStore
+from cadenza.ports.store import Store
+
+
+class SqlStore(Store):
+    """A bundle on one database, which brings the stores that it has statements of its own for."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: EndpointTables,
+        *,
+        endpoints: EndpointStore,
+        runs: RunStore,
+        analyses: AnalysisStore,
+        statistics: StatisticsStore,
+        listen_for_user: Callable[[UserKey, Ring], Ring],
+    ) -> None:
+        super().__init__(
+            endpoints=endpoints,
+            runs=runs,
+            catalog=SqlCatalog(database, tables),
+            rules=SqlRules(database),
+            analyses=analyses,
+            users=SqlUsers(database, tables),
+            agents=SqlAgents(database, tables),
+            conversations=SqlConversations(database),
+            deliveries=SqlDeliveries(database, listen_for_user),
+            schedules=SqlSchedules(database, tables),
+            daily=SqlDaily(database),
+            daily_statistics=SqlDailyStatistics(database),
+            tenants=SqlTenants(database),
+            keys=SqlKeys(database),
+            sessions=SqlSessions(database),
+            idempotency=SqlReplies(database),
+            rates=SqlRates(database),
+            statistics=statistics,
+            slos=SqlSlos(database),
+            alerts=SqlAlerts(database),
+        )

@@ -1,0 +1,144 @@
+"""Endpoints, their claims and their runs in a SQLite file."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+
+from cadenza.adapters.stores.common import missing, spoken_to
+from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell
+from cadenza.adapters.stores.sql.rows import VERSION, from_micros, holds_lease, read_endpoint, to_micros
+from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, SqlRuns
+from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
+from cadenza.adapters.stores.sqlite import cycle_statements as sql
+from cadenza.adapters.stores.sqlite.claim import Known, due_rows, lease_rows
+from cadenza.adapters.stores.sqlite.database import SqliteFile
+from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
+from cadenza.adapters.stores.sqlite.retention import delete_runs
+from cadenza.adapters.stores.sqlite.settle import (
+    Batch,
+    Steered,
+    settle_fresh,
+    settled_as_claimed,
+    with_turns_and_alerts,
+    write_unsteered,
+)
+from cadenza.adapters.stores.sqlite.sweep import sweep
+from cadenza.domain.scheduling.due import Cancel, Recheck
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.run import Claim, Completion
+from cadenza.domain.scheduling.settle import SettledRun
+from cadenza.ports.ids import Ids
+from cadenza.ports.scheduling import Decide, Retention, Settle, Sweeping
+
+
+class SqliteEndpoints(SqlEndpoints):
+    """Endpoints, their claims and the commits that open and close their runs."""
+
+    def __init__(
+        self,
+        database: SqliteDatabase,
+        tables: EndpointTables,
+        *,
+        file: SqliteFile,
+        ids: Ids,
+        belfry: Belfry,
+        doorbells: Doorbells,
+    ) -> None:
+        super().__init__(database, tables)
+        self._file = file
+        self._ids = ids
+        self._belfry = belfry
+        self._doorbells = doorbells
+        self._known = Known()
+
+    async def get(self, key: EndpointKey) -> Endpoint:
+        """Read by its key, as nearly every command does: at once, in the thread of the caller."""
+
+        def work(connection: sqlite3.Connection) -> Endpoint:
+            row = connection.execute(sql.GET, key).fetchone()
+            if row is None:
+                raise missing("endpoint", key.id)
+            return read_endpoint(row, from_micros)
+
+        return await self._file.look(work)
+
+    async def claim_due(
+        self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
+    ) -> list[Claim]:
+        def work(connection: sqlite3.Connection) -> list[Claim]:
+            rows = due_rows(connection, now + within, limit)
+            return lease_rows(connection, rows, known=self._known, ids=self._ids, now=now, until=lease_until)
+
+        return await self._file.write(work)
+
+    async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
+        return await self._file.write(
+            lambda connection: [_recheck(connection, held, decide) for held in claims]
+        )
+
+    async def renew(self, claims: Sequence[Claim], lease_until: datetime) -> set[str]:
+        tokens = {(held.token,) for held in claims}
+
+        def work(connection: sqlite3.Connection) -> set[str]:
+            connection.executemany(sql.RENEW, [(to_micros(lease_until), *token) for token in tokens])
+            held = {row[0] for token in tokens for row in connection.execute(sql.RUNS_OF_LEASE, token)}
+            return held & {claim.run_id for claim in claims}
+
+        return await self._file.write(work)
+
+    async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
+        batch = Batch(completions, settle, self._ids)
+        held = settled_as_claimed(batch)
+        settled: list[SettledRun | None] = [one.settled for one in held]
+        with suppress(Steered):
+            as_claimed = partial(write_unsteered, held=held, ids=self._ids)
+            await self._file.write(with_turns_and_alerts(as_claimed, lambda _: settled))
+            self._known.keep(held)
+            self._doorbells.ring(spoken_to(settled))
+            return settled
+        fresh = partial(settle_fresh, batch=batch, held=held)
+        answers = await self._file.write(with_turns_and_alerts(fresh, lambda answers: answers))
+        self._doorbells.ring(spoken_to(answers))
+        self._known.keep([one for one, answer in zip(held, answers, strict=True) if answer is one.settled])
+        return answers
+
+    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[SettledRun]:
+        work = partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids)
+        abandoned = await self._file.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
+        if abandoned:
+            self._belfry.ring()
+            self._doorbells.ring(spoken_to(abandoned))
+        return abandoned
+
+    async def next_due(self) -> datetime | None:
+        (first,) = await self._file.read(lambda connection: connection.execute(sql.NEXT_DUE).fetchone())
+        return from_micros(first)
+
+    def listen(self) -> MemoryBell:
+        return self._belfry.listen()
+
+
+class SqliteRuns(SqlRuns):
+    """Runs and hints of the past."""
+
+    def __init__(self, database: SqliteDatabase, file: SqliteFile) -> None:
+        super().__init__(database)
+        self._file = file
+
+    async def keep_history(self, retention: Retention, now: datetime) -> int:
+        return await delete_runs(self._file, now=now, **retention._asdict())
+
+
+def _recheck(connection: sqlite3.Connection, held: Claim, decide: Decide) -> Recheck | None:
+    row = connection.execute(sql.GET, held.key).fetchone()
+    if row is None or not holds_lease(row, held):
+        return None
+    answer = decide(read_endpoint(row, from_micros), held)
+    if isinstance(answer, Cancel):
+        return answer
+    claim = answer.claim._replace(version=row[VERSION])
+    moments = (to_micros(claim.slot), to_micros(claim.due_at))
+    connection.execute(sql.START, (*moments, claim.source.value, to_micros(claim.started_at), *claim.key))
+    return answer._replace(claim=claim)
