@@ -72,7 +72,7 @@ ANALYSES = (
 COSTS = (
     Column("day", lambda one: one["day"]),
     Column("planner", lambda one: one["planner"]),
-    Column("sittings", lambda one: one["sittings"], right=True),
+    Column("analyses", lambda one: one["sittings"], right=True),
     Column("input tokens", lambda one: one["tokens"]["input"], right=True),
     Column("output tokens", lambda one: one["tokens"]["output"], right=True),
 )

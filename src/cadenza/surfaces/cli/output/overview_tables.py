@@ -63,7 +63,7 @@ QUOTAS = (
 )
 PLANNERS = (
     Column("planner", lambda one: one["planner"]),
-    Column("sittings", lambda one: one["sittings"], right=True),
+    Column("analyses", lambda one: one["sittings"], right=True),
     Column("failed", lambda one: one["failed"], right=True),
     Column("tokens", lambda one: one["tokens"], right=True),
     Column("last", lambda one: moment(one["last_at"])),
