@@ -68,7 +68,9 @@ async def fill_store(store: Store, endpoints: int) -> None:
 
 def application_of(store: Store) -> Application:
     """What answers, by the real clock."""
-    dependencies = replace(ApiInProcess(store).application.dependencies, clock=SystemClock(), wall=None)
+    dependencies = replace(
+        ApiInProcess(store).application.dependencies, clock=SystemClock(), system_clock=None
+    )
     return Application(replace(dependencies, conversations=agents(dependencies)))
 
 

@@ -109,7 +109,7 @@ async def lap(cluster: Cluster, url: str, crew: list[Process], seconds: float) -
     await meter.time(asyncio.sleep(seconds))
     cycles = await counted(crew) - before
     assert cycles > 0, f"nothing ran on {url}"
-    return Lap(cycles, meter.wall, meter.own_cpu, meter.server_cpu)
+    return Lap(cycles, meter.system_clock, meter.own_cpu, meter.server_cpu)
 
 
 async def fill(role: str, url: str, count: int) -> None:

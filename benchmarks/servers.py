@@ -44,7 +44,7 @@ class Meter:
     def __init__(self, cluster: Cluster, pids: Iterable[int] = (os.getpid(),)) -> None:
         self._server = cluster.folder / "data"
         self._pids = tuple(pids)
-        self.wall, self.own_cpu, self.server_cpu = 0.0, 0.0, 0.0
+        self.system_clock, self.own_cpu, self.server_cpu = 0.0, 0.0, 0.0
 
     @property
     def cpu(self) -> float:
@@ -55,7 +55,7 @@ class Meter:
         """Add what one step took; a process that ends meanwhile counts for nothing."""
         began, own, server = perf_counter(), self._own(), self._servers()
         await step
-        self.wall += perf_counter() - began
+        self.system_clock += perf_counter() - began
         self.own_cpu += _since(own, self._own())
         self.server_cpu += _since(server, self._servers())
 

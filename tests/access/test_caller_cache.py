@@ -1,9 +1,9 @@
-"""Who came in lately is known for a few seconds, and not a moment longer than their key lasts."""
+"""A caller is cached for a few seconds, and never longer than its key is valid."""
 
 from datetime import timedelta
 
 from cadenza.domain.access.key import ApiKey, Scope
-from cadenza.operations.access.caller_cache import MOST, CallerCache, caller_of
+from cadenza.operations.access.caller_cache import MOST_CALLERS, CallerCache, caller_of
 from cadenza.testing.clock import NEW_YEAR
 
 SECOND = timedelta(seconds=1)
@@ -15,42 +15,42 @@ def a_key(key_id: str = "abc", **fields: object) -> ApiKey:
 
 
 def test_a_caller_is_known_for_five_seconds() -> None:
-    door, key = CallerCache(), a_key()
-    assert door.known("token", NEW_YEAR) is None
-    door.remember("token", key, now=NEW_YEAR, turn=door.turn)
-    assert door.known("token", NEW_YEAR + 4.9 * SECOND) == caller_of(key)
-    assert door.known("token", NEW_YEAR + 5 * SECOND) is None
-    assert door.known("Token", NEW_YEAR) is None
+    cache, key = CallerCache(), a_key()
+    assert cache.get("token", NEW_YEAR) is None
+    cache.add_key("token", key, now=NEW_YEAR, version=cache.version)
+    assert cache.get("token", NEW_YEAR + 4.9 * SECOND) == caller_of(key)
+    assert cache.get("token", NEW_YEAR + 5 * SECOND) is None
+    assert cache.get("Token", NEW_YEAR) is None
 
 
 def test_a_key_that_ends_sooner_is_forgotten_sooner() -> None:
-    door = CallerCache()
+    cache = CallerCache()
     key = a_key(expires_at=NEW_YEAR + SECOND)
-    door.remember("token", key, now=NEW_YEAR, turn=door.turn)
-    assert door.known("token", NEW_YEAR + 0.9 * SECOND) == caller_of(key)
-    assert door.known("token", NEW_YEAR + SECOND) is None
+    cache.add_key("token", key, now=NEW_YEAR, version=cache.version)
+    assert cache.get("token", NEW_YEAR + 0.9 * SECOND) == caller_of(key)
+    assert cache.get("token", NEW_YEAR + SECOND) is None
 
 
 def test_a_key_that_is_taken_back_is_forgotten_and_no_other() -> None:
-    door = CallerCache()
+    cache = CallerCache()
     for name in ("one", "two"):
-        door.remember(f"token of {name}", a_key(name), now=NEW_YEAR, turn=door.turn)
-    door.forget("one")
-    assert door.known("token of one", NEW_YEAR) is None
-    assert door.known("token of two", NEW_YEAR) is not None
+        cache.add_key(f"token of {name}", a_key(name), now=NEW_YEAR, version=cache.version)
+    cache.drop_key("one")
+    assert cache.get("token of one", NEW_YEAR) is None
+    assert cache.get("token of two", NEW_YEAR) is not None
 
 
 def test_what_was_read_before_a_key_was_taken_back_is_not_remembered() -> None:
-    door = CallerCache()
-    turn = door.turn
-    door.forget("abc")
-    door.remember("token", a_key(), now=NEW_YEAR, turn=turn)
-    assert door.known("token", NEW_YEAR) is None
+    cache = CallerCache()
+    version = cache.version
+    cache.drop_key("abc")
+    cache.add_key("token", a_key(), now=NEW_YEAR, version=version)
+    assert cache.get("token", NEW_YEAR) is None
 
 
 def test_only_so_many_are_known() -> None:
-    door = CallerCache()
-    for number in range(MOST + 1):
-        door.remember(str(number), a_key(str(number)), now=NEW_YEAR, turn=door.turn)
-    assert door.known("0", NEW_YEAR) is None
-    assert door.known(str(MOST), NEW_YEAR) is not None
+    cache = CallerCache()
+    for number in range(MOST_CALLERS + 1):
+        cache.add_key(str(number), a_key(str(number)), now=NEW_YEAR, version=cache.version)
+    assert cache.get("0", NEW_YEAR) is None
+    assert cache.get(str(MOST_CALLERS), NEW_YEAR) is not None

@@ -221,7 +221,7 @@ class TestUserTokens:
         return token
 
     async def caller(self, agents: AgentFixture, token: str) -> Caller:
-        caller = await agents.application.admit(token)
+        caller = await agents.application.authenticate(token)
         assert caller is not None
         return caller
 
@@ -267,15 +267,15 @@ class TestUserTokens:
 
     async def test_it_runs_out(self, agents: AgentFixture) -> None:
         token = await self.token(agents, ttl_seconds=60)
-        assert await agents.application.admit(token) is not None
+        assert await agents.application.authenticate(token) is not None
         agents.clock.jump(timedelta(seconds=60) / timedelta(milliseconds=1))
-        assert await agents.application.admit(token) is None
+        assert await agents.application.authenticate(token) is None
 
     async def test_it_opens_nothing_when_its_user_is_gone(self, agents: AgentFixture) -> None:
         token = await self.token(agents)
-        assert await agents.application.admit(token) is not None
+        assert await agents.application.authenticate(token) is not None
         await agents.ask("delete_user", user_id=ADA)
-        assert await agents.application.admit(token) is None, "also at the door that knew it"
+        assert await agents.application.authenticate(token) is None, "also if it was cached"
         with pytest.raises(NotFound):
             await agents.store.users.user(UserKey(TENANT, ADA))
 

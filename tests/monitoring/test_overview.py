@@ -27,11 +27,11 @@ async def run(front: Front, status: RunStatus = RunStatus.SUCCESS) -> None:
 async def test_service_levels_are_fresh_by_the_clock_on_the_wall(front: Front) -> None:
     kept = SloState(measured=SloMeasurement(Slo.DEAD_MAN, Judgement.GOOD, 1.0, 60_000, 1))
     await front.store.slos.put_slos([SloStatus("a-process", "daily", NEW_YEAR, 15, kept)])
-    wall = FakeClock()
-    front.application = Application(replace(front.application.dependencies, wall=wall))
+    system_clock = FakeClock()
+    front.application = Application(replace(front.application.dependencies, system_clock=system_clock))
     front.clock.jump(48 * 60 * MINUTE)
     assert len((await front.ask("get_slo"))["items"]) == 1
-    wall.jump(60 * MINUTE + 1)
+    system_clock.jump(60 * MINUTE + 1)
     assert (await front.ask("get_slo"))["items"] == []
 
 

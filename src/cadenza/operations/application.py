@@ -1,4 +1,4 @@
-"""The one door: every surface asks here, and what is checked for one is checked for all."""
+"""Authenticates callers and performs operations, with the same checks for every surface."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -10,39 +10,39 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Fault, InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.planning.rules.rule import STEPS
 from cadenza.operations.access.caller_cache import caller_of
-from cadenza.operations.access.keys import opening
+from cadenza.operations.access.keys import valid_key
 from cadenza.operations.context import Dependencies, RequestContext
 from cadenza.operations.operation import AnyOperation, View
 from cadenza.operations.table import BY_NAME
 
-Spelled = TypeVar("Spelled", bound=BaseModel)
+Model = TypeVar("Model", bound=BaseModel)
 
-KINDS = frozenset({"every", "cron", "once", "http", "callable", "prompt", *STEPS})
-KINDRED = frozenset({"baseline", "target", "then", "relax"})
-"""Parts that are of one kind or another."""
+UNION_TAGS = frozenset({"every", "cron", "once", "http", "callable", "prompt", *STEPS})
+UNION_FIELDS = frozenset({"baseline", "target", "then", "relax"})
+"""Fields that hold one of several models, told apart by their kind."""
 
 
 class Application:
-    """Takes what is asked, checks the caller and the words, and has it done."""
+    """Performs operations for callers: checks scope and arguments, and calls the handler."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self.dependencies = dependencies
 
-    async def admit(self, token: str) -> Caller | None:
-        """The caller behind a key; who came in a moment ago is not looked up again."""
-        caller_cache, now = self.dependencies.caller_cache, self.dependencies.clock.now()
-        caller = caller_cache.known(token, now)
+    async def authenticate(self, token: str) -> Caller | None:
+        """The caller of a token, from the cache if possible; None if it is not valid."""
+        cache, now = self.dependencies.caller_cache, self.dependencies.clock.now()
+        caller = cache.get(token, now)
         if caller is not None:
             return caller
-        turn = caller_cache.turn
-        key = await opening(self.dependencies.store.keys, token, now)
-        if key is None or not await self._is_there(key):
+        version = cache.version
+        key = await valid_key(self.dependencies.store.keys, token, now)
+        if key is None or not await self._user_exists(key):
             return None
-        caller_cache.remember(token, key, now=now, turn=turn)
+        cache.add_key(token, key, now=now, version=version)
         return caller_of(key)
 
-    async def _is_there(self, key: ApiKey) -> bool:
-        """Is the user still there for whom a key speaks?"""
+    async def _user_exists(self, key: ApiKey) -> bool:
+        """Whether the user that a key acts for still exists; True for a key of the tenant."""
         if key.user_id is None:
             return True
         try:
@@ -52,31 +52,31 @@ class Application:
         return True
 
     async def ask(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> View:
-        """Carry out an operation by its name."""
+        """Perform an operation by its name."""
         operation = BY_NAME.get(name)
         if operation is None:
             raise NotFound(f"There is no operation {name}.")
         return await self.perform(operation, arguments, caller)
 
     async def perform(self, operation: AnyOperation, arguments: Mapping[str, Any], caller: Caller) -> View:
-        """Carry out an operation: first may they, then do the words make sense, then do it."""
+        """Perform an operation: check the scope, then the arguments, then call the handler."""
         caller.must(operation.scope)
         if not operation.open_to(caller):
             raise NotAllowed("A user's token cannot do this; it needs a key.")
-        command = understood(operation, arguments)
-        answer: View = await operation.handle(RequestContext(self.dependencies, caller), command)
-        return answer
+        command = parse_command(operation, arguments)
+        view: View = await operation.handle(RequestContext(self.dependencies, caller), command)
+        return view
 
 
-def understood(operation: AnyOperation, arguments: Mapping[str, Any]) -> Any:
-    """The command that the arguments spell, or every field at fault."""
-    return spelled(operation.command, arguments)
+def parse_command(operation: AnyOperation, arguments: Mapping[str, Any]) -> Any:
+    """The command of the arguments; InvalidRequest with every invalid field."""
+    return validated(operation.command, arguments)
 
 
-def spelled(model: type[Spelled], words: Mapping[str, Any]) -> Spelled:
-    """What words spell; InvalidRequest with every field at fault if they do not spell it."""
+def validated(model: type[Model], arguments: Mapping[str, Any]) -> Model:
+    """A model of the arguments; InvalidRequest with every invalid field."""
     try:
-        return model.model_validate(words)
+        return model.model_validate(arguments)
     except ValidationError as problem:
         faults = [Fault(_path(error["loc"]), _sentence(error)) for error in problem.errors()]
         first = faults[0]
@@ -84,10 +84,10 @@ def spelled(model: type[Spelled], words: Mapping[str, Any]) -> Spelled:
 
 
 def _path(location: tuple[int | str, ...]) -> str:
-    """Where the fault is, as the caller wrote it: the kind of a part is no part of the way."""
+    """The path of a field as the caller wrote it, without the tags of unions."""
     pairs = zip((None, *location), location, strict=False)
-    named = [str(part) for before, part in pairs if not (before in KINDRED and part in KINDS)]
-    return ".".join(named) or "body"
+    parts = [str(part) for before, part in pairs if not (before in UNION_FIELDS and part in UNION_TAGS)]
+    return ".".join(parts) or "body"
 
 
 def _sentence(error: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a handler has at hand while it serves one caller."""
+"""What a handler gets: the caller of the request, and the dependencies that all requests share."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from cadenza.ports.telemetry import Logger
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependencies:
-    """What all desks share."""
+    """What all requests share."""
 
     store: Store
     clock: Clock
@@ -31,44 +31,44 @@ class Dependencies:
     token_generator: TokenGenerator
     log: Logger
     executor: Executor
-    """For trials, which no quota counts."""
+    """For trial runs, which no quota counts."""
     secrets: SecretStore
     steering: Steering
     expressions: Expressions
-    """The language of rules."""
+    """Evaluates the conditions of rules."""
     caller_cache: CallerCache = field(default_factory=CallerCache)
-    wall: Clock | None = None
-    """The clock of people, where the scheduler's own runs faster."""
+    system_clock: Clock | None = None
+    """The system clock, where the scheduler's own clock runs faster."""
 
     conversations: Conversations | None = None
-    """Lets agents answer, where there are any."""
+    """Runs turns of agents; None where there are no agents."""
     models: Collection[str] = ()
     """The models that agents may have."""
     simulations: Simulations | None = None
-    """Scenarios to look at, where there are any."""
+    """Simulated scenarios; None where there are none."""
 
-    def wall_now(self) -> datetime:
-        """What people's clocks show."""
-        return (self.wall or self.clock).now()
+    def system_now(self) -> datetime:
+        """The time of the system clock."""
+        return (self.system_clock or self.clock).now()
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """One caller, served."""
+    """One request: its caller, and the shared dependencies."""
 
     dependencies: Dependencies
     caller: Caller
 
     @property
     def store(self) -> Store:
-        """Where everything is kept."""
+        """The store."""
         return self.dependencies.store
 
     @property
     def tenant_id(self) -> str:
-        """In whose name everything is done here."""
+        """The tenant of the caller."""
         return self.caller.tenant_id
 
     def key(self, endpoint_id: str) -> EndpointKey:
-        """The key of an endpoint: always the caller's own."""
+        """The key of an endpoint of the caller's tenant."""
         return EndpointKey(self.caller.tenant_id, endpoint_id)

@@ -1,4 +1,4 @@
-"""Models whose fields are described by the sentences below them, read once somebody asks for a schema."""
+"""Models whose schema takes the description of a field from the docstring below it."""
 
 import ast
 import sys
@@ -12,10 +12,10 @@ from pydantic import BaseModel, GetJsonSchemaHandler
 
 
 class Documented(BaseModel):
-    """A model that says in its schema what stands below its fields.
+    """A model whose JSON schema describes fields by the docstrings below them, read when it is built.
 
-    `use_attribute_docstrings` says the same, and looks for it whenever a class is made: that was half of
-    the time in which a command starts.
+    `use_attribute_docstrings` does the same for every class when it is defined: that was half of the
+    time in which a command starts.
     """
 
     @classmethod
@@ -24,21 +24,21 @@ class Documented(BaseModel):
         schema = handler(core_schema)
         properties = handler.resolve_ref_schema(schema).get("properties", {})
         for name, field in cls.model_fields.items():
-            sentence = _sentence(cls, name)
-            if sentence and field.description is None and name in properties:
-                properties[name]["description"] = sentence
+            docstring = _field_docstring(cls, name)
+            if docstring and field.description is None and name in properties:
+                properties[name]["description"] = docstring
         return schema
 
 
-def _sentence(model: type[BaseModel], field: str) -> str | None:
-    """What stands below a field in the class that has the last word on it."""
+def _field_docstring(model: type[BaseModel], field: str) -> str | None:
+    """The docstring below a field, in the class that defines it last."""
     owner = next(kind for kind in model.__mro__ if field in vars(kind).get("__annotations__", {}))
-    return _sentences(owner.__module__).get((owner.__name__, field))
+    return _field_docstrings(owner.__module__).get((owner.__name__, field))
 
 
 @cache
-def _sentences(module: str) -> dict[tuple[str, str], str]:
-    """All of a module's, by class and field; none where its source is not at hand."""
+def _field_docstrings(module: str) -> dict[tuple[str, str], str]:
+    """The docstrings of a module's fields, by class and field; none without its source."""
     try:
         tree = ast.parse(getsource(sys.modules[module]))
     except (OSError, TypeError):
@@ -63,14 +63,14 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @cache
 def _fields(kind: type[BaseModel]) -> set[str]:
-    """One set for all of a kind; nobody changes what is frozen."""
+    """The names of a model's fields; one set for all instances, since they are frozen."""
     return set(kind.model_fields)
 
 
-def trusted(kind: type[Model], words: dict[str, Any]) -> Model:
-    """A model with every field given. `model_construct` looks for aliases and defaults, and takes longer."""
+def unvalidated(kind: type[Model], fields: dict[str, Any]) -> Model:
+    """A model of trusted values for all its fields; `model_construct` is slower, for aliases and defaults."""
     made = kind.__new__(kind)
-    object.__setattr__(made, "__dict__", words)
+    object.__setattr__(made, "__dict__", fields)
     object.__setattr__(made, "__pydantic_fields_set__", _fields(kind))
     object.__setattr__(made, "__pydantic_extra__", None)
     object.__setattr__(made, "__pydantic_private__", None)

@@ -1,4 +1,4 @@
-"""The words of the wire: texts, ids, counts, spans and moments as commands take them."""
+"""Field types of commands: texts, ids, counts, durations and moments."""
 
 import re
 from dataclasses import dataclass
@@ -26,19 +26,19 @@ MOST_LISTED = 500
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number from one to another, as JSON has it: 60.0 is one, and neither true nor "60" is."""
+    """A whole number within bounds, as JSON has it: 60.0 is one, and neither true nor "60" is."""
 
     least: int
     most: int
 
     def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
-        """The schema of the number, behind one that takes its point away."""
+        """The schema of an integer, after 60.0 is made 60."""
         number = core_schema.int_schema(strict=True, ge=self.least, le=self.most)
         return core_schema.no_info_before_validator_function(as_whole_number, number)
 
 
-def _in_words(value: Any) -> Any:
-    """Not a number, nor a text that is one: nobody could tell seconds from milliseconds."""
+def _iso_text(value: Any) -> Any:
+    """Refuse numbers, which could be seconds or milliseconds."""
     if isinstance(value, datetime) or (isinstance(value, str) and A_MOMENT.match(value)):
         return value
     raise ValueError("must be an ISO 8601 moment such as 2030-01-31T12:00:00Z")
@@ -59,7 +59,7 @@ SpanOrNone = Annotated[int, Whole(0, LONGEST_SPAN_MS)]
 Flag = Annotated[bool, Field(strict=True)]
 IsoText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Moment = Annotated[
-    AwareDatetime, BeforeValidator(_in_words, json_schema_input_type=IsoText), AfterValidator(_in_utc)
+    AwareDatetime, BeforeValidator(_iso_text, json_schema_input_type=IsoText), AfterValidator(_in_utc)
 ]
 Labels = Annotated[dict[str, str], Field(max_length=32)]
 Limit = Annotated[int, Whole(1, MOST_LISTED)]

@@ -1,4 +1,4 @@
-"""A request that is sent twice under one idempotency key is carried out once."""
+"""Performs a request once for each idempotency key, and repeats its reply."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -9,34 +9,34 @@ from cadenza.domain.errors import Conflict, InvalidRequest, Unavailable
 from cadenza.operations.context import Dependencies
 from cadenza.ports.access import IdempotentReply, user_reply_key
 
-LEFT_BEHIND = timedelta(minutes=2)
-"""A request that has had no answer for so long was left behind by a crash."""
+STALE_AFTER = timedelta(minutes=2)
+"""A request without a reply for so long was interrupted by a crash."""
 FIRST_FAILURE = 500
 
 
-class About(NamedTuple):
-    """Whose request it is, and which user it is about, if it is about one."""
+class ReplySubject(NamedTuple):
+    """The tenant of a request, and the user it is about, if any."""
 
     tenant_id: str
     user_id: str | None = None
 
 
-class Asked(NamedTuple):
-    """Whose request it is, the key that they gave it, and what it asks for."""
+class IdempotentRequest(NamedTuple):
+    """A request: its subject, its idempotency key, and a digest of its content."""
 
-    about: About
+    subject: ReplySubject
     key: str
     fingerprint: str
 
     @property
-    def place(self) -> tuple[str, str]:
-        """Where its reply is kept: if it is about a user, under a key that no other user can take."""
-        tenant_id, user_id = self.about
+    def stored_key(self) -> tuple[str, str]:
+        """The tenant and key of its stored reply; a request about a user has a key of that user's own."""
+        tenant_id, user_id = self.subject
         return tenant_id, self.key if user_id is None else user_reply_key(user_id, self.key)
 
 
 class Answer(NamedTuple):
-    """What a request was answered with."""
+    """The reply to a request."""
 
     status: int
     body: bytes
@@ -44,60 +44,62 @@ class Answer(NamedTuple):
 
 
 class StillRunning(Conflict):
-    """The same request is being carried out at this moment."""
+    """The same request is still in progress."""
 
     retry_after_s = 1
 
 
-async def once(
+async def reply_once(
     dependencies: Dependencies,
-    asked: Asked,
+    request: IdempotentRequest,
     answer: Callable[[], Awaitable[Answer]],
     *,
-    kept: Callable[[Answer], Answer] = lambda given: given,
+    to_store: Callable[[Answer], Answer] = lambda reply: reply,
 ) -> Answer:
-    """Answer a request, or repeat the answer that it had.
+    """Perform a request, or repeat its reply.
 
-    1. Of any number of requests under one key, the first is carried out.
-    2. Another request under the same key is refused.
-    3. The same request is answered as the first was, or asked to wait for it.
-    4. A failure of ours is not kept: the request may be sent again.
+    1. Of any number of requests with one key, the first is performed.
+    2. A different request with the same key is refused.
+    3. The same request gets the reply of the first, or a conflict while that is in progress.
+    4. A server error is not stored: the request may be sent again.
     """
-    began = dependencies.clock.now()
-    begun = IdempotentReply(asked.fingerprint, began)
-    there = await dependencies.store.idempotency.begin_reply(
-        *asked.place, begun, stale_before=began - LEFT_BEHIND
+    began_at = dependencies.clock.now()
+    begun = IdempotentReply(request.fingerprint, began_at)
+    stored = await dependencies.store.idempotency.begin_reply(
+        *request.stored_key, begun, stale_before=began_at - STALE_AFTER
     )
-    if there is not None:
-        return _repeated(there, asked)
+    if stored is not None:
+        return _repeated(stored, request)
     try:
         given = await answer()
     except Exception:
-        await _drop(dependencies, asked)
+        await _release(dependencies, request)
         raise
     if given.status >= FIRST_FAILURE:
-        await _drop(dependencies, asked)
+        await _release(dependencies, request)
     else:
-        await _keep(dependencies, asked, begun, kept(given))
+        await _store(dependencies, request, begun, to_store(given))
     return given
 
 
-def _repeated(there: IdempotentReply, asked: Asked) -> Answer:
-    if there.fingerprint != asked.fingerprint:
+def _repeated(stored: IdempotentReply, request: IdempotentRequest) -> Answer:
+    if stored.fingerprint != request.fingerprint:
         message = "This Idempotency-Key was used for another request; take a new one."
         raise InvalidRequest(message, "Idempotency-Key")
-    if there.status is None:
+    if stored.status is None:
         raise StillRunning("The same request is still being carried out; ask again in a moment.")
-    return Answer(there.status, there.body, replayed=True)
+    return Answer(stored.status, stored.body, replayed=True)
 
 
-async def _keep(dependencies: Dependencies, asked: Asked, begun: IdempotentReply, given: Answer) -> None:
-    """What was done is done, also if the store cannot note it: the caller hears of it all the same."""
+async def _store(
+    dependencies: Dependencies, request: IdempotentRequest, begun: IdempotentReply, given: Answer
+) -> None:
+    """Store the reply; if the store is unavailable, the caller gets it all the same."""
     reply = begun._replace(status=given.status, body=given.body)
     with suppress(Unavailable):
-        await dependencies.store.idempotency.end_reply(*asked.place, reply)
+        await dependencies.store.idempotency.end_reply(*request.stored_key, reply)
 
 
-async def _drop(dependencies: Dependencies, asked: Asked) -> None:
+async def _release(dependencies: Dependencies, request: IdempotentRequest) -> None:
     with suppress(Unavailable):
-        await dependencies.store.idempotency.drop_reply(*asked.place)
+        await dependencies.store.idempotency.drop_reply(*request.stored_key)

@@ -1,4 +1,4 @@
-"""One operation: its name, who may ask for it, what it takes, what it answers, and where it is found."""
+"""One operation: its name, scope, command, view, handler and route."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ class Nothing(View):
 CREATED = 201
 NO_CONTENT = 204
 
-Asked = TypeVar("Asked", bound=Command)
-Answered = TypeVar("Answered", bound=View)
-Handler = Callable[[RequestContext, Asked], Awaitable[Answered]]
+Input = TypeVar("Input", bound=Command)
+Output = TypeVar("Output", bound=View)
+Handler = Callable[[RequestContext, Input], Awaitable[Output]]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where REST finds it. Parts of the path in braces are fields of the command."""
+    """The REST route. Parts of the path in braces are fields of the command."""
 
     method: str
     path: str
@@ -47,31 +47,31 @@ class Route:
 
     @property
     def has_body(self) -> bool:
-        """Do the fields that are not in the path stand in a body? Else they stand in the query."""
+        """Whether the fields that are not in the path are in the body; otherwise they are in the query."""
         return self.method not in ("GET", "DELETE")
 
 
 @dataclass(frozen=True)
-class Operation(Generic[Asked, Answered]):
-    """One thing that can be asked for, the same on every surface."""
+class Operation(Generic[Input, Output]):
+    """One operation, the same on every surface."""
 
     name: str
     scope: Scope
-    command: type[Asked]
-    view: type[Answered]
-    handle: Handler[Asked, Answered]
+    command: type[Input]
+    view: type[Output]
+    handle: Handler[Input, Output]
     route: Route | None
-    """None for what only the machine's own operator may do."""
+    """None for what only the operator of the machine may do."""
     agent: bool = True
-    """Whether it is a tool for agents, too."""
+    """Whether it is also a tool for agents."""
     shown_once: bool = False
-    """Whether its answer holds a secret, which is kept nowhere."""
+    """Whether its view holds a secret, which is not stored."""
     user: bool = False
-    """Whether somebody who speaks for one user alone may ask for it, too."""
+    """Whether a caller that acts for one user alone may use it."""
 
     @cached_property
     def description(self) -> str:
-        """What it does, in words."""
+        """What it does: the docstring of its handler."""
         return cleandoc(self.handle.__doc__ or "")
 
     @cached_property
@@ -81,11 +81,11 @@ class Operation(Generic[Asked, Answered]):
 
     @property
     def writes(self) -> bool:
-        """Does it change anything?"""
+        """Whether it changes anything."""
         return self.route is None or (self.route.method != "GET" and self.scope is not Scope.READ)
 
     def open_to(self, caller: Caller) -> bool:
-        """May this caller ask for it?"""
+        """Whether this caller may use it."""
         return caller.may(self.scope) and (self.user or caller.on_behalf_of is None)
 
 
@@ -100,13 +100,13 @@ def operation(
     agent: bool = True,
     shown_once: bool = False,
     user: bool = False,
-) -> Callable[[Handler[Asked, Answered]], Operation[Asked, Answered]]:
-    """Make an operation of its handler, which tells the name, the command and the view.
+) -> Callable[[Handler[Input, Output]], Operation[Input, Output]]:
+    """Make an operation of a handler, whose name and annotations give the name, command and view.
 
     The route is written as `GET /v1/jobs/{job_id}`.
     """
 
-    def made(handle: Handler[Asked, Answered]) -> Operation[Asked, Answered]:
+    def decorate(handle: Handler[Input, Output]) -> Operation[Input, Output]:
         hints = get_type_hints(handle)
         method, path = (None, "") if route is None else route.split(" ")
         return Operation(
@@ -121,4 +121,4 @@ def operation(
             user=user,
         )
 
-    return made
+    return decorate

@@ -1,4 +1,4 @@
-"""Lists in pages, by keyset: what comes after the last thing that was seen."""
+"""Lists in pages, by keyset: a cursor names the last item of the page before."""
 
 from collections.abc import Sequence
 from typing import Generic, TypeVar
@@ -19,7 +19,7 @@ class Paged(Command):
     """The `next_cursor` of the page before."""
 
     def page(self) -> Page:
-        """One more than wanted, to see whether there is more."""
+        """The page to read: one item more than the limit, to see whether there is a next page."""
         return Page(self.limit + 1, self.cursor)
 
 
@@ -31,6 +31,6 @@ class Listed(View, Generic[Item]):
     """Where the next page begins; null at the end."""
 
 
-def cut(found: Sequence[Item], limit: int) -> tuple[list[Item], bool]:
-    """The page without the one too many, and whether there was one."""
+def split_page(found: Sequence[Item], limit: int) -> tuple[list[Item], bool]:
+    """The items of the page, and whether there is a next one."""
     return list(found[:limit]), len(found) > limit

@@ -1,4 +1,4 @@
-"""All operations; every surface is a loop over this table."""
+"""The table of all operations, which every surface loops over."""
 
 from cadenza.operations.access.keys import KEYS
 from cadenza.operations.access.secrets import SECRETS

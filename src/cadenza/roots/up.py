@@ -16,7 +16,7 @@ from cadenza.engine.daily.events import SCHEDULER as DAILY
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.engine.worker.events import SCHEDULER as ENDPOINTS
 from cadenza.operations.access.keys import CreateKey, create_key
-from cadenza.operations.access.sessions import new_link
+from cadenza.operations.access.sessions import create_login_link
 from cadenza.operations.application import Application
 from cadenza.operations.context import RequestContext
 from cadenza.ports.catalog import Page
@@ -181,7 +181,7 @@ def print_first_key(address: str, key: str) -> None:
 
 async def print_login_link(address: str, application: Application) -> None:
     """Print a login link of the dashboard; its code is in the fragment, which is neither sent nor logged."""
-    code = await new_link(application.dependencies, ADMIN)
+    code = await create_login_link(application.dependencies, ADMIN)
     _print(f"\nOpen the dashboard; this link works once, within an hour:\n\n  {address}/login#{code}\n\n")
 
 

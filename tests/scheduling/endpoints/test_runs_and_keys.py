@@ -8,7 +8,7 @@ from tests.operation_fixtures import Front
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.operations.access.keys import recognised
+from cadenza.operations.access.keys import caller_of_token
 from cadenza.testing.contracts.harness import Bench
 
 
@@ -83,29 +83,29 @@ async def test_usage_counts_what_ran(house: Front) -> None:
 async def test_a_key_opens_what_its_scopes_allow_until_it_is_taken_back(front: Front) -> None:
     made = await front.ask("create_key", name="ci", scopes=["steer"])
     assert made["key"].startswith(f"cad_{made['id']}_")
-    caller = await recognised(front.store.keys, made["key"], front.clock.now())
+    caller = await caller_of_token(front.store.keys, made["key"], front.clock.now())
     assert caller is not None
     assert (caller.tenant_id, caller.scopes) == ("default", frozenset({Scope.STEER}))
     listed = (await front.ask("list_keys"))["items"]
     assert [key["name"] for key in listed] == ["ci"]
     assert "key" not in listed[0]
     await front.ask("delete_key", key_id=made["id"])
-    assert await recognised(front.store.keys, made["key"], front.clock.now()) is None
+    assert await caller_of_token(front.store.keys, made["key"], front.clock.now()) is None
 
 
 @pytest.mark.parametrize("change", ["{}x", "cad_", "cad_{}", "", "bearer", "{}\udcff", "CAD_{}"])
 async def test_what_is_not_quite_a_key_opens_nothing(front: Front, change: str) -> None:
     made = await front.ask("create_key", name="ci")
-    assert await recognised(front.store.keys, change.format(made["key"]), front.clock.now()) is None
+    assert await caller_of_token(front.store.keys, change.format(made["key"]), front.clock.now()) is None
     half = made["key"].rpartition("_")[0]
-    assert await recognised(front.store.keys, half, front.clock.now()) is None
+    assert await caller_of_token(front.store.keys, half, front.clock.now()) is None
 
 
 async def test_a_key_runs_out(front: Front) -> None:
     end = front.clock.now() + timedelta(minutes=1)
     made = await front.ask("create_key", name="ci", expires_at=end)
-    assert await recognised(front.store.keys, made["key"], end - timedelta(seconds=1)) is not None
-    assert await recognised(front.store.keys, made["key"], end) is None
+    assert await caller_of_token(front.store.keys, made["key"], end - timedelta(seconds=1)) is not None
+    assert await caller_of_token(front.store.keys, made["key"], end) is None
     with pytest.raises(InvalidRequest):
         await front.ask("create_key", name="late", expires_at=front.clock.now())
 

@@ -25,8 +25,8 @@ SOON_S = 3
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_changes, "LOOK_EVERY_S", 0.02)
-    monkeypatch.setattr(live_changes, "GATHERED_S", 0.02)
+    monkeypatch.setattr(live_changes, "POLL_S", 0.02)
+    monkeypatch.setattr(live_changes, "COMBINED_S", 0.02)
 
 
 class Stream:
@@ -162,9 +162,9 @@ async def test_a_slow_reader_is_told_once_and_never_more_than_bearable(api: ApiI
     async with changes.reader("north") as reader:
         assert await reader.next(1) == EVERYTHING
         for n in range(MOST_ENDPOINTS + 1):
-            changes._tell("north", ChangeSummary(frozenset({f"endpoint-{n}"}), 1))
+            changes._publish("north", ChangeSummary(frozenset({f"endpoint-{n}"}), 1))
         assert await reader.next(1) == EVERYTHING
-        changes._tell("south", ChangeSummary(runs=1))
+        changes._publish("south", ChangeSummary(runs=1))
         assert await reader.next(0.05) == NOTHING
         changes.close()
         assert await reader.next(1) is None
@@ -174,8 +174,8 @@ async def test_a_slow_reader_is_told_once_and_never_more_than_bearable(api: ApiI
 async def test_nobody_follows_the_store_when_nobody_reads(api: ApiInProcess) -> None:
     changes = LiveChanges(api.application.dependencies)
     async with changes.reader("north"):
-        assert changes._following is not None
-    assert changes._following is None
+        assert changes._polling is not None
+    assert changes._polling is None
 
 
 async def test_every_word_comes_with_both_clocks(api: ApiInProcess) -> None:
@@ -190,15 +190,15 @@ async def test_every_word_comes_with_both_clocks(api: ApiInProcess) -> None:
 async def test_a_place_does_not_tell_how_much_others_were_told(api: ApiInProcess) -> None:
     changes = LiveChanges(api.application.dependencies)
     async with changes.reader("north") as staying:
-        changes._tell("north", ChangeSummary(runs=1))
-        place = staying.place
+        changes._publish("north", ChangeSummary(runs=1))
+        last_id = staying.last_id
         for _ in range(3):
-            changes._tell("south", ChangeSummary(runs=1))
-        assert staying.place == place
-        async with changes.reader("north", place) as back:
+            changes._publish("south", ChangeSummary(runs=1))
+        assert staying.last_id == last_id
+        async with changes.reader("north", last_id) as back:
             assert await back.next(0.05) == NOTHING
-        changes._tell("north", ChangeSummary(runs=2))
-        async with changes.reader("north", place) as back:
+        changes._publish("north", ChangeSummary(runs=2))
+        async with changes.reader("north", last_id) as back:
             assert await back.next(1) == ChangeSummary(runs=2)
         async with changes.reader("south", "unknown") as stranger:
             assert await stranger.next(1) == EVERYTHING

@@ -1,4 +1,4 @@
-"""Keys: made, listed and taken back. The secret is shown once, and only its digest is kept."""
+"""Operations on API keys; a key's secret is shown once, and only its digest is stored."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from cadenza.operations.access.caller_cache import caller_of
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Id, Moment, Name
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.ports.access import KeyStore, StoredKey
 
 PREFIX = "cad_"
@@ -91,7 +91,7 @@ async def new_key(
     expires_at: datetime | None,
     user_id: str | None = None,
 ) -> tuple[ApiKey, str]:
-    """A key that is kept, and what its holder shows; only a digest of that is."""
+    """Store a new key; the key and its token, of which only a digest is stored."""
     key_id, secret = (
         context.dependencies.token_generator.secret()[:ID_LENGTH],
         context.dependencies.token_generator.secret(),
@@ -112,7 +112,7 @@ async def new_key(
 @operation("GET /v1/keys", Scope.ADMIN, agent=False)
 async def list_keys(context: RequestContext, command: Paged) -> KeysPage:
     """List keys without their secrets."""
-    keys, more = cut(await context.store.keys.keys(context.tenant_id, command.page()), command.limit)
+    keys, more = split_page(await context.store.keys.keys(context.tenant_id, command.page()), command.limit)
     return KeysPage(items=[KeyView.of(key) for key in keys], next_cursor=keys[-1].id if more else None)
 
 
@@ -120,18 +120,18 @@ async def list_keys(context: RequestContext, command: Paged) -> KeysPage:
 async def delete_key(context: RequestContext, command: OneKey) -> Nothing:
     """Take a key back; from now on it opens nothing."""
     await context.store.keys.remove_key(context.tenant_id, command.key_id)
-    context.dependencies.caller_cache.forget(command.key_id)
+    context.dependencies.caller_cache.drop_key(command.key_id)
     return Nothing()
 
 
-async def recognised(store: KeyStore, token: str, now: datetime) -> Caller | None:
-    """The caller behind a key; None if it is unknown, wrong or has run out."""
-    key = await opening(store, token, now)
+async def caller_of_token(store: KeyStore, token: str, now: datetime) -> Caller | None:
+    """The caller of a token; None if its key is unknown, wrong or expired."""
+    key = await valid_key(store, token, now)
     return None if key is None else caller_of(key)
 
 
-async def opening(store: KeyStore, token: str, now: datetime) -> ApiKey | None:
-    """The key that a token is; None if it is unknown, wrong or has run out."""
+async def valid_key(store: KeyStore, token: str, now: datetime) -> ApiKey | None:
+    """The key of a token; None if it is unknown, wrong or expired."""
     key_id, _, secret = token.removeprefix(PREFIX).partition("_")
     if not token.startswith(PREFIX) or not secret:
         return None
@@ -142,7 +142,7 @@ async def opening(store: KeyStore, token: str, now: datetime) -> ApiKey | None:
 
 
 def _digest(secret: str) -> bytes:
-    """Secrets are long and drawn by chance, so that a plain digest tells nothing of them."""
+    """A plain digest is enough: secrets are long and random."""
     return sha256(secret.encode(errors="replace")).digest()
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, SecretStr, StringConstraints
 from cadenza.domain.access.key import Scope
 from cadenza.operations.context import RequestContext
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.ports.secrets import SecretEntry, SecretKey
 
 SecretName = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")]
@@ -58,7 +58,7 @@ async def put_secret(context: RequestContext, command: PutSecret) -> Nothing:
 async def list_secrets(context: RequestContext, command: Paged) -> SecretsPage:
     """List the names of secrets."""
     found = await context.dependencies.secrets.names(context.tenant_id, command.page())
-    entries, more = cut(found, command.limit)
+    entries, more = split_page(found, command.limit)
     return SecretsPage(
         items=[SecretView.of(entry) for entry in entries], next_cursor=entries[-1].name if more else None
     )

@@ -1,4 +1,4 @@
-"""People at the dashboard: they come in by a link that works once or with a key, and stay by a cookie."""
+"""Login sessions of the dashboard: opened by a one-time link or a key, kept by a cookie."""
 
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cadenza.domain.access.key import Caller
 from cadenza.operations.access.caller_cache import origin_of
-from cadenza.operations.access.keys import opening
+from cadenza.operations.access.keys import valid_key
 from cadenza.operations.context import Dependencies
 from cadenza.ports.access import Session, SessionKind
 
@@ -15,63 +15,63 @@ LINK_LASTS = timedelta(hours=1)
 SESSION_LASTS = timedelta(days=14)
 LONGEST_SECRET = 200
 ORIGIN = "dashboard"
-"""As what somebody is recorded who came in by a link, and has no key."""
+"""The origin of changes in a session that was opened by a link."""
 
 
-class Entered(NamedTuple):
-    """A session that was just opened, and its secret, which goes into the cookie."""
+class NewSession(NamedTuple):
+    """A new session, and its secret for the cookie."""
 
     secret: str
     session: Session
 
 
-async def new_link(dependencies: Dependencies, caller: Caller) -> str:
-    """A code that opens one session with the rights of a caller."""
-    code, now = dependencies.token_generator.secret(), dependencies.wall_now()
+async def create_login_link(dependencies: Dependencies, caller: Caller) -> str:
+    """The code of a one-time login link with the scopes of a caller."""
+    code, now = dependencies.token_generator.secret(), dependencies.system_now()
     await dependencies.store.sessions.open_session(
         Session(_digest(code), SessionKind.LINK, caller.tenant_id, caller.scopes, now, now + LINK_LASTS)
     )
     return code
 
 
-async def enter_by_code(dependencies: Dependencies, code: str) -> Entered | None:
-    """Use a link up; None if it is unknown, used or has run out."""
+async def log_in_by_code(dependencies: Dependencies, code: str) -> NewSession | None:
+    """Log in by a link; None if it is unknown, used or expired."""
     if len(code) > LONGEST_SECRET:
         return None
-    link, now = await dependencies.store.sessions.end_session(_digest(code)), dependencies.wall_now()
+    link, now = await dependencies.store.sessions.end_session(_digest(code)), dependencies.system_now()
     if link is None or link.kind is not SessionKind.LINK or link.expires_at <= now:
         return None
-    return await _enter(dependencies, link, now)
+    return await _log_in(dependencies, link, now)
 
 
-async def enter_by_key(dependencies: Dependencies, token: str) -> Entered | None:
-    """Come in with a key of a tenant; None if it opens nothing, or speaks for one user alone."""
-    key = await opening(dependencies.store.keys, token, dependencies.clock.now())
+async def log_in_by_key(dependencies: Dependencies, token: str) -> NewSession | None:
+    """Log in with a key of a tenant; None if it is not valid, or acts for one user alone."""
+    key = await valid_key(dependencies.store.keys, token, dependencies.clock.now())
     if key is None or key.user_id is not None:
         return None
-    now = dependencies.wall_now()
+    now = dependencies.system_now()
     wanted = Session(b"", SessionKind.SESSION, key.tenant_id, key.scopes, now, now, key.id)
-    return await _enter(dependencies, wanted, now)
+    return await _log_in(dependencies, wanted, now)
 
 
-async def _enter(dependencies: Dependencies, wanted: Session, now: datetime) -> Entered:
+async def _log_in(dependencies: Dependencies, wanted: Session, now: datetime) -> NewSession:
     secret = dependencies.token_generator.secret()
     session = wanted._replace(
         digest=_digest(secret), kind=SessionKind.SESSION, created_at=now, expires_at=now + SESSION_LASTS
     )
     await dependencies.store.sessions.open_session(session)
-    return Entered(secret, session)
+    return NewSession(secret, session)
 
 
-async def recalled(dependencies: Dependencies, secret: str) -> Session | None:
-    """The session that a secret opens, unless it, or the key it was opened with, is no longer good."""
+async def valid_session(dependencies: Dependencies, secret: str) -> Session | None:
+    """The session of a secret; None if it or the key of its login is no longer valid."""
     if len(secret) > LONGEST_SECRET:
         return None
     session = await dependencies.store.sessions.session(_digest(secret))
     if (
         session is None
         or session.kind is not SessionKind.SESSION
-        or session.expires_at <= dependencies.wall_now()
+        or session.expires_at <= dependencies.system_now()
     ):
         return None
     if session.key_id is not None:
@@ -81,45 +81,45 @@ async def recalled(dependencies: Dependencies, secret: str) -> Session | None:
     return session
 
 
-async def leave(dependencies: Dependencies, secret: str) -> None:
-    """End a session; its secret opens nothing from now on."""
+async def log_out(dependencies: Dependencies, secret: str) -> None:
+    """End a session."""
     await dependencies.store.sessions.end_session(_digest(secret))
-    dependencies.caller_cache.drop(_at_the_door(secret))
+    dependencies.caller_cache.drop_token(_cache_key(secret))
 
 
-async def admit_session(dependencies: Dependencies, secret: str) -> Caller | None:
-    """The caller behind a session; who came in a moment ago is not looked up again."""
-    caller_cache, now, place = dependencies.caller_cache, dependencies.clock.now(), _at_the_door(secret)
-    caller = caller_cache.known(place, now)
+async def authenticate_session(dependencies: Dependencies, secret: str) -> Caller | None:
+    """The caller of a session, from the cache if possible; None if it is not valid."""
+    cache, now, token = dependencies.caller_cache, dependencies.clock.now(), _cache_key(secret)
+    caller = cache.get(token, now)
     if caller is not None:
         return caller
-    turn = caller_cache.turn
-    session = await recalled(dependencies, secret)
+    version = cache.version
+    session = await valid_session(dependencies, secret)
     if session is None:
         return None
-    caller = caller_in(session)
-    caller_cache.keep(place, caller, now=now, turn=turn)
+    caller = session_caller(session)
+    cache.add(token, caller, now=now, version=version)
     return caller
 
 
-def _at_the_door(secret: str) -> str:
-    """How the door remembers a session: never as the key that the same letters might be."""
+def _cache_key(secret: str) -> str:
+    """The cache's token of a session, which no API key can equal."""
     return f"session {secret}"
 
 
-def caller_in(session: Session) -> Caller:
-    """Whoever holds a session."""
+def session_caller(session: Session) -> Caller:
+    """The caller of a session."""
     origin = ORIGIN if session.key_id is None else origin_of(session.key_id)
     return Caller(session.tenant_id, session.scopes, origin)
 
 
 def csrf_token(secret: str) -> str:
-    """What the dashboard shows with each write, and pages of other origins cannot read."""
+    """The CSRF token that the dashboard sends with each write."""
     return sha256(b"csrf:" + secret.encode(errors="replace")).hexdigest()
 
 
-def shows_csrf(secret: str, shown: str | None) -> bool:
-    """Was the right token shown?"""
+def csrf_matches(secret: str, shown: str | None) -> bool:
+    """Whether the right CSRF token was sent."""
     return shown is not None and compare_digest(csrf_token(secret).encode(), shown.encode(errors="replace"))
 
 

@@ -22,7 +22,7 @@ from cadenza.engine.agents.schedules import CreatedSchedule, Schedules
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import WITHOUT_CONTROL, Flag, Id, Name, Whole
 from cadenza.operations.operation import CREATED, Command, View, operation
-from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.ports.catalog import EndpointFilter
 
 LONGEST_DELAY_S = 315_360_000
@@ -150,7 +150,7 @@ async def list_schedules(context: RequestContext, command: ListSchedules) -> Sch
     found = await schedules_of(context).schedules(
         user, enabled_only=command.enabled_only, page=command.page()
     )
-    schedules, more = cut(found, command.limit)
+    schedules, more = split_page(found, command.limit)
     return SchedulesPage(
         items=[ScheduleView.of(one) for one in schedules], next_cursor=schedules[-1].id if more else None
     )
@@ -198,7 +198,7 @@ async def _all_schedules(context: RequestContext, command: ListSchedules) -> Sch
     found = await context.store.catalog.find(
         context.tenant_id, wanted=EndpointFilter(job_id=SCHEDULES_JOB), page=command.page()
     )
-    endpoints, more = cut(found, command.limit)
+    endpoints, more = split_page(found, command.limit)
     schedules = [schedule_of(one) for one in endpoints if isinstance(one.target, PromptTarget)]
     return SchedulesPage(
         items=[ScheduleView.of(one) for one in schedules if one.enabled or not command.enabled_only],

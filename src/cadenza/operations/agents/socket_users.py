@@ -12,7 +12,7 @@ from cadenza.domain.errors import Unavailable
 from cadenza.engine.agents.delivery import MOST_PER_QUERY, DeliveryStreams
 from cadenza.engine.agents.delivery_stream import DeliveryStream as DeliveryStream  # noqa: PLC0414 - Whoever serves a socket holds one.
 from cadenza.operations.access.caller_cache import caller_of
-from cadenza.operations.access.keys import opening
+from cadenza.operations.access.keys import valid_key
 from cadenza.operations.agents.messages import send_message
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.application import Application
@@ -45,7 +45,7 @@ class SocketUsers:
     async def admit(self, token: str, user_id: str | None) -> SocketUser | None:
         """Who shows a key; None if it opens nothing. A tenant's own key must say for which user it speaks."""
         dependencies = self.application.dependencies
-        key = await opening(dependencies.store.keys, token, dependencies.clock.now())
+        key = await valid_key(dependencies.store.keys, token, dependencies.clock.now())
         if key is None:
             return None
         caller = caller_of(key)

@@ -9,13 +9,12 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.agents.users import LONGEST_INSTRUCTIONS, Agent, AgentKey, User, refused_model
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.agents.schedules import EVERY_MINUTE
-from cadenza.operations.access.caller_cache import forget_user
 from cadenza.operations.access.keys import new_key
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import WITHOUT_CONTROL, Id, Name, Whole
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.paging import Listed, Paged, split_page
 
 LONGEST_TOKEN_S = 86_400
 Instructions = Annotated[
@@ -126,7 +125,9 @@ async def put_user(context: RequestContext, command: PutUser) -> UserView:
 @operation("GET /v1/users", Scope.READ)
 async def list_users(context: RequestContext, command: Paged) -> UsersPage:
     """List users, in the order of their ids."""
-    users, more = cut(await context.store.users.users(context.tenant_id, command.page()), command.limit)
+    users, more = split_page(
+        await context.store.users.users(context.tenant_id, command.page()), command.limit
+    )
     return UsersPage(items=[UserView.of(one) for one in users], next_cursor=users[-1].id if more else None)
 
 
@@ -140,7 +141,7 @@ async def get_user(context: RequestContext, command: OneUser) -> UserView:
 async def delete_user(context: RequestContext, command: OneUser) -> Nothing:
     """Delete a user with everything that is theirs: schedules, conversations, messages, tokens."""
     await context.store.users.remove_user(user_of(context, command.user_id))
-    forget_user(context.dependencies.caller_cache, context.tenant_id, command.user_id)
+    context.dependencies.caller_cache.drop_user(context.tenant_id, command.user_id)
     return Nothing()
 
 
@@ -173,7 +174,9 @@ async def put_agent(context: RequestContext, command: PutAgent) -> AgentView:
 @operation("GET /v1/agents", Scope.READ)
 async def list_agents(context: RequestContext, command: Paged) -> AgentsPage:
     """List agents, in the order of their ids."""
-    agents, more = cut(await context.store.agents.agents(context.tenant_id, command.page()), command.limit)
+    agents, more = split_page(
+        await context.store.agents.agents(context.tenant_id, command.page()), command.limit
+    )
     return AgentsPage(
         items=[AgentView.of(one) for one in agents], next_cursor=agents[-1].id if more else None
     )

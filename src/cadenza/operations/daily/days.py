@@ -11,7 +11,7 @@ from cadenza.domain.daily.user import Cause, DailyGap, DayCounts, DayStatus, Ver
 from cadenza.operations.context import RequestContext
 from cadenza.operations.daily.users import OneDailyUser, key_of, spelled
 from cadenza.operations.operation import View, operation
-from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.paging import Listed, Paged, split_page
 
 A_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -120,7 +120,7 @@ class UserDaysPage(Listed[VerdictView]):
 async def get_day(context: RequestContext, command: GetDay) -> DayPage:
     """Tell what became of a day: its verdicts in the order of the users' ids, and how many are which."""
     found = await context.store.daily.verdicts_on(context.tenant_id, command.date, command.page())
-    verdicts, more = cut(found, command.limit)
+    verdicts, more = split_page(found, command.limit)
     counts = CountsView.of(await _counts(context, command.date)) if command.cursor is None else None
     return DayPage(
         date=command.date,
@@ -139,7 +139,7 @@ async def _counts(context: RequestContext, day: date) -> DayCounts:
 async def list_user_days(context: RequestContext, command: ListUserDays) -> UserDaysPage:
     """List the verdicts of a user's days, newest first, also of who is served no more; and the gaps."""
     key = key_of(context, command.user_id)
-    verdicts, more = cut(await context.store.daily.verdicts_of(key, command.page()), command.limit)
+    verdicts, more = split_page(await context.store.daily.verdicts_of(key, command.page()), command.limit)
     gaps = [] if command.cursor else await context.store.daily.gaps_of(key)
     if not verdicts and not gaps and command.cursor is None:
         await context.store.daily.daily_user(key)

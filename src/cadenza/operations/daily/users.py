@@ -15,7 +15,7 @@ from cadenza.domain.daily.window import opens
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.paging import Listed, Paged, split_page
 
 MOST_AT_ONCE = 1_000
 
@@ -133,7 +133,9 @@ async def put_daily_users(context: RequestContext, command: PutDailyUsers) -> Da
 @operation("GET /v1/daily/users", Scope.READ)
 async def list_daily_users(context: RequestContext, command: Paged) -> DailyUsersPage:
     """List users with a daily job, in the order of their ids."""
-    users, more = cut(await context.store.daily.daily_users(context.tenant_id, command.page()), command.limit)
+    users, more = split_page(
+        await context.store.daily.daily_users(context.tenant_id, command.page()), command.limit
+    )
     cursor = users[-1].user_id if more else None
     return DailyUsersPage(items=[DailyUserView.of(one) for one in users], next_cursor=cursor)
 

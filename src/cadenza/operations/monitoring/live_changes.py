@@ -1,4 +1,4 @@
-"""What changes while somebody looks: told in short, together, and never more than a reader can bear."""
+"""Live changes for event streams: summarized, combined, and bounded for slow readers."""
 
 import asyncio
 from collections import deque
@@ -10,18 +10,18 @@ from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.run import Run
 from cadenza.operations.context import Dependencies
 
-LOOK_EVERY_S = 1.0
-"""Runs that end ring no bell; they are found by looking, if somebody wants to know."""
-GATHERED_S = 0.25
-"""What changes within a moment is told together."""
+POLL_S = 1.0
+"""Ended runs are found by polling, while there are readers."""
+COMBINED_S = 0.25
+"""Changes within this time are combined."""
 PAGE, MOST_PAGES = 500, 4
-"""More runs than these are not read one by one: everything may have changed."""
+"""With more runs than these at a time, readers are told that everything may have changed."""
 MOST_ENDPOINTS = 500
-REMEMBERED = 256
+NOTICES_KEPT = 256
 
 
 class ChangeSummary(NamedTuple):
-    """What has changed: which endpoints had runs, how many, and whether something was steered."""
+    """What has changed: endpoints with ended runs, how many, and whether something was steered."""
 
     endpoints: frozenset[str] = frozenset()
     runs: int = 0
@@ -29,8 +29,8 @@ class ChangeSummary(NamedTuple):
     reset: bool = False
     """Anything may have changed."""
 
-    def with_(self, other: "ChangeSummary") -> "ChangeSummary":
-        """Both together; too much is anything."""
+    def combined(self, other: "ChangeSummary") -> "ChangeSummary":
+        """Both summaries in one; with too many endpoints, everything may have changed."""
         endpoints = self.endpoints | other.endpoints
         if self.reset or other.reset or len(endpoints) > MOST_ENDPOINTS:
             return EVERYTHING
@@ -41,79 +41,79 @@ NOTHING, EVERYTHING = ChangeSummary(), ChangeSummary(reset=True)
 
 
 class ChangeNotice(NamedTuple):
-    """News of one tenant, or of all, in the order in which they were found."""
+    """A change of one tenant, or of all."""
 
-    place: str
-    """How a reader names it who comes back. It tells nobody how much was told to others."""
+    id: str
+    """The id with which a reader resumes; it reveals nothing about other tenants."""
     tenant_id: str | None
-    news: ChangeSummary
+    summary: ChangeSummary
 
     def concerns(self, tenant_id: str) -> bool:
-        """Is it for those who look at this tenant?"""
+        """Whether it is for readers of this tenant."""
         return self.tenant_id in (None, tenant_id)
 
 
 class ChangeReader:
-    """Somebody who looks: what they have not been told yet is one piece of news, however long they take."""
+    """One reader: its unread changes are combined into one summary, however slow it is."""
 
-    def __init__(self, tenant_id: str, untold: ChangeSummary) -> None:
+    def __init__(self, tenant_id: str, unread: ChangeSummary) -> None:
         self.tenant_id = tenant_id
-        self.place = ""
-        """Where they are, for when they come back."""
-        self._untold = untold
-        self._woken = asyncio.Event()
+        self.last_id = ""
+        """The id of its last notice, to resume from."""
+        self._unread = unread
+        self._wakeup = asyncio.Event()
         self._closed = False
-        if untold != NOTHING:
-            self._woken.set()
+        if unread != NOTHING:
+            self._wakeup.set()
 
-    def hand(self, issue: ChangeNotice) -> None:
-        """Put news to those that wait, if they are for this reader."""
-        if issue.concerns(self.tenant_id):
-            self.place = issue.place
-            self._untold = self._untold.with_(issue.news)
-            self._woken.set()
+    def add(self, notice: ChangeNotice) -> None:
+        """Add a notice to the unread summary, if it is for this reader's tenant."""
+        if notice.concerns(self.tenant_id):
+            self.last_id = notice.id
+            self._unread = self._unread.combined(notice.summary)
+            self._wakeup.set()
 
     def close(self) -> None:
-        """Tell no more."""
+        """End the stream."""
         self._closed = True
-        self._woken.set()
+        self._wakeup.set()
 
     async def next(self, within_s: float) -> ChangeSummary | None:
-        """What has changed since the last time; nothing, if nothing has within a while. None in the end."""
+        """The changes since the last call; empty after `within_s` without any, None when closed."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._woken.wait(), within_s)
+            await asyncio.wait_for(self._wakeup.wait(), within_s)
             if not self._closed:
-                await asyncio.sleep(GATHERED_S)
-        self._woken.clear()
-        news, self._untold = self._untold, NOTHING
-        return None if self._closed else news
+                await asyncio.sleep(COMBINED_S)
+        self._wakeup.clear()
+        summary, self._unread = self._unread, NOTHING
+        return None if self._closed else summary
 
 
 class LiveChanges:
-    """Follows the store while there are readers, and tells each what concerns them."""
+    """Polls the store while there are readers, and gives each the changes of its tenant."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._dependencies = dependencies
         self._readers: set[ChangeReader] = set()
-        self._following: asyncio.Task[None] | None = None
-        self._told: deque[ChangeNotice] = deque(maxlen=REMEMBERED)
+        self._polling: asyncio.Task[None] | None = None
+        self._notices: deque[ChangeNotice] = deque(maxlen=NOTICES_KEPT)
         self._mark: str | None = None
 
     @property
     def readers(self) -> int:
-        """How many there are."""
+        """The number of readers."""
         return len(self._readers)
 
     def readers_of(self, tenant_id: str) -> int:
-        """How many of them look at one tenant."""
+        """The number of readers of one tenant."""
         return sum(reader.tenant_id == tenant_id for reader in self._readers)
 
     @asynccontextmanager
     async def reader(self, tenant_id: str, last_seen: str | None = None) -> AsyncIterator[ChangeReader]:
-        """A new reader, who is told what came after what they last saw, or that it may be anything."""
-        if self._following is None:
+        """A new reader; with `last_seen` it gets the changes since then, or EVERYTHING."""
+        if self._polling is None:
             self._begin()
-        reader = ChangeReader(tenant_id, self._missed(tenant_id, last_seen))
+        reader = ChangeReader(tenant_id, self._changes_since(tenant_id, last_seen))
         self._readers.add(reader)
         try:
             yield reader
@@ -123,73 +123,73 @@ class LiveChanges:
                 await self._end()
 
     def close(self) -> None:
-        """Send everybody home: the process wants to end."""
+        """Close all readers, since the process stops."""
         for reader in self._readers:
             reader.close()
 
     def _begin(self) -> None:
         self._mark = None
-        self._told.clear()
-        self._following = asyncio.create_task(self._follow())
+        self._notices.clear()
+        self._polling = asyncio.create_task(self._poll())
 
     async def _end(self) -> None:
-        following, self._following = self._following, None
-        if following is not None:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+        polling, self._polling = self._polling, None
+        if polling is not None:
+            polling.cancel()
+            await asyncio.gather(polling, return_exceptions=True)
 
-    def _missed(self, tenant_id: str, last_seen: str | None) -> ChangeSummary:
-        """What came after the issue that was last seen; anything, if that is forgotten."""
+    def _changes_since(self, tenant_id: str, last_seen: str | None) -> ChangeSummary:
+        """The changes since a notice; everything, if that notice is no longer kept."""
         missed = NOTHING
-        for issue in reversed(self._told):
-            if issue.place == last_seen:
+        for notice in reversed(self._notices):
+            if notice.id == last_seen:
                 return missed
-            if issue.concerns(tenant_id):
-                missed = missed.with_(issue.news)
+            if notice.concerns(tenant_id):
+                missed = missed.combined(notice.summary)
         return EVERYTHING
 
-    async def _follow(self) -> None:
-        bell = self._dependencies.store.endpoints.listen()
-        ringing = asyncio.create_task(bell.heard())
-        lost = False
+    async def _poll(self) -> None:
+        wakeup = self._dependencies.store.endpoints.listen()
+        waiting = asyncio.create_task(wakeup.heard())
+        unavailable = False
         try:
             while True:
                 try:
-                    await self._look()
-                    if lost:
-                        self._tell(None, EVERYTHING)
-                    lost = False
+                    await self._read_ended_runs()
+                    if unavailable:
+                        self._publish(None, EVERYTHING)
+                    unavailable = False
                 except Unavailable:
-                    lost = True
-                await asyncio.wait({ringing}, timeout=LOOK_EVERY_S)
-                if ringing.done():
-                    self._tell(None, ChangeSummary(steered=True))
-                    await asyncio.sleep(GATHERED_S)
-                    ringing = asyncio.create_task(bell.heard())
+                    unavailable = True
+                await asyncio.wait({waiting}, timeout=POLL_S)
+                if waiting.done():
+                    self._publish(None, ChangeSummary(steered=True))
+                    await asyncio.sleep(COMBINED_S)
+                    waiting = asyncio.create_task(wakeup.heard())
         finally:
-            ringing.cancel()
+            waiting.cancel()
 
-    async def _look(self) -> None:
-        """Tell which runs have ended since the last look."""
+    async def _read_ended_runs(self) -> None:
+        """Publish the runs that have ended since the last call."""
         store = self._dependencies.store
         for _ in range(MOST_PAGES):
             runs, mark = await store.analyses.ended_since(self._mark, PAGE)
             self._mark = mark
-            self._tell_of(runs)
+            self._publish_runs(runs)
             if len(runs) < PAGE:
                 return
         self._mark = None
-        self._tell(None, EVERYTHING)
+        self._publish(None, EVERYTHING)
 
-    def _tell_of(self, runs: Iterable[Run]) -> None:
+    def _publish_runs(self, runs: Iterable[Run]) -> None:
         of_tenants: dict[str, list[str]] = {}
         for run in runs:
             of_tenants.setdefault(run.tenant_id, []).append(run.endpoint_id)
         for tenant_id, endpoints in of_tenants.items():
-            self._tell(tenant_id, NOTHING.with_(ChangeSummary(frozenset(endpoints), len(endpoints))))
+            self._publish(tenant_id, NOTHING.combined(ChangeSummary(frozenset(endpoints), len(endpoints))))
 
-    def _tell(self, tenant_id: str | None, news: ChangeSummary) -> None:
-        issue = ChangeNotice(self._dependencies.ids.new(), tenant_id, news)
-        self._told.append(issue)
+    def _publish(self, tenant_id: str | None, summary: ChangeSummary) -> None:
+        notice = ChangeNotice(self._dependencies.ids.new(), tenant_id, summary)
+        self._notices.append(notice)
         for reader in self._readers:
-            reader.hand(issue)
+            reader.add(notice)

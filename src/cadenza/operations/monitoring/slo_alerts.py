@@ -68,7 +68,7 @@ class SlosView(View):
 @operation("GET /v1/slo", Scope.READ)
 async def get_slo(context: RequestContext, command: GetSlo) -> SlosView:  # noqa: ARG001 - every handler takes a command
     """Tell where the service levels stand: measured value, threshold, and since when one is breached."""
-    quota_usage = await context.store.slos.slos(context.dependencies.wall_now() - FRESH)
+    quota_usage = await context.store.slos.slos(context.dependencies.system_now() - FRESH)
     items = [SloView.of(standing) for standing in quota_usage]
     return SlosView(breached=sum(item.breached for item in items), items=items)
 

@@ -10,7 +10,7 @@ from cadenza.domain.planning.analysis import Analysis, Tokens, Trigger
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import View, operation
-from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.scheduling.endpoints import OneEndpoint, live
 
 
@@ -117,7 +117,7 @@ async def list_analyses(context: RequestContext, command: ListAnalyses) -> Analy
     """List what planners thought about an endpoint, what they did and what it cost, newest first."""
     key = context.key(command.endpoint_id)
     live(await context.store.endpoints.get(key))
-    found, more = cut(await context.store.analyses.analyses(key, command.page()), command.limit)
+    found, more = split_page(await context.store.analyses.analyses(key, command.page()), command.limit)
     return AnalysesPage(
         items=[AnalysisView.of(one) for one in found], next_cursor=found[-1].id if more else None
     )

@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import Command, View, operation
-from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.planning.analyses import AnalysesPage, AnalysisView, DayView, TokensView
 from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 
@@ -105,7 +105,7 @@ async def list_sittings(context: RequestContext, command: ListSittings) -> Analy
     found = await context.store.statistics.recent_analyses(
         context.tenant_id, before=_position(command.cursor), limit=command.limit + 1
     )
-    analyses, more = cut(found, command.limit)
+    analyses, more = split_page(found, command.limit)
     cursor = f"{analyses[-1].began_at.isoformat()}{BETWEEN}{analyses[-1].id}" if more else None
     return AnalysesPage(items=[AnalysisView.of(one) for one in analyses], next_cursor=cursor)
 
@@ -133,7 +133,7 @@ async def get_spending(context: RequestContext, command: GetSpending) -> Spendin
 @operation("GET /v1/learning", Scope.READ, agent=False)
 async def list_learning(context: RequestContext, command: ListLearning) -> LearningPage:
     """Tell what the learning planner has won, by endpoint, and in the shadow what it would have won."""
-    endpoints, more = cut(
+    endpoints, more = split_page(
         await context.store.catalog.find(context.tenant_id, page=command.page()), command.limit
     )
     notes = await context.store.analyses.notes(PLANNER, [one.key for one in endpoints])

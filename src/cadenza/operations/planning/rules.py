@@ -12,7 +12,7 @@ from cadenza.domain.planning.rules.rule import MOST_RULES, Rule
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Name, SpanOrNone
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.planning.rule_schemas import (
     AnyStep,
     Escalations,
@@ -139,7 +139,7 @@ async def list_rules(context: RequestContext, command: ListRules) -> RulesPage:
     """List rules, all or those of a job or about one endpoint, in the order of their ids."""
     wanted = RuleFilter(command.job_id, command.endpoint_id)
     found = await context.store.rules.rules(context.tenant_id, wanted=wanted, page=command.page())
-    rules, more = cut(found, command.limit)
+    rules, more = split_page(found, command.limit)
     return RulesPage.model_construct(
         items=[RuleView.of(rule) for rule in rules], next_cursor=rules[-1].id if more else None
     )

@@ -12,10 +12,10 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.context import RequestContext
-from cadenza.operations.documented_models import trusted
+from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Id, Limit
 from cadenza.operations.operation import View, operation
-from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.scheduling.endpoint_view import IntervalHintView, OneShotHintView
 from cadenza.operations.scheduling.endpoints import Selected
 from cadenza.operations.scheduling.schemas import BaselineShape, shown
@@ -93,7 +93,7 @@ class RowView(View):
             else OneShotHintView(at=one_shot.at, expires_at=one_shot.expires_at, reason=one_shot.reason),
             "results": [_result(one) for one in reversed(results)],
         }
-        return trusted(cls, words)
+        return unvalidated(cls, words)
 
 
 class RowsPage(Listed[RowView]):
@@ -135,7 +135,7 @@ async def _found(context: RequestContext, command: ListRows) -> tuple[list[Endpo
         ), None
     page = Page(command.limit + 1, command.cursor)
     found = await context.store.catalog.find(context.tenant_id, wanted=command.wanted(), page=page)
-    endpoints, more = cut(found, command.limit)
+    endpoints, more = split_page(found, command.limit)
     return endpoints, endpoints[-1].id if more else None
 
 

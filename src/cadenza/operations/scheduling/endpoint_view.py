@@ -7,7 +7,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.explain import Explanation
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.plan import Source
-from cadenza.operations.documented_models import trusted
+from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.operation import View
 from cadenza.operations.paging import Listed
 from cadenza.operations.scheduling.schemas import (
@@ -100,7 +100,7 @@ class EndpointView(View):
             "quota_opens_at": endpoint.quota_opens_at,
             "created_at": endpoint.created_at,
         }
-        return trusted(cls, words)
+        return unvalidated(cls, words)
 
 
 class EndpointsPage(Listed[EndpointView]):

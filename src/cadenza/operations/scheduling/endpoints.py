@@ -15,7 +15,7 @@ from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, pla
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Labels, Name, Text
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
-from cadenza.operations.paging import Paged, cut
+from cadenza.operations.paging import Paged, split_page
 from cadenza.operations.scheduling.endpoint_limit import amended
 from cadenza.operations.scheduling.endpoint_view import EndpointsPage, EndpointView
 from cadenza.operations.scheduling.schemas import (
@@ -164,7 +164,7 @@ def revived(old: Endpoint, wanted: Endpoint) -> ChangedEndpoint:
 async def list_endpoints(context: RequestContext, command: ListEndpoints) -> EndpointsPage:
     """List endpoints, all or those of a job or with labels, in the order of their ids."""
     found = await context.store.catalog.find(context.tenant_id, wanted=command.wanted(), page=command.page())
-    endpoints, more = cut(found, command.limit)
+    endpoints, more = split_page(found, command.limit)
     return EndpointsPage(
         items=[EndpointView.of(one) for one in endpoints], next_cursor=endpoints[-1].id if more else None
     )

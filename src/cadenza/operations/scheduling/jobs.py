@@ -9,7 +9,7 @@ from cadenza.domain.scheduling.endpoint import Job
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Name, Text
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.scheduling.endpoints import archived
 
 
@@ -84,7 +84,9 @@ async def create_job(context: RequestContext, command: CreateJob) -> JobView:
 @operation("GET /v1/jobs", Scope.READ)
 async def list_jobs(context: RequestContext, command: Paged) -> JobsPage:
     """List jobs, in the order of their ids."""
-    jobs, more = cut(await context.store.catalog.jobs(context.tenant_id, command.page()), command.limit)
+    jobs, more = split_page(
+        await context.store.catalog.jobs(context.tenant_id, command.page()), command.limit
+    )
     return JobsPage(items=[JobView.of(job) for job in jobs], next_cursor=jobs[-1].id if more else None)
 
 

@@ -10,7 +10,7 @@ from cadenza.domain.planning.health import MOST_COUNTED, WINDOWS_H, health
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.operations.context import RequestContext
-from cadenza.operations.documented_models import trusted
+from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Id, Moment
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.paging import Listed, Paged
@@ -90,7 +90,7 @@ class RunView(View):
         """The view of a run."""
         words = run._asdict()
         del words["tenant_id"]
-        return trusted(cls, words)
+        return unvalidated(cls, words)
 
 
 class RunsPage(Listed[RunView]):

@@ -23,7 +23,7 @@ from cadenza.domain.scheduling.target import (
     PromptTarget,
     Target,
 )
-from cadenza.operations.documented_models import Documented, trusted
+from cadenza.operations.documented_models import Documented, unvalidated
 from cadenza.operations.fields import Flag, Id, Moment, Name, Span, SpanOrNone, Text, Whole
 
 Made = TypeVar("Made")
@@ -216,7 +216,7 @@ def _spelled(value: Any) -> Any:
     for field in fields(value):
         part = getattr(value, field.name)
         words[field.name] = list(part) if isinstance(part, tuple) else part
-    return trusted(shape, words)
+    return unvalidated(shape, words)
 
 
 def part(name: str, make: Callable[[], Made]) -> Made:

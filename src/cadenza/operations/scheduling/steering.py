@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.explain import explain
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintKind
 from cadenza.operations.context import RequestContext
 from cadenza.operations.operation import View, operation
-from cadenza.operations.paging import Listed, Paged, cut
+from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.scheduling.endpoint_view import EndpointView, PlanView
 from cadenza.operations.scheduling.endpoints import OneEndpoint, if_live, live
 from cadenza.ports.catalog import Page
@@ -101,7 +101,7 @@ async def list_hints(context: RequestContext, command: ListHints) -> HintsPage:
     live(await context.store.endpoints.get(key))
     start = _place(command.cursor)
     found = await context.store.runs.hints(key, Page(command.limit + 1, str(start)))
-    records, more = cut(found, command.limit)
+    records, more = split_page(found, command.limit)
     items = [HintView(**record._asdict()) for record in records]
     return HintsPage(items=items, next_cursor=str(start + command.limit) if more else None)
 

@@ -10,7 +10,7 @@ from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import HintKind
 from cadenza.operations.context import RequestContext
-from cadenza.operations.documented_models import trusted
+from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Moment, Whole
 from cadenza.operations.operation import View, operation
 from cadenza.operations.scheduling.endpoints import OneEndpoint, live
@@ -54,7 +54,7 @@ class PointView(View):
     def of(cls, run: Run) -> Self:
         """The view of a run."""
         words = run._asdict()
-        return trusted(cls, {name: words[name] for name in cls.model_fields})
+        return unvalidated(cls, {name: words[name] for name in cls.model_fields})
 
 
 class SpellView(View):

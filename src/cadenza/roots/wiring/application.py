@@ -90,7 +90,7 @@ def dependencies(
         secrets=secrets,
         steering=Steering(store=store.endpoints, clock=clock, cron=cron, log=log),
         expressions=CelExpressions(),
-        wall=SystemClock(),
+        system_clock=SystemClock(),
         simulations=Playback(),
     )
 

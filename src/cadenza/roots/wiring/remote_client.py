@@ -19,7 +19,7 @@ from cadenza.domain.errors import (
     NotFound,
     Unavailable,
 )
-from cadenza.operations.application import understood
+from cadenza.operations.application import parse_command
 from cadenza.operations.operation import AnyOperation, Route
 from cadenza.operations.table import BY_NAME
 
@@ -50,7 +50,7 @@ class RemoteClient:
             raise InvalidRequest(
                 "Only the machine with the database does this: leave --server out.", "server"
             )
-        understood(asked, arguments)
+        parse_command(asked, arguments)
         try:
             async with self._session.request(**self._request(asked.route, arguments)) as response:
                 return _answer(asked, response.status, await response.read())

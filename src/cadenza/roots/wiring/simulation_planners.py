@@ -83,14 +83,14 @@ def rules_in(path: str, tenant_id: str = TENANT) -> "list[Rule]":
 def rules_of(text: str, tenant_id: str = TENANT) -> "list[Rule]":
     """The rules of a configuration, each checked as if it were applied."""
     from cadenza.adapters.planners.rules.expressions import CelExpressions
-    from cadenza.operations.application import understood
+    from cadenza.operations.application import parse_command
     from cadenza.operations.config.apply import apply_config
     from cadenza.operations.config.file import ConfigFile
     from cadenza.operations.config.rules import WantedRule, made_rule, placed_rules, refuse
 
     file, expressions = ConfigFile(text), CelExpressions()
     try:
-        placed = placed_rules(understood(apply_config, file.document))
+        placed = placed_rules(parse_command(apply_config, file.document))
         made = [made_rule(one, tenant_id=tenant_id, expressions=expressions) for one in placed]
         refuse([fault for one in made if not isinstance(one, WantedRule) for fault in one])
     except InvalidRequest as problem:

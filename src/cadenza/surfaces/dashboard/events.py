@@ -77,9 +77,9 @@ class Events:
 
     def _change_event(self, reader: ChangeReader, news: ChangeSummary) -> bytes:
         if news.reset:
-            return _event("reset", {}, reader.place) + self._now()
+            return _event("reset", {}, reader.last_id) + self._now()
         words = {"endpoints": sorted(news.endpoints), "runs": news.runs, "steered": news.steered}
-        return _event("change", words | clocks(self._dependencies), reader.place)
+        return _event("change", words | clocks(self._dependencies), reader.last_id)
 
 
 def _event(name: str, words: dict[str, Any], place: str | None = None) -> bytes:

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from cadenza.domain.access.key import Scope as Right
 from cadenza.domain.errors import InvalidRequest
 from cadenza.operations.access import sessions
-from cadenza.operations.access.sessions import Entered
+from cadenza.operations.access.sessions import NewSession
 from cadenza.surfaces.dashboard import cookies
 from cadenza.surfaces.dashboard.responses import clocks, served
 from cadenza.surfaces.http.auth import Authenticator, unauthorized
@@ -52,9 +52,9 @@ class Login:
             raise wait
         given = _credentials(json_arguments(request.scope, await body_of(request.scope, request.receive)))
         if given.key is not None:
-            entered = await sessions.enter_by_key(self._dependencies, given.key)
+            entered = await sessions.log_in_by_key(self._dependencies, given.key)
         else:
-            entered = await sessions.enter_by_code(self._dependencies, given.code or "")
+            entered = await sessions.log_in_by_code(self._dependencies, given.code or "")
         if entered is None:
             self._authenticator.note_failure(request.scope)
             field = "key" if given.key is not None else "code"
@@ -64,20 +64,20 @@ class Login:
     async def _show(self, request: Request) -> RawResponse:
         refuse_body(request.scope)
         secret = cookies.shown(request.scope)
-        session = None if secret is None else await sessions.recalled(self._dependencies, secret)
+        session = None if secret is None else await sessions.valid_session(self._dependencies, secret)
         if secret is None or session is None:
             raise unauthorized("Nobody is logged in.")
-        return self._session_response(Entered(secret, session), request, new=False)
+        return self._session_response(NewSession(secret, session), request, new=False)
 
     async def _log_out(self, request: Request) -> RawResponse:
         refuse_body(request.scope)
         secret = cookies.shown(request.scope)
         if secret is not None:
             self._authenticator.must_show_csrf(request.scope, secret)
-            await sessions.leave(self._dependencies, secret)
+            await sessions.log_out(self._dependencies, secret)
         return RawResponse(204, cookies.clear_cookie(request.scope))
 
-    def _session_response(self, entered: Entered, request: Request, *, new: bool) -> RawResponse:
+    def _session_response(self, entered: NewSession, request: Request, *, new: bool) -> RawResponse:
         session = entered.session
         words = {
             "tenant_id": session.tenant_id,

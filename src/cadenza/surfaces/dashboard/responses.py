@@ -45,4 +45,4 @@ def served(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
 
 def clocks(dependencies: Dependencies) -> dict[str, datetime]:
     """The scheduler's clock and the wall clock, from which the dashboard counts on."""
-    return {"now": dependencies.clock.now(), "wall": dependencies.wall_now()}
+    return {"now": dependencies.clock.now(), "wall": dependencies.system_now()}

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from starlette.types import Scope
 
 from cadenza.domain.access.key import Caller
-from cadenza.operations.access.sessions import admit_session, shows_csrf
+from cadenza.operations.access.sessions import authenticate_session, csrf_matches
 from cadenza.operations.application import Application
 from cadenza.surfaces.dashboard import cookies
 from cadenza.surfaces.http.problems import NOT_ALLOWED, TOO_MANY, UNAUTHORIZED, Refusal
@@ -58,21 +58,21 @@ class Authenticator:
         if secret is not None and single_header(scope, b"authorization") is None:
             return await self._in_session(scope, secret), secret
         token = bearer(scope)
-        clock, caller_cache = self.application.dependencies.clock, self.application.dependencies.caller_cache
-        known = caller_cache.known(token, clock.now())
+        dependencies = self.application.dependencies
+        known = dependencies.caller_cache.get(token, dependencies.clock.now())
         if known is not None:
             return known, token
         wait = self.lockout(scope)
         if wait is not None:
             raise wait
-        caller = await self.application.admit(token)
+        caller = await self.application.authenticate(token)
         if caller is None:
             self.note_failure(scope)
             raise unauthorized("This key is not known, or no longer.", error="invalid_token")
         return caller, token
 
     async def _in_session(self, scope: Scope, secret: str) -> Caller:
-        caller = await admit_session(self.application.dependencies, secret)
+        caller = await authenticate_session(self.application.dependencies, secret)
         if caller is None:
             raise unauthorized("This session is over; log in again.")
         if scope["method"] not in READING:
@@ -81,12 +81,12 @@ class Authenticator:
 
     def must_show_csrf(self, scope: Scope, secret: str) -> None:
         """Refuse a write without the session's CSRF token: another origin's page has only the cookie."""
-        if not shows_csrf(secret, single_header(scope, CSRF)):
+        if not csrf_matches(secret, single_header(scope, CSRF)):
             raise Refusal(NOT_ALLOWED, "A write by cookie must show the session's token as X-Csrf-Token.")
 
     def lockout(self, scope: Scope) -> Refusal | None:
         """The refusal of an address that is locked out; None if it is not."""
-        wait = self._failures.wait_s(_address(scope), self.application.dependencies.wall_now())
+        wait = self._failures.wait_s(_address(scope), self.application.dependencies.system_now())
         if wait is None:
             return None
         detail = "There were too many wrong keys from this address; wait a while."
@@ -94,7 +94,7 @@ class Authenticator:
 
     def note_failure(self, scope: Scope) -> None:
         """Count a wrong key of an address."""
-        self._failures.note(_address(scope), self.application.dependencies.wall_now())
+        self._failures.note(_address(scope), self.application.dependencies.system_now())
 
 
 def _address(scope: Scope) -> str:

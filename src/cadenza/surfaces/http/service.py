@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import CadenzaError
 from cadenza.operations.application import Application
-from cadenza.operations.idempotency import Answer, once
+from cadenza.operations.idempotency import Answer, reply_once
 from cadenza.operations.operation import NO_CONTENT, AnyOperation, Route
 from cadenza.surfaces.http import idempotency
 from cadenza.surfaces.http import request as reading
@@ -83,11 +83,11 @@ class ServedOperation:
             return await self._perform(arguments, caller)
         about = idempotency.about(caller, arguments)
         request_id: str = scope["cadenza.request_id"]
-        return await once(
+        return await reply_once(
             self._service.application.dependencies,
             idempotency.asked(about, key, token=token, scope=scope, body=body),
             partial(self._carry_out, arguments, caller, request_id=request_id),
-            kept=partial(self._kept, request_id),
+            to_store=partial(self._kept, request_id),
         )
 
     async def _words(self, scope: Scope, receive: Receive) -> tuple[bytes, dict[str, Any]]:

@@ -9,7 +9,7 @@ from cadenza.domain.agents.delivery import Delivery, write_message
 from cadenza.domain.errors import CadenzaError, InvalidRequest
 from cadenza.domain.validation import iso
 from cadenza.operations.agents.messages import Said
-from cadenza.operations.application import spelled
+from cadenza.operations.application import validated
 from cadenza.operations.fields import Flag, Id, Whole
 from cadenza.surfaces.http.idempotency import SHAPE
 from cadenza.surfaces.http.problems import BAD_REQUEST, TOO_LARGE, Refusal, describe_problem
@@ -84,7 +84,7 @@ def _parse(words: Any) -> ClientFrame:
     model = KINDS.get(kind) if isinstance(kind, str) else None
     if model is None:
         raise InvalidRequest(f"type must be one of {', '.join(KINDS)}.", "type")
-    return spelled(model, words)
+    return validated(model, words)
 
 
 def welcome(user_id: str, last_seq: int) -> str:

@@ -55,13 +55,13 @@ class SocketRegistry:
 
     async def watch(self) -> None:
         """Close sockets of expired and revoked keys until cancelled."""
-        turn, checks = self._dependencies.caller_cache.turn, 0
+        version, checks = self._dependencies.caller_cache.version, 0
         while True:
             await asyncio.sleep(CHECK_EVERY_S)
             self._end_expired()
             checks += 1
-            if checks >= ASK_EVERY or turn != self._dependencies.caller_cache.turn:
-                turn, checks = self._dependencies.caller_cache.turn, 0
+            if checks >= ASK_EVERY or version != self._dependencies.caller_cache.version:
+                version, checks = self._dependencies.caller_cache.version, 0
                 with suppress(Unavailable):  # Then nobody can tell.
                     await self._socket_users.streams.poll()
                     await self._end_revoked()
