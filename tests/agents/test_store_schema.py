@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from tests.postgres import database_url, newest_databases
 
-from cadenza.adapters.stores.postgres.pool import PLANNING, PostgresPool
+from cadenza.adapters.stores.postgres.pool import QUERY_OPTIONS, PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.agents import deliveries, schedules, users_agents
 from cadenza.adapters.stores.sql.migrate import migrate
@@ -56,7 +56,7 @@ async def rows(url: str, statement: str, *arguments: Any) -> list[dict[str, Any]
         connection.close()
         return found
     server = await asyncpg.connect(url)
-    await server.execute("; ".join(f"SET {name} = {value}" for name, value in PLANNING.items()))
+    await server.execute("; ".join(f"SET {name} = {value}" for name, value in QUERY_OPTIONS.items()))
     found = [dict(row) for row in await server.fetch(statement, *arguments)]
     await server.close()
     return found

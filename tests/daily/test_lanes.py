@@ -10,7 +10,7 @@ from tests.postgres import Databases, databases, newest_databases
 
 from cadenza.adapters.daily import single_process
 from cadenza.adapters.daily.single_process import FileLeaderLock, SingleProcessLanes
-from cadenza.adapters.stores.postgres.daily_lanes import SEEN, THE_LANES, PostgresLanes
+from cadenza.adapters.stores.postgres.daily_lanes import LOCK_CLASS, LOCKS, PostgresLanes
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.ports.daily import Lanes
 from cadenza.testing import FakeLog
@@ -19,7 +19,7 @@ __all__ = ["databases", "newest_databases"]
 
 MOST = 8
 ALL = set(range(MOST))
-AWAY = "the lanes of daily users are out of reach"
+AWAY = "the lanes of daily users are not available"
 OTHERS = "other processes serve daily users with another CADENZA_MAX_CONCURRENCY; this one waits"
 
 
@@ -57,7 +57,7 @@ class Floor:
         self.tasks: list[asyncio.Task[None]] = []
 
     def join(self, most: int = MOST) -> Server:
-        return self.hold(PostgresLanes(PostgresPool(self._url), self.log, max_concurrency=most, again_s=0.02))
+        return self.hold(PostgresLanes(PostgresPool(self._url), self.log, max_concurrency=most, retry_s=0.02))
 
     def hold(self, lanes: Lanes) -> Server:
         server = Server(self.servers)
@@ -109,7 +109,7 @@ async def test_what_is_lost_with_a_session_is_served_no_more_and_taken_up_by_oth
     first.emptied = 0
     connection = await PostgresPool(floor._url).connect()
     try:
-        (pid,) = [row[1] for row in await connection.fetch(SEEN, THE_LANES) if row[0] == min(first.held)]
+        (pid,) = [row[1] for row in await connection.fetch(LOCKS, LOCK_CLASS) if row[0] == min(first.held)]
         await connection.execute("SELECT pg_terminate_backend($1)", pid)
         await until(lambda: first.emptied > 0 and first.held | second.held == ALL)
     finally:
@@ -149,7 +149,7 @@ async def test_beside_a_file_one_serves_all_and_the_other_waits(
 
 async def test_a_server_that_is_away_is_asked_again(floor: Floor) -> None:
     away = PostgresLanes(
-        PostgresPool("postgresql://nobody@127.0.0.1:9/none"), floor.log, max_concurrency=MOST, again_s=0.02
+        PostgresPool("postgresql://nobody@127.0.0.1:9/none"), floor.log, max_concurrency=MOST, retry_s=0.02
     )
     server = floor.hold(away)
     await until(lambda: len(floor.log.events("warning")) >= 3)

@@ -190,10 +190,10 @@ async def test_a_worker_does_not_take_a_restored_endpoint_for_what_it_remembers(
 
 DYING = """
 import os, signal, sys
-from cadenza.adapters.stores.sqlite import restoring
+from cadenza.adapters.stores.sqlite import restore as restoring
 
 steps = int(sys.argv[1])
-step = restoring._Keeping.__call__
+step = restoring._CopyOld.__call__
 
 def mortal(self, *told):
     global steps
@@ -202,7 +202,7 @@ def mortal(self, *told):
     if steps == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-restoring._Keeping.__call__ = mortal
+restoring._CopyOld.__call__ = mortal
 from cadenza.roots.backup import restore
 restore("copy.db")
 """

@@ -8,7 +8,7 @@ from cadenza.adapters.access.secret_keys import KeyFile
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.stores.sql.migrations import HEAD
 from cadenza.adapters.stores.sqlite.backup import back_up, readable
-from cadenza.adapters.stores.sqlite.restore import put_back
+from cadenza.adapters.stores.sqlite.restore import restore_file
 from cadenza.domain.errors import InvalidRequest
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.secrets import open_secrets, secret_keys
@@ -62,7 +62,7 @@ def restore(path: str | Path) -> Restored:
     if live.exists() and Path(path).exists() and live.samefile(path):
         raise InvalidRequest(f"{path} is the database itself: name a backup.", "path")
     kept = Path(f"{live}.before-restore-{SystemClock().now():%Y%m%dT%H%M%S%fZ}")
-    version = put_back(Path(path), live, kept=kept)
+    version = restore_file(Path(path), live, kept=kept)
     return Restored(
         database=str(live),
         path=str(path),

@@ -186,10 +186,10 @@ def run_process(setup: ProcessSetup) -> None:
     crash_trigger = CrashTrigger(setup.crash_point, entries)
     crash_trigger.watch(SqlDaily, "pending_days", "pending_days")
     crash_trigger.watch(SqlDaily, "finalize_days", "finalize_days")
-    quickly = {"again_s": 0.2}
+    quickly = {"retry_s": 0.2}
     (PostgresLanes.__init__.__kwdefaults__ or {}).update(quickly)
     crash_trigger.watch(PostgresLanes, "_take", "take", counts=bool)
-    crash_trigger.watch(PostgresLanes, "_give", "give")
+    crash_trigger.watch(PostgresLanes, "_release", "give")
     _log_taken_days(entries)
     asyncio.run(
         serve(

@@ -1,4 +1,4 @@
-"""The thread that works on a file: in order, to the end, and for those who wait."""
+"""The thread that works on a file: in order, to the end, and for callers that still wait."""
 
 import asyncio
 import sqlite3
@@ -11,59 +11,61 @@ from pathlib import Path
 import pytest
 
 from cadenza.adapters.stores.sqlite.database import SqliteFile
-from cadenza.adapters.stores.sqlite.worker_thread import Hand
+from cadenza.adapters.stores.sqlite.worker_thread import WorkerThread
 
 
 async def test_work_is_done_in_order_in_one_thread() -> None:
-    hand = Hand("hand")
+    thread = WorkerThread("worker")
     done: list[tuple[int, str]] = []
 
     def work(number: int) -> int:
         done.append((number, threading.current_thread().name))
         return number * 2
 
-    assert await asyncio.gather(*(hand.do(partial(work, n)) for n in range(50))) == [n * 2 for n in range(50)]
-    assert done == [(n, "hand") for n in range(50)]
-    hand.stop()
+    assert await asyncio.gather(*(thread.run(partial(work, n)) for n in range(50))) == [
+        n * 2 for n in range(50)
+    ]
+    assert done == [(n, "worker") for n in range(50)]
+    thread.stop()
 
 
-async def test_what_work_raises_reaches_whoever_waits() -> None:
-    hand = Hand("hand")
+async def test_what_work_raises_reaches_its_caller() -> None:
+    thread = WorkerThread("worker")
 
     def fail() -> None:
         raise KeyError("no")
 
     with pytest.raises(KeyError):
-        await hand.do(fail)
-    assert await hand.do(lambda: "goes on") == "goes on"
-    hand.stop()
+        await thread.run(fail)
+    assert await thread.run(lambda: "goes on") == "goes on"
+    thread.stop()
 
 
-async def test_work_that_nobody_waits_for_is_not_begun() -> None:
-    hand, gate = Hand("hand"), threading.Event()
+async def test_work_of_a_cancelled_caller_is_not_begun() -> None:
+    thread, gate = WorkerThread("worker"), threading.Event()
     done: list[str] = []
-    first = asyncio.create_task(hand.do(gate.wait))
-    second = asyncio.create_task(hand.do(lambda: done.append("second")))
-    third = asyncio.create_task(hand.do(lambda: done.append("third")))
+    first = asyncio.create_task(thread.run(gate.wait))
+    second = asyncio.create_task(thread.run(lambda: done.append("second")))
+    third = asyncio.create_task(thread.run(lambda: done.append("third")))
     await asyncio.sleep(0.05)
     second.cancel()
     await asyncio.sleep(0)
     gate.set()
     await asyncio.gather(first, third)
     assert done == ["third"]
-    hand.stop()
+    thread.stop()
 
 
 async def test_stopping_waits_for_what_was_asked_for() -> None:
-    hand = Hand("hand")
+    thread = WorkerThread("worker")
     done: list[int] = []
-    asked = [asyncio.create_task(hand.do(partial(done.append, n))) for n in range(20)]
+    asked = [asyncio.create_task(thread.run(partial(done.append, n))) for n in range(20)]
     await asyncio.sleep(0)
-    hand.stop()
+    thread.stop()
     assert done == list(range(20))
     await asyncio.gather(*asked)
-    assert await hand.do(lambda: "again") == "again"
-    hand.stop()
+    assert await thread.run(lambda: "again") == "again"
+    thread.stop()
 
 
 @pytest.fixture
@@ -82,15 +84,15 @@ def add(connection: sqlite3.Connection, word: str) -> None:
     connection.execute("INSERT INTO words VALUES (?)", (word,))
 
 
-async def test_a_look_sees_what_was_written_before(file: SqliteFile) -> None:
+async def test_an_inline_read_sees_what_was_written_before(file: SqliteFile) -> None:
     for word in ("one", "two"):
         await file.write(partial(add, word=word))
-        assert (await file.look(words))[-1] == word
+        assert (await file.read_inline(words))[-1] == word
 
 
-async def test_a_look_does_not_wait_for_a_lock_in_the_loop(file: SqliteFile) -> None:
+async def test_an_inline_read_does_not_wait_for_a_lock_in_the_loop(file: SqliteFile) -> None:
     """With the file locked, it goes to the thread; the loop goes on meanwhile."""
-    assert await file.look(words) == []
+    assert await file.read_inline(words) == []
     threads: list[str] = []
 
     def noted(connection: sqlite3.Connection) -> list[str]:
@@ -101,13 +103,13 @@ async def test_a_look_does_not_wait_for_a_lock_in_the_loop(file: SqliteFile) -> 
         await file.close()
         other.execute("PRAGMA journal_mode = DELETE")
         fresh = SqliteFile(file.path)
-        fresh._looking = sqlite3.connect(file.path, timeout=0, check_same_thread=False)
+        fresh._inline = sqlite3.connect(file.path, timeout=0, check_same_thread=False)
         fresh._reading = sqlite3.connect(file.path, timeout=10, check_same_thread=False)
         other.execute("BEGIN EXCLUSIVE")
-        looking = asyncio.create_task(fresh.look(noted))
+        reading = asyncio.create_task(fresh.read_inline(noted))
         await asyncio.sleep(0.1)
-        assert not looking.done()
+        assert not reading.done()
         other.execute("COMMIT")
-        assert await looking == []
+        assert await reading == []
         await fresh.close()
     assert threads == [threading.main_thread().name, "cadenza-sqlite-reader"]

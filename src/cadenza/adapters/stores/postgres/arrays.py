@@ -11,10 +11,10 @@ and be settled as if it had been steered."""
 
 
 def given_or_shared(name: str, *columns: str, first: int = 1, joined: Collection[str] = ()) -> str:
-    """The same for large batches: two parameters a column, an array, or one value that all rows share.
+    """Parameters as a table, two for each column: an array, or one value that all rows share.
 
     The first column is always an array: it says how many rows there are. Columns that are joined come as
-    one text, which is far sooner encoded.
+    one text, which is encoded much faster.
     """
     arrays = [
         f"string_to_array(${first + 2 * place}::text, '{SEPARATOR}')::{type_of(column)}[]"
@@ -33,7 +33,7 @@ def given_or_shared(name: str, *columns: str, first: int = 1, joined: Collection
 def arrays_or_shared(columns: Iterable[Sequence[Any]]) -> list[Any]:
     """Columns as `given_or_shared` takes them after its first, which is always an array, and None.
 
-    To encode a value costs more than to see that it repeats.
+    Encoding a value costs more than finding that it repeats.
     """
     parameters: list[Any] = []
     for column in columns:
@@ -42,6 +42,6 @@ def arrays_or_shared(columns: Iterable[Sequence[Any]]) -> list[Any]:
     return parameters
 
 
-def as_it_is(moment: Any) -> Any:
-    """The driver reads moments itself."""
+def identity(moment: Any) -> Any:
+    """The moment itself: the driver has read it already."""
     return moment

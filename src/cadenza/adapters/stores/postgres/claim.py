@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
-from cadenza.adapters.stores.postgres.arrays import as_it_is
+from cadenza.adapters.stores.postgres.arrays import identity
 from cadenza.adapters.stores.postgres.cycle_statements import ANY_DUE, BOUNDS, CLAIMED, CLAIMS
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.sql.given_rows import columns_of, given
@@ -23,7 +23,7 @@ Claimed = tuple[str, str, int]
 """An endpoint's key, and its version when it was claimed."""
 DEFINITION = OWNED.index("definition")
 MOST = 32_768
-UNSTEERED = read_steering([None] * len(STEERING), as_it_is)
+UNSTEERED = read_steering([None] * len(STEERING), identity)
 CLAIMABLE = UNSTEERED | {"enabled": True, "archived": False, "job_active": True}
 """What is claimed has open gates, and is nearly never steered."""
 
@@ -166,7 +166,7 @@ class Batch(NamedTuple):
             "lease": lease,
         }
         if steering is not None:
-            fields |= read_steering(steering, as_it_is)
+            fields |= read_steering(steering, identity)
         return claim(restore_endpoint(fields), lease, self.wanted.now, version=version, place=at)
 
 

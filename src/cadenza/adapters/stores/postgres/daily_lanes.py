@@ -8,150 +8,150 @@ from typing import NamedTuple, TypeAlias
 
 import asyncpg
 
-from cadenza.adapters.stores.postgres.errors import translated
+from cadenza.adapters.stores.postgres.errors import translated_errors
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.domain.daily.rules import lane_count
 from cadenza.domain.errors import Unavailable
 from cadenza.ports.daily import LaneServer
 from cadenza.ports.telemetry import Logger
 
-THE_LANES = 1_684_171_049
-"""The class of these advisory locks; any number will do that nobody else takes."""
-MEMBERS = 1_000
-"""Behind the lanes: every process that serves shares the lock of its `max_concurrency`."""
-SEEN = """
+LOCK_CLASS = 1_684_171_049
+"""The class of these advisory locks; any number that is not used for other locks."""
+FIRST_MEMBER = 1_000
+"""Numbers from here on are not lanes: every process shares the lock of its `max_concurrency`."""
+LOCKS = """
 SELECT objid::bigint, pid FROM pg_locks
 WHERE locktype = 'advisory' AND classid::bigint = $1 AND objsubid = 2 AND granted
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 JOIN = "SELECT pg_try_advisory_lock_shared($1::int, $2::int)"
 TAKE = "SELECT lane FROM unnest($2::int[]) AS lane WHERE pg_try_advisory_lock($1::int, lane)"
-GIVE = "SELECT pg_advisory_unlock($1::int, lane) FROM unnest($2::int[]) AS lane"
-AGAIN_S = 1.0
-ANSWERED_S = 5.0
+RELEASE = "SELECT pg_advisory_unlock($1::int, lane) FROM unnest($2::int[]) AS lane"
+RETRY_S = 1.0
+COMMAND_TIMEOUT_S = 5.0
 
 Session: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 
-class _Seen(NamedTuple):
-    """Who serves, and who holds which lane, by the processes of their sessions."""
+class _Locks(NamedTuple):
+    """Which processes take part, and which holds each lane, by the processes of their sessions."""
 
     members: dict[int, int]
     """The `max_concurrency` of each."""
     holders: dict[int, int]
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[int, int]]) -> "_Seen":
+    def of(cls, rows: Iterable[tuple[int, int]]) -> "_Locks":
         members: dict[int, int] = {}
         holders: dict[int, int] = {}
         for number, process in rows:
-            if number >= MEMBERS:
-                members[process] = number - MEMBERS
+            if number >= FIRST_MEMBER:
+                members[process] = number - FIRST_MEMBER
             else:
                 holders[number] = process
         return cls(members, holders)
 
 
 class PostgresLanes:
-    """Holds locks in a session of its own; behind a pooler that hands sessions around, they mean nothing.
+    """Holds locks in a session of its own; it does not work behind a pooler in transaction mode.
 
-    When the session is lost, so are its lanes, and others take them up; this process
-    stops serving them as soon as it knows.
+    When the session is lost, so are its lanes, and other processes take them; this process stops
+    serving them as soon as it notices.
     """
 
     def __init__(
-        self, pool: PostgresPool, log: Logger, *, max_concurrency: int, again_s: float = AGAIN_S
+        self, pool: PostgresPool, log: Logger, *, max_concurrency: int, retry_s: float = RETRY_S
     ) -> None:
         self._pool = pool
         self._log = log
         self._most = max_concurrency
         self._of = lane_count(max_concurrency)
-        self._again_s = again_s
+        self._retry_s = retry_s
         self._leaving: set[int] = set()
-        self._told: int | None = None
-        self._waits = False
+        self._logged: int | None = None
+        self._conflict_logged = False
 
     async def hold(self, server: LaneServer) -> None:
         """Hold a fair share until cancelled."""
         while True:
             try:
-                await self._held_once(server)
+                await self._hold_once(server)
             except Unavailable as problem:
-                self._log.warning("the lanes of daily users are out of reach", problem=problem.message)
-            await asyncio.sleep(self._again_s)
+                self._log.warning("the lanes of daily users are not available", problem=problem.message)
+            await asyncio.sleep(self._retry_s)
 
-    async def _held_once(self, server: LaneServer) -> None:
-        """One session, from joining to its end; it comes back at once if others serve in another way."""
-        with translated(self._pool.address):
+    async def _hold_once(self, server: LaneServer) -> None:
+        """One session, from joining to its end; returns at once if other settings are in use."""
+        with translated_errors(self._pool.address):
             session = await self._pool.connect()
             lost = asyncio.Event()
             session.add_termination_listener(lambda _: lost.set())
             try:
-                if await self._joined(session):
+                if await self._join(session):
                     while not lost.is_set():
-                        await self._go_round(session, server)
+                        await self._take_share(session, server)
                         with suppress(TimeoutError):
-                            await asyncio.wait_for(lost.wait(), self._again_s)
+                            await asyncio.wait_for(lost.wait(), self._retry_s)
                     raise Unavailable(f"The connection to {self._pool.address} was lost.")
             finally:
                 self._leaving.clear()
                 server.serve(())
                 session.terminate()
 
-    async def _joined(self, session: Session) -> bool:
-        """Serve with the others, unless their `max_concurrency` is another: then nobody could keep to it."""
-        await session.fetchval(JOIN, THE_LANES, MEMBERS + self._most, timeout=ANSWERED_S)
-        others = set((await self._look(session)).members.values()) - {self._most}
-        if others and not self._waits:
+    async def _join(self, session: Session) -> bool:
+        """Take part, unless other processes have another `max_concurrency`, with which lanes would differ."""
+        await session.fetchval(JOIN, LOCK_CLASS, FIRST_MEMBER + self._most, timeout=COMMAND_TIMEOUT_S)
+        others = set((await self._locks(session)).members.values()) - {self._most}
+        if others and not self._conflict_logged:
             self._log.warning(
                 "other processes serve daily users with another CADENZA_MAX_CONCURRENCY; this one waits",
                 theirs=min(others),
                 ours=self._most,
             )
-        self._waits = bool(others)
+        self._conflict_logged = bool(others)
         return not others
 
-    async def _go_round(self, session: Session, server: LaneServer) -> None:
-        """Take what is free up to the fair share, and give away what is above it."""
-        seen, me = await self._look(session), session.get_server_pid()
-        mine = {lane for lane, holder in seen.holders.items() if holder == me}
-        equals = sum(most == self._most for most in seen.members.values())
+    async def _take_share(self, session: Session, server: LaneServer) -> None:
+        """Take free lanes up to the fair share, and release those above it."""
+        locks, me = await self._locks(session), session.get_server_pid()
+        mine = {lane for lane, holder in locks.holders.items() if holder == me}
+        equals = sum(most == self._most for most in locks.members.values())
         fair = ceil(self._of / max(1, equals))
         self._leaving &= mine
-        self._rebalance(mine, fair)
+        self._choose_leaving(mine, fair)
         if len(mine) < fair:
-            mine |= await self._take(session, seen, fair - len(mine))
+            mine |= await self._take(session, locks, fair - len(mine))
         server.serve(mine - self._leaving, self._leaving)
         done = set(server.done_with(self._leaving))
         if done:
             self._leaving -= done
             server.serve(mine - self._leaving - done, self._leaving)
-            await self._give(session, done)
-        self._tell(len(mine - done))
+            await self._release(session, done)
+        self._log_share(len(mine - done))
 
-    def _rebalance(self, mine: set[int], fair: int) -> None:
-        """Decide which lanes to leave; one that need not be left any more stays."""
+    def _choose_leaving(self, mine: set[int], fair: int) -> None:
+        """Choose the lanes to release; one that need not be released any more stays."""
         served = sorted(mine - self._leaving)
         self._leaving.update(served[fair:])
         for lane in sorted(self._leaving)[: max(0, fair - len(served))]:
             self._leaving.discard(lane)
 
-    async def _take(self, session: Session, seen: _Seen, count: int) -> set[int]:
-        """So many free lanes; each process begins elsewhere, so that they seldom want the same."""
+    async def _take(self, session: Session, locks: _Locks, count: int) -> set[int]:
+        """Take so many free lanes; each process begins elsewhere, so that they seldom want the same."""
         begin = session.get_server_pid()
-        free = sorted(set(range(self._of)) - set(seen.holders), key=lambda lane: (lane - begin) % self._of)
-        rows = await session.fetch(TAKE, THE_LANES, free[:count], timeout=ANSWERED_S) if free else []
+        free = sorted(set(range(self._of)) - set(locks.holders), key=lambda lane: (lane - begin) % self._of)
+        rows = await session.fetch(TAKE, LOCK_CLASS, free[:count], timeout=COMMAND_TIMEOUT_S) if free else []
         return {row[0] for row in rows}
 
-    async def _give(self, session: Session, done: set[int]) -> None:
-        """Give these lanes to whoever takes them."""
-        await session.fetch(GIVE, THE_LANES, list(done), timeout=ANSWERED_S)
+    async def _release(self, session: Session, done: set[int]) -> None:
+        """Release these lanes for other processes."""
+        await session.fetch(RELEASE, LOCK_CLASS, list(done), timeout=COMMAND_TIMEOUT_S)
 
-    async def _look(self, session: Session) -> _Seen:
-        rows = await session.fetch(SEEN, THE_LANES, timeout=ANSWERED_S)
-        return _Seen.of((row[0], row[1]) for row in rows)
+    async def _locks(self, session: Session) -> _Locks:
+        rows = await session.fetch(LOCKS, LOCK_CLASS, timeout=COMMAND_TIMEOUT_S)
+        return _Locks.of((row[0], row[1]) for row in rows)
 
-    def _tell(self, held: int) -> None:
-        if held != self._told:
-            self._told = held
+    def _log_share(self, held: int) -> None:
+        if held != self._logged:
+            self._logged = held
             self._log.info("daily users are shared out", lanes=held, of=self._of)

@@ -1,4 +1,4 @@
-"""What PostgreSQL and its driver say, in words an operator can act on."""
+"""Errors of PostgreSQL and its driver, in words an operator can act on."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +12,8 @@ from cadenza.domain.errors import InvalidRequest, Unavailable
 SCHEMES = ("postgresql", "postgres")
 
 
-class Address(NamedTuple):
-    """A server and a database on it, for sentences; the password is left out."""
+class DatabaseAddress(NamedTuple):
+    """A server and a database on it, for messages; without the password."""
 
     host: str
     database: str
@@ -22,7 +22,7 @@ class Address(NamedTuple):
         return f"PostgreSQL at {self.host}"
 
 
-def address_of(url: str) -> Address:
+def address_of(url: str) -> DatabaseAddress:
     """The address in a URL; Unavailable if it is no PostgreSQL URL."""
     try:
         parts = urlsplit(url)
@@ -34,12 +34,12 @@ def address_of(url: str) -> Address:
     asked = parse_qs(parts.query)
     host = parts.hostname or asked.get("host", ["localhost"])[0]
     database = unquote(parts.path.lstrip("/")) or asked.get("dbname", ["postgres"])[0]
-    return Address(f"{host}:{port}" if port else host, database)
+    return DatabaseAddress(f"{host}:{port}" if port else host, database)
 
 
-RETRIED = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
-SENTENCES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
-    (RETRIED, "{where} is too busy with conflicting changes."),
+RETRYABLE = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+MESSAGES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+    (RETRYABLE, "{where} is too busy with conflicting changes."),
     (asyncpg.InvalidAuthorizationSpecificationError, "{where} refuses this user name or password."),
     (asyncpg.InvalidCatalogNameError, "There is no database {database} in {where}."),
     (asyncpg.TooManyConnectionsError, "{where} has no connection left to give."),
@@ -63,8 +63,8 @@ SENTENCES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], st
     (OSError, "{where} does not answer."),
     (asyncpg.PostgresError, "{where} does not work: {problem}."),
 )
-UNKEPT = (asyncpg.CharacterNotInRepertoireError, asyncpg.UntranslatableCharacterError, UnicodeEncodeError)
-BROKEN_RULES = (
+UNSTORABLE = (asyncpg.CharacterNotInRepertoireError, asyncpg.UntranslatableCharacterError, UnicodeEncodeError)
+CONSTRAINT_ERRORS = (
     asyncpg.IntegrityConstraintViolationError,
     asyncpg.PostgresSyntaxError,
     asyncpg.DatatypeMismatchError,
@@ -73,21 +73,21 @@ BROKEN_RULES = (
 
 
 @contextmanager
-def translated(where: Address) -> Iterator[None]:
-    """Turn what the driver raises into what a caller can act on; broken rules stay what they are."""
+def translated_errors(where: DatabaseAddress) -> Iterator[None]:
+    """Turn errors of the driver into those of the domain; violated constraints and bugs stay as they are."""
     try:
         yield
-    except UNKEPT as problem:
+    except UNSTORABLE as problem:
         raise InvalidRequest("A text holds a character that cannot be stored.") from problem
-    except BROKEN_RULES:
+    except CONSTRAINT_ERRORS:
         raise
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
         if type(problem) is asyncpg.InterfaceError and "clos" not in str(problem):
-            raise  # A statement was used wrongly: a bug, and no matter of the connection.
-        raise Unavailable(sentence(problem, where)) from problem
+            raise  # A bug in how a statement is used; the connection is fine.
+        raise Unavailable(message_of(problem, where)) from problem
 
 
-def sentence(problem: BaseException, where: Address) -> str:
-    """One sentence for a person."""
-    wording = next(wording for kind, wording in SENTENCES if isinstance(problem, kind))
+def message_of(problem: BaseException, where: DatabaseAddress) -> str:
+    """The message for an operator."""
+    wording = next(wording for kind, wording in MESSAGES if isinstance(problem, kind))
     return wording.format(where=where, database=where.database, problem=problem)

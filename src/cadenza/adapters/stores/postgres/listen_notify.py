@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell, Ring
-from cadenza.adapters.stores.postgres.errors import translated
+from cadenza.adapters.stores.postgres.errors import translated_errors
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.sql.agents.turns import notified_user
 from cadenza.adapters.stores.sql.database import CHANNEL, NOTIFY, WORKERS
@@ -72,7 +72,7 @@ class Listener:
         connection = await self._pool.connect()
         lost = asyncio.Event()
         try:
-            with translated(self._pool.address):
+            with translated_errors(self._pool.address):
                 connection.add_termination_listener(lambda _: lost.set())
                 await connection.add_listener(CHANNEL, self._heard)
             # Somebody may have called while nobody listened.
@@ -123,7 +123,7 @@ async def is_heard(pool: PostgresPool, call: str, *, within_s: float = HEARD_S) 
     heard = asyncio.Event()
     connection = await pool.connect()
     try:
-        with translated(pool.address):
+        with translated_errors(pool.address):
             await connection.add_listener(CHANNEL, lambda *said: heard.set() if call in said else None)
         await pool.ask(NOTIFY, call)
         with suppress(TimeoutError):

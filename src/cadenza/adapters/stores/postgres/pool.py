@@ -1,4 +1,4 @@
-"""Connections to one database: taken, used and given back, and made anew when the server returns."""
+"""A pool of connections to one PostgreSQL database."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,8 +6,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import asyncpg
 
-from cadenza.adapters.stores.postgres.arrays import as_it_is
-from cadenza.adapters.stores.postgres.errors import RETRIED, address_of, translated
+from cadenza.adapters.stores.postgres.arrays import identity
+from cadenza.adapters.stores.postgres.errors import RETRYABLE, address_of, translated_errors
 from cadenza.adapters.stores.sql.database import Dialect
 from cadenza.adapters.stores.sql.rows import Read
 
@@ -16,10 +16,10 @@ Connection: TypeAlias = (
     "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 )
 Work = Callable[[Connection], Awaitable[Answer]]
-CONNECT_S = 10
-ANSWER_S = 60
-QUERIES_OF_A_CONNECTION = 1_000_000
-PLANNING = {
+CONNECT_TIMEOUT_S = 10
+COMMAND_TIMEOUT_S = 60
+QUERIES_PER_CONNECTION = 1_000_000
+QUERY_OPTIONS = {
     "jit": "off",  # Compiling a statement that takes a millisecond takes hundreds.
     "plan_cache_mode": "force_generic_plan",  # Planning the claim takes longer than many a claim.
     # Every statement goes by keys, whatever the statistics of a table that has just grown may say.
@@ -29,19 +29,19 @@ PLANNING = {
 }
 
 
-class Undone(Exception):
-    """Work that took itself back."""
+class RolledBack(Exception):
+    """Work decided that its transaction is rolled back."""
 
 
 class PostgresPool:
-    """Nothing is connected before it is needed, so a server that is away at the start is no harm.
+    """Connects when it is first used, so the server need not be up at the start.
 
-    Behind a pooler that hands sessions around, say `prepared=False`: nothing is then
-    left in a session, neither statements nor settings.
+    With `prepared=False` nothing is left in a session, neither prepared statements nor settings:
+    for a pooler in transaction mode.
     """
 
     dialect = Dialect.POSTGRES
-    read_moment: Read = staticmethod(as_it_is)
+    read_moment: Read = staticmethod(identity)
 
     def __init__(self, url: str, *, size: int = 8, prepared: bool = True) -> None:
         self.url = url
@@ -52,35 +52,35 @@ class PostgresPool:
         self._pool: asyncpg.Pool[asyncpg.Record] | None = None
 
     async def write(self, work: Work[Answer]) -> Answer:
-        """Do work in one transaction; if it raises, nothing of it remains.
+        """Do work in one transaction; if it raises, it is rolled back.
 
-        What lost against a concurrent change is done once more.
+        After a deadlock or a serialization failure it is retried once.
         """
-        with translated(self.address):
+        with translated_errors(self.address):
             try:
                 return await self._transact(work)
-            except RETRIED:
+            except RETRYABLE:
                 return await self._transact(work)
 
-    async def tried(self, work: Work[bool]) -> bool:
-        """Do work in one transaction; if its answer is False, nothing of it remains."""
+    async def try_write(self, work: Work[bool]) -> bool:
+        """Do work in one transaction; if it returns False, it is rolled back."""
 
         async def attempt(connection: Connection) -> None:
             if not await work(connection):
-                raise Undone
+                raise RolledBack
 
         try:
             await self.write(attempt)
-        except Undone:
+        except RolledBack:
             return False
         return True
 
     async def ask(self, statement: str, *arguments: Any) -> list[Any]:
-        """Carry out one statement, a commit of its own, and answer its rows; also once more if need be."""
-        with translated(self.address):
+        """Carry out one statement in a commit of its own, and return its rows; retried like `write`."""
+        with translated_errors(self.address):
             try:
                 return await self._ask(statement, arguments)
-            except RETRIED:
+            except RETRYABLE:
                 return await self._ask(statement, arguments)
 
     async def read(self, statement: str, /, *values: Any) -> list[Any]:
@@ -88,32 +88,34 @@ class PostgresPool:
         return await self.ask(statement, *values)
 
     async def connect(self) -> "asyncpg.Connection[asyncpg.Record]":
-        """A connection of its own, outside the pool."""
-        with translated(self.address):
-            return await asyncpg.connect(self.url, timeout=CONNECT_S, command_timeout=ANSWER_S)
+        """A new connection, outside the pool."""
+        with translated_errors(self.address):
+            return await asyncpg.connect(
+                self.url, timeout=CONNECT_TIMEOUT_S, command_timeout=COMMAND_TIMEOUT_S
+            )
 
     async def close(self) -> None:
-        """Let running work end, and hang up."""
+        """Finish running work, and close all connections."""
         pool, self._pool = self._pool, None
         if pool is None:
             return
         try:
-            await asyncio.wait_for(pool.close(), CONNECT_S)
+            await asyncio.wait_for(pool.close(), CONNECT_TIMEOUT_S)
         except (OSError, asyncpg.InterfaceError):
             pool.terminate()
 
     async def _transact(self, work: Work[Answer]) -> Answer:
         pool = await self._opened()
-        async with pool.acquire(timeout=ANSWER_S) as connection, connection.transaction():
+        async with pool.acquire(timeout=COMMAND_TIMEOUT_S) as connection, connection.transaction():
             if not self._prepared:
-                await _plan_by_keys(connection, "LOCAL")
+                await _set_query_options(connection, "LOCAL")
             return await work(connection)
 
     async def _ask(self, statement: str, arguments: tuple[Any, ...]) -> list[Any]:
         if not self._prepared:
             return await self._transact(lambda connection: connection.fetch(statement, *arguments))
         pool = await self._opened()
-        async with pool.acquire(timeout=ANSWER_S) as connection:
+        async with pool.acquire(timeout=COMMAND_TIMEOUT_S) as connection:
             return await connection.fetch(statement, *arguments)
 
     async def _opened(self) -> "asyncpg.Pool[asyncpg.Record]":
@@ -127,19 +129,21 @@ class PostgresPool:
             self.url,
             min_size=0,
             max_size=self._size,
-            max_queries=QUERIES_OF_A_CONNECTION,
-            timeout=CONNECT_S,
-            command_timeout=ANSWER_S,
+            max_queries=QUERIES_PER_CONNECTION,
+            timeout=CONNECT_TIMEOUT_S,
+            command_timeout=COMMAND_TIMEOUT_S,
             statement_cache_size=100 if self._prepared else 0,
             max_cached_statement_lifetime=0,
-            init=_plan_by_keys if self._prepared else None,
-            reset=_as_it_was,
+            init=_set_query_options if self._prepared else None,
+            reset=_no_reset,
         )
 
 
-async def _plan_by_keys(connection: Connection, scope: str = "SESSION") -> None:
-    await connection.execute("; ".join(f"SET {scope} {name} = {value}" for name, value in PLANNING.items()))
+async def _set_query_options(connection: Connection, scope: str = "SESSION") -> None:
+    await connection.execute(
+        "; ".join(f"SET {scope} {name} = {value}" for name, value in QUERY_OPTIONS.items())
+    )
 
 
-async def _as_it_was(connection: Connection) -> None:
-    """No work leaves anything behind in its connection, so a reset would be a round trip for nothing."""
+async def _no_reset(connection: Connection) -> None:
+    """No work changes its session, so the round trip of a reset is saved."""

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from cadenza.adapters.stores.common import Closed
-from cadenza.adapters.stores.postgres.arrays import SEPARATOR, arrays_or_shared, as_it_is
+from cadenza.adapters.stores.postgres.arrays import SEPARATOR, arrays_or_shared, identity
 from cadenza.adapters.stores.postgres.cycle_statements import (
     CHANGED,
     COUNTS,
@@ -137,7 +137,7 @@ async def finalize(pool: PostgresPool, batch: Batch) -> list[SettledRun | None]:
     ]
     settled: list[SettledRun | None] = [one.settled for one in held]
     unsteered = partial(_settle_unsteered, held=held, batch=batch)
-    if await pool.tried(with_turns_and_alerts(unsteered, lambda done: settled if done else [])):
+    if await pool.try_write(with_turns_and_alerts(unsteered, lambda done: settled if done else [])):
         return settled
     return await pool.write(
         with_turns_and_alerts(partial(_settle_all, batch=batch, held=held), lambda answers: answers)
@@ -191,7 +191,7 @@ async def _settle_fresh(connection: Connection, steered: Sequence[Completion], b
     found = await connection.fetch(GET_MANY_LOCKED, *columns_of({one.claim.key for one in steered}))
     rows: dict[tuple[str, str], Row] = {(row[0], row[1]): row for row in found}
     fresh = [
-        Held(batch.settle(read_endpoint(row, as_it_is), completion), row[VERSION])
+        Held(batch.settle(read_endpoint(row, identity), completion), row[VERSION])
         for completion in steered
         if (row := rows.get(completion.claim.key)) is not None and holds_lease(row, completion.claim)
     ]

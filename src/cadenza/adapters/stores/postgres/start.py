@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cadenza.adapters.stores.postgres.arrays import as_it_is
+from cadenza.adapters.stores.postgres.arrays import identity
 from cadenza.adapters.stores.postgres.cycle_statements import START
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.sql.given_rows import columns_of
@@ -51,7 +51,7 @@ def _moved(answers: Iterable[Recheck | None], rows: Iterable[Row]) -> list[Reche
 def _recheck(row: Row | None, held: Claim, decide: Decide) -> Recheck | None:
     if row is None or not holds_lease(row, held):
         return None
-    answer = decide(read_endpoint(row, as_it_is), held)
+    answer = decide(read_endpoint(row, identity), held)
     return (
         answer
         if isinstance(answer, Cancel)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from cadenza.adapters.stores.postgres import cycle_statements as sql
-from cadenza.adapters.stores.postgres.arrays import as_it_is
+from cadenza.adapters.stores.postgres.arrays import identity
 from cadenza.adapters.stores.postgres.pool import Connection
 from cadenza.adapters.stores.postgres.settle import Held, write_settled
 from cadenza.adapters.stores.sql.access.tenants import count_runs
@@ -46,14 +46,14 @@ async def sweep(
 
 
 def _abandoned(row: Row, abandon: Abandon) -> Held:
-    run = read_open_run(row, as_it_is)
+    run = read_open_run(row, identity)
     assert run is not None, "a leased endpoint has an open run"
-    return Held(abandon(read_endpoint(row, as_it_is), run), row[VERSION])
+    return Held(abandon(read_endpoint(row, identity), run), row[VERSION])
 
 
 async def _tidy(
     connection: Connection, stale: Sequence[Row], sweeping: Sweeping, tables: EndpointTables, ids: Ids
 ) -> None:
-    tidied = [sweeping.tidy(read_endpoint(row, as_it_is)) for row in stale]
+    tidied = [sweeping.tidy(read_endpoint(row, identity)) for row in stale]
     await tables.write_states(connection, [one.endpoint for one in tidied])
     await add_skipped_runs(connection, [(one.endpoint, slot) for one in tidied for slot in one.skipped], ids)

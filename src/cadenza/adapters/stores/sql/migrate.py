@@ -1,4 +1,4 @@
-"""Brings the schema of a database up to date, or says why it cannot."""
+"""Brings the schema of a database up to date."""
 
 import asyncio
 import sqlite3
@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cadenza.adapters.stores.sql.migrations import HEAD
-from cadenza.adapters.stores.sqlite.database import SqliteFile, translated
+from cadenza.adapters.stores.sqlite.database import SqliteFile, translated_errors
 from cadenza.domain.errors import Unavailable
 
-if TYPE_CHECKING:  # The driver is an extra; who uses SQLite does not need it.
+if TYPE_CHECKING:  # The driver is an extra, which SQLite does not need.
     from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 
 SQLITE = "sqlite:///"
-ONE_AT_A_TIME = 7_236_836_942
-"""The advisory lock of those who migrate; any number will do that nobody else takes."""
+MIGRATION_LOCK = 7_236_836_942
+"""The number of the advisory lock; any that is not used for another lock."""
 
 
 class Migrated(NamedTuple):
@@ -56,17 +56,17 @@ async def version(url: str) -> str | None:
 
 
 def sqlite_path(url: str) -> Path:
-    """The file that a URL names."""
+    """The path in a URL."""
     return Path(url.removeprefix(SQLITE))
 
 
 def name_of(url: str) -> str:
-    """What a URL names, without a secret."""
+    """The database of a URL for messages, without its password."""
     return str(sqlite_path(url) if url.startswith(SQLITE) else _pool(url).address)
 
 
 def _upgradable(before: str | None, url: str) -> bool:
-    """Is there something to do? Refuses what is newer than this code."""
+    """Is the schema older than this code? Refuses one that is newer."""
     if before is not None and before > HEAD:
         raise Unavailable(
             f"The tables in {name_of(url)} are of a newer version ({before}) than this program knows"
@@ -84,7 +84,7 @@ def _statements(dialect: str, before: str | None) -> tuple[str, ...]:
 def _sqlite_version(path: Path) -> str | None:
     if not path.exists():
         return None
-    with translated(path):
+    with translated_errors(path):
         connection = SqliteFile(path).connect()
         try:
             return _read_version(connection)
@@ -103,7 +103,7 @@ def _read_version(connection: sqlite3.Connection) -> str | None:
 
 
 def _migrate_sqlite(path: Path) -> Migrated:
-    with translated(path):
+    with translated_errors(path):
         connection = SqliteFile(path).connect()
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -133,7 +133,7 @@ async def _postgres_version(connection: "Connection") -> str | None:
 
 
 async def _migrate_postgres(connection: "Connection") -> Migrated:
-    await connection.execute(f"SELECT pg_advisory_xact_lock({ONE_AT_A_TIME})")
+    await connection.execute(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
     before = await _postgres_version(connection)
     if before != HEAD:
         await connection.execute("\n".join(_statements("postgresql", before)))

@@ -1,4 +1,4 @@
-"""A sound copy of a SQLite file that is in use."""
+"""Backing up a SQLite file that is in use."""
 
 import os
 import re
@@ -10,44 +10,43 @@ from tempfile import mkstemp
 from urllib.parse import quote
 
 from cadenza.adapters.stores.sql.migrations import HEAD
-from cadenza.adapters.stores.sqlite.database import translated
+from cadenza.adapters.stores.sqlite.database import translated_errors
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound, Unavailable
 
-OURS = frozenset({"alembic_version", "jobs", "endpoints", "endpoint_states", "runs"})
+CADENZA_TABLES = frozenset({"alembic_version", "jobs", "endpoints", "endpoint_states", "runs"})
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
-A_VERSION = re.compile(r"[0-9]{4}")
-BESIDE = ("-wal", "-journal")
+VERSION = re.compile(r"[0-9]{4}")
+COMPANIONS = ("-wal", "-journal")
 
 
 def back_up(live: Path, target: Path, *, overwrite: bool = False) -> str:
-    """Write a sound copy; the version of its schema.
+    """Write a consistent copy; the version of its schema.
 
-    It appears under its name when it is whole, checked and on the disk, and only
-    its owner may read it.
+    The target appears when the copy is complete, checked and on the disk, and only its owner may read it.
     """
-    refuse_taken(live, target, overwrite=overwrite)
+    refuse_existing(live, target, overwrite=overwrite)
     version = version_of(live)
-    with partial(target) as copied:
+    with temporary_file(target) as copied:
         copy(live, copied)
         check(copied)
-        refuse_taken(live, target, overwrite=overwrite)
+        refuse_existing(live, target, overwrite=overwrite)
         put_in_place(copied, target)
     return version
 
 
 def copy(live: Path, copied: Path) -> None:
-    """Copy what is committed at one moment, and block nobody.
+    """Copy what is committed at one moment, without blocking other programs.
 
-    It is one long read. In steps it would begin again with every commit of another program.
+    It is one long read: in steps it would start again after every commit of another program.
     """
-    with translated(live), closing(connect(live)) as source, closing(connect(copied)) as target:
+    with translated_errors(live), closing(connect(live)) as source, closing(connect(copied)) as target:
         source.backup(target)
-        # Without it, the copy would want companion files of its own wherever it is opened.
+        # Else companion files would appear beside the copy wherever it is opened.
         target.execute("PRAGMA journal_mode = DELETE")
 
 
 def check(path: Path) -> str:
-    """The version of the schema of a sound database of Cadenza; refuses anything else."""
+    """The schema version of an undamaged database of Cadenza; refuses anything else."""
     version = version_of(path)
     with readable(path) as file:
         (verdict,) = file.execute("PRAGMA integrity_check(1)").fetchone()
@@ -57,12 +56,12 @@ def check(path: Path) -> str:
 
 
 def version_of(path: Path) -> str:
-    """The version of the schema of a database of Cadenza; refuses what is none, or too new."""
+    """The schema version of a database of Cadenza; refuses other files, and newer versions."""
     with readable(path) as file:
-        ours = {name for (name,) in file.execute(TABLES)} >= OURS
-        rows = file.execute("SELECT version_num FROM alembic_version").fetchall() if ours else []
+        is_cadenza = {name for (name,) in file.execute(TABLES)} >= CADENZA_TABLES
+        rows = file.execute("SELECT version_num FROM alembic_version").fetchall() if is_cadenza else []
     version = str(rows[0][0]) if rows else ""
-    if not A_VERSION.fullmatch(version):
+    if not VERSION.fullmatch(version):
         raise InvalidRequest(f"{path} is not a database of Cadenza.", "path")
     if version > HEAD:
         raise InvalidRequest(
@@ -72,13 +71,13 @@ def version_of(path: Path) -> str:
 
 
 def connect(path: Path, how: str = "mode=rw") -> sqlite3.Connection:
-    """Open a file that must be there."""
+    """Open a file that must exist."""
     return sqlite3.connect(f"file:{quote(str(path.absolute()))}?{how}", uri=True, isolation_level=None)
 
 
 @contextmanager
-def partial(target: Path) -> Iterator[Path]:
-    """A new file beside the target, for its owner alone; gone in the end, unless it was put in place."""
+def temporary_file(target: Path) -> Iterator[Path]:
+    """A temporary file beside the target, readable by its owner alone; deleted unless it was renamed."""
     try:
         handle, name = mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
     except OSError as problem:
@@ -91,14 +90,14 @@ def partial(target: Path) -> Iterator[Path]:
 
 
 def put_in_place(copied: Path, target: Path) -> None:
-    """Give a file its name, when it and its name are sure to outlive a power cut."""
+    """Rename the file to the target, so that file and name survive a power cut."""
     _sync(copied)
     copied.replace(target)
     _sync(target.parent)
 
 
-def refuse_taken(live: Path, target: Path, *, overwrite: bool) -> None:
-    """Refuse to write over what is there unless told to, and never over what is live."""
+def refuse_existing(live: Path, target: Path, *, overwrite: bool) -> None:
+    """Refuse to overwrite an existing file unless asked to, and the live database in any case."""
     if not live.exists():
         raise NotFound(f"There is no database {live}.")
     if target.resolve() in {
@@ -111,12 +110,15 @@ def refuse_taken(live: Path, target: Path, *, overwrite: bool) -> None:
 
 @contextmanager
 def readable(path: Path) -> Iterator[sqlite3.Connection]:
-    """A file to look into, without a trace beside it."""
+    """A connection that reads a file and leaves no companion files beside it."""
     if not path.is_file():
         raise NotFound(f"There is no file {path}.")
-    alone = not any(Path(f"{path}{part}").exists() for part in BESIDE)
+    alone = not any(Path(f"{path}{part}").exists() for part in COMPANIONS)
     try:
-        with translated(path), closing(connect(path, "mode=ro&immutable=1" if alone else "mode=rw")) as file:
+        with (
+            translated_errors(path),
+            closing(connect(path, "mode=ro&immutable=1" if alone else "mode=rw")) as file,
+        ):
             yield file
     except Unavailable as problem:
         raise InvalidRequest(problem.message, "path") from None

@@ -1,7 +1,7 @@
 """Many rows in one statement.
 
-`executemany` starts its statement anew for every row, and each time hands the
-interpreter back and forth between threads; a part of a batch costs that once.
+`executemany` starts its statement for every row, and each time threads take turns with the
+interpreter; with these functions that happens once for each part of a batch.
 """
 
 import sqlite3

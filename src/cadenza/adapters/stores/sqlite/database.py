@@ -1,4 +1,4 @@
-"""One SQLite file: a single writer, readers beside it, and errors that people can act on."""
+"""One SQLite file: a single writer, readers beside it, and errors that operators can act on."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from cadenza.adapters.stores.sqlite.worker_thread import Hand
+from cadenza.adapters.stores.sqlite.worker_thread import WorkerThread
 from cadenza.domain.errors import Unavailable
 
-SENTENCES = {
+MESSAGES = {
     "SQLITE_FULL": "The disk of {path} is full.",
     "SQLITE_READONLY": "{path} cannot be written.",
     "SQLITE_CANTOPEN": "{path} cannot be opened.",
@@ -22,17 +22,17 @@ SENTENCES = {
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Turn what the driver raises into what a caller can act on; broken rules stay what they are."""
+def translated_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the driver into `Unavailable`; violated constraints and bugs stay as they are."""
     try:
         yield
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
         raise
     except sqlite3.DatabaseError as problem:
         name = getattr(problem, "sqlite_errorname", "")
-        for prefix, sentence in SENTENCES.items():
+        for prefix, message in MESSAGES.items():
             if name.startswith(prefix):
-                raise Unavailable(sentence.format(path=path)) from problem
+                raise Unavailable(message.format(path=path)) from problem
         raise Unavailable(f"{path} does not work: {problem}.") from problem
 
 
@@ -42,7 +42,7 @@ BUSY_MS = 10_000
 
 
 class SqliteFile:
-    """Work is handed over whole: one hop to a thread and back for one commit.
+    """Each transaction is one call to a thread and back.
 
     With `synchronous=NORMAL` a commit survives the process being killed; the last
     commits before a power cut may be lost, but the file stays sound. `FULL` waits
@@ -52,45 +52,44 @@ class SqliteFile:
     def __init__(self, path: Path, *, synchronous: str = "NORMAL") -> None:
         self.path = path
         self._synchronous = synchronous
-        self._writer = Hand("cadenza-sqlite-writer")
-        self._reader = Hand("cadenza-sqlite-reader")
+        self._writer = WorkerThread("cadenza-sqlite-writer")
+        self._reader = WorkerThread("cadenza-sqlite-reader")
         self._writing: sqlite3.Connection | None = None
         self._reading: sqlite3.Connection | None = None
-        self._looking: sqlite3.Connection | None = None
+        self._inline: sqlite3.Connection | None = None
 
     async def write(self, work: Work[Answer]) -> Answer:
-        """Do work in one transaction of its own; if it raises, nothing of it remains."""
-        return await self._writer.do(partial(self._write, work))
+        """Do work in a transaction of its own; if it raises, it is rolled back."""
+        return await self._writer.run(partial(self._write, work))
 
     async def read(self, work: Work[Answer]) -> Answer:
-        """Do work that only reads, beside the writer."""
-        return await self._reader.do(partial(self._read, work))
+        """Do work that only reads, concurrently with the writer."""
+        return await self._reader.run(partial(self._read, work))
 
-    async def look(self, work: Work[Answer]) -> Answer:
-        """Read a row by its key, at once and in this thread.
+    async def read_inline(self, work: Work[Answer]) -> Answer:
+        """Read a row by its key in this thread, without a thread switch.
 
-        That takes some microseconds; two threads that pass the interpreter to each
-        other for it take many times as long. What would have to wait for a lock, or
-        finds the file in trouble, goes the usual way.
+        That takes some microseconds, a switch many times as long. If the file is locked or fails,
+        the work goes to the reader's thread.
         """
-        if self._looking is None:
-            self._looking = await self._reader.do(partial(self.connect, busy_ms=0))
+        if self._inline is None:
+            self._inline = await self._reader.run(partial(self.connect, busy_ms=0))
         try:
-            return work(self._looking)
+            return work(self._inline)
         except sqlite3.DatabaseError:
             return await self.read(work)
 
     async def close(self) -> None:
-        """Let running work end, and close the file."""
-        if self._looking is not None:
-            self._looking.close()
-        for hand, connection in ((self._reader, self._reading), (self._writer, self._writing)):
+        """Finish running work, and close the file."""
+        if self._inline is not None:
+            self._inline.close()
+        for thread, connection in ((self._reader, self._reading), (self._writer, self._writing)):
             if connection is not None:
-                await hand.do(connection.close)
-            hand.stop()
+                await thread.run(connection.close)
+            thread.stop()
 
     def connect(self, *, busy_ms: int = BUSY_MS) -> sqlite3.Connection:
-        """A connection of its own, set up like all others."""
+        """A new connection with the same settings as all others."""
         connection = sqlite3.connect(
             self.path,
             timeout=busy_ms / 1_000,
@@ -104,7 +103,7 @@ class SqliteFile:
         return connection
 
     def _write(self, work: Work[Answer]) -> Answer:
-        with translated(self.path):
+        with translated_errors(self.path):
             if self._writing is None:
                 self._writing = self.connect()
             connection = self._writing
@@ -119,7 +118,7 @@ class SqliteFile:
             return answer
 
     def _read(self, work: Work[Answer]) -> Answer:
-        with translated(self.path):
+        with translated_errors(self.path):
             if self._reading is None:
                 self._reading = self.connect()
             return work(self._reading)

@@ -62,7 +62,7 @@ class SqliteEndpoints(SqlEndpoints):
                 raise missing("endpoint", key.id)
             return read_endpoint(row, from_micros)
 
-        return await self._file.look(work)
+        return await self._file.read_inline(work)
 
     async def claim_due(
         self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int

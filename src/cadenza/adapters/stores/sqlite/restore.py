@@ -1,4 +1,4 @@
-"""A backup put in the place of a live SQLite file, beside programs that go on working."""
+"""Restoring a backup into a live SQLite file, while programs go on using it."""
 
 import os
 import sqlite3
@@ -7,34 +7,41 @@ from contextlib import closing
 from pathlib import Path
 
 from cadenza.adapters.stores.sql.migrations import HEAD
-from cadenza.adapters.stores.sqlite.backup import check, copy, partial, put_in_place, readable, version_of
-from cadenza.adapters.stores.sqlite.database import SqliteFile, translated
+from cadenza.adapters.stores.sqlite.backup import (
+    check,
+    copy,
+    put_in_place,
+    readable,
+    temporary_file,
+    version_of,
+)
+from cadenza.adapters.stores.sqlite.database import SqliteFile, translated_errors
 from cadenza.domain.errors import Conflict, InvalidRequest, Unavailable
 
 STEPS = 8
 MOST_PAGES = 4_096
-ANOTHER_AGE = 1 << 32
-"""Workers remember endpoints by their versions: none may take a restored one for what it remembers."""
+VERSION_STEP = 1 << 32
+"""Added to all versions: workers cache endpoints by version, and must read restored ones anew."""
 
 
-def put_back(backup: Path, live: Path, *, kept: Path) -> str:
-    """Put a backup in the place of what is live, in one commit; the version that the backup had.
+def restore_file(backup: Path, live: Path, *, kept: Path) -> str:
+    """Overwrite the live file with a backup in one commit; the schema version that the backup had.
 
-    Programs that have the file open see the new content with their next
-    transaction. What was there is copied to `kept` under the same lock, so that no
-    commit falls between the two. Whoever dies meanwhile leaves what was there.
+    Programs that have the file open see the new content with their next transaction. The old content
+    is copied to `kept` under the same lock, so that no commit falls between the two. A crash leaves
+    the old content.
     """
-    version, inhabited = check(backup), _inhabited(live)
-    with translated(live), closing(_staged(backup, version)) as staged, closing(_opened(live)) as file:
-        _same_pages(staged, file)
-        _overwrite(file, staged, _Keeping(live, kept if inhabited else None))
+    version, has_content = check(backup), _has_content(live)
+    with translated_errors(live), closing(_staged(backup, version)) as staged, closing(_opened(live)) as file:
+        _check_page_sizes(staged, file)
+        _overwrite(file, staged, _CopyOld(live, kept if has_content else None))
         file.execute("PRAGMA busy_timeout = 500")
         file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return version
 
 
-def _inhabited(live: Path) -> bool:
-    """Is there something to keep? Refuses to write over what is newer, or somebody else's."""
+def _has_content(live: Path) -> bool:
+    """Is there a database to copy first? Refuses to overwrite a newer one, or another program's."""
     if not live.exists() or live.stat().st_size == 0:
         return False
     try:
@@ -46,23 +53,23 @@ def _inhabited(live: Path) -> bool:
 
 
 def _staged(backup: Path, version: str) -> sqlite3.Connection:
-    """The backup brought up to date, in a file without a name, which is gone when it is closed."""
+    """The backup with the newest schema, in a temporary database that is deleted when it is closed."""
     staged = sqlite3.connect("", isolation_level=None)
     with readable(backup) as file:
         file.backup(staged)
     staged.execute("BEGIN")
-    for statement in _missing(version):
+    for statement in _upgrade(version):
         staged.execute(statement)
-    staged.execute("UPDATE endpoint_states SET version = version + ?", (ANOTHER_AGE,))
+    staged.execute("UPDATE endpoint_states SET version = version + ?", (VERSION_STEP,))
     staged.execute("COMMIT")
     return staged
 
 
-def _missing(version: str) -> Sequence[str]:
-    """The statements that an older schema lacks."""
+def _upgrade(version: str) -> Sequence[str]:
+    """The statements that bring an older schema up to date."""
     if version == HEAD:
         return []
-    from cadenza.adapters.stores.sql.migrations.script import statements  # noqa: PLC0415 - Mostly nothing is missing.
+    from cadenza.adapters.stores.sql.migrations.script import statements  # noqa: PLC0415 - Rarely needed.
 
     return statements("sqlite", version)
 
@@ -73,14 +80,14 @@ def _opened(live: Path) -> sqlite3.Connection:
     return SqliteFile(live, synchronous="FULL").connect()
 
 
-def _same_pages(staged: sqlite3.Connection, live: sqlite3.Connection) -> None:
+def _check_page_sizes(staged: sqlite3.Connection, live: sqlite3.Connection) -> None:
     sizes = [file.execute("PRAGMA page_size").fetchone()[0] for file in (staged, live)]
     if sizes[0] != sizes[1]:
         raise InvalidRequest(f"The backup has pages of {sizes[0]} bytes, the database of {sizes[1]}.", "path")
 
 
-class _Keeping:
-    """Called after every step: after the first, the lock is held and nothing is written yet for others."""
+class _CopyOld:
+    """Called after every step: after the first, the lock is held and other programs see no change yet."""
 
     def __init__(self, live: Path, kept: Path | None) -> None:
         self._live = live
@@ -92,13 +99,13 @@ class _Keeping:
                 raise Unavailable(f"{self._live} is busy: another program has held it for too long.")
             return
         if self._kept is not None:
-            with partial(self._kept) as copied:
+            with temporary_file(self._kept) as copied:
                 copy(self._live, copied)
                 put_in_place(copied, self._kept)
             self._kept = None
 
 
-def _overwrite(live: sqlite3.Connection, staged: sqlite3.Connection, keeping: _Keeping) -> None:
-    """Write every page, and commit with the last one; what the steps leave open, a failure takes back."""
+def _overwrite(live: sqlite3.Connection, staged: sqlite3.Connection, copy_old: _CopyOld) -> None:
+    """Write every page, and commit with the last one; a failure rolls back."""
     (pages,) = staged.execute("PRAGMA page_count").fetchone()
-    staged.backup(live, pages=min(MOST_PAGES, max(1, pages // STEPS)), progress=keeping)
+    staged.backup(live, pages=min(MOST_PAGES, max(1, pages // STEPS)), progress=copy_old)

@@ -1,4 +1,4 @@
-"""A thread of its own for work that waits for a file."""
+"""A thread that does blocking work for an event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,11 +15,11 @@ class _Task(NamedTuple):
     loop: asyncio.AbstractEventLoop
 
 
-class Hand:
-    """Does one thing after the other, in the order in which they were asked for.
+class WorkerThread:
+    """Does one task after the other, in the order in which they were submitted.
 
-    Handing over costs a fifth of what an executor takes: one queue in, one call back.
-    Work that nobody waits for any more is not begun.
+    It costs a fifth of what an executor takes: one queue in, one callback out. A task whose caller
+    was cancelled is not begun.
     """
 
     def __init__(self, name: str) -> None:
@@ -27,10 +27,10 @@ class Hand:
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._thread: Thread | None = None
 
-    async def do(self, work: Callable[[], Answer]) -> Answer:
-        """Have it done, and come back with what it answers or raises."""
+    async def run(self, work: Callable[[], Answer]) -> Answer:
+        """Do the work in the thread; return or raise what it does."""
         if self._thread is None:
-            self._thread = Thread(target=self._run, name=self._name, daemon=True)
+            self._thread = Thread(target=self._loop, name=self._name, daemon=True)
             self._thread.start()
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Answer] = loop.create_future()
@@ -38,32 +38,32 @@ class Hand:
         return await done
 
     def stop(self) -> None:
-        """Let what was asked for end, and the thread with it."""
+        """Finish all submitted tasks, and end the thread."""
         if self._thread is not None:
             self._tasks.put(None)
             self._thread.join()
             self._thread = None
 
-    def _run(self) -> None:
+    def _loop(self) -> None:
         while (task := self._tasks.get()) is not None:
-            _do(task)
-            del task  # Else it would keep what it was about alive until the next.
+            _run_task(task)
+            del task  # Else its values would stay alive until the next task.
 
 
-def _do(task: _Task) -> None:
+def _run_task(task: _Task) -> None:
     if task.done.cancelled():
         return
     try:
         answer, problem = task.work(), None
-    except BaseException as raised:  # noqa: BLE001 - whoever waits gets it
+    except BaseException as raised:  # noqa: BLE001 - the caller gets it
         answer, problem = None, raised
     try:
-        task.loop.call_soon_threadsafe(_tell, task.done, answer, problem)
-    except RuntimeError:  # The loop is closed; nobody waits.
+        task.loop.call_soon_threadsafe(_finish, task.done, answer, problem)
+    except RuntimeError:  # The loop is closed, so no caller waits.
         return
 
 
-def _tell(done: "asyncio.Future[Any]", answer: Any, problem: BaseException | None) -> None:
+def _finish(done: "asyncio.Future[Any]", answer: Any, problem: BaseException | None) -> None:
     if done.cancelled():
         return
     if problem is None:

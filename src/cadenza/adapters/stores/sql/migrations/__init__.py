@@ -1,4 +1,4 @@
-"""How the schema came to be what it is, one step at a time."""
+"""The migrations of the schema, one numbered step each."""
 
 HEAD = "0014"
-"""The newest step. Steps are numbered, so that an older schema can be told from a newer one."""
+"""The newest step; a schema with a higher number is newer than this code."""

@@ -1,4 +1,4 @@
-"""Words for columns that mean the same on both databases."""
+"""Column types for both databases."""
 
 from sqlalchemy import BigInteger, Column, Integer, Text
 from sqlalchemy.dialects import postgresql
@@ -10,15 +10,15 @@ Serial = BigInteger().with_variant(Integer(), "sqlite")
 
 
 def keys(*names: str) -> list[Column[str]]:
-    """Ids, none of which may be missing."""
+    """Columns of ids, which are required."""
     return [Column(name, Key, nullable=False) for name in names]
 
 
 def texts(*names: str) -> list[Column[str]]:
-    """Texts that may be missing."""
+    """Columns of optional texts."""
     return [Column(name, Text) for name in names]
 
 
 def moments(*names: str, required: bool = False) -> list[Column[int]]:
-    """Moments that may be missing, unless they are required."""
+    """Columns of moments, optional unless said otherwise."""
     return [Column(name, Moment, nullable=not required) for name in names]

@@ -1,4 +1,4 @@
-"""Tells Alembic what to write SQL for; nothing is connected here."""
+"""Configures Alembic to write SQL for a dialect, without a connection."""
 
 from alembic import context
 

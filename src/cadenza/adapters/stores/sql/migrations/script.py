@@ -1,4 +1,4 @@
-"""The SQL that leads from one version of the schema to the newest."""
+"""The SQL of an upgrade from one version of the schema to another."""
 
 from functools import cache
 from pathlib import Path
@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 
 class _Statements(list[str]):
-    """Takes what Alembic writes, one statement at a time."""
+    """A file that collects the statements which Alembic writes."""
 
     def write(self, text: str) -> None:
         statement = text.strip()
@@ -19,7 +19,7 @@ class _Statements(list[str]):
             self.append(statement)
 
     def flush(self) -> None:
-        """Everything is taken at once."""
+        """Nothing is buffered."""
 
 
 @cache

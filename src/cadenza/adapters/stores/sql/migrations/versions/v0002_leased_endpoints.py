@@ -1,4 +1,4 @@
-"""Find what a lease holds without looking at all endpoints."""
+"""Add an index of endpoints by lease."""
 
 from alembic import op
 from sqlalchemy import text

@@ -1,4 +1,4 @@
-"""Keep sealed secrets."""
+"""Add sealed secrets."""
 
 from alembic import op
 from sqlalchemy import Column, PrimaryKeyConstraint, Text

@@ -1,4 +1,4 @@
-"""Say more about jobs, and find endpoints by their labels."""
+"""Add descriptions of jobs, and labels of endpoints."""
 
 from alembic import op
 from sqlalchemy import Boolean, Column, PrimaryKeyConstraint, Text, false

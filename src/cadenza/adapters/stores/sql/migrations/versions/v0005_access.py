@@ -1,4 +1,4 @@
-"""Keep keys, limits and what is spent, replies and rates."""
+"""Add keys, limits, usage, idempotent replies and rates."""
 
 from alembic import op
 from sqlalchemy import BigInteger, Column, Integer, LargeBinary, PrimaryKeyConstraint, Text

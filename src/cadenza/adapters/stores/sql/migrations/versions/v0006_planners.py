@@ -1,4 +1,4 @@
-"""The feed of ended runs, and what planners said, noted and want to look at again."""
+"""Add the feed of finished runs, analyses, and what planners remember and want to analyse again."""
 
 from alembic import op
 from sqlalchemy import BigInteger, Boolean, Column, PrimaryKeyConstraint, Text

@@ -1,4 +1,4 @@
-"""Keep rules."""
+"""Add rules."""
 
 from alembic import op
 from sqlalchemy import Column, PrimaryKeyConstraint, Text

@@ -1,4 +1,4 @@
-"""Keep users, agents, their conversations, what is owed to users, and what their turns cost."""
+"""Add users, agents, conversations, undelivered messages, and the usage of agents."""
 
 from alembic import op
 from sqlalchemy import BigInteger, Boolean, Column, Integer, PrimaryKeyConstraint, Text, text

@@ -1,4 +1,4 @@
-"""Keep users with a daily job, the verdicts of their days, and gaps."""
+"""Add users with a daily window, their verdicts and gaps."""
 
 from alembic import op
 from sqlalchemy import Boolean, Column, Integer, PrimaryKeyConstraint, Text

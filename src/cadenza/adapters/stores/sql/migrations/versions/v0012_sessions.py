@@ -1,4 +1,4 @@
-"""Keep the sessions of people at the dashboard, and the links that open one."""
+"""Add dashboard sessions and login links."""
 
 from alembic import op
 from sqlalchemy import Column, LargeBinary, PrimaryKeyConstraint, Text

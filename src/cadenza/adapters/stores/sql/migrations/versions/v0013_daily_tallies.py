@@ -1,4 +1,4 @@
-"""Count the verdicts of each due minute as they are written, and find misses by themselves."""
+"""Add triggers that count verdicts by due minute, and an index of missed days."""
 
 from alembic import op
 from sqlalchemy import Column, Integer, PrimaryKeyConstraint, text

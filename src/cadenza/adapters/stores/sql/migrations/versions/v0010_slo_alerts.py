@@ -1,4 +1,4 @@
-"""Keep where promises stand, and the alerts that were raised."""
+"""Add SLO states and alerts."""
 
 from alembic import op
 from sqlalchemy import Column, Integer, PrimaryKeyConstraint, Text, text

@@ -1,4 +1,4 @@
-"""Find a tenant's newest analyses without passing those of others."""
+"""Add an index of analyses by tenant and time."""
 
 from alembic import op
 
