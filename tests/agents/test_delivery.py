@@ -1,80 +1,24 @@
 """Delivery streams send undelivered messages in order, and every socket gets new ones."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
-from typing import Any
+from collections.abc import Sequence
+from contextlib import aclosing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.agents.delivery_fixtures import DeliveryFixture, a_socket, deliveries, texts, unreliable_deliveries
 
 from cadenza.adapters.stores.memory import MemoryStore
-from cadenza.adapters.stores.memory.conversations import MemoryDeliveries
-from cadenza.domain.agents.delivery import Delivery, Subtitle
+from cadenza.domain.agents.delivery import Subtitle
 from cadenza.domain.agents.users import User, UserKey
-from cadenza.domain.errors import NotFound, Unavailable
-from cadenza.engine.agents.delivery import POLL_MS, DeliveryStreams
-from cadenza.engine.agents.delivery_stream import PAGE, DeliveryStream
-from cadenza.testing import FakeClock, FakeIds, FakeLog
-from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, BERT, COMMAND, Talk
-from cadenza.testing.contracts.harness import Bench
+from cadenza.domain.errors import NotFound
+from cadenza.engine.agents.delivery import POLL_MS
+from cadenza.engine.agents.delivery_stream import PAGE
+from cadenza.testing import FakeClock
+from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, BERT, COMMAND
 
-
-class DeliveryFixture:
-    """Delivery streams, and users with undelivered messages."""
-
-    def __init__(self, store: MemoryStore | None = None) -> None:
-        self.bench = Bench(store or MemoryStore(FakeIds()))
-        self.store = self.bench.store
-        self.talk = Talk(self.bench)
-        self.log = FakeLog()
-        self.streams = DeliveryStreams(store=self.store.deliveries, clock=self.bench.clock, log=self.log)
-
-    async def add(self, *texts: str, **fields: Any) -> None:
-        for text in texts:
-            await self.talk.say(text, firing=f"run-{text}", **fields)
-
-
-@pytest.fixture
-async def deliveries() -> DeliveryFixture:
-    deliveries = DeliveryFixture()
-    await deliveries.talk.people()
-    return deliveries
-
-
-class Socket:
-    """Reads what it is sent, as far as it is told."""
-
-    def __init__(self, stream: DeliveryStream) -> None:
-        self.stream = stream
-        self.got: list[int] = []
-        self._pages = stream.pages()
-
-    async def page(self) -> list[Delivery]:
-        page = await asyncio.wait_for(anext(self._pages), timeout=60)
-        self.got += [one.seq for one in page]
-        return page
-
-    async def is_silent(self) -> bool:
-        """Nothing more comes for now; the socket is of no use after that."""
-        try:
-            await asyncio.wait_for(anext(self._pages), timeout=0.02)
-        except TimeoutError:
-            return True
-        return False
-
-
-@asynccontextmanager
-async def a_socket(
-    deliveries: DeliveryFixture, user: UserKey = ANNA, last_seq: int = 0
-) -> AsyncIterator[Socket]:
-    async with deliveries.streams.open(user, last_seq=last_seq) as stream:
-        yield Socket(stream)
-
-
-def texts(page: Sequence[Delivery]) -> list[str]:
-    return [one.message.text for one in page if isinstance(one.message, Subtitle)]
+__all__ = ["deliveries"]
 
 
 async def test_who_comes_back_is_told_how_many_tasks_ran_and_what_they_said_in_order(
@@ -283,23 +227,23 @@ async def test_whatever_happens_each_message_is_seen_once_and_in_order_by_who_ac
     deliveries = DeliveryFixture()
     await deliveries.store.users.put_user(User(tenant_id="north", id="anna"))
     seen: list[int] = []
-    undelivered = 0
+    added = 0
     for connection_steps in _connections(steps):
         last = seen[-1] if seen and says_last else 0
         async with deliveries.streams.open(ANNA, last_seq=last) as stream, aclosing(stream.pages()) as pages:
             for step in connection_steps:
                 if step == "owe":
-                    undelivered += 1
-                    await deliveries.add(f"{undelivered}")
-                elif step == "read" and len(seen) < undelivered:
+                    added += 1
+                    await deliveries.add(f"{added}")
+                elif step == "read" and len(seen) < added:
                     page = await anext(pages)
                     seen += [one.seq for one in page]
                     await stream.acknowledge(page[-1].seq)
     async with deliveries.streams.open(ANNA, last_seq=seen[-1] if seen and says_last else 0) as stream:
         pages = stream.pages()
-        while len(seen) < undelivered:
+        while len(seen) < added:
             seen += [one.seq for one in await anext(pages)]
-    assert seen == list(range(1, undelivered + 1))
+    assert seen == list(range(1, added + 1))
 
 
 def _connections(steps: Sequence[str]) -> list[list[str]]:
@@ -311,28 +255,3 @@ def _connections(steps: Sequence[str]) -> list[list[str]]:
         else:
             connections[-1].append(step)
     return connections
-
-
-def unreliable_deliveries() -> tuple[DeliveryFixture, "UnreliableDeliveries"]:
-    store = MemoryStore(FakeIds())
-    store.deliveries = unreliable = UnreliableDeliveries(store.tables)
-    return DeliveryFixture(store), unreliable
-
-
-class UnreliableDeliveries(MemoryDeliveries):
-    """Deliveries that are unavailable for some calls."""
-
-    away = 0
-
-    async def last_seqs(self, users: Any) -> Any:
-        self._fail()
-        return await super().last_seqs(users)
-
-    async def undelivered(self, *given: Any, **asked: Any) -> Any:
-        self._fail()
-        return await super().undelivered(*given, **asked)
-
-    def _fail(self) -> None:
-        if self.away:
-            self.away -= 1
-            raise Unavailable("away")

@@ -18,7 +18,7 @@ CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Json]]
 """Calls a tool by its name. A CadenzaError is a refusal, whose message the agent reads."""
 
 
-class Tool(NamedTuple):
+class AgentTool(NamedTuple):
     """A tool as an agent sees it."""
 
     name: str
@@ -39,7 +39,7 @@ class Prompt:
     """Its text without the prefix that marks a scheduled message."""
     history: Sequence[Message] = ()
     """Earlier messages, oldest first."""
-    tools: Sequence[Tool] = ()
+    tools: Sequence[AgentTool] = ()
     """The tools of this turn; no message can add to them."""
     most_tokens: int | None = None
     """How many tokens the user may still spend today; None if there is no limit."""
@@ -74,7 +74,7 @@ class AgentRuntime(Protocol):
 class Tools(Protocol):
     """The tools of agents: operations that a user may call, called on behalf of that user."""
 
-    def offered(self, caller: Caller) -> Sequence[Tool]:
+    def offered(self, caller: Caller) -> Sequence[AgentTool]:
         """The tools that an agent may call on behalf of this caller's user."""
         ...
 
@@ -168,7 +168,7 @@ class ConversationStore(Protocol):
     async def commit_turn(self, turn: Turn) -> list[Delivery] | None:
         """Store a turn's messages, deliveries and usage, and release the turn lock, in one commit.
 
-        Returns the deliveries, and notifies whoever waits for them. None, with nothing
+        Returns the deliveries, and notifies the subscribers of their user. None, with nothing
         stored, if another token holds the lock by now or the user was deleted. A turn
         without a token needs no lock. A turn with a firing is committed once.
         """

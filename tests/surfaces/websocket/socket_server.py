@@ -24,7 +24,7 @@ from cadenza.engine.agents.turn_lock import TurnLock
 from cadenza.operations.agents.users_agents import UserTokenView
 from cadenza.operations.application import Application
 from cadenza.operations.operation import View
-from cadenza.ports.agents import CallTool, Prompt, Reply, Tool
+from cadenza.ports.agents import AgentTool, CallTool, Prompt, Reply
 from cadenza.roots.api import ApiServer, address_of, listening_socket
 from cadenza.roots.settings import Settings
 from cadenza.surfaces.http.app import ApiOptions, http_app
@@ -66,7 +66,7 @@ class EchoAgents:
 class NoTools:
     """Agents that can only speak."""
 
-    def offered(self, caller: Caller) -> Sequence[Tool]:
+    def offered(self, caller: Caller) -> Sequence[AgentTool]:
         return []
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Json:

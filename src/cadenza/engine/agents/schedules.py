@@ -45,7 +45,7 @@ class CreatedSchedule(NamedTuple):
     next_fires_text: list[str]
 
 
-class Schedules:
+class AgentSchedules:
     """The schedules of users; the message of every refusal tells an agent what to change."""
 
     def __init__(self, *, store: Store, clock: Clock, cron: CronCalculator) -> None:

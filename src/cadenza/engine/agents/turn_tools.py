@@ -7,12 +7,12 @@ from cadenza.domain.access.key import Caller
 from cadenza.domain.agents.delivery import CanvasCommand
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotAllowed, NotFound
 from cadenza.domain.json_values import Json, json_size
-from cadenza.ports.agents import Tool, Tools
+from cadenza.ports.agents import AgentTool, Tools
 
 MOST_CANVAS_COMMANDS = 20
 LONGEST_CANVAS_COMMAND = 32_768
 MOST_RECORDED = 50
-CANVAS = Tool(
+CANVAS = AgentTool(
     "send_canvas_command",
     "Send a command to the user's canvas. It reaches them with your answer, and before it.",
     {
@@ -40,7 +40,7 @@ class TurnTools:
         self.canvas_commands: list[CanvasCommand] = []
 
     @property
-    def tools(self) -> Sequence[Tool]:
+    def tools(self) -> Sequence[AgentTool]:
         """The tools that may be called."""
         return self._offered
 

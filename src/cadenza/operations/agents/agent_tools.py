@@ -12,7 +12,7 @@ from cadenza.operations.agents.schedules import create_schedule, delete_schedule
 from cadenza.operations.application import Application
 from cadenza.operations.fields import MOST_LISTED
 from cadenza.operations.operation import AnyOperation
-from cadenza.ports.agents import Tool
+from cadenza.ports.agents import AgentTool
 
 OFFERED: dict[str, AnyOperation] = {
     one.name: one for one in (create_schedule, list_schedules, delete_schedule)
@@ -29,7 +29,7 @@ class AgentTools:
     def __init__(self, application: Application) -> None:
         self._application = application
 
-    def offered(self, caller: Caller) -> Sequence[Tool]:
+    def offered(self, caller: Caller) -> Sequence[AgentTool]:
         """All tools; without the one that makes schedules where they may not be made."""
         return [tool(name) for name in OFFERED if _is_open(name, caller)]
 
@@ -51,14 +51,14 @@ def _is_open(name: str, caller: Caller) -> bool:
 
 
 @cache
-def tool(name: str) -> Tool:
+def tool(name: str) -> AgentTool:
     """A tool as agents see it: the operation's own schema, without what they may not say."""
     schema = deepcopy(OFFERED[name].schema)
     properties: dict[str, Any] = schema["properties"]
     schema["properties"] = {word: _bare(field) for word, field in properties.items() if word not in NOT_SAID}
     schema.pop("title", None)
     schema.pop("description", None)
-    return Tool(name, OFFERED[name].description, schema)
+    return AgentTool(name, OFFERED[name].description, schema)
 
 
 def _bare(field: dict[str, Any]) -> dict[str, Any]:

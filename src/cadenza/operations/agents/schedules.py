@@ -18,7 +18,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.target import PromptTarget
-from cadenza.engine.agents.schedules import CreatedSchedule, Schedules
+from cadenza.engine.agents.schedules import AgentSchedules, CreatedSchedule
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import WITHOUT_CONTROL, Flag, Id, Name, Whole
 from cadenza.operations.operation import CREATED, Command, View, operation
@@ -163,10 +163,10 @@ async def delete_schedule(context: RequestContext, command: OneSchedule) -> Dele
     return Deleted()
 
 
-def schedules_of(context: RequestContext) -> Schedules:
+def schedules_of(context: RequestContext) -> AgentSchedules:
     """The agenda, at hand for one request."""
     dependencies = context.dependencies
-    return Schedules(store=dependencies.store, clock=dependencies.clock, cron=dependencies.cron)
+    return AgentSchedules(store=dependencies.store, clock=dependencies.clock, cron=dependencies.cron)
 
 
 def user_of(context: RequestContext, user_id: str | None) -> UserKey:

@@ -19,7 +19,7 @@ from cadenza.adapters.planners.llm.client import (
 from cadenza.adapters.planners.llm.model import ModelFailed
 from cadenza.domain.errors import CadenzaError, NotAllowed, NotFound
 from cadenza.domain.validation import quoted
-from cadenza.ports.agents import CallTool, Tool
+from cadenza.ports.agents import AgentTool, CallTool
 
 LONGEST_RESULT = 12_000
 REMINDER = "Answer the user, in plain words."
@@ -29,7 +29,7 @@ class LlmTurn:
     """Runs the steps of a turn; an invalid tool call is answered with its error, for the model to correct."""
 
     def __init__(
-        self, exchange: ModelExchange, tools: Sequence[Tool], *, call: CallTool, limits: LlmLimits
+        self, exchange: ModelExchange, tools: Sequence[AgentTool], *, call: CallTool, limits: LlmLimits
     ) -> None:
         self._exchange = exchange
         self._tool_schemas = {
