@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, time, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.daily.reference_model import Timetable
+from tests.daily.model.reference_model import Timetable
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.clock_trust import ClockTrust

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, time, timedelta
 
 import pytest
 from tests.daily.daily_fixtures import MakeDaily
-from tests.daily.reference_implementation import Kv, Literal
+from tests.daily.model.reference_implementation import Kv, Literal
 
 from cadenza.domain.daily.user import DONE
 

@@ -5,8 +5,8 @@ import os
 import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
-from tests.daily.seeded_bugs import BUGS, Bug
-from tests.daily.state_machine import BUDGET, DailyMachine
+from tests.daily.model.seeded_bugs import BUGS, Bug
+from tests.daily.model.state_machine import BUDGET, DailyMachine
 
 FINDING = settings(BUDGET, phases=[Phase.generate], report_multiple_bugs=False, print_blob=False)
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.daily.daily_fixtures import FAILED, DailyFixture, FakeRun
-from tests.daily.reference_implementation import Kv, Literal
+from tests.daily.model.reference_implementation import Kv, Literal
 
 from cadenza.domain.daily.user import DONE
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic_ai.models.test import TestModel
 from tests.agents.agent_fixtures import ADA, BEN, HELPER, MINUTE, TENANT, AgentFixture
-from tests.agents.scripted_model import Made, ScriptedModel, with_model
+from tests.agents.llm.scripted_model import Made, ScriptedModel, with_model
 
 from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.agents.users import UserKey

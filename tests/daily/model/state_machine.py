@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.daily.daily_fixtures import FAILED, DailyFixture, FakeRun, UnavailableDaily, finished
-from tests.daily.reference_model import DAY, HOUR, Attempt, Expected, Model, Timetable
+from tests.daily.model.reference_model import DAY, HOUR, Attempt, Expected, Model, Timetable
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.user import DONE, DailyUser, Verdict

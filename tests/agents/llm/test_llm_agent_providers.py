@@ -8,7 +8,7 @@ from aiohttp import web
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Delay, Fail, Reply, ToolCall, ToolFault
 from tests.agents.agent_fixtures import MINUTE, AgentFixture
-from tests.agents.scripted_model import with_model
+from tests.agents.llm.scripted_model import with_model
 from tests.planning.llm.test_provider_failures import a_server
 
 from cadenza.adapters.planners.llm.model import open_model

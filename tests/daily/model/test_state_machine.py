@@ -3,7 +3,7 @@
 import os
 
 from hypothesis import settings
-from tests.daily.state_machine import BUDGET, DailyMachine
+from tests.daily.model.state_machine import BUDGET, DailyMachine
 
 TestDailyMachine = DailyMachine.TestCase
 TestDailyMachine.settings = (
