@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.scheduling.worker.worker_fixtures import Corridor
+from tests.scheduling.worker.worker_fixtures import WorkerFixture
 
 from cadenza.adapters.access import quota as quota_module
 from cadenza.adapters.access.quota import CountedQuota
@@ -268,16 +268,16 @@ async def test_only_so_many_tenants_are_remembered(shop: Shop, monkeypatch: pyte
 
 
 async def test_an_endpoint_beyond_its_limit_is_skipped_until_next_month() -> None:
-    corridor = Corridor()
-    tenants = corridor.store.port.tenants
+    fixture = WorkerFixture()
+    tenants = fixture.store.port.tenants
     await tenants.put_tenant(Tenant(id="default", name="default", limits=Limits(runs_per_month=2)))
-    await corridor.add()
+    await fixture.add()
     executor = Executor(
-        dispatcher=corridor.dispatcher, quota=CountedQuota(tenants, corridor.clock), clock=corridor.clock
+        dispatcher=fixture.dispatcher, quota=CountedQuota(tenants, fixture.clock), clock=fixture.clock
     )
-    worker = corridor.loop(executor=executor)
+    worker = fixture.loop(executor=executor)
     for _ in range(4):
         await worker.run_once()
-        await corridor.clock.sleep(MINUTE)
-    assert [run.status for run in await corridor.runs()] == ["success", "success", RunStatus.SKIPPED]
-    assert (await corridor.endpoint()).next_run_at == NEW_YEAR.replace(month=2)
+        await fixture.clock.sleep(MINUTE)
+    assert [run.status for run in await fixture.runs()] == ["success", "success", RunStatus.SKIPPED]
+    assert (await fixture.endpoint()).next_run_at == NEW_YEAR.replace(month=2)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.scheduling.worker.worker_fixtures import Corridor
+from tests.scheduling.worker.worker_fixtures import WorkerFixture
 
 from cadenza.domain.planning.analysis import Analysis
 from cadenza.domain.scheduling.endpoint import EndpointKey
@@ -59,22 +59,22 @@ class AnalystHarness:
     """A corridor whose runs an analyst follows."""
 
     def __init__(self, **settings: Any) -> None:
-        self.corridor = Corridor(clock=FakeClock(manual=True))
-        self.clock, self.store, self.log = self.corridor.clock, self.corridor.store, self.corridor.log
+        self.fixture = WorkerFixture(clock=FakeClock(manual=True))
+        self.clock, self.store, self.log = self.fixture.clock, self.fixture.store, self.fixture.log
         self._pool_settings = PlannerPoolSettings(**settings)
         self.budget = BriefingBudget()
 
     @property
     def dependencies(self) -> PlannerDependencies:
-        corridor = self.corridor
+        fixture = self.fixture
         return PlannerDependencies(
-            store=Corridor._any(corridor.store),
-            clock=corridor.clock,
+            store=WorkerFixture._any(fixture.store),
+            clock=fixture.clock,
             ids=FakeIds("analysis"),
-            quota=corridor.quota,
-            steering=corridor.steering,
-            log=corridor.log,
-            telemetry=corridor.telemetry,
+            quota=fixture.quota,
+            steering=fixture.steering,
+            log=fixture.log,
+            telemetry=fixture.telemetry,
             budget=self.budget,
         )
 
@@ -110,9 +110,9 @@ class AnalystHarness:
     async def run(self, name: str = "endpoint", response: Any = None, *, ok: bool = True) -> None:
         """Run what is due, once, and let planners think about it."""
         status = RunStatus.SUCCESS if ok else RunStatus.FAILURE
-        self.corridor.dispatcher.on(name, lambda _: Outcome(status, response=response))
-        await self.corridor.change(name, next_run_at=self.clock.now())
-        await self.corridor.tick()
+        self.fixture.dispatcher.on(name, lambda _: Outcome(status, response=response))
+        await self.fixture.change(name, next_run_at=self.clock.now())
+        await self.fixture.tick()
         await self.settle()
 
     async def analyses(self, name: str = "endpoint") -> list[Analysis]:

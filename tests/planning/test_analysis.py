@@ -23,7 +23,7 @@ ALONE = 60 * MINUTE
 
 async def analyze_once(harness: AnalystHarness, *entries: PlannerEntry | ScriptedPlanner) -> list[Analysis]:
     """Run an endpoint once and let planners think about it; what was recorded."""
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(*entries):
         await harness.run()
     return await harness.analyses()
@@ -60,7 +60,7 @@ async def test_an_analysis_is_recorded_with_its_calls_and_its_cost() -> None:
     assert call.error is None
     assert call.result is not None
     assert "(ai-interval)" in call.result
-    endpoint = await harness.corridor.endpoint()
+    endpoint = await harness.fixture.endpoint()
     assert endpoint.next_source is Source.AI_INTERVAL
     (hint,) = await harness.store.port.runs.hints(endpoint.key)
     assert (hint.origin, hint.reason) == ("planner:scripted", "grows")
@@ -69,7 +69,7 @@ async def test_an_analysis_is_recorded_with_its_calls_and_its_cost() -> None:
 async def test_an_analysis_without_content_leaves_no_record_but_is_counted() -> None:
     harness = AnalystHarness()
     assert await analyze_once(harness, ScriptedPlanner()) == []
-    events = [event for event in harness.corridor.telemetry.events if event.name == "planner.sitting.stop"]
+    events = [event for event in harness.fixture.telemetry.events if event.name == "planner.sitting.stop"]
     assert [event.metadata for event in events] == [
         {"planner": "scripted", "trigger": "run", "result": "silent"}
     ]
@@ -80,7 +80,7 @@ async def test_of_shadow_analyses_one_is_recorded_in_ten_minutes() -> None:
         return PlannerResult("I would have", shadow=True)
 
     harness, planner = AnalystHarness(), ScriptedPlanner(shadow)
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(planner):
         for _ in range(8):
             await harness.run()
@@ -97,7 +97,7 @@ async def test_what_cost_something_or_failed_is_always_recorded(also: dict[str, 
         return PlannerResult("I would have", shadow=True)._replace(**also)
 
     harness = AnalystHarness()
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(ScriptedPlanner(shadow)):
         for _ in range(3):
             await harness.run()
@@ -108,7 +108,7 @@ async def test_a_planner_that_does_not_want_to_does_not_analyze() -> None:
     harness, planner = AnalystHarness(), ScriptedPlanner(wants=lambda _: False)
     assert await analyze_once(harness, PlannerEntry(planner, uses_tokens=True)) == []
     assert planner.briefings == []
-    assert [request for request in harness.corridor.quota.asked if request.kind is QuotaKind.AI] == []
+    assert [request for request in harness.fixture.quota.asked if request.kind is QuotaKind.AI] == []
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ async def test_a_tool_that_is_called_wrongly_is_refused_and_that_is_recorded(
         (tool, problem.message, None)
     ]
     assert analysis.error is None
-    assert (await harness.corridor.endpoint()).interval_hint is None
+    assert (await harness.fixture.endpoint()).interval_hint is None
 
 
 @pytest.mark.parametrize(
@@ -155,17 +155,17 @@ async def test_tools_reach_no_further_than_the_job_and_the_tenant(stranger: dict
         {"intervalMs": 1_000},
         an_endpoint("made up", **({"job_id": "default"} | stranger)),
     )
-    await harness.corridor.add("elsewhere", in_ms=ALONE, job_id="another")
-    await harness.corridor.add("endpoint", in_ms=ALONE, tenant_id="stranger")
+    await harness.fixture.add("elsewhere", in_ms=ALONE, job_id="another")
+    await harness.fixture.add("endpoint", in_ms=ALONE, tenant_id="stranger")
     (analysis,) = await analyze_once(harness, ScriptedPlanner(analyze))
     assert [type(problem) for problem in problems] == [NotAllowed]
     assert [call.error is None for call in analysis.calls] == [False]
-    assert (await harness.corridor.endpoint("elsewhere")).interval_hint is None
+    assert (await harness.fixture.endpoint("elsewhere")).interval_hint is None
 
 
 async def test_an_endpoint_that_leaves_the_job_meanwhile_is_out_of_reach() -> None:
     async def analyze(briefing: Briefing, call: CallTool) -> PlannerResult:
-        await harness.corridor.change(job_id="another")
+        await harness.fixture.change(job_id="another")
         with pytest.raises(NotFound):
             await call(briefing.endpoint, "propose_interval", {"intervalMs": 1_000})
         return EMPTY_RESULT
@@ -173,7 +173,7 @@ async def test_an_endpoint_that_leaves_the_job_meanwhile_is_out_of_reach() -> No
     harness = AnalystHarness()
     (analysis,) = await analyze_once(harness, ScriptedPlanner(analyze))
     assert analysis.error is None
-    assert (await harness.corridor.endpoint()).interval_hint is None
+    assert (await harness.fixture.endpoint()).interval_hint is None
 
 
 async def test_siblings_are_within_reach() -> None:
@@ -183,10 +183,10 @@ async def test_siblings_are_within_reach() -> None:
         return EMPTY_RESULT
 
     harness = AnalystHarness()
-    await harness.corridor.add("asleep", in_ms=ALONE, paused_until=harness.corridor.at(ALONE))
+    await harness.fixture.add("asleep", in_ms=ALONE, paused_until=harness.fixture.at(ALONE))
     (analysis,) = await analyze_once(harness, ScriptedPlanner(wakes))
     assert [call.endpoint_id for call in analysis.calls] == ["asleep"]
-    assert (await harness.corridor.endpoint("asleep")).paused_until is None
+    assert (await harness.fixture.endpoint("asleep")).paused_until is None
 
 
 async def raises(_: Briefing, __: CallTool) -> PlannerResult:
@@ -231,7 +231,7 @@ async def test_a_planner_that_hangs_is_stopped_and_what_it_did_before_is_recorde
         raise AssertionError
 
     harness = AnalystHarness()
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(PlannerEntry(ScriptedPlanner(hangs), timeout_ms=20)):
         await harness.run()
         await asyncio.sleep(0.1)
@@ -260,7 +260,7 @@ async def test_a_planner_that_does_not_let_itself_be_stopped_can_do_nothing_any_
         return EMPTY_RESULT
 
     harness = AnalystHarness()
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(PlannerEntry(ScriptedPlanner(stubborn), timeout_ms=10)):
         await harness.run()
         await asyncio.sleep(0.1)
@@ -268,7 +268,7 @@ async def test_a_planner_that_does_not_let_itself_be_stopped_can_do_nothing_any_
         later.set()
         await harness.settle()
     assert [type(problem) for problem in late] == [NotAllowed]
-    assert (await harness.corridor.endpoint()).interval_hint is None
+    assert (await harness.fixture.endpoint()).interval_hint is None
     assert "a planner does not stop when it is asked to" in harness.log.events("warning")
 
 
@@ -283,7 +283,7 @@ async def test_a_planner_that_floods_is_cut_off() -> None:
     (analysis,) = await analyze_once(harness, PlannerEntry(ScriptedPlanner(floods), most_calls=5))
     assert len(analysis.calls) == 5
     assert analysis.error == "It called more than 5 tools."
-    hint = (await harness.corridor.endpoint()).interval_hint
+    hint = (await harness.fixture.endpoint()).interval_hint
     assert hint is not None
     assert hint.interval_ms == 30_004
 
@@ -327,12 +327,12 @@ async def test_hostile_words_are_cut_and_their_arguments_are_kept_as_text() -> N
 async def test_the_quota_is_checked_only_for_planners_that_use_tokens() -> None:
     harness, thrifty = AnalystHarness(), ScriptedPlanner(name="thrifty")
     spender = ScriptedPlanner(name="spender")
-    harness.corridor.quota.close(harness.corridor.at(ALONE), kind=QuotaKind.AI)
+    harness.fixture.quota.close(harness.fixture.at(ALONE), kind=QuotaKind.AI)
     await analyze_once(harness, PlannerEntry(spender, uses_tokens=True), PlannerEntry(thrifty))
     assert (len(spender.briefings), len(thrifty.briefings)) == (0, 1)
-    asked = [request for request in harness.corridor.quota.asked if request.kind is QuotaKind.AI]
+    asked = [request for request in harness.fixture.quota.asked if request.kind is QuotaKind.AI]
     assert asked == [QuotaRequest(QuotaKind.AI, "default")]
-    harness.corridor.quota.open(kind=QuotaKind.AI)
+    harness.fixture.quota.open(kind=QuotaKind.AI)
     async with harness.watched_by(PlannerEntry(spender, uses_tokens=True)):
         await harness.run()
     assert len(spender.briefings) >= 1
@@ -370,8 +370,8 @@ async def test_health_is_in_the_briefing_of_planners_that_need_it() -> None:
 
 async def test_an_analyst_with_a_bug_ends_with_it() -> None:
     harness = AnalystHarness()
-    await harness.corridor.add(in_ms=ALONE)
-    harness.store.breaks("recent_runs", ZeroDivisionError("bug"))
+    await harness.fixture.add(in_ms=ALONE)
+    harness.store.fail("recent_runs", ZeroDivisionError("bug"))
     async with harness.working(harness.analyst([ScriptedPlanner()])) as task:
         await harness.run()
         with pytest.raises(ZeroDivisionError):

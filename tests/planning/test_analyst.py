@@ -15,7 +15,7 @@ ALONE = 60 * MINUTE
 
 async def test_a_new_run_is_analyzed_with_its_response() -> None:
     harness, planner = AnalystHarness(), ScriptedPlanner()
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(planner):
         await harness.run(response={"load": 7})
     (briefing,) = planner.briefings
@@ -26,7 +26,7 @@ async def test_a_new_run_is_analyzed_with_its_response() -> None:
 
 async def test_what_ran_before_the_first_start_is_left_alone() -> None:
     harness, planner = AnalystHarness(), ScriptedPlanner()
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     await harness.run()
     async with harness.watched_by(planner):
         await harness.settle()
@@ -35,7 +35,7 @@ async def test_what_ran_before_the_first_start_is_left_alone() -> None:
 
 async def test_a_new_failure_says_so_and_the_next_one_is_a_run() -> None:
     harness, planner = AnalystHarness(), ScriptedPlanner()
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(planner):
         for ok in (True, False, False, True, False):
             await harness.run(ok=ok)
@@ -44,9 +44,9 @@ async def test_a_new_failure_says_so_and_the_next_one_is_a_run() -> None:
 
 async def test_the_siblings_of_a_changed_response_are_analyzed_also_when_they_are_paused() -> None:
     harness, planner = AnalystHarness(), ScriptedPlanner()
-    await harness.corridor.add("watched", in_ms=ALONE)
-    await harness.corridor.add("paused", in_ms=ALONE, paused_until=harness.corridor.at(ALONE))
-    await harness.corridor.add("elsewhere", in_ms=ALONE, job_id="another")
+    await harness.fixture.add("watched", in_ms=ALONE)
+    await harness.fixture.add("paused", in_ms=ALONE, paused_until=harness.fixture.at(ALONE))
+    await harness.fixture.add("elsewhere", in_ms=ALONE, job_id="another")
     async with harness.watched_by(planner):
         await harness.run("watched", {"body": 1, "headers": {"date": "one"}})
         await harness.run("watched", {"body": 1, "headers": {"date": "two"}})
@@ -68,8 +68,8 @@ async def test_siblings_of_a_steered_endpoint_are_analyzed_once_and_not_for_ever
         return PlannerResult("tightened")
 
     harness, planner = AnalystHarness(), ScriptedPlanner(steers)
-    await harness.corridor.add("one", in_ms=ALONE)
-    await harness.corridor.add("two", in_ms=ALONE)
+    await harness.fixture.add("one", in_ms=ALONE)
+    await harness.fixture.add("two", in_ms=ALONE)
     async with harness.watched_by(planner):
         await harness.run("one", "same")
         await harness.run("one", "same")
@@ -85,11 +85,11 @@ async def test_an_analysis_comes_when_it_was_asked_for_to_the_planner_that_asked
         ScriptedPlanner(again_later, name="patient"),
         ScriptedPlanner(name="other"),
     )
-    await harness.corridor.add(in_ms=ALONE, paused_until=harness.corridor.at(ALONE))
+    await harness.fixture.add(in_ms=ALONE, paused_until=harness.fixture.at(ALONE))
     async with harness.watched_by(patient, other):
-        await harness.corridor.change(paused_until=None)
+        await harness.fixture.change(paused_until=None)
         await harness.run()
-        await harness.corridor.change(paused_until=harness.corridor.at(ALONE))
+        await harness.fixture.change(paused_until=harness.fixture.at(ALONE))
         await harness.settle(4 * MINUTE)
         assert patient.seen == [("endpoint", "run")]
         await harness.settle(30 * MINUTE)
@@ -103,12 +103,12 @@ async def test_a_due_analysis_of_an_endpoint_that_is_gone_is_forgotten() -> None
         return PlannerResult(look_again_ms=MINUTE)
 
     harness, planner = AnalystHarness(), ScriptedPlanner(again)
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(planner):
         await harness.run()
-        await harness.corridor.change(archived=True)
+        await harness.fixture.change(archived=True)
         await harness.settle(20 * MINUTE)
-    far = harness.corridor.at(ALONE * 24)
+    far = harness.fixture.at(ALONE * 24)
     assert len(planner.briefings) == 1
     assert await harness.store.port.analyses.due_analyses(far, again_at=far, limit=10) == []
 
@@ -121,7 +121,7 @@ async def test_runs_that_end_while_planners_are_busy_are_analyzed_once_with_the_
         return PlannerResult("done")
 
     harness, planner = AnalystHarness(), ScriptedPlanner(slowly)
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(planner):
         for number in range(4):
             await harness.run(response=number)
@@ -141,7 +141,7 @@ async def test_a_slow_planner_has_its_own_pool_and_keeps_no_other_waiting() -> N
         ScriptedPlanner(never, name="slow"),
         ScriptedPlanner(name="quick"),
     )
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.working(harness.analyst([quick], [slow])):
         for _ in range(3):
             await harness.run()
@@ -151,18 +151,18 @@ async def test_a_slow_planner_has_its_own_pool_and_keeps_no_other_waiting() -> N
 
 async def test_skipped_and_cancelled_runs_are_not_analyzed() -> None:
     harness, planner = AnalystHarness(), ScriptedPlanner()
-    await harness.corridor.add()
-    harness.corridor.quota.close(harness.corridor.at(ALONE))
+    await harness.fixture.add()
+    harness.fixture.quota.close(harness.fixture.at(ALONE))
     async with harness.watched_by(planner):
-        await harness.corridor.tick()
+        await harness.fixture.tick()
         await harness.settle()
-    assert len(await harness.corridor.runs()) == 1
+    assert len(await harness.fixture.runs()) == 1
     assert planner.seen == []
 
 
 async def test_a_restarted_analyst_goes_on_where_the_last_one_was() -> None:
     harness, planner = AnalystHarness(), ScriptedPlanner()
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(planner):
         await harness.run(response="seen")
         await harness.settle(20_000)
@@ -174,7 +174,7 @@ async def test_a_restarted_analyst_goes_on_where_the_last_one_was() -> None:
 
 async def test_after_an_hour_history_is_not_replayed() -> None:
     harness, planner = AnalystHarness(), ScriptedPlanner()
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(planner):
         await harness.settle(20_000)
     await harness.run()
@@ -193,11 +193,11 @@ async def test_the_saved_cursor_waits_for_what_is_still_being_analyzed() -> None
         raise AssertionError
 
     harness, killed, next_one = AnalystHarness(), ScriptedPlanner(never), ScriptedPlanner()
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(killed):
         await harness.run()
         await harness.settle(MINUTE)
-    hinted = await harness.corridor.endpoint()
+    hinted = await harness.fixture.endpoint()
     assert hinted.interval_hint is not None
     assert await harness.analyses() == []
     async with harness.watched_by(next_one):
@@ -219,10 +219,10 @@ async def test_an_idle_analyst_saves_its_cursor_again() -> None:
 async def test_many_tenants_take_turns() -> None:
     harness, planner = AnalystHarness(concurrency=1), ScriptedPlanner()
     for number in range(6):
-        await harness.corridor.add(f"large-{number}", tenant_id="large")
-    await harness.corridor.add("small", tenant_id="small")
+        await harness.fixture.add(f"large-{number}", tenant_id="large")
+    await harness.fixture.add("small", tenant_id="small")
     async with harness.watched_by(planner):
-        await harness.corridor.tick()
+        await harness.fixture.tick()
         await harness.settle()
     order = [briefing.endpoint.tenant_id for briefing in planner.briefings if briefing.trigger is Trigger.RUN]
     assert order.index("small") <= 1
@@ -237,9 +237,9 @@ async def test_no_more_endpoints_are_analyzed_at_a_time_than_settings_allow() ->
     harness = AnalystHarness(concurrency=3)
     planner = ScriptedPlanner(yields)
     for number in range(9):
-        await harness.corridor.add(f"endpoint-{number}", job_id=f"job-{number}")
+        await harness.fixture.add(f"endpoint-{number}", job_id=f"job-{number}")
     async with harness.watched_by(planner):
-        await harness.corridor.tick()
+        await harness.fixture.tick()
         await harness.settle()
     assert len(planner.briefings) == 9
     assert planner.most_at_once == 3
@@ -248,8 +248,8 @@ async def test_no_more_endpoints_are_analyzed_at_a_time_than_settings_allow() ->
 async def test_a_briefing_stays_within_its_budget() -> None:
     harness, planner = AnalystHarness(), ScriptedPlanner()
     for number in range(60):
-        await harness.corridor.add(f"sibling-{number:02}", in_ms=ALONE)
-    await harness.corridor.add(in_ms=ALONE)
+        await harness.fixture.add(f"sibling-{number:02}", in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(planner):
         for _ in range(30):
             await harness.run(response="x" * 9_000)
@@ -261,12 +261,12 @@ async def test_a_briefing_stays_within_its_budget() -> None:
 
 async def test_the_store_may_go_away_and_come_back() -> None:
     harness, planner = AnalystHarness(), ScriptedPlanner()
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(planner):
         for method in ("ended_since", "with_siblings", "recent_runs", "due_analyses"):
-            harness.store.breaks(method, Unavailable("It is away."))
+            harness.store.fail(method, Unavailable("It is away."))
             await harness.run(response=method)
-            harness.store.heals(method)
+            harness.store.restore(method)
             await harness.settle(10_000)
             assert planner.briefings[-1].recent[0].response == method
     assert "something is unavailable" in harness.log.events("warning")
@@ -277,19 +277,19 @@ async def test_analyses_are_recorded_when_the_store_is_back() -> None:
         return PlannerResult("something")
 
     harness = AnalystHarness()
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(ScriptedPlanner(speaks)):
-        harness.store.breaks("add_analyses", Unavailable("It is away."))
+        harness.store.fail("add_analyses", Unavailable("It is away."))
         await harness.run()
         assert await harness.analyses() == []
-        harness.store.heals("add_analyses")
+        harness.store.restore("add_analyses")
         await harness.settle(10_000)
     assert [one.reasoning for one in await harness.analyses()] == ["something"]
 
 
 async def test_a_run_that_comes_twice_is_analyzed_once() -> None:
     harness, planner = AnalystHarness(), ScriptedPlanner()
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     feed = harness.store.port.analyses._tables.feed
     async with harness.watched_by(planner):
         await harness.run()
@@ -301,10 +301,10 @@ async def test_a_run_that_comes_twice_is_analyzed_once() -> None:
 
 async def test_how_far_behind_it_is_goes_to_telemetry() -> None:
     harness = AnalystHarness()
-    await harness.corridor.add(in_ms=ALONE)
+    await harness.fixture.add(in_ms=ALONE)
     async with harness.watched_by(ScriptedPlanner()):
         await harness.run()
-    (event,) = [event for event in harness.corridor.telemetry.events if event.name == "planner.feed.stop"]
+    (event,) = [event for event in harness.fixture.telemetry.events if event.name == "planner.feed.stop"]
     assert event.measurements["runs"] == 1
     assert 0 <= event.measurements["lag_ms"] <= 1_000
     assert event.metadata == {}

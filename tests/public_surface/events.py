@@ -21,8 +21,8 @@ from tests.public_surface.internals import (
     RunStatus,
     Tenant,
 )
-from tests.scheduling.worker.running_worker import Worker, by_hand
-from tests.scheduling.worker.worker_fixtures import MINUTE, Corridor
+from tests.scheduling.worker.running_worker import RunningWorker, on_manual_clock
+from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
 from cadenza.testing import FakeIds, FakeTelemetry
 from cadenza.testing.fakes import EmittedEvent
@@ -41,24 +41,24 @@ async def observed() -> list[EmittedEvent]:
 
 async def _endpoints() -> list[EmittedEvent]:
     """Runs that succeed, fail, time out, recover, and are skipped."""
-    corridor, coming = by_hand(), iter(OUTCOMES)
-    corridor.dispatcher.on("endpoint", lambda _: Outcome(next(coming)))
-    await corridor.add()
-    async with Worker(corridor):
+    fixture, coming = on_manual_clock(), iter(OUTCOMES)
+    fixture.dispatcher.on("endpoint", lambda _: Outcome(next(coming)))
+    await fixture.add()
+    async with RunningWorker(fixture):
         for _ in OUTCOMES:
-            await corridor.clock.advance(MINUTE)
-        corridor.quota.close(corridor.at(60 * MINUTE))
-        await corridor.clock.advance(MINUTE)
-    return corridor.telemetry.events
+            await fixture.clock.advance(MINUTE)
+        fixture.quota.close(fixture.at(60 * MINUTE))
+        await fixture.clock.advance(MINUTE)
+    return fixture.telemetry.events
 
 
 async def _planners() -> list[EmittedEvent]:
     """A planner that has nothing to say."""
     harness = AnalystHarness()
-    await harness.corridor.add(in_ms=60 * MINUTE)
+    await harness.fixture.add(in_ms=60 * MINUTE)
     async with harness.watched_by(ScriptedPlanner()):
         await harness.run()
-    return harness.corridor.telemetry.events
+    return harness.fixture.telemetry.events
 
 
 async def _daily() -> list[EmittedEvent]:
@@ -103,13 +103,13 @@ async def _alerts() -> list[EmittedEvent]:
 async def _quotas() -> list[EmittedEvent]:
     """A tenant that has spent all of its runs and tokens."""
     store, telemetry = MemoryStore(FakeIds()), FakeTelemetry()
-    corridor = Corridor(store=store)
+    fixture = WorkerFixture(store=store)
     limits = Limits(runs_per_month=1, planner_tokens_per_month=1)
     await store.tenants.put_tenant(Tenant(id="default", name="default", limits=limits))
-    await store.tenants.spend_tokens("default", 1, corridor.clock.now())
-    await corridor.add()
-    await corridor.tick()
-    quota = CountedQuota(store.tenants, corridor.clock, telemetry)
+    await store.tenants.spend_tokens("default", 1, fixture.clock.now())
+    await fixture.add()
+    await fixture.tick()
+    quota = CountedQuota(store.tenants, fixture.clock, telemetry)
     await quota.check([QuotaRequest(QuotaKind.ENDPOINT, "default")])
     return telemetry.events
 

@@ -1,55 +1,55 @@
-"""A scheduler that can be dropped at any of its awaits, as a power cut would drop it."""
+"""Stops a worker at any of its awaits of a port, as a power cut would."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 
-class Life:
-    """Counts awaits, and ends at a given one; whoever awaits after that never comes back."""
+class CrashPoint:
+    """Counts awaits, and crashes at a given one; no await after that returns."""
 
-    def __init__(self, ends_at: int | None = None) -> None:
-        self.moments = 0
-        self.ended = asyncio.Event()
-        self._ends_at = ends_at
+    def __init__(self, crashes_at: int | None = None) -> None:
+        self.awaits = 0
+        self.crashed = asyncio.Event()
+        self._crashes_at = crashes_at
 
-    async def moment(self) -> None:
-        self.moments += 1
-        if self.moments == self._ends_at:
-            self.ended.set()
-        if self.ended.is_set():
+    async def count(self) -> None:
+        self.awaits += 1
+        if self.awaits == self._crashes_at:
+            self.crashed.set()
+        if self.crashed.is_set():
             await asyncio.Future()
         await asyncio.sleep(0)
 
 
-class Mortal:
-    """A port whose caller may die just before a call takes effect, and just after."""
+class CrashingPort:
+    """A port whose caller may crash just before a call takes effect, and just after."""
 
-    def __init__(self, port: Any, life: Life) -> None:
+    def __init__(self, port: Any, crash_point: CrashPoint) -> None:
         self._port = port
-        self._life = life
+        self._crash_point = crash_point
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         method = getattr(self._port, name)
 
         async def call(*arguments: Any, **named: Any) -> Any:
-            await self._life.moment()
+            await self._crash_point.count()
             answer = await method(*arguments, **named)
-            await self._life.moment()
+            await self._crash_point.count()
             return answer
 
         return call
 
 
-async def live(life: Life, work: Awaitable[Any]) -> bool:
-    """Do the work; False if life ended before it did."""
-    working = asyncio.ensure_future(work)
-    dying = asyncio.ensure_future(life.ended.wait())
-    await asyncio.wait({working, dying}, return_when=asyncio.FIRST_COMPLETED)
-    dying.cancel()
-    if working.done():
-        working.result()
+async def run_until_crash(crash_point: CrashPoint, work: Awaitable[Any]) -> bool:
+    """Do the work; False if it crashed before the end."""
+    task = asyncio.ensure_future(work)
+    crash = asyncio.ensure_future(crash_point.crashed.wait())
+    await asyncio.wait({task, crash}, return_when=asyncio.FIRST_COMPLETED)
+    crash.cancel()
+    if task.done():
+        task.result()
         return True
-    working.cancel()
-    await asyncio.gather(working, return_exceptions=True)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
     return False

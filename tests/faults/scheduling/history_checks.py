@@ -10,13 +10,13 @@ from cadenza.domain.scheduling.run import Run, RunStatus
 History = dict[str, tuple[Endpoint, list[Run]]]
 
 
-def complaints(found: History, seen: Counter[str]) -> Iterator[str]:
+def violations(found: History, seen: Counter[str]) -> Iterator[str]:
     rows = {run.id: run for _, runs in found.values() for run in runs}
     yield from (f"run {run_id} was dispatched and has no row" for run_id in seen if run_id not in rows)
     yield from (f"run {run_id} was dispatched {times} times" for run_id, times in seen.items() if times > 1)
     for name, (endpoint, runs) in found.items():
         if endpoint.lease is not None:
-            yield f"{name}: somebody still holds it"
+            yield f"{name}: it is still leased"
         by_slot: dict[datetime, list[Run]] = defaultdict(list)
         for run in runs:
             by_slot[run.slot].append(run)

@@ -1,11 +1,11 @@
-"""A mixed household of endpoints, made from a seed, and what must be true of it after any crash."""
+"""Endpoints of every kind, made from a seed, and what must be true of them after any crash."""
 
 from collections import Counter, defaultdict
 from datetime import datetime
 from random import Random
 from typing import Any
 
-from tests.faults.scheduling.crash_injection import Life, Mortal
+from tests.faults.scheduling.crash_injection import CrashingPort, CrashPoint
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoTelemetry
@@ -25,54 +25,54 @@ LEASE_MS = 20_000
 TENANT = "default"
 
 
-class Household:
-    """A store, a world that answers by chance, and schedulers that come and go."""
+class MixedEndpoints:
+    """A store, a dispatcher with random outcomes, and workers that may crash."""
 
     def __init__(self, seed: int) -> None:
-        self.chance = Random(seed)
+        self.random = Random(seed)
         self.clock = FakeClock()
         self.cron = CronsimCron()
         self.log = FakeLog()
         self.quota = FakeQuota()
         self.store = MemoryStore(FakeIds())
         self.dispatched: list[Claim] = []
-        self.calm = False
+        self.always_succeeds = False
         self.steering = Steering(store=self.store.endpoints, clock=self.clock, cron=self.cron, log=self.log)
 
-    async def move_in(self, count: int = 6) -> None:
+    async def add_endpoints(self, count: int = 6) -> None:
         for number in range(count):
-            await self.store.endpoints.add(self._somebody(number))
+            await self.store.endpoints.add(self._new_endpoint(number))
 
-    def _somebody(self, number: int) -> Endpoint:
-        chance, now = self.chance, self.clock.now()
+    def _new_endpoint(self, number: int) -> Endpoint:
+        random, now = self.random, self.clock.now()
         baselines: list[Baseline] = [
-            Every(chance.choice([5_000, 10_000, 15_000])),
+            Every(random.choice([5_000, 10_000, 15_000])),
             Cron("* * * * *"),
-            Once(now + milliseconds(chance.choice([0, 10_000]))),
+            Once(now + milliseconds(random.choice([0, 10_000]))),
         ]
         baseline = baselines[number % 3]
         return an_endpoint(
             f"endpoint-{number}",
             baseline=baseline,
             next_run_at=baseline.at if isinstance(baseline, Once) else now,
-            guard=Guard(min_interval_ms=chance.choice([None, 2_000])),
+            guard=Guard(min_interval_ms=random.choice([None, 2_000])),
             policy=Policy(
-                max_attempts=chance.choice([1, 3]),
-                retry_delay_ms=chance.choice([0, 3_000]),
-                misfire=chance.choice([Misfire.RUN, Misfire.SKIP]),
+                max_attempts=random.choice([1, 3]),
+                retry_delay_ms=random.choice([0, 3_000]),
+                misfire=random.choice([Misfire.RUN, Misfire.SKIP]),
                 misfire_grace_ms=25_000,
             ),
         )
 
-    def worker(self, life: Life | None = None, *, claim_ahead_ms: int = 0) -> WorkerLoop:
-        """A worker that dies with its life, or a healthy one."""
+    def worker(self, crash_point: CrashPoint | None = None, *, claim_ahead_ms: int = 0) -> WorkerLoop:
+        """A worker that crashes at a given await, or one that does not."""
 
         def port(real: Any) -> Any:
-            return real if life is None else Mortal(real, life)
+            return real if crash_point is None else CrashingPort(real, crash_point)
 
         executor = Executor(dispatcher=port(self), quota=port(self.quota), clock=self.clock)
         return WorkerLoop(
-            store=port(self.store),
+            store=port(self.store.endpoints),
             executor=executor,
             sweeper=self.sweeper(),
             clock=self.clock,
@@ -86,23 +86,23 @@ class Household:
         return Sweeper(store=self.store.endpoints, clock=self.clock, cron=self.cron, log=self.log)
 
     async def execute(self, claim: Claim) -> Outcome:
-        """The world: mostly well, sometimes not, and sometimes it steers."""
+        """Mostly succeed, sometimes fail, and sometimes steer the endpoint."""
         self.dispatched.append(claim)
-        if self.calm:
+        if self.always_succeeds:
             return Outcome(RunStatus.SUCCESS)
-        if self.chance.random() < 0.2:
-            tools = self.steering.tools(claim.key, origin="household")
-            await call_tool(tools, "propose_next_time", {"nextRunInMs": self.chance.choice([0, 4_000])})
-        status = RunStatus.FAILURE if self.chance.random() < 0.3 else RunStatus.SUCCESS
+        if self.random.random() < 0.2:
+            tools = self.steering.tools(claim.key, origin="test")
+            await call_tool(tools, "propose_next_time", {"nextRunInMs": self.random.choice([0, 4_000])})
+        status = RunStatus.FAILURE if self.random.random() < 0.3 else RunStatus.SUCCESS
         return Outcome(status, error="by chance" if status is RunStatus.FAILURE else None)
 
     async def recover(self, span_ms: int) -> None:
-        """Let healthy workers go on for a while, and then as long again in a world that is well."""
-        await self._go_on(span_ms)
-        self.calm = True
-        await self._go_on(span_ms)
+        """Run workers that do not crash for a while, and then as long again with runs that all succeed."""
+        await self._run_workers(span_ms)
+        self.always_succeeds = True
+        await self._run_workers(span_ms)
 
-    async def _go_on(self, span_ms: int) -> None:
+    async def _run_workers(self, span_ms: int) -> None:
         worker, sweeper = self.worker(), self.sweeper()
         until = self.clock.now() + milliseconds(span_ms)
         while self.clock.now() < until:
@@ -111,7 +111,7 @@ class Household:
                 pass
             await self.clock.sleep(1_000)
 
-    async def complaints(self) -> list[str]:
+    async def violations(self) -> list[str]:
         """Everything that is not as promised."""
         found: list[str] = []
         for endpoint in await self.store.catalog.find(TENANT):
@@ -125,7 +125,7 @@ class Household:
 def _unended(endpoint: Endpoint, runs: list[Run], now: datetime) -> list[str]:
     found = [f"{endpoint.id}: run {run.id} is still open" for run in runs if run.status is None]
     if endpoint.lease is not None or endpoint.open_slot is not None:
-        found.append(f"{endpoint.id}: somebody still holds it")
+        found.append(f"{endpoint.id}: it is still leased")
     overdue = endpoint.next_run_at is not None and now - endpoint.next_run_at > milliseconds(2_000)
     return [*found, f"{endpoint.id}: its slot {endpoint.next_run_at} is overdue"] if overdue else found
 

@@ -1,11 +1,11 @@
-"""Whatever await a scheduler is dropped at, every slot gets one verdict, and nothing silently runs twice."""
+"""Whatever await a worker is dropped at, every slot gets one verdict, and nothing silently runs twice."""
 
 import os
 from typing import Any
 
 import pytest
-from tests.faults.scheduling.crash_injection import Life, live
-from tests.faults.scheduling.mixed_endpoints import LEASE_MS, Household
+from tests.faults.scheduling.crash_injection import CrashPoint, run_until_crash
+from tests.faults.scheduling.mixed_endpoints import LEASE_MS, MixedEndpoints
 
 from cadenza.domain.scheduling import settle as rules
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
@@ -16,23 +16,23 @@ SEEDS = range(100) if os.environ.get("CADENZA_SOAK") else range(8)
 TICKS = 4
 
 
-async def work(household: Household, life: Life, claim_ahead_ms: int) -> bool:
-    """A few ticks of one scheduler; False if it did not survive them."""
-    worker = household.worker(life, claim_ahead_ms=claim_ahead_ms)
+async def work(mixed: MixedEndpoints, crash_point: CrashPoint, claim_ahead_ms: int) -> bool:
+    """A few passes of one worker; False if it crashed."""
+    worker = mixed.worker(crash_point, claim_ahead_ms=claim_ahead_ms)
     for _ in range(TICKS):
-        if not await live(life, worker.run_once()):
+        if not await run_until_crash(crash_point, worker.run_once()):
             return False
-        await household.clock.sleep(5_000)
+        await mixed.clock.sleep(5_000)
     return True
 
 
-async def crash(seed: int, at: int, claim_ahead_ms: int = 0) -> tuple[Household, bool]:
-    """A household whose first scheduler was dropped at the given await, after others have taken over."""
-    household = Household(seed)
-    await household.move_in()
-    survived = await work(household, Life(at), claim_ahead_ms)
-    await household.recover(span_ms=LEASE_MS + 50_000)
-    return household, survived
+async def crash(seed: int, at: int, claim_ahead_ms: int = 0) -> tuple[MixedEndpoints, bool]:
+    """Endpoints whose first worker was dropped at the given await, after others have taken over."""
+    mixed = MixedEndpoints(seed)
+    await mixed.add_endpoints()
+    survived = await work(mixed, CrashPoint(at), claim_ahead_ms)
+    await mixed.recover(span_ms=LEASE_MS + 50_000)
+    return mixed, survived
 
 
 async def every_crash(seed: int, claim_ahead_ms: int) -> list[str]:
@@ -42,8 +42,8 @@ async def every_crash(seed: int, claim_ahead_ms: int) -> list[str]:
     survived = False
     while not survived:
         at += 1
-        household, survived = await crash(seed, at, claim_ahead_ms)
-        found += [f"dropped at await {at}: {complaint}" for complaint in await household.complaints()]
+        mixed, survived = await crash(seed, at, claim_ahead_ms)
+        found += [f"dropped at await {at}: {violation}" for violation in await mixed.violations()]
     assert at > 20, "there was hardly an await to be dropped at"
     return found
 
@@ -59,13 +59,13 @@ async def test_a_scheduler_dropped_at_any_await_loses_no_slot_and_doubles_none(
 async def test_what_was_dispatched_and_lost_is_marked() -> None:
     lost = 0
     for at in range(1, 60):
-        household, _ = await crash(1, at)
+        mixed, _ = await crash(1, at)
         runs = [
             run
-            for end in await household.store.catalog.find("default")
-            for run in await household.store.runs.runs(end.key)
+            for end in await mixed.store.catalog.find("default")
+            for run in await mixed.store.runs.runs(end.key)
         ]
-        dispatched = {claim.run_id for claim in household.dispatched}
+        dispatched = {claim.run_id for claim in mixed.dispatched}
         abandoned = [run for run in runs if run.status is RunStatus.ABANDONED]
         lost += sum(run.id in dispatched for run in abandoned)
         assert all(run.started_at is not None for run in abandoned if run.id in dispatched)
@@ -85,13 +85,13 @@ def lose_the_slot(endpoint: Endpoint, claim: Claim, now: Any, again: Any = None)
 
 async def test_a_rule_that_loses_slots_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "_keep_slot_open", lose_the_slot)
-    assert any("verdicts" in complaint for complaint in await every_crash(1, 0))
+    assert any("verdicts" in violation for violation in await every_crash(1, 0))
 
 
 async def test_a_rule_that_calls_an_abandoned_slot_over_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     original = rules._abandoned
     monkeypatch.setattr(rules, "_abandoned", lambda *given: original(*given)._replace(verdict=True))
-    assert any("has 2 verdicts" in complaint for complaint in await every_crash(1, 0))
+    assert any("has 2 verdicts" in violation for violation in await every_crash(1, 0))
 
 
 async def test_a_sweeper_that_does_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,4 +99,4 @@ async def test_a_sweeper_that_does_nothing_is_found(monkeypatch: pytest.MonkeyPa
         return []
 
     monkeypatch.setattr(sweeper.Sweeper, "sweep", nothing)
-    assert any("still open" in complaint for complaint in await every_crash(1, 0))
+    assert any("still open" in violation for violation in await every_crash(1, 0))

@@ -1,4 +1,4 @@
-"""Worker processes on one database, and the runs that they noted."""
+"""Worker processes on one database, and the runs that they dispatched."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ from cadenza.testing import an_endpoint
 
 PROGRAM = Path(__file__).with_name("worker_process.py")
 LEASE_MS = 2_000
-PATIENCE_S = 180
+TIMEOUT_S = 180
 SETTINGS = {
     "CADENZA_LEASE_MS": str(LEASE_MS),
     "CADENZA_JITTER_MS": "0",
@@ -33,13 +33,13 @@ SETTINGS = {
 }
 
 
-class Crew:
+class WorkerPool:
     """Starts, kills and stops workers; everything is ended when the test is."""
 
     def __init__(self, url: str, folder: Path, *, run_ms: tuple[float, float] = (0, 5)) -> None:
         self.url = url
-        self._notes = folder / "notes"
-        self._notes.touch()
+        self._dispatch_log = folder / "notes"
+        self._dispatch_log.touch()
         self._run_ms = run_ms
         self.processes: list[subprocess.Popen[bytes]] = []
 
@@ -52,16 +52,16 @@ class Crew:
             process.wait()
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start a worker, and come back when it is about to work."""
-        log = self._notes.with_name(f"worker-{len(self.processes)}.log")
+        """Start a worker, and return when it is ready."""
+        log = self._dispatch_log.with_name(f"worker-{len(self.processes)}.log")
         with log.open("wb") as out:
             process = subprocess.Popen(
-                [sys.executable, str(PROGRAM), str(self._notes), *map(str, self._run_ms)],
+                [sys.executable, str(PROGRAM), str(self._dispatch_log), *map(str, self._run_ms)],
                 env=os.environ | SETTINGS | {"CADENZA_DATABASE_URL": self.url},
                 stderr=out,
             )
         self.processes.append(process)
-        limit = time.monotonic() + PATIENCE_S
+        limit = time.monotonic() + TIMEOUT_S
         while "ready" not in log.read_text():
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < limit, "a worker did not start"
@@ -79,8 +79,8 @@ class Crew:
             process.terminate()
         return [process.wait(timeout=30) for process in living]
 
-    def noted(self) -> Counter[str]:
-        return Counter(self._notes.read_text().split())
+    def dispatched_runs(self) -> Counter[str]:
+        return Counter(self._dispatch_log.read_text().split())
 
 
 async def populate(url: str, count: int) -> None:
@@ -103,7 +103,7 @@ async def populate(url: str, count: int) -> None:
 async def finished(url: str) -> History:
     """Wait until every endpoint is finished; what the database holds then."""
     store = PostgresStore(PostgresPool(url), TimeOrderedIds())
-    limit = time.monotonic() + PATIENCE_S
+    limit = time.monotonic() + TIMEOUT_S
     try:
         while await store.endpoints.next_due() is not None or await _held(store):
             assert time.monotonic() < limit, "the workers did not finish"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 TEN_MEGABYTES = "x" * 10_000_000
 
 
-class Refused(NamedTuple):
+class InvalidCall(NamedTuple):
     """A call that must be refused, and where the fault lies."""
 
     tool: Any
@@ -76,52 +76,55 @@ VALID: dict[str, dict[str, Any]] = {
 }
 
 
-def _intervals() -> list[Refused]:
+def _intervals() -> list[InvalidCall]:
     bad = [*NO_WHOLE_NUMBERS, *OUT_OF_RANGE, 0]
     return [
-        *(Refused("propose_interval", {"intervalMs": value}, "intervalMs") for value in bad),
+        *(InvalidCall("propose_interval", {"intervalMs": value}, "intervalMs") for value in bad),
         *(
-            Refused("propose_interval", {"intervalMs": 1_000, "ttlMinutes": ttl}, "ttlMinutes")
+            InvalidCall("propose_interval", {"intervalMs": 1_000, "ttlMinutes": ttl}, "ttlMinutes")
             for ttl in NO_TTLS
         ),
-        Refused("propose_interval", {}, "intervalMs"),
-        Refused("propose_interval", {"ttlMinutes": 5, "reason": "surge"}, "intervalMs"),
+        InvalidCall("propose_interval", {}, "intervalMs"),
+        InvalidCall("propose_interval", {"ttlMinutes": 5, "reason": "surge"}, "intervalMs"),
     ]
 
 
-def _next_times() -> list[Refused]:
+def _next_times() -> list[InvalidCall]:
     tool, at = "propose_next_time", "2025-01-01T00:10:00Z"
     spans = [value for value in (*NO_WHOLE_NUMBERS, *OUT_OF_RANGE) if value is not None]
     return [
-        *(Refused(tool, {"nextRunInMs": value}, "nextRunInMs") for value in spans),
-        *(Refused(tool, {"nextRunAtIso": value}, "nextRunAtIso") for value in (*NO_MOMENTS, *PASSED)),
-        *(Refused(tool, {"nextRunInMs": 0, "ttlMinutes": ttl}, "ttlMinutes") for ttl in NO_TTLS),
-        Refused(tool, {}, "nextRunInMs"),
-        Refused(tool, {"nextRunInMs": None, "nextRunAtIso": None}, "nextRunInMs"),
-        Refused(tool, {"nextRunInMs": 1_000, "nextRunAtIso": at}, "nextRunInMs"),
-        Refused(tool, {"nextRunInMs": 600_000, "ttlMinutes": 9.99}, "ttlMinutes"),
-        Refused(tool, {"nextRunInMs": 600_000, "ttlMinutes": 10}, "ttlMinutes"),
-        Refused(tool, {"nextRunAtIso": at, "ttlMinutes": 10}, "ttlMinutes"),
-        Refused(tool, {"nextRunInMs": 86_400_000, "ttlMinutes": 30}, "ttlMinutes"),
+        *(InvalidCall(tool, {"nextRunInMs": value}, "nextRunInMs") for value in spans),
+        *(InvalidCall(tool, {"nextRunAtIso": value}, "nextRunAtIso") for value in (*NO_MOMENTS, *PASSED)),
+        *(InvalidCall(tool, {"nextRunInMs": 0, "ttlMinutes": ttl}, "ttlMinutes") for ttl in NO_TTLS),
+        InvalidCall(tool, {}, "nextRunInMs"),
+        InvalidCall(tool, {"nextRunInMs": None, "nextRunAtIso": None}, "nextRunInMs"),
+        InvalidCall(tool, {"nextRunInMs": 1_000, "nextRunAtIso": at}, "nextRunInMs"),
+        InvalidCall(tool, {"nextRunInMs": 600_000, "ttlMinutes": 9.99}, "ttlMinutes"),
+        InvalidCall(tool, {"nextRunInMs": 600_000, "ttlMinutes": 10}, "ttlMinutes"),
+        InvalidCall(tool, {"nextRunAtIso": at, "ttlMinutes": 10}, "ttlMinutes"),
+        InvalidCall(tool, {"nextRunInMs": 86_400_000, "ttlMinutes": 30}, "ttlMinutes"),
     ]
 
 
-def _pauses() -> list[Refused]:
+def _pauses() -> list[InvalidCall]:
     now = "2025-01-01T00:00:00Z"
     return [
-        *(Refused("pause_until", {"untilIso": value}, "untilIso") for value in (*NO_MOMENTS, *PASSED, now)),
-        Refused("pause_until", {}, "untilIso"),
-        Refused("pause_until", {"reason": "maintenance"}, "untilIso"),
+        *(
+            InvalidCall("pause_until", {"untilIso": value}, "untilIso")
+            for value in (*NO_MOMENTS, *PASSED, now)
+        ),
+        InvalidCall("pause_until", {}, "untilIso"),
+        InvalidCall("pause_until", {"reason": "maintenance"}, "untilIso"),
     ]
 
 
-def _any_tool(tool: str) -> list[Refused]:
+def _any_tool(tool: str) -> list[InvalidCall]:
     valid, strange = VALID[tool], ("extra", "interval_ms", "IntervalMs", "", TEN_MEGABYTES)
     return [
-        *(Refused(tool, valid | {"reason": reason}, "reason") for reason in NO_REASONS),
-        *(Refused(tool, valid | {name: 1}, name[:100]) for name in strange),
-        *(Refused(tool, arguments, None) for arguments in NO_ARGUMENTS),
-        Refused(tool, valid | {7: 1}, "7"),
+        *(InvalidCall(tool, valid | {"reason": reason}, "reason") for reason in NO_REASONS),
+        *(InvalidCall(tool, valid | {name: 1}, name[:100]) for name in strange),
+        *(InvalidCall(tool, arguments, None) for arguments in NO_ARGUMENTS),
+        InvalidCall(tool, valid | {7: 1}, "7"),
     ]
 
 
@@ -131,12 +134,12 @@ REFUSED = [
     *_pauses(),
     *(refused for tool in VALID for refused in _any_tool(tool)),
     *(
-        Refused(tool, {}, "tool")
+        InvalidCall(tool, {}, "tool")
         for tool in ("", "drop_table", "Propose_interval", TEN_MEGABYTES, None, 7, ["pause_until"])
     ),
 ]
 
 
-def label(refused: Refused) -> str:
+def label(refused: InvalidCall) -> str:
     """A short name for a case."""
     return f"{str(refused.tool)[:20]}-{str(refused.arguments).encode('unicode_escape').decode()[:60]}"

@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from tests.scheduling.steering.invalid_calls import REFUSED, VALID, Refused, label
-from tests.scheduling.worker.worker_fixtures import MINUTE, Corridor
+from tests.scheduling.steering.invalid_calls import REFUSED, VALID, InvalidCall, label
+from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
 from cadenza.domain.errors import CadenzaError, InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Once
@@ -16,10 +16,10 @@ from cadenza.testing.clock import NEW_YEAR
 LONGEST_MESSAGE = 300
 
 
-async def everything(corridor: Corridor) -> tuple[Any, ...]:
+async def everything(fixture: WorkerFixture) -> tuple[Any, ...]:
     """All that a tool could have changed."""
-    endpoint = await corridor.endpoint()
-    return endpoint, await corridor.store.port.runs.hints(endpoint.key), await corridor.runs()
+    endpoint = await fixture.endpoint()
+    return endpoint, await fixture.store.port.runs.hints(endpoint.key), await fixture.runs()
 
 
 def is_a_sentence(message: str) -> bool:
@@ -28,21 +28,21 @@ def is_a_sentence(message: str) -> bool:
 
 
 @pytest.mark.parametrize("refused", REFUSED, ids=label)
-async def test_a_bad_call_is_refused_with_the_field_at_fault(refused: Refused) -> None:
-    corridor = Corridor()
-    endpoint = await corridor.add(in_ms=MINUTE)
-    tools = corridor.steering.tools(endpoint.key, origin="test")
+async def test_a_bad_call_is_refused_with_the_field_at_fault(refused: InvalidCall) -> None:
+    fixture = WorkerFixture()
+    endpoint = await fixture.add(in_ms=MINUTE)
+    tools = fixture.steering.tools(endpoint.key, origin="test")
     with pytest.raises(InvalidRequest) as caught:
         await call_tool(tools, refused.tool, refused.arguments)
     assert caught.value.field == refused.field
 
 
 @pytest.mark.parametrize("refused", REFUSED, ids=label)
-async def test_a_refusal_is_one_short_sentence(refused: Refused) -> None:
-    corridor = Corridor()
-    endpoint = await corridor.add(in_ms=MINUTE)
+async def test_a_refusal_is_one_short_sentence(refused: InvalidCall) -> None:
+    fixture = WorkerFixture()
+    endpoint = await fixture.add(in_ms=MINUTE)
     with pytest.raises(CadenzaError) as caught:
-        await call_tool(corridor.steering.tools(endpoint.key, origin="test"), refused.tool, refused.arguments)
+        await call_tool(fixture.steering.tools(endpoint.key, origin="test"), refused.tool, refused.arguments)
     message = caught.value.message
     assert len(message) < LONGEST_MESSAGE
     assert message.endswith(".")
@@ -51,56 +51,56 @@ async def test_a_refusal_is_one_short_sentence(refused: Refused) -> None:
 
 
 @pytest.mark.parametrize("refused", REFUSED, ids=label)
-async def test_a_refusal_changes_nothing(refused: Refused) -> None:
-    corridor = Corridor()
-    endpoint = await corridor.add(in_ms=MINUTE)
+async def test_a_refusal_changes_nothing(refused: InvalidCall) -> None:
+    fixture = WorkerFixture()
+    endpoint = await fixture.add(in_ms=MINUTE)
     with pytest.raises(CadenzaError):
-        await call_tool(corridor.steering.tools(endpoint.key, origin="test"), refused.tool, refused.arguments)
-    assert await everything(corridor) == (endpoint, [], [])
-    assert corridor.log.lines == []
+        await call_tool(fixture.steering.tools(endpoint.key, origin="test"), refused.tool, refused.arguments)
+    assert await everything(fixture) == (endpoint, [], [])
+    assert fixture.log.lines == []
 
 
 async def test_an_unknown_tool_is_told_which_tools_there_are() -> None:
-    corridor = Corridor()
-    await corridor.add()
+    fixture = WorkerFixture()
+    await fixture.add()
     with pytest.raises(InvalidRequest, match="propose_interval, propose_next_time, pause_until"):
-        await corridor.tool("drop_table")
+        await fixture.tool("drop_table")
 
 
 async def test_an_interval_hint_on_what_runs_once_is_refused() -> None:
-    corridor = Corridor()
-    endpoint = await corridor.add(baseline=Once(NEW_YEAR))
+    fixture = WorkerFixture()
+    endpoint = await fixture.add(baseline=Once(NEW_YEAR))
     with pytest.raises(InvalidRequest, match="runs once") as caught:
-        await corridor.tool("propose_interval", intervalMs=1_000)
+        await fixture.tool("propose_interval", intervalMs=1_000)
     assert caught.value.field == "intervalMs"
-    assert await everything(corridor) == (endpoint, [], [])
+    assert await everything(fixture) == (endpoint, [], [])
 
 
 @pytest.mark.parametrize("tool", VALID)
 @pytest.mark.parametrize("key", [EndpointKey("stranger", "endpoint"), EndpointKey("default", "missing")])
 async def test_what_is_not_yours_is_not_there(tool: str, key: EndpointKey) -> None:
-    corridor = Corridor()
-    endpoint = await corridor.add()
+    fixture = WorkerFixture()
+    endpoint = await fixture.add()
     with pytest.raises(NotFound, match=f"no endpoint {key.id}"):
-        await call_tool(corridor.steering.tools(key, origin="test"), tool, VALID[tool])
-    assert await everything(corridor) == (endpoint, [], [])
-    assert await corridor.store.port.runs.hints(key) == []
+        await call_tool(fixture.steering.tools(key, origin="test"), tool, VALID[tool])
+    assert await everything(fixture) == (endpoint, [], [])
+    assert await fixture.store.port.runs.hints(key) == []
 
 
 async def test_arguments_are_refused_before_the_store_is_touched() -> None:
-    corridor = Corridor()
-    await corridor.add()
+    fixture = WorkerFixture()
+    await fixture.add()
     with pytest.raises(InvalidRequest):
-        await corridor.tool("propose_interval", intervalMs=0)
-    assert corridor.store.calls == {}
+        await fixture.tool("propose_interval", intervalMs=0)
+    assert fixture.store.calls == {}
 
 
 async def test_a_refused_call_wakes_nobody() -> None:
-    corridor = Corridor()
-    await corridor.add()
-    bell = corridor.store.port.endpoints.listen()
+    fixture = WorkerFixture()
+    await fixture.add()
+    bell = fixture.store.port.endpoints.listen()
     with pytest.raises(InvalidRequest):
-        await corridor.tool("propose_next_time", nextRunInMs=600_000, ttlMinutes=1)
+        await fixture.tool("propose_next_time", nextRunInMs=600_000, ttlMinutes=1)
     assert not bell._rang.is_set()
 
 
@@ -108,23 +108,23 @@ async def test_a_refused_call_wakes_nobody() -> None:
     "moment", ["2025-01-01T00:00:00Z", "2025-01-01T01:00:00+01:00", "2025-01-01T00:00:00.000Z"]
 )
 async def test_the_present_moment_has_not_passed(moment: str) -> None:
-    corridor = Corridor()
-    await corridor.add(in_ms=MINUTE)
-    amended = await corridor.tool("propose_next_time", nextRunAtIso=moment)
+    fixture = WorkerFixture()
+    await fixture.add(in_ms=MINUTE)
+    amended = await fixture.tool("propose_next_time", nextRunAtIso=moment)
     assert amended.endpoint.next_run_at == NEW_YEAR
 
 
 async def test_the_last_moment_that_is_taken_is_the_end_of_time() -> None:
-    corridor = Corridor()
-    await corridor.add()
-    amended = await corridor.tool("pause_until", untilIso="9999-01-01T00:00:00Z")
+    fixture = WorkerFixture()
+    await fixture.add()
+    amended = await fixture.tool("pause_until", untilIso="9999-01-01T00:00:00Z")
     assert amended.endpoint.paused_until == datetime.fromisoformat("9999-01-01T00:00:00Z")
 
 
 @pytest.mark.parametrize("strange", ["\U000e0001" * 100, "\x00" * 10_000_000], ids=["short", "long"])
 async def test_a_refusal_is_short_however_strange_the_name(strange: str) -> None:
-    corridor = Corridor()
-    await corridor.add()
+    fixture = WorkerFixture()
+    await fixture.add()
     with pytest.raises(InvalidRequest) as caught:
-        await corridor.tool(strange)
+        await fixture.tool(strange)
     assert len(caught.value.message) < 300

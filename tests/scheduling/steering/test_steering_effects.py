@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from tests.scheduling.worker.worker_fixtures import MINUTE, Corridor
+from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.steer import HintKind
@@ -20,102 +20,102 @@ def after(**span: float) -> datetime:
     return NEW_YEAR + timedelta(**span)
 
 
-async def a_corridor(**fields: Any) -> Corridor:
-    corridor = Corridor()
-    await corridor.add(**({"in_ms": 60 * MINUTE} | fields))
-    return corridor
+async def a_corridor(**fields: Any) -> WorkerFixture:
+    fixture = WorkerFixture()
+    await fixture.add(**({"in_ms": 60 * MINUTE} | fields))
+    return fixture
 
 
 async def test_an_interval_lasts_an_hour_unless_told_otherwise() -> None:
-    corridor = await a_corridor()
-    await corridor.tool("propose_interval", intervalMs=5_000)
-    hint = (await corridor.endpoint()).interval_hint
+    fixture = await a_corridor()
+    await fixture.tool("propose_interval", intervalMs=5_000)
+    hint = (await fixture.endpoint()).interval_hint
     assert hint is not None
     assert (hint.interval_ms, hint.expires_at, hint.reason) == (5_000, after(hours=1), None)
 
 
 @pytest.mark.parametrize("ttl", [1, 0.5, 90, 527_040])
 async def test_an_interval_lasts_as_long_as_it_is_told(ttl: float) -> None:
-    corridor = await a_corridor()
-    await corridor.tool("propose_interval", intervalMs=5_000, ttlMinutes=ttl, reason="surge")
-    hint = (await corridor.endpoint()).interval_hint
+    fixture = await a_corridor()
+    await fixture.tool("propose_interval", intervalMs=5_000, ttlMinutes=ttl, reason="surge")
+    hint = (await fixture.endpoint()).interval_hint
     assert hint is not None
     assert (hint.expires_at, hint.reason) == (after(minutes=ttl), "surge")
 
 
 @pytest.mark.parametrize("span_ms", [0, 1, 10 * MINUTE, 30 * MINUTE, 24 * 60 * MINUTE])
 async def test_a_one_shot_lasts_until_half_an_hour_after_its_moment(span_ms: int) -> None:
-    corridor = await a_corridor()
-    await corridor.tool("propose_next_time", nextRunInMs=span_ms)
-    hint = (await corridor.endpoint()).one_shot_hint
+    fixture = await a_corridor()
+    await fixture.tool("propose_next_time", nextRunInMs=span_ms)
+    hint = (await fixture.endpoint()).one_shot_hint
     assert hint is not None
     assert hint.at == after(milliseconds=span_ms)
     assert hint.expires_at == after(milliseconds=span_ms, minutes=30)
 
 
 async def test_an_explicit_ttl_of_a_one_shot_counts_from_now() -> None:
-    corridor = await a_corridor()
-    await corridor.tool("propose_next_time", nextRunInMs=10 * MINUTE, ttlMinutes=10.01)
-    hint = (await corridor.endpoint()).one_shot_hint
+    fixture = await a_corridor()
+    await fixture.tool("propose_next_time", nextRunInMs=10 * MINUTE, ttlMinutes=10.01)
+    hint = (await fixture.endpoint()).one_shot_hint
     assert hint is not None
     assert hint.expires_at == after(minutes=10.01)
 
 
 async def test_a_moment_may_be_given_in_any_zone() -> None:
-    corridor = await a_corridor()
-    amended = await corridor.tool("propose_next_time", nextRunAtIso="2025-01-01T01:10:00+01:00")
+    fixture = await a_corridor()
+    amended = await fixture.tool("propose_next_time", nextRunAtIso="2025-01-01T01:10:00+01:00")
     assert amended.endpoint.next_run_at == after(minutes=10)
 
 
 async def test_an_interval_brings_the_next_run_forward() -> None:
-    corridor = await a_corridor()
-    amended = await corridor.tool("propose_interval", intervalMs=5_000)
+    fixture = await a_corridor()
+    amended = await fixture.tool("propose_interval", intervalMs=5_000)
     assert (amended.endpoint.next_run_at, amended.endpoint.next_source) == (after(seconds=5), "ai-interval")
-    assert amended.endpoint == await corridor.endpoint()
+    assert amended.endpoint == await fixture.endpoint()
 
 
 async def test_an_interval_that_relaxes_moves_the_next_run_later() -> None:
-    corridor = await a_corridor(in_ms=MINUTE, last_run_at=NEW_YEAR)
-    amended = await corridor.tool("propose_interval", intervalMs=10 * MINUTE)
+    fixture = await a_corridor(in_ms=MINUTE, last_run_at=NEW_YEAR)
+    amended = await fixture.tool("propose_interval", intervalMs=10 * MINUTE)
     assert amended.endpoint.next_run_at == after(minutes=10)
 
 
 async def test_the_guard_bounds_a_nudge() -> None:
-    corridor = await a_corridor(guard=Guard(min_interval_ms=30_000))
-    amended = await corridor.tool("propose_next_time", nextRunInMs=0)
+    fixture = await a_corridor(guard=Guard(min_interval_ms=30_000))
+    amended = await fixture.tool("propose_next_time", nextRunInMs=0)
     assert (amended.endpoint.next_run_at, amended.endpoint.next_source) == (after(seconds=30), "clamped-min")
 
 
 async def test_writing_one_hint_leaves_the_other_alone() -> None:
-    corridor = await a_corridor()
-    await corridor.tool("propose_interval", intervalMs=5_000, ttlMinutes=5, reason="surge")
-    before = (await corridor.endpoint()).interval_hint
-    await corridor.tool("propose_next_time", nextRunInMs=1_000, reason="look")
-    stored = await corridor.endpoint()
+    fixture = await a_corridor()
+    await fixture.tool("propose_interval", intervalMs=5_000, ttlMinutes=5, reason="surge")
+    before = (await fixture.endpoint()).interval_hint
+    await fixture.tool("propose_next_time", nextRunInMs=1_000, reason="look")
+    stored = await fixture.endpoint()
     assert stored.interval_hint == before
     assert stored.one_shot_hint is not None
     assert stored.one_shot_hint.reason == "look"
 
 
 async def test_a_pause_closes_the_gate_and_null_opens_it() -> None:
-    corridor = await a_corridor()
-    await corridor.tool("pause_until", untilIso="2025-01-02T00:00:00Z", reason="maintenance")
-    paused = await corridor.endpoint()
+    fixture = await a_corridor()
+    await fixture.tool("pause_until", untilIso="2025-01-02T00:00:00Z", reason="maintenance")
+    paused = await fixture.endpoint()
     assert (paused.paused_until, paused.pause_reason) == (after(days=1), "maintenance")
     assert (paused.next_run_at, paused.next_source) == (after(days=1), "paused")
-    await corridor.tool("pause_until", untilIso=None)
-    resumed = await corridor.endpoint()
+    await fixture.tool("pause_until", untilIso=None)
+    resumed = await fixture.endpoint()
     assert (resumed.paused_until, resumed.pause_reason) == (None, None)
     assert (resumed.next_run_at, resumed.next_source) == (after(minutes=1), "resume")
 
 
 async def test_every_call_is_remembered_with_its_origin_and_reason() -> None:
-    corridor = await a_corridor()
-    await corridor.tool("propose_interval", intervalMs=5_000, reason="surge")
-    await corridor.tool("propose_next_time", nextRunInMs=0, reason=None)
-    await corridor.tool("pause_until", untilIso="2025-01-02T00:00:00Z", reason="x" * 2_000)
-    await corridor.tool("pause_until", untilIso=None)
-    records = (await corridor.store.port.runs.hints((await corridor.endpoint()).key))[::-1]
+    fixture = await a_corridor()
+    await fixture.tool("propose_interval", intervalMs=5_000, reason="surge")
+    await fixture.tool("propose_next_time", nextRunInMs=0, reason=None)
+    await fixture.tool("pause_until", untilIso="2025-01-02T00:00:00Z", reason="x" * 2_000)
+    await fixture.tool("pause_until", untilIso=None)
+    records = (await fixture.store.port.runs.hints((await fixture.endpoint()).key))[::-1]
     assert [record.kind for record in records] == [
         HintKind.INTERVAL,
         HintKind.ONE_SHOT,
@@ -127,14 +127,14 @@ async def test_every_call_is_remembered_with_its_origin_and_reason() -> None:
 
 
 async def test_a_call_is_one_commit() -> None:
-    corridor = await a_corridor()
-    await corridor.tool("propose_next_time", nextRunInMs=0)
-    assert corridor.store.calls == {"amend": 1}
+    fixture = await a_corridor()
+    await fixture.tool("propose_next_time", nextRunInMs=0)
+    assert fixture.store.calls == {"amend": 1}
 
 
 async def test_a_tool_says_what_it_is_for() -> None:
-    corridor = await a_corridor()
-    tools = corridor.steering.tools((await corridor.endpoint()).key, origin="test")
+    fixture = await a_corridor()
+    tools = fixture.steering.tools((await fixture.endpoint()).key, origin="test")
     assert [tool.description for tool in tools.values()] == [
         "Run every so often for a while, then fall back to the baseline.",
         "Run once, at a moment or after a while.",
@@ -143,8 +143,8 @@ async def test_a_tool_says_what_it_is_for() -> None:
 
 
 async def test_a_call_is_typed() -> None:
-    corridor = await a_corridor()
-    tools = corridor.steering.tools((await corridor.endpoint()).key, origin="test")
+    fixture = await a_corridor()
+    tools = fixture.steering.tools((await fixture.endpoint()).key, origin="test")
     arguments: ProposeIntervalArguments = {"intervalMs": 5_000, "reason": "surge"}
     assert (await call_tool(tools, "propose_interval", arguments)).endpoint.next_run_at == after(seconds=5)
     with pytest.raises(TypeError):
@@ -152,7 +152,7 @@ async def test_a_call_is_typed() -> None:
 
 
 async def test_a_planner_of_rules_acts_on_the_first_that_matches() -> None:
-    corridor = await a_corridor()
+    fixture = await a_corridor()
     planner = RuleBasedPlanner(
         PlannerRule(lambda seen: seen.endpoint.failure_count > 0, "pause_until", {"untilIso": None}),
         PlannerRule(lambda _: True, "propose_interval", {"intervalMs": 5_000}),
@@ -160,31 +160,31 @@ async def test_a_planner_of_rules_acts_on_the_first_that_matches() -> None:
     )
 
     async def call(endpoint: Any, tool: str, arguments: Any) -> Any:
-        return await corridor.tool(tool, endpoint.name, **arguments)
+        return await fixture.tool(tool, endpoint.name, **arguments)
 
-    await planner.sit(Briefing(now=NEW_YEAR, endpoint=await corridor.endpoint()), call)
-    stored = await corridor.endpoint()
+    await planner.sit(Briefing(now=NEW_YEAR, endpoint=await fixture.endpoint()), call)
+    stored = await fixture.endpoint()
     assert (stored.next_run_at, stored.one_shot_hint) == (after(seconds=5), None)
 
 
 async def test_a_planner_without_a_matching_rule_does_nothing() -> None:
-    corridor = await a_corridor()
-    before = await corridor.endpoint()
+    fixture = await a_corridor()
+    before = await fixture.endpoint()
     planner = RuleBasedPlanner(PlannerRule(lambda _: False, "pause_until", {"untilIso": None}))
 
     async def call(*_: Any) -> Any:
         raise AssertionError("it had nothing to say")
 
     await planner.sit(Briefing(now=NEW_YEAR, endpoint=before), call)
-    assert await corridor.endpoint() == before
+    assert await fixture.endpoint() == before
 
 
 @pytest.mark.parametrize("tool", ["propose_interval", "propose_next_time"])
 async def test_a_ttl_of_null_is_a_ttl_that_was_not_given(tool: str) -> None:
-    given, left_out = Corridor(), Corridor()
+    given, left_out = WorkerFixture(), WorkerFixture()
     span = "intervalMs" if tool == "propose_interval" else "nextRunInMs"
-    calls: list[tuple[Corridor, dict[str, Any]]] = [(given, {"ttlMinutes": None}), (left_out, {})]
-    for corridor, ttl in calls:
-        await corridor.add()
-        await corridor.tool(tool, **({span: 1_000} | ttl))
+    calls: list[tuple[WorkerFixture, dict[str, Any]]] = [(given, {"ttlMinutes": None}), (left_out, {})]
+    for fixture, ttl in calls:
+        await fixture.add()
+        await fixture.tool(tool, **({span: 1_000} | ttl))
     assert await given.endpoint() == await left_out.endpoint()

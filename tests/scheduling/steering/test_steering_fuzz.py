@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.scheduling.steering.invalid_calls import NO_MOMENTS, PASSED
-from tests.scheduling.worker.worker_fixtures import MINUTE, Corridor
+from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
 from cadenza.domain.errors import CadenzaError
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
@@ -84,30 +84,30 @@ def changed(before: Endpoint, after: Endpoint) -> set[str]:
 
 async def steer(
     given_fields: dict[str, Any], tool: str, arguments: Any
-) -> tuple[Endpoint, Corridor, ChangedEndpoint | None]:
+) -> tuple[Endpoint, WorkerFixture, ChangedEndpoint | None]:
     """An endpoint before a call, its corridor after it, and what the call answered, if it was not refused."""
-    corridor = Corridor()
-    before = await corridor.add(**given_fields)
+    fixture = WorkerFixture()
+    before = await fixture.add(**given_fields)
     try:
-        by_name = corridor.steering.tools(before.key, origin="fuzz")
-        return before, corridor, await by_name[tool].execute(arguments)
+        by_name = fixture.steering.tools(before.key, origin="fuzz")
+        return before, fixture, await by_name[tool].execute(arguments)
     except CadenzaError:
-        return before, corridor, None
+        return before, fixture, None
 
 
 async def check(given_fields: dict[str, Any], tool: str, arguments: Any) -> None:
-    before, corridor, amended = await steer(given_fields, tool, arguments)
-    records = await corridor.store.port.runs.hints(before.key)
-    after = await corridor.endpoint()
+    before, fixture, amended = await steer(given_fields, tool, arguments)
+    records = await fixture.store.port.runs.hints(before.key)
+    after = await fixture.endpoint()
     if amended is None:
-        assert (after, records, await corridor.runs()) == (before, [], [])
+        assert (after, records, await fixture.runs()) == (before, [], [])
         return
     assert after == amended.endpoint
     assert changed(before, after) <= STEERED
     assert [record.kind for record in records] == [amended.record.kind] if amended.record else False
     assert records[0].kind in KINDS[tool]
     assert after.next_run_at is not None
-    assert after.next_run_at == before.next_run_at or after.next_run_at >= corridor.clock.now()
+    assert after.next_run_at == before.next_run_at or after.next_run_at >= fixture.clock.now()
 
 
 @settings(max_examples=2 * settings().max_examples)

@@ -10,8 +10,8 @@ from cadenza.ports.store import Store
 Hook = Callable[[], Awaitable[Any]]
 
 
-class Witness:
-    """Stands between the engine and a port, and sees every call."""
+class CallRecorder:
+    """Wraps a port: counts its calls, and runs hooks before and after them."""
 
     def __init__(self, port: Any) -> None:
         self.port = port
@@ -35,7 +35,7 @@ class Witness:
 
         return call
 
-    def breaks(self, name: str, problem: BaseException) -> None:
+    def fail(self, name: str, problem: BaseException) -> None:
         """From now on, calls of this method raise and change nothing."""
 
         async def problematic() -> None:
@@ -43,13 +43,13 @@ class Witness:
 
         self.before[name] = problematic
 
-    def heals(self, name: str) -> None:
+    def restore(self, name: str) -> None:
         """From now on, calls of this method go through again."""
         del self.before[name]
 
-    def _part(self, small_store: Any) -> "Witness":
+    def _part(self, small_store: Any) -> "CallRecorder":
         """A small store of a bundle, whose calls are counted and disturbed together with the others'."""
-        part = Witness(small_store)
+        part = CallRecorder(small_store)
         part.calls, part.before, part.after = self.calls, self.before, self.after
         return part
 
@@ -69,8 +69,8 @@ def once(hook: Hook) -> Hook:
     return first_time
 
 
-class SilentBell:
-    """A bell that is always lost."""
+class LostWakeups:
+    """Wake-ups that never arrive."""
 
     def __init__(self, never: Hook) -> None:
         self.heard = never

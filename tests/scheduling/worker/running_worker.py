@@ -1,10 +1,10 @@
-"""Loops that a test starts, watches and ends."""
+"""A worker loop that runs in the background of a test."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Any, Self
 
-from tests.scheduling.worker.worker_fixtures import Corridor
+from tests.scheduling.worker.worker_fixtures import WorkerFixture
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.testing import FakeClock
@@ -13,12 +13,12 @@ LONGEST_WAIT = 60
 """Seconds of real time after which a test gives up."""
 
 
-class Worker:
-    """A loop that runs in the background of a test until the test ends it, or leaves."""
+class RunningWorker:
+    """A loop that runs in the background until the test stops it, or ends."""
 
-    def __init__(self, corridor: Corridor, **settings: Any) -> None:
-        self._clock = corridor.clock
-        self.loop = corridor.loop(**settings)
+    def __init__(self, fixture: WorkerFixture, **settings: Any) -> None:
+        self._clock = fixture.clock
+        self.loop = fixture.loop(**settings)
 
     async def __aenter__(self) -> Self:
         self.task = asyncio.create_task(self.loop.run())
@@ -47,14 +47,14 @@ class Worker:
         await asyncio.wait_for(self.task, LONGEST_WAIT)
 
 
-def by_hand(**settings: Any) -> Corridor:
-    """A corridor whose clock a test moves while a loop runs."""
-    return Corridor(clock=FakeClock(manual=True), **settings)
+def on_manual_clock(**settings: Any) -> WorkerFixture:
+    """A worker fixture whose clock the test moves while the loop runs."""
+    return WorkerFixture(clock=FakeClock(manual=True), **settings)
 
 
-def in_real_time(**settings: Any) -> Corridor:
-    """A corridor on the machine's own clock."""
-    return Corridor(clock=SystemClock(), **settings)
+def on_system_clock(**settings: Any) -> WorkerFixture:
+    """A worker fixture on the system clock."""
+    return WorkerFixture(clock=SystemClock(), **settings)
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -64,6 +64,6 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-def others() -> set[asyncio.Task[Any]]:
+def other_tasks() -> set[asyncio.Task[Any]]:
     """Every task beside the test's own."""
     return asyncio.all_tasks() - {asyncio.current_task()}

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.scheduling.worker.running_worker import Worker, by_hand, in_real_time, until
-from tests.scheduling.worker.worker_fixtures import Corridor
+from tests.scheduling.worker.running_worker import RunningWorker, on_manual_clock, on_system_clock, until
+from tests.scheduling.worker.worker_fixtures import WorkerFixture
 
 from cadenza.domain.scheduling.policy import Policy
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
@@ -59,55 +59,61 @@ FAILURES: dict[str, tuple[Callable[[Claim], Any], str]] = {
     "answers skipped": (answering(Outcome(RunStatus.SKIPPED)), "the dispatcher answered the status"),
     "answers abandoned": (answering(Outcome(RunStatus.ABANDONED)), "the dispatcher answered the status"),
     "answers cancelled": (answering(Outcome(RunStatus.CANCELLED)), "the dispatcher answered the status"),
-    "answers an unknown status": (answering(Outcome(Corridor._any("fine"))), "the dispatcher answered the"),
-    "answers no status": (answering(Outcome(Corridor._any([]))), "TypeError: "),
-    "answers an error that is none": (answering(Outcome(RunStatus.FAILURE, error=Corridor._any(7))), "Type"),
+    "answers an unknown status": (
+        answering(Outcome(WorkerFixture._any("fine"))),
+        "the dispatcher answered the",
+    ),
+    "answers no status": (answering(Outcome(WorkerFixture._any([]))), "TypeError: "),
+    "answers an error that is none": (
+        answering(Outcome(RunStatus.FAILURE, error=WorkerFixture._any(7))),
+        "Type",
+    ),
     "answers a whole book": (answering(Outcome(RunStatus.FAILURE, error=HUGE)), "xxx"),
 }
 
 
 @pytest.mark.parametrize("behaviour", FAILURES)
 async def test_an_endpoint_that_misbehaves_fails_alone(behaviour: str) -> None:
-    corridor = Corridor()
+    fixture = WorkerFixture()
     for name in ("before", "odd", "after"):
-        await corridor.add(name)
+        await fixture.add(name)
     behave, error = FAILURES[behaviour]
-    corridor.dispatcher.on("odd", behave)
-    await corridor.tick()
-    run = await corridor.only_run("odd")
+    fixture.dispatcher.on("odd", behave)
+    await fixture.tick()
+    run = await fixture.only_run("odd")
     assert run.status is RunStatus.FAILURE
     assert (run.error or "").startswith(error)
-    assert [(await corridor.only_run(name)).status for name in ("before", "after")] == ["success"] * 2
+    assert [(await fixture.only_run(name)).status for name in ("before", "after")] == ["success"] * 2
 
 
 @pytest.mark.parametrize("behaviour", FAILURES)
 async def test_the_error_of_a_failure_is_bounded(behaviour: str) -> None:
-    corridor = Corridor()
-    await corridor.add()
-    corridor.dispatcher.on("endpoint", FAILURES[behaviour][0])
-    await corridor.tick()
-    assert len((await corridor.only_run()).error or "") <= LONGEST_TEXT
+    fixture = WorkerFixture()
+    await fixture.add()
+    fixture.dispatcher.on("endpoint", FAILURES[behaviour][0])
+    await fixture.tick()
+    assert len((await fixture.only_run()).error or "") <= LONGEST_TEXT
 
 
 @pytest.mark.parametrize("behaviour", FAILURES)
 async def test_a_failure_counts_and_the_next_run_is_planned(behaviour: str) -> None:
-    corridor = Corridor()
-    await corridor.add(failure_count=2)
-    corridor.dispatcher.on("endpoint", FAILURES[behaviour][0])
-    await corridor.tick()
-    after = await corridor.endpoint()
-    assert (after.failure_count, after.next_run_at, after.lease) == (3, corridor.at(60_000), None)
+    fixture = WorkerFixture()
+    await fixture.add(failure_count=2)
+    fixture.dispatcher.on("endpoint", FAILURES[behaviour][0])
+    await fixture.tick()
+    after = await fixture.endpoint()
+    assert (after.failure_count, after.next_run_at, after.lease) == (3, fixture.at(60_000), None)
 
 
 async def test_a_hanging_endpoint_is_recorded_as_a_timeout_and_the_others_succeed() -> None:
-    corridor = Corridor()
-    await corridor.add("odd", policy=IMPATIENT)
-    await corridor.add("even")
-    corridor.dispatcher.on("odd", hang)
-    await corridor.tick()
-    run = await corridor.only_run("odd")
+    fixture = WorkerFixture()
+    await fixture.add("odd", policy=IMPATIENT)
+    await fixture.add("even")
+    fixture.dispatcher.on("odd", hang)
+    await fixture.tick()
+    run = await fixture.only_run("odd")
     assert (run.status, run.error, run.duration_ms) == (RunStatus.TIMEOUT, "no answer within 20 ms", 20)
-    assert (await corridor.only_run("even")).status is RunStatus.SUCCESS
+    assert (await fixture.only_run("even")).status is RunStatus.SUCCESS
 
 
 async def test_an_endpoint_that_fails_while_it_is_cut_short_is_a_failure() -> None:
@@ -117,95 +123,95 @@ async def test_an_endpoint_that_fails_while_it_is_cut_short_is_a_failure() -> No
         finally:
             raise ValueError("cut short")
 
-    corridor = Corridor()
-    await corridor.add(policy=IMPATIENT)
-    corridor.dispatcher.on("endpoint", stumble)
-    await corridor.tick()
-    assert (await corridor.only_run()).error == "ValueError: cut short"
+    fixture = WorkerFixture()
+    await fixture.add(policy=IMPATIENT)
+    fixture.dispatcher.on("endpoint", stumble)
+    await fixture.tick()
+    assert (await fixture.only_run()).error == "ValueError: cut short"
 
 
 async def test_each_endpoint_has_its_own_timeout() -> None:
-    corridor = Corridor()
+    fixture = WorkerFixture()
     for timeout_ms in (5, 10, 15):
-        await corridor.add(f"{timeout_ms}", policy=Policy(timeout_ms=timeout_ms))
-        corridor.dispatcher.on(f"{timeout_ms}", hang)
-    settled = await corridor.tick()
+        await fixture.add(f"{timeout_ms}", policy=Policy(timeout_ms=timeout_ms))
+        fixture.dispatcher.on(f"{timeout_ms}", hang)
+    settled = await fixture.tick()
     assert sorted(run.duration_ms for _, run, *_ in settled) == [5, 10, 15]
 
 
 async def test_a_failure_says_how_long_it_took() -> None:
-    corridor = Corridor()
-    await corridor.add()
+    fixture = WorkerFixture()
+    await fixture.add()
 
     async def fail_late(_: Claim) -> Any:
-        await corridor.clock.sleep(250)
+        await fixture.clock.sleep(250)
         raise ValueError("boom")
 
-    corridor.dispatcher.on("endpoint", fail_late)
-    await corridor.tick()
-    assert (await corridor.only_run()).duration_ms == 250
+    fixture.dispatcher.on("endpoint", fail_late)
+    await fixture.tick()
+    assert (await fixture.only_run()).duration_ms == 250
 
 
 @pytest.mark.parametrize("behaviour", FAILURES)
 async def test_a_loop_goes_on_when_an_endpoint_misbehaves(behaviour: str) -> None:
-    corridor = by_hand()
+    fixture = on_manual_clock()
     for name in ("before", "odd", "after"):
-        await corridor.add(name)
-    corridor.dispatcher.on("odd", FAILURES[behaviour][0])
-    async with Worker(corridor):
-        assert (await corridor.only_run("odd")).status is RunStatus.FAILURE
-        await corridor.clock.advance(60_000)
-    assert [len(await corridor.runs(name)) for name in ("before", "odd", "after")] == [2, 2, 2]
+        await fixture.add(name)
+    fixture.dispatcher.on("odd", FAILURES[behaviour][0])
+    async with RunningWorker(fixture):
+        assert (await fixture.only_run("odd")).status is RunStatus.FAILURE
+        await fixture.clock.advance(60_000)
+    assert [len(await fixture.runs(name)) for name in ("before", "odd", "after")] == [2, 2, 2]
 
 
 async def test_a_loop_cuts_short_what_hangs_and_goes_on() -> None:
-    corridor = in_real_time()
-    await corridor.add("odd", policy=IMPATIENT)
-    await corridor.add("even")
-    corridor.dispatcher.on("odd", hang)
-    async with Worker(corridor):
-        await until(lambda: len(corridor.told) == 2)
-    assert (await corridor.only_run("odd")).status is RunStatus.TIMEOUT
-    assert (await corridor.only_run("even")).status is RunStatus.SUCCESS
+    fixture = on_system_clock()
+    await fixture.add("odd", policy=IMPATIENT)
+    await fixture.add("even")
+    fixture.dispatcher.on("odd", hang)
+    async with RunningWorker(fixture):
+        await until(lambda: len(fixture.run_events) == 2)
+    assert (await fixture.only_run("odd")).status is RunStatus.TIMEOUT
+    assert (await fixture.only_run("even")).status is RunStatus.SUCCESS
 
 
 async def test_a_status_spelled_as_a_text_counts_like_the_status() -> None:
-    corridor = Corridor()
-    await corridor.add(failure_count=2)
-    corridor.dispatcher.on("endpoint", lambda _: Outcome(Corridor._any("success")))
-    await corridor.tick()
-    assert (await corridor.endpoint()).failure_count == 0
+    fixture = WorkerFixture()
+    await fixture.add(failure_count=2)
+    fixture.dispatcher.on("endpoint", lambda _: Outcome(WorkerFixture._any("success")))
+    await fixture.tick()
+    assert (await fixture.endpoint()).failure_count == 0
 
 
 async def test_a_short_timeout_counts_also_when_a_long_one_was_set_before() -> None:
-    corridor = Corridor()
+    fixture = WorkerFixture()
     for timeout_ms in (60_000, 30, 10):
-        await corridor.add(f"{timeout_ms}", policy=Policy(timeout_ms=timeout_ms))
-        corridor.dispatcher.on(f"{timeout_ms}", hang)
-    corridor.dispatcher.succeeds("60000")
-    statuses = [run.status for _, run, *_ in await corridor.tick()]
+        await fixture.add(f"{timeout_ms}", policy=Policy(timeout_ms=timeout_ms))
+        fixture.dispatcher.on(f"{timeout_ms}", hang)
+    fixture.dispatcher.succeeds("60000")
+    statuses = [run.status for _, run, *_ in await fixture.tick()]
     assert statuses == ["success", "timeout", "timeout"]
 
 
 async def test_what_ended_in_time_leaves_no_timer_behind() -> None:
-    corridor = Corridor()
+    fixture = WorkerFixture()
     for name in ("fast", "odd"):
-        await corridor.add(name, policy=IMPATIENT)
-    corridor.dispatcher.on("odd", hang)
-    await corridor.tick()
+        await fixture.add(name, policy=IMPATIENT)
+    fixture.dispatcher.on("odd", hang)
+    await fixture.tick()
     await asyncio.sleep(0)
     loop: Any = asyncio.get_running_loop()
     assert [timer for timer in loop._scheduled if not timer.cancelled()] == []
 
 
 async def test_an_answer_that_came_in_time_is_not_cut_short_later() -> None:
-    corridor = Corridor()
-    await corridor.add("fast", policy=Policy(timeout_ms=5))
-    await corridor.add("slow", policy=Policy(timeout_ms=60_000))
+    fixture = WorkerFixture()
+    await fixture.add("fast", policy=Policy(timeout_ms=5))
+    await fixture.add("slow", policy=Policy(timeout_ms=60_000))
 
     async def rest(_: Claim) -> Outcome:
         await asyncio.sleep(0.03)
         return Outcome(RunStatus.SUCCESS)
 
-    corridor.dispatcher.on("slow", rest)
-    assert [run.status for _, run, *_ in await corridor.tick()] == ["success", "success"]
+    fixture.dispatcher.on("slow", rest)
+    assert [run.status for _, run, *_ in await fixture.tick()] == ["success", "success"]

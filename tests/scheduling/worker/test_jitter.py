@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.scheduling.worker.running_worker import Worker, by_hand
-from tests.scheduling.worker.worker_fixtures import MINUTE, Corridor
+from tests.scheduling.worker.running_worker import RunningWorker, on_manual_clock
+from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.plan import Source
@@ -15,78 +15,78 @@ NAMES = [f"endpoint-{number}" for number in range(20)]
 BY_CRON: dict[str, Any] = {"baseline": Cron("0 0 * * *"), "next_source": Source.BASELINE_CRON}
 
 
-async def a_herd(corridor: Corridor, **fields: Any) -> dict[str, list[float]]:
+async def a_herd(fixture: WorkerFixture, **fields: Any) -> dict[str, list[float]]:
     """Twenty endpoints that would start together, and the moments at which they are dispatched."""
     for name in NAMES:
-        await corridor.add(name, **fields)
-    return {name: corridor.moments(name) for name in NAMES}
+        await fixture.add(name, **fields)
+    return {name: fixture.moments(name) for name in NAMES}
 
 
-async def starts(corridor: Corridor, **fields: Any) -> list[float]:
+async def starts(fixture: WorkerFixture, **fields: Any) -> list[float]:
     """When each of a herd is first dispatched."""
-    seen = await a_herd(corridor, **fields)
-    async with Worker(corridor, jitter_ms=JITTER):
-        await corridor.clock.advance(2 * JITTER)
+    seen = await a_herd(fixture, **fields)
+    async with RunningWorker(fixture, jitter_ms=JITTER):
+        await fixture.clock.advance(2 * JITTER)
     return [seen[name][0] for name in NAMES]
 
 
 async def test_cron_lines_that_fire_together_are_spread() -> None:
-    moments = await starts(by_hand(), **BY_CRON)
+    moments = await starts(on_manual_clock(), **BY_CRON)
     assert len(set(moments)) > 15
     assert 0 <= min(moments) < 1_000
     assert 2_000 < max(moments) <= JITTER
 
 
 async def test_the_bell_cuts_no_delay_short() -> None:
-    corridor = by_hand()
-    seen = await a_herd(corridor, **BY_CRON)
-    async with Worker(corridor, jitter_ms=JITTER):
+    fixture = on_manual_clock()
+    seen = await a_herd(fixture, **BY_CRON)
+    async with RunningWorker(fixture, jitter_ms=JITTER):
         for number in range(10):
-            await corridor.add(f"other-{number}", in_ms=MINUTE)
-            await corridor.clock.advance(JITTER / 10)
-    assert [seen[name][0] for name in NAMES] == await starts(by_hand(), **BY_CRON)
+            await fixture.add(f"other-{number}", in_ms=MINUTE)
+            await fixture.clock.advance(JITTER / 10)
+    assert [seen[name][0] for name in NAMES] == await starts(on_manual_clock(), **BY_CRON)
 
 
 async def test_the_delay_of_an_endpoint_is_always_the_same() -> None:
-    assert await starts(by_hand(), **BY_CRON) == await starts(by_hand(), **BY_CRON)
+    assert await starts(on_manual_clock(), **BY_CRON) == await starts(on_manual_clock(), **BY_CRON)
 
 
 async def test_without_jitter_everything_starts_at_its_moment() -> None:
-    corridor = by_hand()
-    seen = await a_herd(corridor, **BY_CRON)
-    async with Worker(corridor):
-        await corridor.clock.advance(JITTER)
+    fixture = on_manual_clock()
+    seen = await a_herd(fixture, **BY_CRON)
+    async with RunningWorker(fixture):
+        await fixture.clock.advance(JITTER)
     assert {moments[0] for moments in seen.values()} == {0}
 
 
 @pytest.mark.parametrize("claim_ahead_ms", [0, 500, MINUTE])
 async def test_claiming_ahead_changes_no_delay(claim_ahead_ms: int) -> None:
-    late = await starts(by_hand(claim_ahead_ms=claim_ahead_ms), in_ms=2_000, **BY_CRON)
-    assert late == [2_000 + moment for moment in await starts(by_hand(), **BY_CRON)]
+    late = await starts(on_manual_clock(claim_ahead_ms=claim_ahead_ms), in_ms=2_000, **BY_CRON)
+    assert late == [2_000 + moment for moment in await starts(on_manual_clock(), **BY_CRON)]
 
 
 async def test_an_interval_is_spread_on_its_first_run_by_at_most_a_tenth() -> None:
     every: dict[str, Any] = {"baseline": Every(10_000), "next_source": Source.BASELINE_INTERVAL}
-    moments = await starts(by_hand(), **every)
+    moments = await starts(on_manual_clock(), **every)
     assert len(set(moments)) > 15
     assert max(moments) <= 1_000
 
 
 async def test_an_interval_keeps_its_pace_after_its_first_run() -> None:
-    corridor = by_hand()
-    seen = await a_herd(corridor, baseline=Every(10_000), next_source=Source.BASELINE_INTERVAL)
-    async with Worker(corridor, jitter_ms=JITTER):
-        await corridor.clock.advance(MINUTE)
+    fixture = on_manual_clock()
+    seen = await a_herd(fixture, baseline=Every(10_000), next_source=Source.BASELINE_INTERVAL)
+    async with RunningWorker(fixture, jitter_ms=JITTER):
+        await fixture.clock.advance(MINUTE)
     for moments in seen.values():
         assert moments == [moments[0] + 10_000 * number for number in range(len(moments))]
 
 
 async def test_after_downtime_a_herd_is_spread_from_now_on() -> None:
-    corridor = by_hand()
-    seen = await a_herd(corridor, baseline=Every(60 * MINUTE), next_source=Source.BASELINE_INTERVAL)
-    corridor.clock.jump(30 * MINUTE)
-    async with Worker(corridor, jitter_ms=MINUTE, poll_ms=10 * MINUTE):
-        await corridor.clock.advance(MINUTE)
+    fixture = on_manual_clock()
+    seen = await a_herd(fixture, baseline=Every(60 * MINUTE), next_source=Source.BASELINE_INTERVAL)
+    fixture.clock.jump(30 * MINUTE)
+    async with RunningWorker(fixture, jitter_ms=MINUTE, poll_ms=10 * MINUTE):
+        await fixture.clock.advance(MINUTE)
     assert len({moments[0] for moments in seen.values()}) > 15
 
 
@@ -101,38 +101,38 @@ async def test_after_downtime_a_herd_is_spread_from_now_on() -> None:
     ],
 )
 async def test_what_somebody_asked_for_at_a_moment_is_not_delayed(fields: dict[str, Any]) -> None:
-    assert set(await starts(by_hand(), **fields)) == {0}
+    assert set(await starts(on_manual_clock(), **fields)) == {0}
 
 
 async def test_what_is_nudged_while_its_delay_lasts_starts_when_it_is_told() -> None:
-    corridor = by_hand()
-    seen = await a_herd(corridor, in_ms=1_000, **BY_CRON)
-    async with Worker(corridor, jitter_ms=JITTER):
+    fixture = on_manual_clock()
+    seen = await a_herd(fixture, in_ms=1_000, **BY_CRON)
+    async with RunningWorker(fixture, jitter_ms=JITTER):
         for name in NAMES:
-            await corridor.tool("propose_next_time", name, nextRunInMs=500)
-        await corridor.clock.advance(500)
+            await fixture.tool("propose_next_time", name, nextRunInMs=500)
+        await fixture.clock.advance(500)
     assert {moments[0] for moments in seen.values()} == {500}
 
 
 async def test_what_is_paused_while_its_delay_lasts_has_not_run() -> None:
-    corridor = by_hand()
-    await a_herd(corridor, **BY_CRON)
-    async with Worker(corridor, jitter_ms=JITTER, poll_ms=MINUTE):
+    fixture = on_manual_clock()
+    await a_herd(fixture, **BY_CRON)
+    async with RunningWorker(fixture, jitter_ms=JITTER, poll_ms=MINUTE):
         for name in NAMES:
-            await corridor.tool("pause_until", name, untilIso="2025-01-02T12:00:00Z")
-        await corridor.clock.advance(0)
-    assert corridor.dispatcher.executed == []
+            await fixture.tool("pause_until", name, untilIso="2025-01-02T12:00:00Z")
+        await fixture.clock.advance(0)
+    assert fixture.dispatcher.executed == []
     for name in NAMES:
-        endpoint, run = await corridor.endpoint(name), (await corridor.runs(name))[0]
+        endpoint, run = await fixture.endpoint(name), (await fixture.runs(name))[0]
         assert (run.status, run.started_at, endpoint.last_run_at) == ("cancelled", None, None)
 
 
 async def test_what_is_given_back_while_its_delay_lasts_has_not_run() -> None:
-    corridor = by_hand()
-    await a_herd(corridor, **BY_CRON)
-    async with Worker(corridor, jitter_ms=JITTER):
+    fixture = on_manual_clock()
+    await a_herd(fixture, **BY_CRON)
+    async with RunningWorker(fixture, jitter_ms=JITTER):
         pass
     for name in NAMES:
-        endpoint, run = await corridor.endpoint(name), await corridor.only_run(name)
+        endpoint, run = await fixture.endpoint(name), await fixture.only_run(name)
         assert (run.status, run.started_at, run.verdict) == ("cancelled", None, False)
         assert (endpoint.last_run_at, endpoint.next_run_at) == (None, NEW_YEAR)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.scheduling.worker.worker_fixtures import MINUTE, Corridor
+from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.policy import Guard
@@ -31,37 +31,37 @@ class QuietLog:
 
 
 async def test_a_settled_run_logs_what_the_governor_decided() -> None:
-    corridor = Corridor()
-    await corridor.add()
-    await corridor.tick()
+    fixture = WorkerFixture()
+    await fixture.add()
+    await fixture.tick()
     line = "[governor] endpoint: next=2025-01-01T00:01:00Z source=baseline-interval"
-    assert line in corridor.log.events("debug")
+    assert line in fixture.log.events("debug")
 
 
 async def test_a_finished_endpoint_logs_that_there_is_no_next_run() -> None:
-    corridor = Corridor()
-    await corridor.add(baseline=Once(NEW_YEAR))
-    await corridor.tick()
-    assert "[governor] endpoint: next=never source=finished" in corridor.log.events("debug")
+    fixture = WorkerFixture()
+    await fixture.add(baseline=Once(NEW_YEAR))
+    await fixture.tick()
+    assert "[governor] endpoint: next=never source=finished" in fixture.log.events("debug")
 
 
 async def test_each_run_has_one_canonical_line() -> None:
-    corridor = Corridor()
-    await corridor.add()
-    corridor.clock.jump(250)
-    await corridor.tick()
-    (line,) = [line for line in corridor.log.lines if line.event == "run"]
-    run = await corridor.only_run()
+    fixture = WorkerFixture()
+    await fixture.add()
+    fixture.clock.jump(250)
+    await fixture.tick()
+    (line,) = [line for line in fixture.log.lines if line.event == "run"]
+    run = await fixture.only_run()
     assert line.level == "debug"
     assert line.facts == {"run_id": run.id, "endpoint_id": "endpoint", "status": "success", "late_ms": 250}
 
 
 async def test_a_nudge_logs_where_it_came_from_and_where_it_went() -> None:
-    corridor = Corridor()
-    await corridor.add(in_ms=MINUTE)
-    await corridor.tool("propose_interval", intervalMs=5_000)
+    fixture = WorkerFixture()
+    await fixture.add(in_ms=MINUTE)
+    await fixture.tool("propose_interval", intervalMs=5_000)
     now = iso(NEW_YEAR)
-    assert corridor.log.events("debug") == [
+    assert fixture.log.events("debug") == [
         f"[nudge] endpoint: before=2025-01-01T00:01:00Z candidate=2025-01-01T00:00:05Z now={now}"
     ]
 
@@ -77,79 +77,79 @@ async def test_a_nudge_logs_where_it_came_from_and_where_it_went() -> None:
 async def test_a_nudge_that_moves_nothing_is_logged_as_skipped(
     fields: dict[str, Any], candidate: str
 ) -> None:
-    corridor = Corridor()
-    endpoint = await corridor.add(**fields)
-    await corridor.tool("propose_next_time", nextRunInMs=5_000)
+    fixture = WorkerFixture()
+    endpoint = await fixture.add(**fields)
+    await fixture.tool("propose_next_time", nextRunInMs=5_000)
     before = iso(endpoint.next_run_at or NEW_YEAR)
-    assert corridor.log.events("debug") == [
+    assert fixture.log.events("debug") == [
         f"[nudge-skip] endpoint: before={before} candidate={candidate} now=2025-01-01T00:00:00Z"
     ]
 
 
 async def test_a_nudge_while_paused_is_logged_as_skipped() -> None:
-    corridor = Corridor()
-    await corridor.add(paused_until=corridor.at(MINUTE), in_ms=MINUTE)
-    await corridor.tool("propose_next_time", nextRunInMs=0)
-    (line,) = corridor.log.events("debug")
+    fixture = WorkerFixture()
+    await fixture.add(paused_until=fixture.at(MINUTE), in_ms=MINUTE)
+    await fixture.tool("propose_next_time", nextRunInMs=0)
+    (line,) = fixture.log.events("debug")
     assert line.startswith("[nudge-skip] endpoint: before=2025-01-01T00:01:00Z candidate=")
 
 
 async def test_a_nudge_of_what_has_no_next_run_says_so() -> None:
-    corridor = Corridor()
-    await corridor.add(next_run_at=None)
-    await corridor.tool("propose_next_time", nextRunInMs=0)
-    (line,) = corridor.log.events("debug")
+    fixture = WorkerFixture()
+    await fixture.add(next_run_at=None)
+    await fixture.tool("propose_next_time", nextRunInMs=0)
+    (line,) = fixture.log.events("debug")
     assert line.startswith("[nudge] endpoint: before=never candidate=2025-01-01T00:00:00Z")
 
 
 async def test_a_pause_and_a_refused_call_log_no_nudge() -> None:
-    corridor = Corridor()
-    await corridor.add()
-    await corridor.tool("pause_until", untilIso="2025-01-01T01:00:00Z")
-    await corridor.tool("pause_until", untilIso=None)
-    assert corridor.log.lines == []
+    fixture = WorkerFixture()
+    await fixture.add()
+    await fixture.tool("pause_until", untilIso="2025-01-01T01:00:00Z")
+    await fixture.tool("pause_until", untilIso=None)
+    assert fixture.log.lines == []
 
 
 async def test_details_are_not_built_when_nobody_wants_them() -> None:
     log = QuietLog()
-    corridor = Corridor(log=log)
-    await corridor.add()
-    await corridor.tick()
-    await corridor.tool("propose_interval", intervalMs=5_000)
-    await corridor.tool("propose_next_time", nextRunInMs=MINUTE)
+    fixture = WorkerFixture(log=log)
+    await fixture.add()
+    await fixture.tick()
+    await fixture.tool("propose_interval", intervalMs=5_000)
+    await fixture.tool("propose_next_time", nextRunInMs=MINUTE)
     assert log.built == []
 
 
 async def test_a_good_day_is_quiet() -> None:
-    corridor = Corridor()
-    await corridor.add()
-    await corridor.tick()
-    assert corridor.log.events("info") == corridor.log.events("warning") == []
+    fixture = WorkerFixture()
+    await fixture.add()
+    await fixture.tick()
+    assert fixture.log.events("info") == fixture.log.events("warning") == []
 
 
 async def test_a_failure_is_told_when_it_begins_and_when_it_is_over() -> None:
-    corridor = Corridor()
-    await corridor.add()
-    corridor.dispatcher.fails("endpoint", "no route")
+    fixture = WorkerFixture()
+    await fixture.add()
+    fixture.dispatcher.fails("endpoint", "no route")
     for _ in range(3):
-        await corridor.tick()
-        corridor.clock.jump(MINUTE)
-    corridor.dispatcher.succeeds("endpoint")
-    await corridor.tick()
-    assert corridor.log.events("warning") == ["an endpoint has begun to fail"]
-    assert corridor.log.events("info") == ["an endpoint is well again"]
-    (told,) = [line for line in corridor.log.lines if line.level == "warning"]
+        await fixture.tick()
+        fixture.clock.jump(MINUTE)
+    fixture.dispatcher.succeeds("endpoint")
+    await fixture.tick()
+    assert fixture.log.events("warning") == ["an endpoint has begun to fail"]
+    assert fixture.log.events("info") == ["an endpoint is well again"]
+    (told,) = [line for line in fixture.log.lines if line.level == "warning"]
     assert told.facts["error"] == "no route"
 
 
 async def test_abandoned_runs_are_one_warning_and_a_detail_each() -> None:
-    corridor = Corridor(lease_ms=1_000)
+    fixture = WorkerFixture(lease_ms=1_000)
     for name in ("a", "b"):
-        await corridor.add(name)
-    claims = await corridor.claim(2)
-    corridor.clock.jump(1_000)
-    await corridor.sweeper.sweep()
-    summary, *details = corridor.log.lines
+        await fixture.add(name)
+    claims = await fixture.claim(2)
+    fixture.clock.jump(1_000)
+    await fixture.sweeper.sweep()
+    summary, *details = fixture.log.lines
     assert (summary.level, summary.event) == ("warning", "runs were abandoned by their worker")
     assert summary.facts == {"runs": 2, "run_ids": [claim.run_id for claim in claims]}
     assert [line.facts["run_id"] for line in details if line.level == "debug"] == summary.facts["run_ids"]
@@ -157,10 +157,10 @@ async def test_abandoned_runs_are_one_warning_and_a_detail_each() -> None:
 
 
 async def test_an_endpoint_that_is_given_up_is_a_warning_with_the_reason() -> None:
-    corridor = Corridor(lease_ms=1_000)
-    await corridor.add(abandoned_count=2)
-    await corridor.claim(1)
-    corridor.clock.jump(1_000)
-    await corridor.sweeper.sweep()
-    assert corridor.log.lines[-1].event == "an endpoint is paused"
-    assert corridor.log.lines[-1].facts["reason"] == "abandoned 3 times in a row"
+    fixture = WorkerFixture(lease_ms=1_000)
+    await fixture.add(abandoned_count=2)
+    await fixture.claim(1)
+    fixture.clock.jump(1_000)
+    await fixture.sweeper.sweep()
+    assert fixture.log.lines[-1].event == "an endpoint is paused"
+    assert fixture.log.lines[-1].facts["reason"] == "abandoned 3 times in a row"

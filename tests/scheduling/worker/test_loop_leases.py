@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.scheduling.worker.running_worker import Worker, by_hand, others
-from tests.scheduling.worker.worker_fixtures import MINUTE, Corridor, Crowd
+from tests.scheduling.worker.running_worker import RunningWorker, on_manual_clock, other_tasks
+from tests.scheduling.worker.worker_fixtures import MINUTE, ConcurrencyCounter, WorkerFixture
 
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.run import Claim, RunStatus
@@ -13,178 +13,178 @@ from cadenza.domain.scheduling.run import Claim, RunStatus
 LEASE = 3_000
 
 
-async def long_run(corridor: Corridor, cut: list[str]) -> None:
+async def long_run(fixture: WorkerFixture, cut: list[str]) -> None:
     """An endpoint that is due and takes half a minute, and says when it is cut short."""
-    await corridor.add()
+    await fixture.add()
 
     async def slowly(claim: Claim) -> Any:
         try:
-            await corridor.clock.sleep(30_000)
+            await fixture.clock.sleep(30_000)
         except asyncio.CancelledError:
             cut.append(claim.run_id)
             raise
 
-    corridor.dispatcher.on("endpoint", slowly)
+    fixture.dispatcher.on("endpoint", slowly)
 
 
-async def lose(corridor: Corridor) -> None:
+async def lose(fixture: WorkerFixture) -> None:
     """Let somebody whose clock is far ahead end every lease, and keep the endpoint for themselves."""
-    ahead = Corridor(store=corridor.store.port, lease_ms=MINUTE)
+    ahead = WorkerFixture(store=fixture.store.port, lease_ms=MINUTE)
     ahead.clock.jump(LEASE + 30_000)
     assert len(await ahead.sweeper.sweep()) == 1
     assert len(await ahead.claim(1)) == 1
 
 
 async def test_another_worker_finds_nothing_to_sweep_while_a_long_run_goes_on() -> None:
-    corridor = by_hand(lease_ms=LEASE)
-    other = Corridor(clock=corridor.clock, store=corridor.store.port, lease_ms=LEASE)
-    await corridor.add()
-    corridor.takes(30_000)
-    async with Worker(corridor):
+    fixture = on_manual_clock(lease_ms=LEASE)
+    other = WorkerFixture(clock=fixture.clock, store=fixture.store.port, lease_ms=LEASE)
+    await fixture.add()
+    fixture.takes(30_000)
+    async with RunningWorker(fixture):
         for _ in range(31):
             assert await other.sweeper.sweep() == []
             assert await other.tick() == []
-            await corridor.clock.advance(1_000)
-    assert (await corridor.only_run()).status is RunStatus.SUCCESS
+            await fixture.clock.advance(1_000)
+    assert (await fixture.only_run()).status is RunStatus.SUCCESS
 
 
 async def test_all_leases_are_renewed_in_one_call_three_times_in_their_length() -> None:
-    corridor = by_hand(lease_ms=LEASE)
+    fixture = on_manual_clock(lease_ms=LEASE)
     for number in range(10):
-        await corridor.add(f"endpoint-{number}")
-        corridor.takes(30_000, f"endpoint-{number}")
-    async with Worker(corridor):
-        await corridor.clock.advance(9_999)
-        assert corridor.store.calls["renew"] == 9
+        await fixture.add(f"endpoint-{number}")
+        fixture.takes(30_000, f"endpoint-{number}")
+    async with RunningWorker(fixture):
+        await fixture.clock.advance(9_999)
+        assert fixture.store.calls["renew"] == 9
 
 
 async def test_nothing_is_renewed_when_nothing_is_held() -> None:
-    corridor = by_hand(lease_ms=LEASE)
-    async with Worker(corridor):
-        await corridor.clock.advance(MINUTE)
-    assert corridor.store.calls["renew"] == 0
+    fixture = on_manual_clock(lease_ms=LEASE)
+    async with RunningWorker(fixture):
+        await fixture.clock.advance(MINUTE)
+    assert fixture.store.calls["renew"] == 0
 
 
 async def test_leases_are_renewed_while_claims_wait_for_their_moment() -> None:
-    corridor = by_hand(lease_ms=LEASE, claim_ahead_ms=30_000)
-    await corridor.add(in_ms=20_000)
-    moments = corridor.moments()
-    async with Worker(corridor):
-        await corridor.clock.advance(21_000)
+    fixture = on_manual_clock(lease_ms=LEASE, claim_ahead_ms=30_000)
+    await fixture.add(in_ms=20_000)
+    moments = fixture.moments()
+    async with RunningWorker(fixture):
+        await fixture.clock.advance(21_000)
     assert moments == [20_000]
-    assert (await corridor.runs())[0].status is RunStatus.SUCCESS
+    assert (await fixture.runs())[0].status is RunStatus.SUCCESS
 
 
 async def test_leases_are_renewed_while_a_stopping_loop_lets_runs_finish() -> None:
-    corridor = by_hand(lease_ms=LEASE)
-    await corridor.add()
-    corridor.takes(9_000)
-    async with Worker(corridor, grace_ms=10_000) as worker:
+    fixture = on_manual_clock(lease_ms=LEASE)
+    await fixture.add()
+    fixture.takes(9_000)
+    async with RunningWorker(fixture, grace_ms=10_000) as worker:
         await worker.stopped()
-    assert (await corridor.only_run()).status is RunStatus.SUCCESS
-    assert corridor.log.events("warning") == []
+    assert (await fixture.only_run()).status is RunStatus.SUCCESS
+    assert fixture.log.events("warning") == []
 
 
 async def test_leases_are_renewed_while_the_store_cannot_settle() -> None:
-    corridor = by_hand(lease_ms=LEASE)
-    await corridor.add()
+    fixture = on_manual_clock(lease_ms=LEASE)
+    await fixture.add()
 
     async def slowly() -> Any:
-        await corridor.clock.sleep(10 * LEASE)
+        await fixture.clock.sleep(10 * LEASE)
 
-    corridor.store.before["finalize"] = slowly
-    async with Worker(corridor, grace_ms=MINUTE):
-        await corridor.clock.advance(11 * LEASE)
-    assert (await corridor.runs())[0].status is RunStatus.SUCCESS
+    fixture.store.before["finalize"] = slowly
+    async with RunningWorker(fixture, grace_ms=MINUTE):
+        await fixture.clock.advance(11 * LEASE)
+    assert (await fixture.runs())[0].status is RunStatus.SUCCESS
 
 
 async def test_a_lost_lease_stops_the_run_and_is_logged() -> None:
-    corridor = by_hand(lease_ms=LEASE)
+    fixture = on_manual_clock(lease_ms=LEASE)
     cut: list[str] = []
-    await long_run(corridor, cut)
-    async with Worker(corridor):
-        await lose(corridor)
-        await corridor.clock.advance(LEASE / 3)
-        (line,) = [line for line in corridor.log.lines if "leases were lost" in line.event]
+    await long_run(fixture, cut)
+    async with RunningWorker(fixture):
+        await lose(fixture)
+        await fixture.clock.advance(LEASE / 3)
+        (line,) = [line for line in fixture.log.lines if "leases were lost" in line.event]
         assert (line.level, line.facts) == ("warning", {"run_ids": cut})
-    assert [run.status for run in await corridor.runs()] == [RunStatus.ABANDONED, None]
+    assert [run.status for run in await fixture.runs()] == [RunStatus.ABANDONED, None]
 
 
 async def test_a_worker_that_lost_a_lease_has_room_again_and_goes_on() -> None:
-    corridor = by_hand(lease_ms=LEASE, concurrency=1)
-    await long_run(corridor, [])
-    await corridor.add("next", in_ms=500)
-    async with Worker(corridor):
-        await lose(corridor)
-        await corridor.clock.advance(LEASE)
-        assert corridor.dispatcher.names() == ["endpoint", "next"]
-    assert others() == set()
+    fixture = on_manual_clock(lease_ms=LEASE, concurrency=1)
+    await long_run(fixture, [])
+    await fixture.add("next", in_ms=500)
+    async with RunningWorker(fixture):
+        await lose(fixture)
+        await fixture.clock.advance(LEASE)
+        assert fixture.dispatcher.names() == ["endpoint", "next"]
+    assert other_tasks() == set()
 
 
 async def test_a_loop_sweeps_what_a_dead_worker_left_and_runs_it() -> None:
-    corridor = by_hand(lease_ms=LEASE)
-    dead = Corridor(clock=corridor.clock, store=corridor.store.port, lease_ms=LEASE)
-    await corridor.add()
+    fixture = on_manual_clock(lease_ms=LEASE)
+    dead = WorkerFixture(clock=fixture.clock, store=fixture.store.port, lease_ms=LEASE)
+    await fixture.add()
     await dead.claim(1)
-    moments = corridor.moments()
-    async with Worker(corridor):
-        await corridor.clock.advance(2 * LEASE)
+    moments = fixture.moments()
+    async with RunningWorker(fixture):
+        await fixture.clock.advance(2 * LEASE)
     assert moments == [LEASE]
-    abandoned, run = await corridor.runs()
+    abandoned, run = await fixture.runs()
     assert (abandoned.status, abandoned.verdict) == (RunStatus.ABANDONED, False)
     assert (run.slot, run.attempt, run.status) == (abandoned.slot, 2, RunStatus.SUCCESS)
 
 
 async def test_a_loop_sweeps_at_once_when_it_starts() -> None:
-    corridor = by_hand(lease_ms=MINUTE)
-    dead = Corridor(clock=corridor.clock, store=corridor.store.port, lease_ms=1_000)
-    await corridor.add()
+    fixture = on_manual_clock(lease_ms=MINUTE)
+    dead = WorkerFixture(clock=fixture.clock, store=fixture.store.port, lease_ms=1_000)
+    await fixture.add()
     await dead.claim(1)
-    corridor.clock.jump(1_000)
-    async with Worker(corridor):
-        assert [run.status for run in await corridor.runs()] == ["abandoned", "success"]
+    fixture.clock.jump(1_000)
+    async with RunningWorker(fixture):
+        assert [run.status for run in await fixture.runs()] == ["abandoned", "success"]
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
 async def test_an_endpoint_whose_workers_keep_dying_is_paused_after_three_times(times: int) -> None:
-    corridor = Corridor(lease_ms=LEASE)
-    await corridor.add()
+    fixture = WorkerFixture(lease_ms=LEASE)
+    await fixture.add()
     for _ in range(times):
-        await corridor.claim(1)
-        corridor.clock.jump(LEASE)
-        await corridor.sweeper.sweep()
-    paused = (await corridor.endpoint()).pause_reason
+        await fixture.claim(1)
+        fixture.clock.jump(LEASE)
+        await fixture.sweeper.sweep()
+    paused = (await fixture.endpoint()).pause_reason
     assert paused == ("abandoned 3 times in a row" if times == 3 else None)
 
 
 async def test_a_run_settled_while_its_lease_was_being_renewed_is_not_called_lost() -> None:
-    corridor = by_hand(lease_ms=3_000)
-    await corridor.add()
-    corridor.takes(1_200)
+    fixture = on_manual_clock(lease_ms=3_000)
+    await fixture.add()
+    fixture.takes(1_200)
 
     async def slowly() -> Any:
-        await corridor.clock.sleep(500)
+        await fixture.clock.sleep(500)
 
-    corridor.store.before["renew"] = slowly
-    async with Worker(corridor):
-        await corridor.clock.advance(2_000)
-        assert corridor.log.events("warning") == []
+    fixture.store.before["renew"] = slowly
+    async with RunningWorker(fixture):
+        await fixture.clock.advance(2_000)
+        assert fixture.log.events("warning") == []
 
 
 @pytest.mark.parametrize("renewing", ["is refused", "never returns"])
 async def test_a_run_whose_lease_ran_out_unrenewed_is_stopped_before_another_worker_runs_it(
     renewing: str,
 ) -> None:
-    corridor = by_hand(lease_ms=3_000)
-    other = Corridor(clock=corridor.clock, store=corridor.store.port, lease_ms=3_000)
-    await corridor.add()
-    crowd = Crowd(lambda: corridor.clock.sleep(30_000))
-    corridor.dispatcher.on("endpoint", crowd)
-    other.dispatcher.on("endpoint", crowd)
+    fixture = on_manual_clock(lease_ms=3_000)
+    other = WorkerFixture(clock=fixture.clock, store=fixture.store.port, lease_ms=3_000)
+    await fixture.add()
+    counter = ConcurrencyCounter(lambda: fixture.clock.sleep(30_000))
+    fixture.dispatcher.on("endpoint", counter)
+    other.dispatcher.on("endpoint", counter)
     if renewing == "is refused":
-        corridor.store.breaks("renew", Unavailable("The store is away."))
+        fixture.store.fail("renew", Unavailable("The store is away."))
     else:
-        corridor.store.before["renew"] = asyncio.Event().wait
-    async with Worker(corridor), Worker(other):
-        await corridor.clock.advance(10_000)
-        assert crowd.most == 1
+        fixture.store.before["renew"] = asyncio.Event().wait
+    async with RunningWorker(fixture), RunningWorker(other):
+        await fixture.clock.advance(10_000)
+        assert counter.most == 1

@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 from tests.scheduling.worker.call_recorder import once
-from tests.scheduling.worker.running_worker import Worker, by_hand, in_real_time, others
-from tests.scheduling.worker.worker_fixtures import MINUTE, Corridor
+from tests.scheduling.worker.running_worker import (
+    RunningWorker,
+    on_manual_clock,
+    on_system_clock,
+    other_tasks,
+)
+from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
 from cadenza.domain.scheduling.endpoint import OpenSlot
 from cadenza.domain.scheduling.run import Claim, RunStatus
@@ -17,168 +22,168 @@ GRACE = 10_000
 
 
 async def test_an_idle_loop_stops_without_waiting() -> None:
-    corridor = by_hand()
-    async with Worker(corridor) as worker:
+    fixture = on_manual_clock()
+    async with RunningWorker(fixture) as worker:
         worker.loop.stop()
-        await corridor.clock.advance(0)
+        await fixture.clock.advance(0)
         assert worker.task.done()
-    assert others() == set()
+    assert other_tasks() == set()
 
 
 async def test_stopping_twice_is_stopping_once() -> None:
-    corridor = by_hand()
-    await corridor.add()
-    corridor.takes(5_000)
-    async with Worker(corridor) as worker:
+    fixture = on_manual_clock()
+    await fixture.add()
+    fixture.takes(5_000)
+    async with RunningWorker(fixture) as worker:
         worker.loop.stop()
-        await corridor.clock.advance(1_000)
+        await fixture.clock.advance(1_000)
         worker.loop.stop()
         await worker.stopped()
-    assert (await corridor.only_run()).status is RunStatus.SUCCESS
+    assert (await fixture.only_run()).status is RunStatus.SUCCESS
 
 
 async def test_a_loop_stopped_before_it_runs_claims_nothing_and_returns() -> None:
-    corridor = by_hand()
-    endpoint = await corridor.add()
-    worker = Worker(corridor)
+    fixture = on_manual_clock()
+    endpoint = await fixture.add()
+    worker = RunningWorker(fixture)
     worker.loop.stop()
     await asyncio.wait_for(worker.loop.run(), 60)
-    assert corridor.store.calls["claim_due"] == 0
-    assert await corridor.endpoint() == endpoint
-    assert others() == set()
+    assert fixture.store.calls["claim_due"] == 0
+    assert await fixture.endpoint() == endpoint
+    assert other_tasks() == set()
 
 
 async def test_what_runs_may_finish_within_the_grace_and_is_settled() -> None:
-    corridor = by_hand()
-    await corridor.add()
-    corridor.takes(GRACE - 1)
-    async with Worker(corridor, grace_ms=GRACE) as worker:
+    fixture = on_manual_clock()
+    await fixture.add()
+    fixture.takes(GRACE - 1)
+    async with RunningWorker(fixture, grace_ms=GRACE) as worker:
         worker.loop.stop()
-        await corridor.clock.advance(GRACE - 2)
+        await fixture.clock.advance(GRACE - 2)
         assert not worker.task.done()
-        await corridor.clock.advance(1)
+        await fixture.clock.advance(1)
         assert worker.task.done()
-    run, after = await corridor.only_run(), await corridor.endpoint()
+    run, after = await fixture.only_run(), await fixture.endpoint()
     assert (run.status, run.verdict) == (RunStatus.SUCCESS, True)
     assert (after.lease, after.next_run_at) == (None, NEW_YEAR + timedelta(minutes=1))
 
 
 async def test_a_loop_that_stops_claims_no_more() -> None:
-    corridor = by_hand()
-    await corridor.add("long")
-    corridor.takes(5_000, "long")
-    async with Worker(corridor) as worker:
+    fixture = on_manual_clock()
+    await fixture.add("long")
+    fixture.takes(5_000, "long")
+    async with RunningWorker(fixture) as worker:
         worker.loop.stop()
-        await corridor.add("new")
+        await fixture.add("new")
         await worker.stopped()
-    assert corridor.dispatcher.names() == ["long"]
-    assert (await corridor.endpoint("new")).next_run_at == NEW_YEAR
+    assert fixture.dispatcher.names() == ["long"]
+    assert (await fixture.endpoint("new")).next_run_at == NEW_YEAR
 
 
 async def test_what_was_claimed_and_not_started_is_given_back() -> None:
-    corridor = by_hand(claim_ahead_ms=30_000)
-    endpoint = await corridor.add(in_ms=20_000)
-    async with Worker(corridor) as worker:
+    fixture = on_manual_clock(claim_ahead_ms=30_000)
+    endpoint = await fixture.add(in_ms=20_000)
+    async with RunningWorker(fixture) as worker:
         worker.loop.stop()
-        await corridor.clock.advance(0)
+        await fixture.clock.advance(0)
         assert worker.task.done()
-    run, after = await corridor.only_run(), await corridor.endpoint()
+    run, after = await fixture.only_run(), await fixture.endpoint()
     assert (run.status, run.reason, run.verdict) == (RunStatus.CANCELLED, "its worker stopped", False)
     assert after == endpoint
 
 
 async def test_what_was_given_back_is_run_by_another_worker_at_its_moment() -> None:
-    corridor = by_hand(claim_ahead_ms=30_000)
-    await corridor.add(in_ms=20_000)
-    async with Worker(corridor):
+    fixture = on_manual_clock(claim_ahead_ms=30_000)
+    await fixture.add(in_ms=20_000)
+    async with RunningWorker(fixture):
         pass
-    moments = corridor.moments()
-    async with Worker(corridor):
-        await corridor.clock.advance(30_000)
+    moments = fixture.moments()
+    async with RunningWorker(fixture):
+        await fixture.clock.advance(30_000)
     assert moments == [20_000]
-    assert [run.verdict for run in await corridor.runs()][:2] == [False, True]
+    assert [run.verdict for run in await fixture.runs()][:2] == [False, True]
 
 
 async def test_a_run_beyond_the_grace_is_cancelled_and_its_slot_stays_due() -> None:
-    corridor = by_hand()
-    await corridor.add()
-    corridor.takes(10 * GRACE)
-    async with Worker(corridor, grace_ms=GRACE) as worker:
+    fixture = on_manual_clock()
+    await fixture.add()
+    fixture.takes(10 * GRACE)
+    async with RunningWorker(fixture, grace_ms=GRACE) as worker:
         worker.loop.stop()
-        await corridor.clock.advance(GRACE)
+        await fixture.clock.advance(GRACE)
         assert worker.task.done()
-    run, after = await corridor.only_run(), await corridor.endpoint()
+    run, after = await fixture.only_run(), await fixture.endpoint()
     assert (run.status, run.reason) == (RunStatus.CANCELLED, "its worker stopped before it ended")
     assert (run.verdict, after.failure_count, after.lease) == (False, 0, None)
     assert (after.next_run_at, after.open_slot) == (NEW_YEAR, OpenSlot(NEW_YEAR, 1))
-    assert others() == set()
+    assert other_tasks() == set()
 
 
 async def test_a_slot_that_was_cut_short_is_run_by_another_worker() -> None:
-    corridor = by_hand()
-    await corridor.add()
-    corridor.takes(10 * GRACE)
-    async with Worker(corridor, grace_ms=GRACE):
+    fixture = on_manual_clock()
+    await fixture.add()
+    fixture.takes(10 * GRACE)
+    async with RunningWorker(fixture, grace_ms=GRACE):
         pass
-    corridor.dispatcher.succeeds("endpoint")
-    async with Worker(corridor):
+    fixture.dispatcher.succeeds("endpoint")
+    async with RunningWorker(fixture):
         pass
-    first, second = await corridor.runs()
+    first, second = await fixture.runs()
     assert (second.slot, second.attempt, second.status, second.verdict) == (first.slot, 2, "success", True)
 
 
 async def test_a_grace_of_nothing_cuts_short_at_once() -> None:
-    corridor = by_hand()
-    await corridor.add()
-    corridor.takes(GRACE)
-    async with Worker(corridor, grace_ms=0) as worker:
+    fixture = on_manual_clock()
+    await fixture.add()
+    fixture.takes(GRACE)
+    async with RunningWorker(fixture, grace_ms=0) as worker:
         worker.loop.stop()
-        await corridor.clock.advance(0)
+        await fixture.clock.advance(0)
         await worker.ended()
-    assert (await corridor.endpoint()).lease is None
-    assert others() == set()
+    assert (await fixture.endpoint()).lease is None
+    assert other_tasks() == set()
 
 
 @pytest.mark.parametrize("claim_ahead_ms", [0, MINUTE])
 async def test_a_saturated_loop_stops_and_leaves_nothing_leased(claim_ahead_ms: int) -> None:
-    corridor = by_hand(concurrency=3, claim_ahead_ms=claim_ahead_ms)
+    fixture = on_manual_clock(concurrency=3, claim_ahead_ms=claim_ahead_ms)
     for number in range(9):
-        await corridor.add(f"endpoint-{number}", in_ms=number * 100)
-        corridor.takes(5_000, f"endpoint-{number}")
-    async with Worker(corridor) as worker:
-        await corridor.clock.advance(150)
+        await fixture.add(f"endpoint-{number}", in_ms=number * 100)
+        fixture.takes(5_000, f"endpoint-{number}")
+    async with RunningWorker(fixture) as worker:
+        await fixture.clock.advance(150)
         await worker.stopped()
-    endpoints = await corridor.store.port.catalog.find("default")
+    endpoints = await fixture.store.port.catalog.find("default")
     assert [endpoint.lease for endpoint in endpoints] == [None] * 9
-    assert len(corridor.dispatcher.executed) == 2
+    assert len(fixture.dispatcher.executed) == 2
 
 
 @pytest.mark.parametrize("call", ["claim_due", "finalize", "next_due", "sweep", "renew"])
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_stop_in_the_middle_of_any_call_loses_nothing(call: str, when: str) -> None:
-    corridor = by_hand(lease_ms=3_000)
+    fixture = on_manual_clock(lease_ms=3_000)
     for name in ("a", "b"):
-        await corridor.add(name, in_ms=500)
-    corridor.takes(2_000, "a")
-    worker = Worker(corridor, grace_ms=GRACE)
+        await fixture.add(name, in_ms=500)
+    fixture.takes(2_000, "a")
+    worker = RunningWorker(fixture, grace_ms=GRACE)
 
     async def stop() -> Any:
         worker.loop.stop()
         await asyncio.sleep(0)
 
-    getattr(corridor.store, when)[call] = once(stop)
+    getattr(fixture.store, when)[call] = once(stop)
     async with worker:
-        await corridor.clock.advance(4_000)
+        await fixture.clock.advance(4_000)
         await worker.ended()
-    await nothing_is_lost(corridor, "a", "b")
+    await nothing_is_lost(fixture, "a", "b")
 
 
-async def nothing_is_lost(corridor: Corridor, *names: str) -> None:
+async def nothing_is_lost(fixture: WorkerFixture, *names: str) -> None:
     """Nobody holds anything; what was dispatched has its one verdict, and what was not is still due."""
-    ran = corridor.dispatcher.names()
-    assert others() == set()
+    ran = fixture.dispatcher.names()
+    assert other_tasks() == set()
     for name in names:
-        endpoint, runs = await corridor.endpoint(name), await corridor.runs(name)
+        endpoint, runs = await fixture.endpoint(name), await fixture.runs(name)
         assert endpoint.lease is None
         assert all(run.status is not None for run in runs)
         assert sum(run.verdict for run in runs) == ran.count(name) <= 1
@@ -186,7 +191,7 @@ async def nothing_is_lost(corridor: Corridor, *names: str) -> None:
 
 
 async def test_in_real_time_a_stop_waits_for_a_short_run_and_not_for_a_long_one() -> None:
-    corridor = in_real_time()
+    fixture = on_system_clock()
     cut: list[str] = []
 
     async def sleep(claim: Claim) -> Any:
@@ -198,22 +203,22 @@ async def test_in_real_time_a_stop_waits_for_a_short_run_and_not_for_a_long_one(
         raise ValueError("done")
 
     for name in ("short", "long"):
-        await corridor.add(name)
-        corridor.dispatcher.on(name, sleep)
-    async with Worker(corridor, grace_ms=60):
+        await fixture.add(name)
+        fixture.dispatcher.on(name, sleep)
+    async with RunningWorker(fixture, grace_ms=60):
         await asyncio.sleep(0.005)
     assert cut == ["long"]
-    assert [(await corridor.only_run(name)).status for name in ("short", "long")] == ["failure", "cancelled"]
+    assert [(await fixture.only_run(name)).status for name in ("short", "long")] == ["failure", "cancelled"]
 
 
 async def test_all_that_is_given_back_is_settled_before_the_loop_returns() -> None:
-    corridor = by_hand(claim_ahead_ms=30_000)
-    endpoints = [await corridor.add(f"endpoint-{number}", in_ms=20_000) for number in range(3)]
+    fixture = on_manual_clock(claim_ahead_ms=30_000)
+    endpoints = [await fixture.add(f"endpoint-{number}", in_ms=20_000) for number in range(3)]
 
     async def slowly() -> Any:
-        await corridor.clock.sleep(2_000)
+        await fixture.clock.sleep(2_000)
 
-    corridor.store.before["finalize"] = slowly
-    async with Worker(corridor, settle_batch=1):
+    fixture.store.before["finalize"] = slowly
+    async with RunningWorker(fixture, settle_batch=1):
         pass
-    assert await corridor.store.port.catalog.find("default") == endpoints
+    assert await fixture.store.port.catalog.find("default") == endpoints

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 
 import pytest
-from tests.scheduling.worker.running_worker import Worker, by_hand, in_real_time, until
-from tests.scheduling.worker.worker_fixtures import SUCCESS, Corridor
+from tests.scheduling.worker.running_worker import RunningWorker, on_manual_clock, on_system_clock, until
+from tests.scheduling.worker.worker_fixtures import SUCCESS, WorkerFixture
 
 from cadenza.domain.scheduling.policy import Policy
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
@@ -16,33 +16,33 @@ LEFT = ContextVar("LEFT", default="nothing")
 NAMES = ("one", "two", "three", "four")
 
 
-async def at_work(corridor: Corridor, behaviour: Callable[[Claim], Awaitable[Outcome]]) -> None:
+async def at_work(fixture: WorkerFixture, behaviour: Callable[[Claim], Awaitable[Outcome]]) -> None:
     """Let four endpoints that are due behave alike, until the worker has stopped."""
     for name in NAMES:
-        await corridor.add(name)
-        corridor.dispatcher.on(name, behaviour)
-    async with Worker(corridor):
+        await fixture.add(name)
+        fixture.dispatcher.on(name, behaviour)
+    async with RunningWorker(fixture):
         pass
 
 
-async def statuses(corridor: Corridor) -> list[RunStatus | None]:
-    return [(await corridor.only_run(name)).status for name in NAMES]
+async def statuses(fixture: WorkerFixture) -> list[RunStatus | None]:
+    return [(await fixture.only_run(name)).status for name in NAMES]
 
 
 async def test_runs_that_do_not_wait_share_a_task() -> None:
-    corridor, tasks = by_hand(), set()
+    fixture, tasks = on_manual_clock(), set()
 
     async def behave(_: Claim) -> Outcome:
         tasks.add(asyncio.current_task())
         return SUCCESS
 
-    await at_work(corridor, behave)
+    await at_work(fixture, behave)
     assert len(tasks) == 1
-    assert await statuses(corridor) == [RunStatus.SUCCESS] * 4
+    assert await statuses(fixture) == [RunStatus.SUCCESS] * 4
 
 
 async def test_a_run_that_waits_keeps_no_other_from_starting() -> None:
-    corridor, started, enough = by_hand(), [], asyncio.Event()
+    fixture, started, enough = on_manual_clock(), [], asyncio.Event()
 
     async def behave(claim: Claim) -> Outcome:
         started.append(claim.endpoint.name)
@@ -50,28 +50,28 @@ async def test_a_run_that_waits_keeps_no_other_from_starting() -> None:
         return SUCCESS
 
     for name in NAMES:
-        await corridor.add(name)
-        corridor.dispatcher.on(name, behave)
-    async with Worker(corridor):
+        await fixture.add(name)
+        fixture.dispatcher.on(name, behave)
+    async with RunningWorker(fixture):
         assert started == list(NAMES)
         enough.set()
-    assert await statuses(corridor) == [RunStatus.SUCCESS] * 4
+    assert await statuses(fixture) == [RunStatus.SUCCESS] * 4
 
 
 async def test_what_a_run_leaves_in_its_context_is_not_seen_by_the_next() -> None:
-    corridor, seen = by_hand(), []
+    fixture, seen = on_manual_clock(), []
 
     async def behave(claim: Claim) -> Outcome:
         seen.append(LEFT.get())
         LEFT.set(claim.endpoint.name)
         return SUCCESS
 
-    await at_work(corridor, behave)
+    await at_work(fixture, behave)
     assert seen == ["nothing"] * 4
 
 
 async def test_a_run_that_cancels_its_own_task_cancels_no_other() -> None:
-    corridor = by_hand()
+    fixture = on_manual_clock()
 
     async def behave(claim: Claim) -> Outcome:
         if claim.endpoint.name == NAMES[0]:
@@ -82,23 +82,23 @@ async def test_a_run_that_cancels_its_own_task_cancels_no_other() -> None:
             await asyncio.sleep(0)
         return SUCCESS
 
-    await at_work(corridor, behave)
-    assert await statuses(corridor) == [RunStatus.SUCCESS] * 4
+    await at_work(fixture, behave)
+    assert await statuses(fixture) == [RunStatus.SUCCESS] * 4
 
 
 async def test_a_timeout_in_a_task_that_is_shared_ends_one_run() -> None:
-    corridor = in_real_time()
+    fixture = on_system_clock()
     for name in NAMES:
-        await corridor.add(name, policy=Policy(timeout_ms=30))
+        await fixture.add(name, policy=Policy(timeout_ms=30))
 
     async def hang(_: Claim) -> Outcome:
         await asyncio.sleep(10)
         return SUCCESS
 
-    corridor.dispatcher.on(NAMES[1], hang)
-    async with Worker(corridor):
-        await until(lambda: len(corridor.told) == len(NAMES))
-    assert await statuses(corridor) == [
+    fixture.dispatcher.on(NAMES[1], hang)
+    async with RunningWorker(fixture):
+        await until(lambda: len(fixture.run_events) == len(NAMES))
+    assert await statuses(fixture) == [
         RunStatus.SUCCESS,
         RunStatus.TIMEOUT,
         RunStatus.SUCCESS,
@@ -107,7 +107,7 @@ async def test_a_timeout_in_a_task_that_is_shared_ends_one_run() -> None:
 
 
 async def test_a_lease_that_is_lost_before_its_turn_is_not_run() -> None:
-    corridor, ran = by_hand(), []
+    fixture, ran = on_manual_clock(), []
 
     async def behave(claim: Claim) -> Outcome:
         ran.append(claim.endpoint.name)
@@ -118,9 +118,9 @@ async def test_a_lease_that_is_lost_before_its_turn_is_not_run() -> None:
         return SUCCESS
 
     for name in NAMES:
-        await corridor.add(name)
-        corridor.dispatcher.on(name, behave)
-    worker = Worker(corridor)
+        await fixture.add(name)
+        fixture.dispatcher.on(name, behave)
+    worker = RunningWorker(fixture)
     async with worker:
         pass
     assert ran == [NAMES[0], NAMES[1], NAMES[3]]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from tests.scheduling.worker.running_worker import Worker, by_hand, in_real_time, until
+from tests.scheduling.worker.running_worker import RunningWorker, on_manual_clock, on_system_clock, until
 from tests.scheduling.worker.worker_fixtures import SUCCESS
 
 from cadenza.domain.scheduling.policy import Policy
@@ -25,40 +25,40 @@ def stubborn(enough: asyncio.Event) -> Callable[[Claim], Any]:
 
 
 async def test_a_run_that_will_not_be_cancelled_does_not_keep_a_loop_from_stopping() -> None:
-    corridor, enough = in_real_time(), asyncio.Event()
-    await corridor.add(policy=Policy(timeout_ms=10))
-    corridor.dispatcher.on("endpoint", stubborn(enough))
-    async with Worker(corridor, grace_ms=20) as worker:
+    fixture, enough = on_system_clock(), asyncio.Event()
+    await fixture.add(policy=Policy(timeout_ms=10))
+    fixture.dispatcher.on("endpoint", stubborn(enough))
+    async with RunningWorker(fixture, grace_ms=20) as worker:
         await asyncio.sleep(0.02)
         worker.loop.stop()
         await asyncio.wait({worker.task}, timeout=0.5)
         stopped = worker.task.done()
         enough.set()
     assert stopped
-    run = await corridor.only_run()
+    run = await fixture.only_run()
     assert (run.status, run.reason) == (RunStatus.CANCELLED, "its worker stopped, and it would not")
 
 
 async def test_a_stubborn_run_that_ends_after_all_is_settled_once() -> None:
-    corridor, enough = by_hand(), asyncio.Event()
-    await corridor.add()
-    corridor.dispatcher.on("endpoint", stubborn(enough))
-    async with Worker(corridor, grace_ms=10_000, settle_linger_ms=5) as worker:
+    fixture, enough = on_manual_clock(), asyncio.Event()
+    await fixture.add()
+    fixture.dispatcher.on("endpoint", stubborn(enough))
+    async with RunningWorker(fixture, grace_ms=10_000, settle_linger_ms=5) as worker:
         worker.loop.stop()
-        await corridor.clock.advance(20_002)
+        await fixture.clock.advance(20_002)
         enough.set()
-        await corridor.clock.advance(10)
-    assert len(corridor.told) == 1
+        await fixture.clock.advance(10)
+    assert len(fixture.run_events) == 1
 
 
 async def test_a_stubborn_run_gives_in_to_a_timeout_without_harm_to_the_next() -> None:
-    corridor, enough = in_real_time(), asyncio.Event()
-    await corridor.add("odd", policy=Policy(timeout_ms=10))
-    await corridor.add("even")
-    corridor.dispatcher.on("odd", stubborn(enough))
-    async with Worker(corridor, grace_ms=100):
-        await until(lambda: len(corridor.told) == 1)
-        assert (await corridor.only_run("even")).status is RunStatus.SUCCESS
+    fixture, enough = on_system_clock(), asyncio.Event()
+    await fixture.add("odd", policy=Policy(timeout_ms=10))
+    await fixture.add("even")
+    fixture.dispatcher.on("odd", stubborn(enough))
+    async with RunningWorker(fixture, grace_ms=100):
+        await until(lambda: len(fixture.run_events) == 1)
+        assert (await fixture.only_run("even")).status is RunStatus.SUCCESS
         await asyncio.sleep(0.02)  # The timeout of the other is over by now.
         enough.set()
-    assert (await corridor.only_run("odd")).status is RunStatus.SUCCESS
+    assert (await fixture.only_run("odd")).status is RunStatus.SUCCESS

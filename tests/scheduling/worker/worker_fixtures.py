@@ -1,9 +1,9 @@
-"""A corridor under test: a store in memory that can fail, and fakes around it."""
+"""A worker under test: a memory store whose calls can fail, and fakes of the other ports."""
 
 from collections.abc import Callable
 from typing import Any
 
-from tests.scheduling.worker.call_recorder import Witness
+from tests.scheduling.worker.call_recorder import CallRecorder
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.stores.memory import MemoryStore
@@ -26,19 +26,19 @@ TENANT = "default"
 SUCCESS = Outcome(RunStatus.SUCCESS)
 
 
-class Corridor:
-    """One worker's way from claim to commit, and everything that a test wants to see of it."""
+class WorkerFixture:
+    """A worker loop with its ports, and helpers to add, steer and read endpoints."""
 
     def __init__(
         self, *, clock: Any = None, store: Any = None, log: Any = None, cron: Any = None, **settings: int
     ) -> None:
         self.clock = clock or FakeClock()
-        self.store = Witness(store or MemoryStore(FakeIds()))
+        self.store = CallRecorder(store or MemoryStore(FakeIds()))
         self.log = log or FakeLog()
         self.cron = cron or CronsimCron()
         self.dispatcher = FakeDispatcher()
         self.quota = FakeQuota()
-        self.asked = Witness(self.quota)
+        self.asked = CallRecorder(self.quota)
         self.telemetry = FakeTelemetry()
         around = self._around()
         self.sweeper, self.steering = Sweeper(**around), Steering(**around)
@@ -47,15 +47,15 @@ class Corridor:
         self.worker = self.loop()
 
     @property
-    def told(self) -> list[EmittedEvent]:
-        """What was told of runs, one by one."""
+    def run_events(self) -> list[EmittedEvent]:
+        """The events of runs."""
         return [event for event in self.telemetry.events if event.name.startswith("sched.job.")]
 
     def _around(self) -> dict[str, Any]:
         return {"store": self.store.endpoints, "clock": self.clock, "cron": self.cron, "log": self.log}
 
     async def add(self, name: str = "endpoint", *, in_ms: int = 0, **fields: Any) -> Endpoint:
-        """Keep an endpoint that is due so many milliseconds from now."""
+        """Store an endpoint that is due so many milliseconds from now."""
         endpoint = an_endpoint(name, **({"next_run_at": self.at(in_ms)} | fields))
         await self.store.port.endpoints.add(endpoint)
         return endpoint
@@ -147,7 +147,7 @@ class Corridor:
         return value
 
 
-class Crowd:
+class ConcurrencyCounter:
     """A behaviour that counts how many run at the same time."""
 
     def __init__(self, pause: Callable[[], Any]) -> None:
