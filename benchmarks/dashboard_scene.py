@@ -29,7 +29,7 @@ ADMIN = Caller(TENANT, frozenset(Scope), "benchmark")
 BUSY = "endpoint-0"
 """Has every fifth of all runs."""
 PEOPLE, SCHEDULES, TURNS = 200, 40, 50
-SITTINGS, RULES, ALERTS = 20_000, 50, 2_000
+ANALYSES, RULES, ALERTS = 20_000, 50, 2_000
 MINUTES_OF_DAY = 1_440
 AT_ONCE = 2_000
 TODAY = NOW.date()
@@ -59,9 +59,9 @@ async def people(store: Store, application: Application) -> str:
 
 
 async def planners(store: Store, application: Application, endpoints: int) -> None:
-    """A week of sittings, what was learned of every endpoint, and rules."""
-    for begin in range(0, SITTINGS, AT_ONCE):
-        await store.analyses.add_analyses([_sitting(n, endpoints) for n in range(begin, begin + AT_ONCE)])
+    """A week of analyses, what was learned about every endpoint, and rules."""
+    for begin in range(0, ANALYSES, AT_ONCE):
+        await store.analyses.add_analyses([_analysis(n, endpoints) for n in range(begin, begin + AT_ONCE)])
     note = LearnedState(
         EndpointModel(gains=Gains(10, 100, 90, 100, 10 * 20.0, 10 * 30.0)), period_s=60
     ).to_note()
@@ -77,16 +77,16 @@ async def planners(store: Store, application: Application, endpoints: int) -> No
 CALL = ToolCall("propose_interval", "endpoint-7", {"intervalMs": 30_000}, "it runs next in 30 s")
 
 
-def _sitting(n: int, endpoints: int) -> Analysis:
+def _analysis(n: int, endpoints: int) -> Analysis:
     planner = ("llm", "rules", "learned")[n % 3]
     return Analysis(
-        id=f"sitting-{n:09}",
+        id=f"analysis-{n:09}",
         tenant_id=TENANT,
         job_id="default",
         endpoint_id=f"endpoint-{n % endpoints}",
         planner=planner,
         trigger=Trigger.RUN,
-        began_at=BEGIN + (NOW - BEGIN) * n / SITTINGS,
+        began_at=BEGIN + (NOW - BEGIN) * n / ANALYSES,
         duration_ms=1_200,
         reasoning="Visitors rise, so it is looked at more often. " * 8,
         calls=(CALL,),

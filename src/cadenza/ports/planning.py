@@ -72,7 +72,7 @@ class AnalysisStore(Protocol):
     ) -> None:
         """Record analyses, and when planners want the next ones, in one commit.
 
-        The newest wish of a planner for an endpoint replaces the one before; an analysis
+        A planner's newest request for an endpoint replaces the one before; an analysis
         without `look_again_at` removes it. An analysis that was recorded before is not
         recorded twice.
         """

@@ -71,7 +71,7 @@ class PlannerRule(NamedTuple):
 
 
 class RuleBasedPlanner:
-    """Goes through its rules in order and acts on the first that matches."""
+    """Calls the tool of the first rule whose condition holds."""
 
     def __init__(self, *rules: PlannerRule) -> None:
         self._rules = rules

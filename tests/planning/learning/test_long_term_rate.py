@@ -62,7 +62,7 @@ def test_a_change_never_lowers_the_rate_and_quiet_never_raises_it(
 def test_evidence_fades_and_the_prior_comes_back() -> None:
     prior, seen = GammaRate(1.0, 100.0), Evidence(50.0, 100.0)
     for _ in range(20):
-        seen = seen.plus(Evidence(), kept=0.5)
+        seen = seen.plus(Evidence(), decay=0.5)
     assert isclose(prior.posterior(seen).mean, prior.mean, rel_tol=1e-2)
 
 

@@ -1,1 +1,1 @@
-"""What writes hints: by rules, by what was learned, by what HTTP says, by a model."""
+"""The planners, which write hints: rules, learning, an LLM, and HTTP headers."""

@@ -87,7 +87,7 @@ class FinishedAnalysis(NamedTuple):
         )
 
 
-class ToolAccess:
+class AnalysisToolAccess:
     """The tools of one analysis: for its endpoint and siblings only, limited in number, until it ends."""
 
     def __init__(self, entry: PlannerEntry, briefing: Briefing, steering: Steering) -> None:
@@ -151,7 +151,7 @@ async def analyze(
     entry: PlannerEntry, briefing: Briefing, *, steering: Steering, log: Logger
 ) -> FinishedAnalysis:
     """Run one analysis; an error or a timeout of the planner becomes the error of its result."""
-    tool_access = ToolAccess(entry, briefing, steering)
+    tool_access = AnalysisToolAccess(entry, briefing, steering)
     try:
         result = _validated(await _with_timeout(entry.planner.sit(briefing, tool_access.call), entry, log))
     except _TimedOut:

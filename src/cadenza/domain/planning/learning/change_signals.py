@@ -33,11 +33,11 @@ class SignalBin(NamedTuple):
 
     def plus(self, share: float, observed: "SignalBin") -> "SignalBin":
         """With a share of another observation; when the bin is full, half of the older is forgotten."""
-        kept = 1.0 if self.expected + self.changes < MOST_CHANGES else 0.5
+        decay = 1.0 if self.expected + self.changes < MOST_CHANGES else 0.5
         return SignalBin(
-            self.changes * kept + share * observed.changes,
-            self.expected * kept + share * observed.expected,
-            self.periods * kept + share * observed.periods,
+            self.changes * decay + share * observed.changes,
+            self.expected * decay + share * observed.expected,
+            self.periods * decay + share * observed.periods,
         )
 
 

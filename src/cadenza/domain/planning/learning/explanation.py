@@ -65,9 +65,9 @@ def _signals(model: EndpointModel, proposal: Proposal, period: Period) -> str:
     meaning = f"they mean {proposal.forecast.signal * HOUR_S / period.seconds:.2g} changes an hour"
     strengths = model.strengths(model.at_s or 0.0, period.seconds)
     named = {"figures": "stress", "itself": "its own changes", "siblings": "its siblings' changes"}
-    said = [f"{named.get(signal, signal)} {strength:.0%}" for signal, strength in strengths.items()]
+    parts = [f"{named.get(signal, signal)} {strength:.0%}" for signal, strength in strengths.items()]
     means = meaning if proposal.forecast.signal else "they mean nothing more"
-    return f"Signals: {', '.join(said)}; {means}; the hour counts {proposal.forecast.hour_ratio:.2g} times."
+    return f"Signals: {', '.join(parts)}; {means}; the hour counts {proposal.forecast.hour_ratio:.2g} times."
 
 
 def _alternatives(proposal: Proposal, period: Period) -> str:
@@ -78,8 +78,8 @@ def _alternatives(proposal: Proposal, period: Period) -> str:
         "without the hour": proposal.at_rate(expected._replace(hour_ratio=1.0).rate),
         "by the long run alone": proposal.at_rate(expected.long_run.mean),
     }
-    said = [f"{duration_text(periods * period.seconds)} {word}" for word, periods in without.items()]
-    return f"It would be {', '.join(said)}."
+    parts = [f"{duration_text(periods * period.seconds)} {word}" for word, periods in without.items()]
+    return f"It would be {', '.join(parts)}."
 
 
 def _gains_text(gains: Gains, where: str, period: Period) -> str:

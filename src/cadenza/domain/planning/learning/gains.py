@@ -24,15 +24,15 @@ class Gains(NamedTuple):
         self, gap: float, *, learned_gap: float, baseline_gap: float, period_s: float, changed: bool
     ) -> "Gains":
         """After a run; gaps are in periods: the actual one, with learning, and without."""
-        kept = 1.0 if self.periods < MOST_PERIODS_COUNTED else 0.5
+        decay = 1.0 if self.periods < MOST_PERIODS_COUNTED else 0.5
         seen = float(changed)
         return Gains(
-            self.changes * kept + seen,
-            self.periods * kept + gap,
-            self.runs * kept + gap / learned_gap,
-            self.baseline_runs * kept + gap / baseline_gap,
-            self.delay_s * kept + seen * learned_gap * period_s / 2,
-            self.baseline_delay_s * kept + seen * baseline_gap * period_s / 2,
+            self.changes * decay + seen,
+            self.periods * decay + gap,
+            self.runs * decay + gap / learned_gap,
+            self.baseline_runs * decay + gap / baseline_gap,
+            self.delay_s * decay + seen * learned_gap * period_s / 2,
+            self.baseline_delay_s * decay + seen * baseline_gap * period_s / 2,
         )
 
     @property

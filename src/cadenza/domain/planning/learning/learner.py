@@ -50,12 +50,12 @@ def learn(
     if model.at_s is None:
         return _first(model, observation, shared=shared, period=period)
     periods = min(max(observation.at_s - model.at_s, 0.0) / period.seconds, LONGEST_PERIODS)
-    kept = 0.5 ** (periods / max(HALF_LIFE_S / period.seconds, HALF_LIFE_PERIODS))
+    decay = 0.5 ** (periods / max(HALF_LIFE_S / period.seconds, HALF_LIFE_PERIODS))
     if model.failing:
-        after, shared = _learn_recovery(model, observation, shared=shared, periods=periods, kept=kept)
+        after, shared = _learn_recovery(model, observation, shared=shared, periods=periods, decay=decay)
     else:
         after, shared = _learn_changes(
-            model, observation, shared=shared, periods=periods, kept=kept, period_s=period.seconds
+            model, observation, shared=shared, periods=periods, decay=decay, period_s=period.seconds
         )
     after = _update_signals(after, observation, periods)
     if observation.delayed:
@@ -114,11 +114,11 @@ def _first(
 
 
 def _learn_recovery(
-    model: EndpointModel, observation: Observation, *, shared: SharedModel, periods: float, kept: float
+    model: EndpointModel, observation: Observation, *, shared: SharedModel, periods: float, decay: float
 ) -> tuple[EndpointModel, SharedModel]:
     estimate = shared.recovery.gamma().posterior(model.recovery)
     changed = observation.changed
-    recovery = model.recovery.plus(evidence_of(estimate, periods, changed=changed), kept=kept)
+    recovery = model.recovery.plus(evidence_of(estimate, periods, changed=changed), decay=decay)
     prior = shared.recovery.updated(estimate, periods, changed=changed)
     return model._replace(recovery=recovery), shared._replace(recovery=prior)
 
@@ -129,7 +129,7 @@ def _learn_changes(
     *,
     shared: SharedModel,
     periods: float,
-    kept: float,
+    decay: float,
     period_s: float,
 ) -> tuple[EndpointModel, SharedModel]:
     at_s, changed = observation.at_s, observation.changed
@@ -147,7 +147,7 @@ def _learn_changes(
     observed = SignalBin(changes, expected * hour_ratio, periods * hour_ratio)
     after = model._replace(
         recent_rate=recent_rate,
-        long_run=model.long_run.plus(evidence_of(estimate, periods, changed=changed), kept=kept),
+        long_run=model.long_run.plus(evidence_of(estimate, periods, changed=changed), decay=decay),
     )
     return after, shared._replace(
         population=population,

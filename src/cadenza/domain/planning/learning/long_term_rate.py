@@ -12,9 +12,9 @@ class Evidence(NamedTuple):
     changes: float = 0.0
     periods: float = 0.0
 
-    def plus(self, more: "Evidence", *, kept: float = 1.0) -> "Evidence":
-        """The sum of both, with the older weighted by `kept`."""
-        return Evidence(self.changes * kept + more.changes, self.periods * kept + more.periods)
+    def plus(self, more: "Evidence", *, decay: float = 1.0) -> "Evidence":
+        """The sum of both, with the older weighted by `decay`."""
+        return Evidence(self.changes * decay + more.changes, self.periods * decay + more.periods)
 
 
 class GammaRate(NamedTuple):

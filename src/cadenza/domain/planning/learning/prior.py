@@ -44,11 +44,11 @@ class RatePrior(NamedTuple):
         """After one run of one endpoint; several changes may have happened where one was seen."""
         mean = estimate.mean
         changes = changes_per_seen_one(mean * periods) if changed else 0.0
-        kept = 1.0 if self.periods < HISTORY_PERIODS else 0.5
+        decay = 1.0 if self.periods < HISTORY_PERIODS else 0.5
         return RatePrior(
-            self.changes * kept + changes,
-            self.periods * kept + periods,
-            self.weight * kept + periods,
-            self.mean * kept + periods * mean,
-            self.square * kept + periods * mean * mean * (1 + 1 / estimate.shape),
+            self.changes * decay + changes,
+            self.periods * decay + periods,
+            self.weight * decay + periods,
+            self.mean * decay + periods * mean,
+            self.square * decay + periods * mean * mean * (1 + 1 / estimate.shape),
         )

@@ -94,11 +94,11 @@ def updated_rates(
         log_likelihoods.append(log(total))
     evidence = list(map(sum, zip(population.evidence, log_likelihoods, strict=True)))
     best = max(evidence)
-    kept = 1.0 if sum(population.periods) < HISTORY_PERIODS else 0.5
+    decay = 1.0 if sum(population.periods) < HISTORY_PERIODS else 0.5
     posterior = [
         sum(map(mul, weights, at_rate)) * share for share, *at_rate in zip(shares, *supports, strict=True)
     ]
     return RecentRate(tuple(supports)), PopulationRates(
-        tuple([old * kept + spent * new for old, new in zip(population.periods, posterior, strict=True)]),
+        tuple([old * decay + spent * new for old, new in zip(population.periods, posterior, strict=True)]),
         tuple([max(one - best, -MOST_LOG_ODDS) for one in evidence]),
     )

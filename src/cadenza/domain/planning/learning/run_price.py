@@ -58,14 +58,14 @@ class RunPrice(NamedTuple):
         """After a run: the periods since its endpoint's last run earn, and the run costs."""
         if not self.mean_period_s:
             return RunPrice(periods=periods, mean_period_s=period_s, began_s=now_s, at_s=now_s)
-        kept = exp(-max(now_s - self.at_s, 0.0) / self._horizon_s)
+        decay = exp(-max(now_s - self.at_s, 0.0) / self._horizon_s)
         size = self.size
         overdraft = self.overdraft + spent - min(periods, LONGEST_PERIODS) * allowance
         return RunPrice(
             log_price=self.log_price,
             overdraft=min(max(overdraft, -size), size),
-            periods=self.periods * kept + min(periods, LONGEST_PERIODS),
-            weight=self.weight * kept + 1 - kept,
+            periods=self.periods * decay + min(periods, LONGEST_PERIODS),
+            weight=self.weight * decay + 1 - decay,
             mean_period_s=self.mean_period_s
             * (period_s / self.mean_period_s) ** (periods / (size + periods)),
             began_s=self.began_s,

@@ -18,8 +18,8 @@ class HourCounts(NamedTuple):
     expected: float = 0.0
 
     def plus(self, changes: float, expected: float) -> "HourCounts":
-        kept = 1.0 if self.expected < MOST_CHANGES else 0.5
-        return HourCounts(self.changes * kept + changes, self.expected * kept + expected)
+        decay = 1.0 if self.expected < MOST_CHANGES else 0.5
+        return HourCounts(self.changes * decay + changes, self.expected * decay + expected)
 
     def rate_ratio(self, prior: float) -> float:
         return (self.changes + PRIOR_CHANGES * prior) / (self.expected + PRIOR_CHANGES)

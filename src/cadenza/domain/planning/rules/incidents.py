@@ -100,14 +100,16 @@ def states_from_note(note: Any) -> dict[str, IncidentState]:
 
 
 def _state_to_note(state: IncidentState) -> Json:
-    kept = {name: part for name, part in state._asdict().items() if part}
-    return {name: iso(part) if isinstance(part, datetime) else part for name, part in kept.items()}
+    fields = {name: part for name, part in state._asdict().items() if part}
+    return {name: iso(part) if isinstance(part, datetime) else part for name, part in fields.items()}
 
 
 def _state_from_note(note: Mapping[str, Any]) -> IncidentState:
-    known = {name: part for name, part in note.items() if name in IncidentState._fields}
-    moments: dict[str, Any] = {name: datetime.fromisoformat(known[name]) for name in MOMENTS if name in known}
-    return IncidentState(**(known | moments))
+    fields = {name: part for name, part in note.items() if name in IncidentState._fields}
+    moments: dict[str, Any] = {
+        name: datetime.fromisoformat(fields[name]) for name in MOMENTS if name in fields
+    }
+    return IncidentState(**(fields | moments))
 
 
 def _may_fire(rule: Rule, state: IncidentState, now: datetime) -> bool:
