@@ -8,7 +8,7 @@ from cadenza import Endpoint, Every
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
-from cadenza.adapters.stores.sql.rows import WRITTEN, to_micros
+from cadenza.adapters.stores.sql.rows import STATE_COLUMNS, to_micros
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.target import CallableTarget
@@ -16,8 +16,8 @@ from cadenza.ports.store import Store
 
 NOOP = "noop"
 FIRST = "endpoint-template"
-SAME = [column for column in WRITTEN if column not in ("claimable_at", "next_run_at")]
-OWNED = "job_id, name, description, definition"
+SAME = [column for column in STATE_COLUMNS if column not in ("claimable_at", "next_run_at")]
+OWNER_COLUMNS = "job_id, name, description, definition"
 ID = "'endpoint-' || (10000000 + n)"
 NUMBERS = "WITH RECURSIVE c (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c WHERE n < ?1) SELECT n FROM c"
 SERIES = {"postgres": "generate_series(1, $1::int) AS n", "sqlite": f"({NUMBERS})"}
@@ -30,7 +30,7 @@ def copies(dialect: str) -> tuple[str, str]:
     """Statements that copy the first endpoint: how often, over how many tenants, from when, how far apart."""
     tenant, moment, series = TENANT[dialect], MOMENT[dialect], SERIES[dialect]
     definitions = (
-        f"INSERT INTO endpoints (tenant_id, id, {OWNED}) SELECT {tenant}, {ID}, {OWNED}"
+        f"INSERT INTO endpoints (tenant_id, id, {OWNER_COLUMNS}) SELECT {tenant}, {ID}, {OWNER_COLUMNS}"
         f" FROM endpoints, {series} WHERE id = '{FIRST}'"
     )
     states = (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.integration.postgres.postgres_fixtures import a_store
 
-from cadenza.adapters.stores.postgres.claim import READ_OWNED, Claimed, Definitions
+from cadenza.adapters.stores.postgres.claim import READ_OWNED, Claimed, DefinitionCache
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.scheduling.definition import LONGEST_REMEMBERED
@@ -71,14 +71,14 @@ async def test_what_another_process_changed_holds_from_the_next_claim_on(databas
 async def test_a_definition_is_read_once_until_it_changes(database_url: str) -> None:
     async with a_store(database_url) as store:
         pool = CountedPool(database_url)
-        definitions, bench = Definitions(pool), Bench(store)
+        definitions, bench = DefinitionCache(pool), Bench(store)
         for name in ("one", "two"):
             await bench.add(name)
-        first = await definitions.of(await claimable(store, "one", "two"))
-        assert await definitions.of(await claimable(store, "one", "two")) == first
+        first = await definitions.read(await claimable(store, "one", "two"))
+        assert await definitions.read(await claimable(store, "one", "two")) == first
         assert pool.asked == [["one", "two"]]
         await store.endpoints.amend(EndpointKey("default", "two"), ChangedEndpoint)
-        await definitions.of(await claimable(store, "one", "two"))
+        await definitions.read(await claimable(store, "one", "two"))
         assert pool.asked == [["one", "two"], ["two"]]
         await pool.close()
 
@@ -86,13 +86,13 @@ async def test_a_definition_is_read_once_until_it_changes(database_url: str) -> 
 async def test_the_oldest_are_forgotten_and_what_is_gone_is_told(database_url: str) -> None:
     async with a_store(database_url) as store:
         pool, bench = CountedPool(database_url), Bench(store)
-        definitions = Definitions(pool, most=2)
+        definitions = DefinitionCache(pool, most=2)
         for name in ("one", "two", "three"):
             await bench.add(name)
         for name in ("one", "two", "three", "three", "one"):
-            assert await definitions.of(await claimable(store, name)) != [None]
+            assert await definitions.read(await claimable(store, name)) != [None]
         assert pool.asked == [["one"], ["two"], ["three"], ["one"]]
-        assert await definitions.of([("default", "nobody", 0)]) == [None]
+        assert await definitions.read([("default", "nobody", 0)]) == [None]
         await pool.close()
 
 
@@ -123,13 +123,13 @@ async def test_after_a_dump_was_restored_nobody_runs_what_was_written_since(data
 async def test_long_definitions_are_read_every_time(database_url: str) -> None:
     async with a_store(database_url) as store:
         pool, bench = CountedPool(database_url), Bench(store)
-        definitions = Definitions(pool)
+        definitions = DefinitionCache(pool)
         await bench.add("short")
         await bench.add(
             "long", target=HttpTarget("http://127.0.0.1:9/", "POST", body="x" * LONGEST_REMEMBERED)
         )
-        first = await definitions.of(await claimable(store, "short", "long"))
-        assert await definitions.of(await claimable(store, "short", "long")) == first
+        first = await definitions.read(await claimable(store, "short", "long"))
+        assert await definitions.read(await claimable(store, "short", "long")) == first
         assert pool.asked == [["long", "short"], ["long"]]
         await pool.close()
 

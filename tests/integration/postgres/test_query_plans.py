@@ -9,9 +9,9 @@ from tests.integration.postgres.postgres_fixtures import a_store, fill, many
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.stores.postgres import cycle_statements as cycle
 from cadenza.adapters.stores.postgres import planner_feed
-from cadenza.adapters.stores.postgres.cycle_statements import CLAIMS, LOCK, SETTLE, SETTLE_PLAIN, START
+from cadenza.adapters.stores.postgres.cycle_statements import CLAIMS, LOCK, SETTLE, SETTLE_ORDINARY, START
 from cadenza.adapters.stores.postgres.pool import Connection
-from cadenza.adapters.stores.postgres.settle import settle_plain
+from cadenza.adapters.stores.postgres.settle import settle_ordinary
 from cadenza.adapters.stores.sql.database import Dialect
 from cadenza.adapters.stores.sql.planning import analyses
 from cadenza.adapters.stores.sql.scheduling import catalog, endpoint_store, endpoints, jobs, run_search
@@ -53,7 +53,7 @@ STATEMENTS |= {
     for name in ("LIST", "USAGE_BY_DAY", "REMOVE_NEXT", "DUE", "LOCK_DUE", "NOTES", "REMOVE_OLD")
 }
 STATEMENTS |= {f"CLAIM up to {bound}": claim for bound, claim in CLAIMS.items()}
-STATEMENTS |= {"LOCK": LOCK, "START": START, "SETTLE": SETTLE, "SETTLE_PLAIN": SETTLE_PLAIN}
+STATEMENTS |= {"LOCK": LOCK, "START": START, "SETTLE": SETTLE, "SETTLE_ORDINARY": SETTLE_ORDINARY}
 EACH_WITH_EACH = re.compile(r"Join Filter: \(\w+\.id = \w+\.id\)")
 """Two steps of a statement, each as long as the batch, that are compared row by row."""
 LARGE = (
@@ -109,7 +109,10 @@ async def test_tenants_are_found_and_served_by_their_own_index(database_url: str
 
 
 HURRY = True
-SETTLINGS = {"ordinary": (SETTLE_PLAIN, "Tid Scan"), "any": (SETTLE, "Index Scan using endpoint_states_pkey")}
+SETTLINGS = {
+    "ordinary": (SETTLE_ORDINARY, "Tid Scan"),
+    "any": (SETTLE, "Index Scan using endpoint_states_pkey"),
+}
 
 
 @pytest.mark.parametrize("kind", SETTLINGS)
@@ -152,7 +155,7 @@ async def test_a_batch_reads_no_table_whole(database_url: str) -> None:
         ended = [Completion(claim, Outcome(RunStatus.SUCCESS), NEW_YEAR) for claim in claims]
         settled = [settle(one.claim.endpoint, one, now=NEW_YEAR, cron=CronsimCron()) for one in ended]
         recorder = Recorder()
-        await settle_plain(cast("Connection", recorder), ended, settled)
+        await settle_ordinary(cast("Connection", recorder), ended, settled)
         ids = [claim.run_id for claim in claims]
         claiming = (CLAIMS[1_024], NEW_YEAR, 500, "token", NEW_YEAR, ids, NEW_YEAR, "", 50, HURRY)
         for statement, *values in (recorder.asked, claiming):

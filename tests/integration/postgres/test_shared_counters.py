@@ -67,7 +67,7 @@ async def test_workers_that_count_for_the_same_tenants_lose_no_run(
     tenants = [f"tenant-{number:03}" for number in range(100)]
     everything = [one for tenant_id in tenants for one in many(len(stores), NEW_YEAR, tenant_id)]
     await fill(stores[0]._pool, everything)
-    for module, name in ((usage, "COUNT_RUNS"), (plain, "SETTLE_PLAIN")):
+    for module, name in ((usage, "COUNT_RUNS"), (plain, "SETTLE_ORDINARY")):
         monkeypatch.setattr(module, name, getattr(module, name).replace(usage.SHARD, "0"))
     benches = [Bench(store) for store in stores]
     for _ in range(LAPS):

@@ -10,9 +10,9 @@ import pytest
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.sql.migrate import migrate
-from cadenza.adapters.stores.sqlite.claim import Known
+from cadenza.adapters.stores.sqlite.claim import SettledEndpoints
 from cadenza.adapters.stores.sqlite.database import SqliteFile
-from cadenza.adapters.stores.sqlite.settle import Held
+from cadenza.adapters.stores.sqlite.settle import SettledClaim
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling import due
@@ -191,20 +191,20 @@ async def test_two_stores_that_work_on_one_file_never_find_it_locked(stores: Two
 
 
 def test_only_so_much_is_remembered_and_the_oldest_is_forgotten() -> None:
-    known = Known(most=2)
-    known.keep([_held("one"), _held("two")])
-    known.keep([_held("three")])
-    one, two, three = known.take([(1, 0, "one"), (1, 0, "two"), (1, 0, "three")])
+    settled = SettledEndpoints(most=2)
+    settled.add([_settled_claim("one"), _settled_claim("two")])
+    settled.add([_settled_claim("three")])
+    one, two, three = settled.take([(1, 0, "one"), (1, 0, "two"), (1, 0, "three")])
     assert one is None
     assert two is not None
     assert three is not None
 
 
 def test_what_was_taken_or_steered_is_not_known_any_more() -> None:
-    known = Known()
-    known.keep([_held("run")])
-    assert known.take([(1, 1, "run")]) == [None]
-    assert known.take([(1, 0, "run")]) == [None]
+    settled = SettledEndpoints()
+    settled.add([_settled_claim("run")])
+    assert settled.take([(1, 1, "run")]) == [None]
+    assert settled.take([(1, 0, "run")]) == [None]
 
 
 def _limit(pages: int) -> Callable[[sqlite3.Connection], int]:
@@ -215,6 +215,6 @@ def _limit(pages: int) -> Callable[[sqlite3.Connection], int]:
     return limit
 
 
-def _held(run_id: str) -> Held:
+def _settled_claim(run_id: str) -> SettledClaim:
     claimed = due.claim(an_endpoint(), Lease("token", run_id, NEW_YEAR), NEW_YEAR)
-    return Held(claimed, SettledRun(claimed.endpoint, open_run(claimed)))
+    return SettledClaim(claimed, SettledRun(claimed.endpoint, open_run(claimed)))

@@ -106,7 +106,7 @@ def raised_in(settled: Iterable[SettledRun | None]) -> list[RaisedAlert]:
     return [one.raised for one in settled if one is not None and one.raised is not None]
 
 
-def spoken_to(settled: Iterable[SettledRun | None]) -> set[UserKey]:
+def users_with_turns(settled: Iterable[SettledRun | None]) -> set[UserKey]:
     """The users to whom these runs may owe something."""
     return {turn.conversation.user for turn in turns_in(settled)}
 

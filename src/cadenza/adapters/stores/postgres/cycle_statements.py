@@ -3,24 +3,24 @@
 from cadenza.adapters.stores.postgres.arrays import given_or_shared
 from cadenza.adapters.stores.sql.access.tenants import COUNT_RUNS
 from cadenza.adapters.stores.sql.given_rows import assigned, given
-from cadenza.adapters.stores.sql.rows import SELECT_ENDPOINT, STEERING, WRITTEN
+from cadenza.adapters.stores.sql.rows import SELECT_ENDPOINT, STATE_COLUMNS, STEERING_COLUMNS
 from cadenza.domain.scheduling.run import Run
 
-COUNTS = ("missed_slots", "failure_count", "abandoned_count")
-STATE = ("next_run_at", "next_source", "last_run_at", *COUNTS)
-CLAIMED = ("tenant_id", "endpoint_id", "version", "row", "place", *STATE, "steering")
-"""What is answered of a claimed row: neither what its owner wrote, which nearly always is known, nor its
-gates, which are open, nor what the caller wrote itself."""
-STEERED = " OR ".join(f"s.{column} IS NOT NULL" for column in STEERING)
+COUNTER_COLUMNS = ("missed_slots", "failure_count", "abandoned_count")
+STATE_OF_CLAIM = ("next_run_at", "next_source", "last_run_at", *COUNTER_COLUMNS)
+CLAIMED_COLUMNS = ("tenant_id", "endpoint_id", "version", "row", "place", *STATE_OF_CLAIM, "steering")
+"""What is returned of a claimed row: not its definition, which nearly always is cached, nor whether it is
+enabled, which it is, nor what the caller has written."""
+HAS_STEERING = " OR ".join(f"s.{column} IS NOT NULL" for column in STEERING_COLUMNS)
 
 BOUNDS = (16, 128, 1_024, 8_192)
-"""Limits that the planner knows: it would take a parameter for a tenth of the table, and scan it whole."""
+"""Limits as constants: for a parameter PostgreSQL's planner assumes a tenth of the table, and scans it."""
 
-OWN = (
+OF_SERVED_TENANT = (
     "s.claimable_at IS NOT NULL AND (s.tenant_id, s.claimable_at) >= (served.tenant_id, '-infinity')"
     " AND (s.tenant_id, s.claimable_at) <= (served.tenant_id, $1)"
 )
-"""A tenant's due rows, said so that only the index by tenant will do: the other holds everyone's backlog."""
+"""A tenant's due rows, in words that only the index by tenant serves: the other has all tenants' backlog."""
 
 
 DUE_ROWS = "SELECT tenant_id, claimable_at FROM endpoint_states WHERE claimable_at IS NOT NULL"
@@ -28,7 +28,7 @@ NEXT = "ORDER BY tenant_id, claimable_at LIMIT 1"
 
 
 def _next_tenant(after: str, *, around: str) -> str:
-    """The first tenant after one and its soonest moment, or else the first of all: a jump in the index."""
+    """The first tenant after one and its soonest moment, or else the first of all: one step in the index."""
     return f"""(
         SELECT * FROM (
             (SELECT *, FALSE AS around FROM ({DUE_ROWS} AND tenant_id > {after} {NEXT}) AS r)
@@ -38,17 +38,16 @@ def _next_tenant(after: str, *, around: str) -> str:
 
 
 def _claim(bound: int) -> str:
-    """Parameters: horizon, limit, token, until, run ids, now, the tenant last served, tenants at most, hurry.
+    """Parameters: horizon, limit, token, until, run ids, now, tenant served last, tenants at most, backlog.
 
-    1. If more is due than the limit, some tenants get their turn, each the same
-       share, as the ring of tenants goes round from claim to claim. Who knows
-       that there is a hurry, because the last claim was full, spares the count.
+    1. If more is due than the limit, some tenants get the same share each; the next claim goes on with
+       the tenants after them. If the last claim was full, a backlog is assumed and nothing is counted.
     2. What is left of the limit goes to the soonest.
-    3. All of these leave the due set, carry the lease and open their runs.
+    3. All of these get the lease and an open run, and are no longer due.
 
-    Rows that others hold are skipped, so nothing here ever waits. Rows are found again by their places,
-    which stay as they are while they are locked; one that was written since this statement began is left
-    to the next claim.
+    Rows that other transactions have locked are skipped, so nothing here ever waits. Rows are found again
+    by their places, which do not change while they are locked; a row that was written since this statement
+    began is left to the next claim.
     """
     due = "SELECT s.ctid, s.tenant_id, s.endpoint_id, s.claimable_at, s.rank FROM endpoint_states s"
     return f"""
@@ -58,18 +57,19 @@ WITH RECURSIVE crowd AS MATERIALIZED (
             SELECT FROM endpoint_states WHERE claimable_at <= $1 ORDER BY claimable_at LIMIT {bound + 1}
         ) AS due LIMIT $2::int + 1
     ) AS first) AS crowded
-), turn (tenant_id, soonest, place, began, around) AS (
+), rotation (tenant_id, soonest, place, began, around) AS (
     SELECT n.tenant_id, n.claimable_at, 1, n.tenant_id, n.around
     FROM crowd, LATERAL {_next_tenant("$7::text", around="TRUE")} AS n WHERE crowd.crowded
     UNION ALL
-    SELECT n.tenant_id, n.claimable_at, turn.place + 1, turn.began, n.around OR turn.around
-    FROM turn, LATERAL {_next_tenant("turn.tenant_id", around="NOT turn.around")} AS n
-    WHERE turn.place < $8::int AND n.tenant_id <> turn.began
+    SELECT n.tenant_id, n.claimable_at, rotation.place + 1, rotation.began, n.around OR rotation.around
+    FROM rotation, LATERAL {_next_tenant("rotation.tenant_id", around="NOT rotation.around")} AS n
+    WHERE rotation.place < $8::int AND n.tenant_id <> rotation.began
 ), served AS MATERIALIZED (
-    SELECT tenant_id FROM turn WHERE soonest <= $1
+    SELECT tenant_id FROM rotation WHERE soonest <= $1
 ), shared AS MATERIALIZED (
     SELECT own.* FROM served, LATERAL (SELECT * FROM (
-        {due} WHERE {OWN} ORDER BY s.tenant_id, s.claimable_at, s.rank LIMIT {bound} FOR UPDATE SKIP LOCKED
+        {due} WHERE {OF_SERVED_TENANT} ORDER BY s.tenant_id, s.claimable_at, s.rank LIMIT {bound}
+        FOR UPDATE SKIP LOCKED
     ) AS due LIMIT (SELECT $2::int / greatest(count(*), 1) FROM served)) AS own
 ), soonest AS MATERIALIZED (
     SELECT * FROM (
@@ -88,13 +88,14 @@ WITH RECURSIVE crowd AS MATERIALIZED (
         run_started_at = CASE WHEN s.claimable_at <= $6 THEN $6 END
     FROM chosen c WHERE s.ctid = c.ctid
     RETURNING s.tenant_id, s.endpoint_id, s.version, s.ctid::text AS row, c.place,
-        {", ".join(f"s.{column}" for column in STATE)},
-        CASE WHEN {STEERED} THEN ROW ({", ".join(f"s.{column}" for column in STEERING)}) END AS steering
+        {", ".join(f"s.{column}" for column in STATE_OF_CLAIM)},
+        CASE WHEN {HAS_STEERING} THEN
+            ROW ({", ".join(f"s.{column}" for column in STEERING_COLUMNS)}) END AS steering
 ), lease AS (
     INSERT INTO leases (token, until) SELECT $3, $4 WHERE EXISTS (SELECT FROM leased)
 )
-SELECT {", ".join(CLAIMED)},
-    CASE place WHEN 1 THEN (SELECT tenant_id FROM turn ORDER BY place DESC LIMIT 1) END AS last_served
+SELECT {", ".join(CLAIMED_COLUMNS)},
+    CASE place WHEN 1 THEN (SELECT tenant_id FROM rotation ORDER BY place DESC LIMIT 1) END AS last_served
 FROM leased ORDER BY place
 """
 
@@ -102,8 +103,8 @@ FROM leased ORDER BY place
 CLAIMS = {bound: _claim(bound) for bound in BOUNDS}
 
 SAME = "s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id"
-AS_CLAIMED = f"{SAME} AND s.run_id = g.id AND s.version = g.version"
-"""Whether a row is as it was claimed. A run id is given once, so it speaks for the lease too."""
+IS_AS_CLAIMED = f"{SAME} AND s.run_id = g.id AND s.version = g.version"
+"""Whether a row is as it was claimed. A run id is given once, so it is enough to tell the lease."""
 
 LOCK = f"""
 SELECT FROM {given("g", "tenant_id", "endpoint_id")}
@@ -111,87 +112,94 @@ JOIN endpoint_states s ON {SAME} ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE 
 """
 """Lock the rows of a batch in the order of their keys."""
 
-OF_CLAIM = ("id", "tenant_id", "endpoint_id", "version")
-STARTED = (*OF_CLAIM, "slot", "due_at", "source", "started_at", "starts")
+CLAIM_COLUMNS = ("id", "tenant_id", "endpoint_id", "version")
+STARTED_COLUMNS = (*CLAIM_COLUMNS, "slot", "due_at", "source", "started_at", "starts")
 START = f"""
 WITH locked AS MATERIALIZED (
-    SELECT g.id, s.run_id = g.id AND s.version = g.version AS unsteered
-    FROM {given("g", *OF_CLAIM, first=2)} JOIN endpoint_states s ON {SAME}
+    SELECT g.id, s.run_id = g.id AND s.version = g.version AS unchanged
+    FROM {given("g", *CLAIM_COLUMNS, first=2)} JOIN endpoint_states s ON {SAME}
     ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s
 ), agreed AS MATERIALIZED (
-    SELECT count(*) FILTER (WHERE unsteered) AS count FROM locked
+    SELECT count(*) FILTER (WHERE unchanged) AS count FROM locked
 ), started AS (
     UPDATE endpoint_states s
     SET run_slot = g.slot, run_due_at = g.due_at, run_source = g.source, run_started_at = g.started_at
-    FROM {given("g", *STARTED, first=2)}
-    WHERE {AS_CLAIMED} AND g.starts AND (SELECT count FROM agreed) >= $1::int
+    FROM {given("g", *STARTED_COLUMNS, first=2)}
+    WHERE {IS_AS_CLAIMED} AND g.starts AND (SELECT count FROM agreed) >= $1::int
     RETURNING g.id, s.ctid::text AS place
 )
-SELECT id, NULL AS place FROM locked WHERE unsteered UNION ALL SELECT id, place FROM started
+SELECT id, NULL AS place FROM locked WHERE unchanged UNION ALL SELECT id, place FROM started
 """
-"""Parameters: how many must be unsteered for anything to be written, and the columns of `STARTED`.
-Answers the runs that nobody steered, and then, once more, those that were written, with their new places: a
-join of the two would compare each with each.
+"""Parameters: how many must be unchanged for anything to be written, and the columns of `STARTED_COLUMNS`.
+Returns the runs whose endpoints have not changed, and then, once more, those that were written, with their
+new places: a join of the two would compare each with each.
 
 It comes just before a run, so it is one round trip; settling comes after, and takes a transaction.
 """
 
-KEPT = {
+HELD_BY_ROW = {
     field: f"run_{field}" for field in ("slot", "due_at", "attempt", "source", "claimed_at", "started_at")
 }
-"""What the row knows of its run. It stays there when the run is over; without a run id it means nothing."""
-CHANGED = WRITTEN[:-3]
+"""The columns of a run that its endpoint's row holds; without a run id they mean nothing."""
+OUTCOME_COLUMNS = STATE_COLUMNS[:-3]
 """What an outcome may change: all but whether the endpoint is enabled, archived and its job active."""
-RUN = ("id", "tenant_id", "endpoint_id", *(field for field in Run._fields if field not in OF_CLAIM))
-SETTLED = (*OF_CLAIM, *RUN[3:], *CHANGED)
+RUN_COLUMNS = (
+    "id",
+    "tenant_id",
+    "endpoint_id",
+    *(field for field in Run._fields if field not in CLAIM_COLUMNS),
+)
+SETTLED_COLUMNS = (*CLAIM_COLUMNS, *RUN_COLUMNS[3:], *OUTCOME_COLUMNS)
 
 
 def _closed(field: str) -> str:
-    return f"coalesce(g.{field}, s.{KEPT[field]}) AS {field}" if field in KEPT else f"g.{field}"
+    return f"coalesce(g.{field}, s.{HELD_BY_ROW[field]}) AS {field}" if field in HELD_BY_ROW else f"g.{field}"
 
 
-TOLD = tuple(field for field in RUN if field not in KEPT and field not in OF_CLAIM)
-"""What a row does not know of a run that was started."""
-FOUND = ("id", "place")
-PLAIN = (*FOUND, "version", *TOLD, "next_run_at", "next_source", *COUNTS)
-SETTLE_PLAIN = f"""
+SENT_COLUMNS = tuple(
+    field for field in RUN_COLUMNS if field not in HELD_BY_ROW and field not in CLAIM_COLUMNS
+)
+"""The columns of a started run that its endpoint's row does not hold."""
+LOCATION = ("id", "place")
+ORDINARY_COLUMNS = (*LOCATION, "version", *SENT_COLUMNS, "next_run_at", "next_source", *COUNTER_COLUMNS)
+SETTLE_ORDINARY = f"""
 WITH settled AS (
     UPDATE endpoint_states s
-    SET claimable_at = g.next_run_at, {assigned("g", "next_run_at", "next_source", *COUNTS)},
+    SET claimable_at = g.next_run_at, {assigned("g", "next_run_at", "next_source", *COUNTER_COLUMNS)},
         last_run_at = s.run_started_at, lease_token = NULL, lease_until = NULL, run_id = NULL
-    FROM {given_or_shared("g", *PLAIN, first=4, joined=FOUND)}
+    FROM {given_or_shared("g", *ORDINARY_COLUMNS, first=4, joined=LOCATION)}
     WHERE s.ctid = g.place AND s.run_id = g.id AND s.version = g.version
-    RETURNING g.id, s.tenant_id, s.endpoint_id, {", ".join(f"g.{field}" for field in TOLD)},
-        {", ".join(f"s.{column} AS {field}" for field, column in KEPT.items())}
+    RETURNING g.id, s.tenant_id, s.endpoint_id, {", ".join(f"g.{field}" for field in SENT_COLUMNS)},
+        {", ".join(f"s.{column} AS {field}" for field, column in HELD_BY_ROW.items())}
 ), added AS (
-    INSERT INTO runs ({", ".join(RUN)}) SELECT {", ".join(RUN)} FROM settled
+    INSERT INTO runs ({", ".join(RUN_COLUMNS)}) SELECT {", ".join(RUN_COLUMNS)} FROM settled
 ), counted AS ({COUNT_RUNS})
 SELECT count(*) FROM settled
 """
-"""The same for a batch of ordinary runs, of which few columns change; and they are counted.
+"""Settles a batch of ordinary runs, of which few columns change, and counts them.
 
-Rows are found at the places where their claims left them: who was written since is not there any more.
+Rows are found at the places where their claims left them: one that was written since is elsewhere.
 
-Parameters: those of `COUNT_RUNS`, and the columns of `PLAIN` in the order of their keys. What nobody reads
-from, such as the count, is carried out last: who waits for it holds up nobody else.
+Parameters: those of `COUNT_RUNS`, and the columns of `ORDINARY_COLUMNS` in the order of their keys. The
+count, from which nothing is read, is carried out last: waiting for it holds up no other transaction.
 """
 
 SETTLE = f"""
 WITH settled AS (
     UPDATE endpoint_states s
     SET claimable_at = CASE WHEN $1::boolean THEN g.next_run_at ELSE g.claimable_at END,
-        {assigned("g", *CHANGED[1:])}, lease_token = NULL, lease_until = NULL, run_id = NULL
-    FROM {given_or_shared("g", *SETTLED, first=2)} WHERE {AS_CLAIMED}
-    RETURNING {", ".join(map(_closed, RUN))}
+        {assigned("g", *OUTCOME_COLUMNS[1:])}, lease_token = NULL, lease_until = NULL, run_id = NULL
+    FROM {given_or_shared("g", *SETTLED_COLUMNS, first=2)} WHERE {IS_AS_CLAIMED}
+    RETURNING {", ".join(map(_closed, RUN_COLUMNS))}
 ), added AS (
-    INSERT INTO runs ({", ".join(RUN)}) SELECT {", ".join(RUN)} FROM settled
+    INSERT INTO runs ({", ".join(RUN_COLUMNS)}) SELECT {", ".join(RUN_COLUMNS)} FROM settled
 )
 SELECT id FROM settled
 """
-"""Parameters: whether all are claimable at their next run, as nearly always; then the columns of `SETTLED`,
-in the order of their keys, which is the order of the locks.
+"""Parameters: whether all are claimable at their next run, as nearly always; then
+`SETTLED_COLUMNS`, in the order of their keys, which is the order of the locks.
 
-Of a run that was started, the row knows when and for what, so `KEPT` need not be sent.
+Of a run that was started, the row holds when and for which slot, so `HELD_BY_ROW` need not be sent.
 """
 
 RENEW = "UPDATE leases SET until = $1 WHERE token = ANY ($2::text[])"

@@ -6,15 +6,16 @@ from functools import partial
 
 from cadenza.adapters.stores.memory.wakeup import MemoryBell
 from cadenza.adapters.stores.postgres import cycle_statements as sql
-from cadenza.adapters.stores.postgres.claim import Claimer, Wanted
+from cadenza.adapters.stores.postgres.claim import Claimer, ClaimRequest
 from cadenza.adapters.stores.postgres.listen_notify import Listener
 from cadenza.adapters.stores.postgres.partitions import drop_runs, ensure_partitions
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
-from cadenza.adapters.stores.postgres.settle import Batch, finalize, with_turns_and_alerts
+from cadenza.adapters.stores.postgres.settle import finalize, with_turns_and_alerts
 from cadenza.adapters.stores.postgres.start import start
 from cadenza.adapters.stores.postgres.sweep import sweep
 from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, SqlRuns
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
+from cadenza.adapters.stores.sql.scheduling.settling import CompletedBatch
 from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.run import Claim, Completion
 from cadenza.domain.scheduling.settle import SettledRun
@@ -35,7 +36,7 @@ class PostgresEndpoints(SqlEndpoints):
     async def claim_due(
         self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
     ) -> list[Claim]:
-        return await self._claimer.claim(Wanted(now, now + within, lease_until, limit))
+        return await self._claimer.claim(ClaimRequest(now, now + within, lease_until, limit))
 
     async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
         return await start(self._pool, claims, decide)
@@ -51,7 +52,7 @@ class PostgresEndpoints(SqlEndpoints):
         return held & {claim.run_id for claim in claims}
 
     async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
-        return await finalize(self._pool, Batch(completions, settle, self._ids))
+        return await finalize(self._pool, CompletedBatch(completions, settle, self._ids))
 
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[SettledRun]:
         work = partial(

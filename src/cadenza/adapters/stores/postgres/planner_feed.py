@@ -10,7 +10,7 @@ from cadenza.adapters.stores.sql.planning.analyses import (
     SqlAnalyses,
     columns_of_keys,
 )
-from cadenza.adapters.stores.sql.rows import READ, SELECT_ENDPOINT, read_endpoint, read_run
+from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, SELECT_ENDPOINT, read_endpoint, read_run
 from cadenza.adapters.stores.sql.scheduling.jobs import WITH_STATE
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
@@ -43,7 +43,7 @@ SELECT o.* FROM (
     SELECT DISTINCT e.tenant_id, e.job_id FROM {KEYS}
     JOIN endpoints e ON e.tenant_id = k.tenant_id AND e.id = k.id
 ) AS j CROSS JOIN LATERAL (
-    SELECT {", ".join(READ)} FROM endpoints e {WITH_STATE}
+    SELECT {", ".join(ENDPOINT_COLUMNS)} FROM endpoints e {WITH_STATE}
     WHERE e.tenant_id = j.tenant_id AND e.job_id = j.job_id AND NOT s.archived ORDER BY e.id LIMIT $3
 ) AS o
 """

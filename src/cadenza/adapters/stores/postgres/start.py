@@ -1,4 +1,4 @@
-"""The second look at claims that waited for their moment."""
+"""Starting claims that waited for their moment, on endpoints that may have changed meanwhile."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from cadenza.ports.scheduling import Decide
 
 
 async def start(pool: PostgresPool, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
-    """Decide on the endpoints as they were claimed; if any was steered since, on fresh rows."""
+    """Decide on the endpoints as they were claimed; if any has changed since, on fresh rows."""
     if not claims:
         return []
     answers = [decide(held.endpoint, held) for held in claims]
@@ -60,7 +60,7 @@ def _recheck(row: Row | None, held: Claim, decide: Decide) -> Recheck | None:
 
 
 def _started(answer: Recheck) -> tuple[Any, ...]:
-    """The columns `STARTED`."""
+    """The columns `STARTED_COLUMNS`."""
     claim = answer.claim
     tenant_id, endpoint_id = claim.key
     return (

@@ -1,4 +1,4 @@
-"""Ending what nobody will end, in one transaction that waits for nobody."""
+"""Closing the runs of expired leases, in one transaction that waits for no other."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 from cadenza.adapters.stores.postgres import cycle_statements as sql
 from cadenza.adapters.stores.postgres.arrays import identity
 from cadenza.adapters.stores.postgres.pool import Connection
-from cadenza.adapters.stores.postgres.settle import Held, write_settled
+from cadenza.adapters.stores.postgres.settle import SettledVersion, write_settled
 from cadenza.adapters.stores.sql.access.tenants import count_runs
 from cadenza.adapters.stores.sql.database import wake_workers
 from cadenza.adapters.stores.sql.rows import VERSION, Row, read_endpoint, read_open_run
@@ -25,10 +25,10 @@ async def sweep(
     tables: EndpointTables,
     ids: Ids,
 ) -> list[SettledRun]:
-    """Abandon what expired leases hold, and tidy one-shots that nobody served.
+    """Abandon the runs of expired leases, and remove one-shot hints that expired unserved.
 
-    A lease is locked first, so it is either renewed or swept. A row that somebody
-    holds is just being settled or steered; the next sweep looks at it again.
+    A lease is locked first, so it is either renewed or swept. A row that is locked is just being settled
+    or changed; it is left to the next sweep.
     """
     tokens = [row[0] for row in await connection.fetch(sql.EXPIRED, now, limit)]
     abandoned = []
@@ -45,10 +45,10 @@ async def sweep(
     return [one.settled for one in abandoned]
 
 
-def _abandoned(row: Row, abandon: Abandon) -> Held:
+def _abandoned(row: Row, abandon: Abandon) -> SettledVersion:
     run = read_open_run(row, identity)
     assert run is not None, "a leased endpoint has an open run"
-    return Held(abandon(read_endpoint(row, identity), run), row[VERSION])
+    return SettledVersion(abandon(read_endpoint(row, identity), run), row[VERSION])
 
 
 async def _tidy(

@@ -31,7 +31,7 @@ class Row(Protocol):
 Read = Callable[[Any], Any]
 """How a driver's moment becomes a datetime, and NULL becomes None."""
 
-WRITTEN = (
+STATE_COLUMNS = (
     "claimable_at",
     "tidy_at",
     "next_run_at",
@@ -58,10 +58,10 @@ WRITTEN = (
 )
 """The columns of a state that a change may touch, in the order of `write_state`."""
 
-STEERING = (*WRITTEN[5:8], *WRITTEN[11:20])
+STEERING_COLUMNS = (*STATE_COLUMNS[5:8], *STATE_COLUMNS[11:20])
 """Those of them that nearly always hold nothing."""
-OWNED = ("tenant_id", "id", "job_id", "name", "description", "definition")
-OPEN_RUN = (
+OWNER_COLUMNS = ("tenant_id", "id", "job_id", "name", "description", "definition")
+OPEN_RUN_COLUMNS = (
     "run_id",
     "run_slot",
     "run_due_at",
@@ -70,21 +70,21 @@ OPEN_RUN = (
     "run_claimed_at",
     "run_started_at",
 )
-READ = (
-    *(f"e.{column}" for column in OWNED),
-    *(f"s.{column}" for column in WRITTEN[2:]),
-    *(f"s.{column}" for column in ("lease_token", "lease_until", *OPEN_RUN, "version")),
+ENDPOINT_COLUMNS = (
+    *(f"e.{column}" for column in OWNER_COLUMNS),
+    *(f"s.{column}" for column in STATE_COLUMNS[2:]),
+    *(f"s.{column}" for column in ("lease_token", "lease_until", *OPEN_RUN_COLUMNS, "version")),
 )
 """What is selected to read an endpoint, from `endpoints e` and `endpoint_states s`."""
 SELECT_ENDPOINT = (
-    f"SELECT {', '.join(READ)} FROM endpoint_states s"
+    f"SELECT {', '.join(ENDPOINT_COLUMNS)} FROM endpoint_states s"
     " JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
 )
 LIVE = f"NOT archived AND next_source <> '{Source.FINISHED.value}'"
 """The states of endpoints that count towards a limit, as `Endpoint.live` says."""
-LEASE = len(OWNED) + len(WRITTEN) - 2
+LEASE = len(OWNER_COLUMNS) + len(STATE_COLUMNS) - 2
 RUN_ID = LEASE + 2
-VERSION = len(READ) - 1
+VERSION = len(ENDPOINT_COLUMNS) - 1
 
 
 def to_micros(moment: datetime | None) -> int | None:
@@ -100,7 +100,7 @@ def from_micros(micros: int | None) -> datetime | None:
 
 
 def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
-    """The columns `WRITTEN` of an endpoint."""
+    """The columns `STATE_COLUMNS` of an endpoint."""
     slot, interval, one_shot = endpoint.open_slot, endpoint.interval_hint, endpoint.one_shot_hint
     return (
         claimable_at(endpoint),
@@ -125,12 +125,12 @@ def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
 
 
 def read_endpoint(row: Row, read: Read) -> Endpoint:
-    """The endpoint of a row selected as `READ`."""
+    """The endpoint of a row selected as `ENDPOINT_COLUMNS`."""
     next_run_at, next_source, last_run_at = row[6:9]
     missed_slots, failure_count, abandoned_count = row[12:15]
     enabled, archived, job_active, token, until, run_id = row[24:30]
     return restore_endpoint(
-        read_owned(row[:6])
+        read_owner_columns(row[:6])
         | read_steering((*row[9:12], *row[15:24]), read)
         | {
             "next_run_at": read(next_run_at),
@@ -147,15 +147,15 @@ def read_endpoint(row: Row, read: Read) -> Endpoint:
     )
 
 
-def read_owned(columns: Iterable[Any]) -> dict[str, Any]:
-    """What an endpoint's owner wrote, from the columns `OWNED`."""
+def read_owner_columns(columns: Iterable[Any]) -> dict[str, Any]:
+    """What an endpoint's owner wrote, from the columns `OWNER_COLUMNS`."""
     tenant_id, id_, job_id, name, description, definition = columns
     of_row = {"tenant_id": tenant_id, "id": id_, "job_id": job_id, "name": name, "description": description}
     return read_definition(definition) | of_row
 
 
 def read_steering(columns: Iterable[Any], read: Read) -> dict[str, Any]:
-    """What makes an endpoint's next run another than its cadence says, from the columns `STEERING`."""
+    """Hints, pause and the like of an endpoint, from the columns `STEERING_COLUMNS`."""
     skipped_at, paused_until, quota_opens_at, slot_at, attempts, *hints, pause_reason = columns
     interval_ms, interval_until, interval_reason, at, until, reason = hints
     return {
@@ -172,7 +172,7 @@ def read_steering(columns: Iterable[Any], read: Read) -> dict[str, Any]:
 
 
 def read_open_run(row: Row, read: Read) -> Run | None:
-    """The run that is open in a row selected as `READ`, if any."""
+    """The run that is open in a row selected as `ENDPOINT_COLUMNS`, if any."""
     if row[LEASE] is None:
         return None
     run_id, slot, due_at, attempt, source, claimed_at, started_at = row[RUN_ID:VERSION]

@@ -1,4 +1,4 @@
-"""Choosing and leasing what is due, inside the writer's transaction."""
+"""Claiming what is due, inside the writer's transaction."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -8,63 +8,63 @@ from threading import Lock
 from cadenza.adapters.stores.sql.rows import from_micros, read_endpoint, to_micros
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
 from cadenza.adapters.stores.sqlite.batches import read_many, write_many
-from cadenza.adapters.stores.sqlite.settle import Held
+from cadenza.adapters.stores.sqlite.settle import SettledClaim
 from cadenza.domain.scheduling.due import claim
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease
 from cadenza.domain.scheduling.run import Claim
 from cadenza.ports.ids import Ids
 
-MOST = 16_384
+MOST_ENDPOINTS = 16_384
 
 
-class Known:
-    """What this store has settled, by the run that it settled last.
+DueRow = tuple[int, int, str]
+"""The place of a row, its version, and the id of its last run."""
 
-    A row that carries the same run and version is as it was left: another
-    worker would have given it another run, and whoever steers changes the version.
+
+class SettledEndpoints:
+    """Endpoints that this store settled last, by run id, so that a claim need not read them again.
+
+    A row with the same run id and version has not changed since: a claim of another worker gives it
+    another run, and a change by its owner another version.
     """
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MOST_ENDPOINTS) -> None:
         self._most = most
-        self._left: dict[str, tuple[int, Endpoint]] = {}
+        self._endpoints: dict[str, tuple[int, Endpoint]] = {}
         self._lock = Lock()
 
-    def keep(self, held: Iterable[Held]) -> None:
-        """Remember what was committed; when it is too much, the oldest is forgotten."""
+    def add(self, settled: Iterable[SettledClaim]) -> None:
+        """Add what was committed; beyond the limit, the oldest goes."""
         with self._lock:
-            self._left.update((claim.run_id, (claim.version, settled.endpoint)) for claim, settled in held)
-            if len(self._left) > self._most:
-                for run_id in list(self._left)[: -self._most]:
-                    del self._left[run_id]
+            self._endpoints.update((claim.run_id, (claim.version, one.endpoint)) for claim, one in settled)
+            if len(self._endpoints) > self._most:
+                for run_id in list(self._endpoints)[: -self._most]:
+                    del self._endpoints[run_id]
 
-    def take(self, rows: Iterable[tuple[int, int, str]]) -> list[Endpoint | None]:
-        """The endpoints of rows with place, version and last run; None for what must be read."""
+    def take(self, rows: Iterable[DueRow]) -> list[Endpoint | None]:
+        """Remove and return the endpoints of rows; None for those that must be read."""
         with self._lock:
-            found = [(self._left.pop(run_id, None), version) for _, version, run_id in rows]
-        return [left[1] if left is not None and left[0] == version else None for left, version in found]
+            found = [(self._endpoints.pop(run_id, None), version) for _, version, run_id in rows]
+        return [one[1] if one is not None and one[0] == version else None for one, version in found]
 
 
-Place = tuple[int, int, str]
-"""Where a row is, its version, and the run it had last."""
-
-
-def due_rows(connection: sqlite3.Connection, horizon: datetime, limit: int) -> list[Place]:
-    """What is due, soonest first; when there is more than the limit, in turns between tenants."""
+def due_rows(connection: sqlite3.Connection, horizon: datetime, limit: int) -> list[DueRow]:
+    """What is due, soonest first; if it is more than the limit, one row of each tenant after the other."""
     until = to_micros(horizon)
-    (count,) = connection.execute(sql.CROWDED, (until, limit + 1)).fetchone()
+    (count,) = connection.execute(sql.COUNT_DUE, (until, limit + 1)).fetchone()
     if count <= limit:
         return connection.execute(sql.DUE, (until, limit)).fetchall()
     tenants = list(_tenants_due(connection, until or 0))
     if len(tenants) == 1:
         return connection.execute(sql.DUE, (until, limit)).fetchall()
-    return _in_turns(connection, tenants, until or 0, limit)
+    return _round_robin(connection, tenants, until or 0, limit)
 
 
 def lease_rows(
     connection: sqlite3.Connection,
-    rows: list[Place],
+    rows: list[DueRow],
     *,
-    known: Known,
+    settled: SettledEndpoints,
     ids: Ids,
     now: datetime,
     until: datetime,
@@ -75,7 +75,7 @@ def lease_rows(
     token = ids.new()
     claims = [
         claim(endpoint, Lease(token, ids.new(), until), now, version=version, place=place)
-        for endpoint, (place, version, _) in zip(_endpoints(connection, rows, known), rows, strict=True)
+        for endpoint, (place, version, _) in zip(_endpoints(connection, rows, settled), rows, strict=True)
     ]
     lease, at = (token, to_micros(until)), to_micros(now)
     write_many(connection, sql.lease, [(held.place, held.run_id) for held in claims], *lease, at, at, at)
@@ -83,14 +83,16 @@ def lease_rows(
     return claims
 
 
-def _endpoints(connection: sqlite3.Connection, rows: list[Place], known: Known) -> list[Endpoint]:
-    """The endpoints of the rows: as they were left here, or else read."""
-    left = known.take(rows)
-    if all(left):
-        return [endpoint for endpoint in left if endpoint is not None]
-    unknown = [row[:1] for row, endpoint in zip(rows, left, strict=True) if endpoint is None]
-    read = {row[-1]: read_endpoint(row, from_micros) for row in read_many(connection, sql.rows_at, unknown)}
-    return [endpoint or read[place] for endpoint, (place, _, _) in zip(left, rows, strict=True)]
+def _endpoints(
+    connection: sqlite3.Connection, rows: list[DueRow], settled: SettledEndpoints
+) -> list[Endpoint]:
+    """The endpoints of the rows: as this store settled them, or else read."""
+    remembered = settled.take(rows)
+    if all(remembered):
+        return [endpoint for endpoint in remembered if endpoint is not None]
+    missing = [row[:1] for row, endpoint in zip(rows, remembered, strict=True) if endpoint is None]
+    read = {row[-1]: read_endpoint(row, from_micros) for row in read_many(connection, sql.rows_at, missing)}
+    return [endpoint or read[place] for endpoint, (place, _, _) in zip(remembered, rows, strict=True)]
 
 
 def _tenants_due(connection: sqlite3.Connection, until: int) -> Iterator[str]:
@@ -102,7 +104,7 @@ def _tenants_due(connection: sqlite3.Connection, until: int) -> Iterator[str]:
             yield tenant_id
 
 
-def _in_turns(connection: sqlite3.Connection, tenants: list[str], until: int, limit: int) -> list[Place]:
+def _round_robin(connection: sqlite3.Connection, tenants: list[str], until: int, limit: int) -> list[DueRow]:
     """Every tenant's soonest, then every tenant's second, and so on, up to the limit."""
     share = limit
     queues = [

@@ -2,13 +2,18 @@
 
 from functools import cache
 
-from cadenza.adapters.stores.sql.rows import OPEN_RUN, READ, SELECT_ENDPOINT, WRITTEN
+from cadenza.adapters.stores.sql.rows import (
+    ENDPOINT_COLUMNS,
+    OPEN_RUN_COLUMNS,
+    SELECT_ENDPOINT,
+    STATE_COLUMNS,
+)
 from cadenza.adapters.stores.sqlite.batches import given
 from cadenza.domain.scheduling.run import Run
 
-AS_CLAIMED = "s.run_id = g.run_id AND s.lease_token = g.token AND s.version = g.version"
+IS_AS_CLAIMED = "s.run_id = g.run_id AND s.lease_token = g.token AND s.version = g.version"
 
-CROWDED = "SELECT count(*) FROM (SELECT 1 FROM endpoint_states WHERE claimable_at <= ? LIMIT ?)"
+COUNT_DUE = "SELECT count(*) FROM (SELECT 1 FROM endpoint_states WHERE claimable_at <= ? LIMIT ?)"
 PLACES = "SELECT rowid, version, run_id FROM endpoint_states"
 DUE = f"{PLACES} WHERE claimable_at <= ? ORDER BY claimable_at, rank LIMIT ?"
 DUE_OF_TENANT = f"{PLACES} WHERE tenant_id = ? AND claimable_at <= ? ORDER BY claimable_at, rank LIMIT ?"
@@ -21,9 +26,9 @@ ADD_LEASE = "INSERT INTO leases (token, until) VALUES (?, ?)"
 
 @cache
 def rows_at(rows: int) -> str:
-    """The columns `READ` of rows, and their places. Parameters: the places."""
+    """The columns `ENDPOINT_COLUMNS` of rows, and their places. Parameters: the places."""
     return (
-        f"{given(rows, 'place')} SELECT {', '.join(READ)}, s.rowid FROM g"
+        f"{given(rows, 'place')} SELECT {', '.join(ENDPOINT_COLUMNS)}, s.rowid FROM g"
         " CROSS JOIN endpoint_states s ON s.rowid = g.place"
         " JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
     )
@@ -42,41 +47,41 @@ def lease(rows: int) -> str:
     )
 
 
-KEPT = {
+HELD_BY_ROW = {
     "tenant_id": "s.tenant_id",
     "endpoint_id": "s.endpoint_id",
-    **{column.removeprefix("run_"): f"s.{column}" for column in OPEN_RUN},
+    **{column.removeprefix("run_"): f"s.{column}" for column in OPEN_RUN_COLUMNS},
 }
-"""What the row knows of its run. It stays there when the run is over; without a lease it means nothing."""
-WORDS = ("error", "reason", "response")
-QUIET = tuple(field for field in Run._fields if field not in WORDS)
-TOLD = ("place", *(field for field in QUIET if field not in KEPT))
+"""The columns of a run that its endpoint's row holds; without a lease they mean nothing."""
+RUN_TEXTS = ("error", "reason", "response")
+TEXTLESS = tuple(field for field in Run._fields if field not in RUN_TEXTS)
+SENT_COLUMNS = ("place", *(field for field in TEXTLESS if field not in HELD_BY_ROW))
 
 
 @cache
-def add_quiet_runs(rows: int) -> str:
-    """Add runs that were started and left no words. Parameters: the columns `TOLD` of each."""
-    known = (KEPT.get(field, f"g.{field}") for field in QUIET)
+def add_textless_runs(rows: int) -> str:
+    """Add started runs without error, reason and response. Parameters: the columns `SENT_COLUMNS`."""
+    columns = (HELD_BY_ROW.get(field, f"g.{field}") for field in TEXTLESS)
     return (
-        f"{given(rows, *TOLD)} INSERT INTO runs ({', '.join(QUIET)}) SELECT {', '.join(known)}"
+        f"{given(rows, *SENT_COLUMNS)} INSERT INTO runs ({', '.join(TEXTLESS)}) SELECT {', '.join(columns)}"
         " FROM g CROSS JOIN endpoint_states s ON s.rowid = g.place"
     )
 
 
-OF_CLAIM = ("place", "run_id", "token", "version")
+CLAIM_COLUMNS = ("place", "run_id", "token", "version")
 
 
 @cache
-def held_as_claimed(rows: int) -> str:
-    """The runs whose leases are held and that nobody has steered. Parameters: the columns `OF_CLAIM`."""
+def runs_as_claimed(rows: int) -> str:
+    """The runs whose rows are as they were claimed. Parameters: the columns `CLAIM_COLUMNS`."""
     return (
-        f"{given(rows, *OF_CLAIM)} SELECT g.run_id FROM g"
-        f" CROSS JOIN endpoint_states s ON s.rowid = g.place WHERE {AS_CLAIMED}"
+        f"{given(rows, *CLAIM_COLUMNS)} SELECT g.run_id FROM g"
+        f" CROSS JOIN endpoint_states s ON s.rowid = g.place WHERE {IS_AS_CLAIMED}"
     )
 
 
-PLAIN = (
-    *OF_CLAIM,
+ORDINARY_COLUMNS = (
+    *CLAIM_COLUMNS,
     "next_run_at",
     "next_source",
     "missed_slots",
@@ -86,22 +91,24 @@ PLAIN = (
 
 
 @cache
-def settle_plain(rows: int) -> str:
-    """Write all that an ordinary run of an ordinary endpoint changes. Parameters: the columns `PLAIN`."""
-    changed = ", ".join(f"{column} = g.{column}" for column in PLAIN[len(OF_CLAIM) :])
+def settle_ordinary(rows: int) -> str:
+    """Write all that an ordinary run changes. Parameters: the columns `ORDINARY_COLUMNS`."""
+    changed = ", ".join(f"{column} = g.{column}" for column in ORDINARY_COLUMNS[len(CLAIM_COLUMNS) :])
     return (
-        f"{given(rows, *PLAIN)} UPDATE endpoint_states AS s SET {changed}, claimable_at = g.next_run_at,"
-        " last_run_at = s.run_started_at, lease_token = NULL, lease_until = NULL"
-        f" FROM g WHERE s.rowid = g.place AND {AS_CLAIMED}"
+        f"{given(rows, *ORDINARY_COLUMNS)} UPDATE endpoint_states AS s SET {changed},"
+        " claimable_at = g.next_run_at, last_run_at = s.run_started_at,"
+        f" lease_token = NULL, lease_until = NULL FROM g WHERE s.rowid = g.place AND {IS_AS_CLAIMED}"
     )
 
 
 OF_KEY = "WHERE s.tenant_id = ? AND s.endpoint_id = ?"
-FREE = "lease_token = NULL, lease_until = NULL"
-STAND = ", ".join(f"{column} = ?" for column in WRITTEN)
+NO_LEASE = "lease_token = NULL, lease_until = NULL"
+SET_STATE = ", ".join(f"{column} = ?" for column in STATE_COLUMNS)
 
 GET = f"{SELECT_ENDPOINT} {OF_KEY}"
-STEER = f"UPDATE endpoint_states SET {STAND}, version = version + 1 WHERE tenant_id = ? AND endpoint_id = ?"
+UPDATE_STATE = (
+    f"UPDATE endpoint_states SET {SET_STATE}, version = version + 1 WHERE tenant_id = ? AND endpoint_id = ?"
+)
 
 START = (
     "UPDATE endpoint_states SET run_slot = ?, run_due_at = ?, run_source = ?, run_started_at = ?"
@@ -110,8 +117,8 @@ START = (
 RENEW = "UPDATE leases SET until = ? WHERE token = ?"
 RUNS_OF_LEASE = "SELECT run_id FROM endpoint_states WHERE lease_token = ?"
 
-SETTLE = f"UPDATE endpoint_states SET {STAND}, {FREE} WHERE tenant_id = ? AND endpoint_id = ?"
-SETTLE_UNLESS_STEERED = f"{SETTLE} AND run_id = ? AND lease_token = ? AND version = ?"
+SETTLE = f"UPDATE endpoint_states SET {SET_STATE}, {NO_LEASE} WHERE tenant_id = ? AND endpoint_id = ?"
+SETTLE_AS_CLAIMED = f"{SETTLE} AND run_id = ? AND lease_token = ? AND version = ?"
 ADD_RUN = f"INSERT INTO runs ({', '.join(Run._fields)}) VALUES ({', '.join('?' * len(Run._fields))})"
 EXPIRED = "SELECT token FROM leases WHERE until <= ? LIMIT ?"
 LEASED = f"{SELECT_ENDPOINT} WHERE s.lease_token = ? LIMIT ?"

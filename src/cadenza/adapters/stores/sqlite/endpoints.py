@@ -6,23 +6,23 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
-from cadenza.adapters.stores.common import missing, spoken_to
+from cadenza.adapters.stores.common import missing, users_with_turns
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell
 from cadenza.adapters.stores.sql.rows import VERSION, from_micros, holds_lease, read_endpoint, to_micros
 from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, SqlRuns
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
+from cadenza.adapters.stores.sql.scheduling.settling import CompletedBatch
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
-from cadenza.adapters.stores.sqlite.claim import Known, due_rows, lease_rows
+from cadenza.adapters.stores.sqlite.claim import SettledEndpoints, due_rows, lease_rows
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
 from cadenza.adapters.stores.sqlite.retention import delete_runs
 from cadenza.adapters.stores.sqlite.settle import (
-    Batch,
-    Steered,
+    ChangedSinceClaim,
     settle_fresh,
     settled_as_claimed,
     with_turns_and_alerts,
-    write_unsteered,
+    write_as_claimed,
 )
 from cadenza.adapters.stores.sqlite.sweep import sweep
 from cadenza.domain.scheduling.due import Cancel, Recheck
@@ -51,7 +51,7 @@ class SqliteEndpoints(SqlEndpoints):
         self._ids = ids
         self._belfry = belfry
         self._doorbells = doorbells
-        self._known = Known()
+        self._settled_endpoints = SettledEndpoints()
 
     async def get(self, key: EndpointKey) -> Endpoint:
         """Read by its key, as nearly every command does: at once, in the thread of the caller."""
@@ -69,7 +69,9 @@ class SqliteEndpoints(SqlEndpoints):
     ) -> list[Claim]:
         def work(connection: sqlite3.Connection) -> list[Claim]:
             rows = due_rows(connection, now + within, limit)
-            return lease_rows(connection, rows, known=self._known, ids=self._ids, now=now, until=lease_until)
+            return lease_rows(
+                connection, rows, settled=self._settled_endpoints, ids=self._ids, now=now, until=lease_until
+            )
 
         return await self._file.write(work)
 
@@ -89,19 +91,21 @@ class SqliteEndpoints(SqlEndpoints):
         return await self._file.write(work)
 
     async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
-        batch = Batch(completions, settle, self._ids)
+        batch = CompletedBatch(completions, settle, self._ids)
         held = settled_as_claimed(batch)
         settled: list[SettledRun | None] = [one.settled for one in held]
-        with suppress(Steered):
-            as_claimed = partial(write_unsteered, held=held, ids=self._ids)
+        with suppress(ChangedSinceClaim):
+            as_claimed = partial(write_as_claimed, held=held, ids=self._ids)
             await self._file.write(with_turns_and_alerts(as_claimed, lambda _: settled))
-            self._known.keep(held)
-            self._doorbells.ring(spoken_to(settled))
+            self._settled_endpoints.add(held)
+            self._doorbells.ring(users_with_turns(settled))
             return settled
         fresh = partial(settle_fresh, batch=batch, held=held)
         answers = await self._file.write(with_turns_and_alerts(fresh, lambda answers: answers))
-        self._doorbells.ring(spoken_to(answers))
-        self._known.keep([one for one, answer in zip(held, answers, strict=True) if answer is one.settled])
+        self._doorbells.ring(users_with_turns(answers))
+        self._settled_endpoints.add(
+            [one for one, answer in zip(held, answers, strict=True) if answer is one.settled]
+        )
         return answers
 
     async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[SettledRun]:
@@ -109,7 +113,7 @@ class SqliteEndpoints(SqlEndpoints):
         abandoned = await self._file.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
         if abandoned:
             self._belfry.ring()
-            self._doorbells.ring(spoken_to(abandoned))
+            self._doorbells.ring(users_with_turns(abandoned))
         return abandoned
 
     async def next_due(self) -> datetime | None:

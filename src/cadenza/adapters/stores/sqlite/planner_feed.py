@@ -5,7 +5,7 @@ from collections.abc import Collection
 from functools import partial
 
 from cadenza.adapters.stores.sql.planning.analyses import WITHOUT_RESPONSE, SqlAnalyses
-from cadenza.adapters.stores.sql.rows import READ, from_micros, read_endpoint, read_run
+from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, from_micros, read_endpoint, read_run
 from cadenza.adapters.stores.sql.scheduling.jobs import WITH_STATE
 from cadenza.adapters.stores.sqlite.cycle_statements import GET
 from cadenza.adapters.stores.sqlite.database import SqliteFile
@@ -20,7 +20,7 @@ RECENT = f"""
 SELECT {", ".join(Run._fields)} FROM runs WHERE tenant_id = ? AND endpoint_id = ? ORDER BY id DESC LIMIT ?
 """
 SIBLINGS = for_sqlite(
-    f"SELECT {', '.join(READ)} FROM endpoints e {WITH_STATE}"
+    f"SELECT {', '.join(ENDPOINT_COLUMNS)} FROM endpoints e {WITH_STATE}"
     " WHERE e.tenant_id = $1 AND e.job_id = $2 AND NOT s.archived ORDER BY e.id LIMIT $3"
 ).text
 

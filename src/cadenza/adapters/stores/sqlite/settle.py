@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from cadenza.adapters.stores.common import Closed, raised_in, turns_in
 from cadenza.adapters.stores.sql.agents.turns import write_turns_and_alerts
-from cadenza.adapters.stores.sql.ordinary_run import is_plain
 from cadenza.adapters.stores.sql.rows import (
     from_micros,
     holds_lease,
@@ -16,12 +15,13 @@ from cadenza.adapters.stores.sql.rows import (
     write_run,
     write_state,
 )
+from cadenza.adapters.stores.sql.scheduling.settling import CompletedBatch, is_ordinary
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
 from cadenza.adapters.stores.sqlite.batches import read_many, write_many
 from cadenza.adapters.stores.sqlite.cycle_statements import (
-    add_quiet_runs,
-    held_as_claimed,
-    settle_plain,
+    add_textless_runs,
+    runs_as_claimed,
+    settle_ordinary,
 )
 from cadenza.adapters.stores.sqlite.dialect import SqliteConnection, run_to_end
 from cadenza.domain.access.tenant import charges
@@ -33,7 +33,7 @@ from cadenza.ports.scheduling import Settle
 
 Answer = TypeVar("Answer")
 ONLY_SHARD = 0
-"""A file has one writer at a time, so nobody waits for a row of somebody else's."""
+"""A file has one writer at a time, so counters need no shards."""
 COUNT = """
 INSERT INTO usage (tenant_id, month, shard, runs, planner_tokens) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (tenant_id, month, shard) DO UPDATE
@@ -42,26 +42,18 @@ SET runs = runs + excluded.runs, planner_tokens = planner_tokens + excluded.plan
 
 
 def count_runs(connection: sqlite3.Connection, settled: Iterable[SettledRun]) -> None:
-    """Add the runs of a batch to what their tenants have spent: one statement for each tenant."""
+    """Add the runs of a batch to the usage of their tenants: one statement for each tenant."""
     connection.executemany(
         COUNT, [(charge.tenant_id, charge.month, ONLY_SHARD, charge.runs, 0) for charge in charges(settled)]
     )
 
 
-class Steered(Exception):
-    """Somebody has steered an endpoint, or taken its lease, since it was claimed."""
+class ChangedSinceClaim(Exception):
+    """An endpoint was changed, or its lease was lost, since it was claimed."""
 
 
-class Batch(NamedTuple):
-    """Runs that ended, and how to settle them."""
-
-    completions: Sequence[Completion]
-    settle: Settle
-    ids: Ids
-
-
-class Held(NamedTuple):
-    """A settled endpoint, and the claim under which it may be written."""
+class SettledClaim(NamedTuple):
+    """A claim, and how its run was settled."""
 
     claim: Claim
     settled: SettledRun
@@ -72,57 +64,60 @@ def in_micros(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple([to_micros(value) if type(value) is datetime else value for value in values])
 
 
-def settled_as_claimed(batch: Batch) -> list[Held]:
-    """Settle endpoints as they were claimed: nearly always, nobody has steered meanwhile."""
+def settled_as_claimed(batch: CompletedBatch) -> list[SettledClaim]:
+    """Settle endpoints as they were claimed: nearly always they have not changed since."""
     return [
-        Held(completion.claim, batch.settle(completion.claim.endpoint, completion))
+        SettledClaim(completion.claim, batch.settle(completion.claim.endpoint, completion))
         for completion in batch.completions
     ]
 
 
-def write_unsteered(connection: sqlite3.Connection, held: Sequence[Held], ids: Ids) -> None:
-    """Write what was settled as it was claimed, all of it or nothing."""
+def write_as_claimed(connection: sqlite3.Connection, held: Sequence[SettledClaim], ids: Ids) -> None:
+    """Write what was settled as it was claimed, all of it or nothing.
+
+    Raises `ChangedSinceClaim` if any of the endpoints is not as it was claimed.
+    """
     if _write_states(connection, held) != len(held):
-        raise Steered
+        raise ChangedSinceClaim
     _close_runs(connection, held)
-    _add_all_passed(connection, [one.settled for one in held], ids)
+    _add_all_skipped(connection, [one.settled for one in held], ids)
     count_runs(connection, (one.settled for one in held))
 
 
-def _close_runs(connection: sqlite3.Connection, held: Sequence[Held]) -> None:
-    """Add the runs of rows that were just written. Of those that left no words, the rows know the most."""
-    quiet, others = [], []
+def _close_runs(connection: sqlite3.Connection, held: Sequence[SettledClaim]) -> None:
+    """Add the runs of rows that were just written; most columns of a run without texts are in its row."""
+    textless, others = [], []
     for claim, settled in held:
         run = settled.run
-        if _is_quiet(claim, run):
-            quiet.append(_quiet_run(claim, run))
+        if _is_textless(claim, run):
+            textless.append(_textless_run(claim, run))
         else:
             others.append(run)
-    write_many(connection, add_quiet_runs, quiet)
+    write_many(connection, add_textless_runs, textless)
     _add_runs(connection, others)
 
 
-def _write_states(connection: sqlite3.Connection, held: Sequence[Held]) -> int:
-    """Write where endpoints stand now, if their leases are held and nobody has steered; how many it was."""
-    plain, others = [], []
+def _write_states(connection: sqlite3.Connection, held: Sequence[SettledClaim]) -> int:
+    """Write the states of endpoints that are as they were claimed; how many these were."""
+    ordinary, others = [], []
     for claim, settled in held:
         endpoint = settled.endpoint
-        if claim.place and is_plain(claim, endpoint):
-            plain.append(_plain_state(claim, endpoint))
+        if claim.place and is_ordinary(claim, endpoint):
+            ordinary.append(_ordinary_state(claim, endpoint))
         else:
             others.append(_whole_state(claim, endpoint))
-    written = write_many(connection, settle_plain, plain)
-    return written + (connection.executemany(sql.SETTLE_UNLESS_STEERED, others).rowcount if others else 0)
+    written = write_many(connection, settle_ordinary, ordinary)
+    return written + (connection.executemany(sql.SETTLE_AS_CLAIMED, others).rowcount if others else 0)
 
 
-def _is_quiet(claim: Claim, run: Run) -> bool:
+def _is_textless(claim: Claim, run: Run) -> bool:
     started = claim.started_at is not None and claim.place != 0
     return started and run.error is None and run.reason is None and run.response is None
 
 
-def _quiet_run(claim: Claim, run: Run) -> tuple[Any, ...]:
-    """The columns `TOLD`."""
-    assert run.status is not None, "an open run stands in its endpoint's state"
+def _textless_run(claim: Claim, run: Run) -> tuple[Any, ...]:
+    """The columns `SENT_COLUMNS`."""
+    assert run.status is not None, "an open run is in its endpoint's state"
     return (
         claim.place,
         run.job_id,
@@ -135,8 +130,8 @@ def _quiet_run(claim: Claim, run: Run) -> tuple[Any, ...]:
     )
 
 
-def _plain_state(claim: Claim, after: Endpoint) -> tuple[Any, ...]:
-    """The columns `PLAIN`."""
+def _ordinary_state(claim: Claim, after: Endpoint) -> tuple[Any, ...]:
+    """The columns `ORDINARY_COLUMNS`."""
     return (
         claim.place,
         claim.run_id,
@@ -155,13 +150,13 @@ def _whole_state(claim: Claim, after: Endpoint) -> tuple[Any, ...]:
 
 
 def settle_fresh(
-    connection: sqlite3.Connection, batch: Batch, held: Sequence[Held]
+    connection: sqlite3.Connection, batch: CompletedBatch, held: Sequence[SettledClaim]
 ) -> list[SettledRun | None]:
-    """Settle what was steered on its fresh row, and write the rest as it is; what lost its lease is left."""
+    """Write what is as it was claimed, settle the rest on fresh rows; runs that lost their lease are None."""
     claims = [(claim.place, claim.run_id, claim.token, claim.version) for claim, _ in held]
-    unsteered = {run_id for (run_id,) in read_many(connection, held_as_claimed, claims)}
-    as_claimed = {one.claim.run_id: one for one in held if one.claim.run_id in unsteered}
-    write_unsteered(connection, list(as_claimed.values()), batch.ids)
+    unchanged = {run_id for (run_id,) in read_many(connection, runs_as_claimed, claims)}
+    as_claimed = {one.claim.run_id: one for one in held if one.claim.run_id in unchanged}
+    write_as_claimed(connection, list(as_claimed.values()), batch.ids)
     answers = [
         as_claimed[run_id].settled
         if (run_id := completion.claim.run_id) in as_claimed
@@ -183,7 +178,7 @@ def _settled_fresh(
 
 
 def write_settled(connection: sqlite3.Connection, settled: Sequence[SettledRun], ids: Ids) -> None:
-    """Write where endpoints stand after their runs, and the runs."""
+    """Write the states of endpoints after their runs, and the runs."""
     connection.executemany(
         sql.SETTLE, [in_micros((*write_state(one.endpoint), *one.endpoint.key)) for one in settled]
     )
@@ -194,21 +189,21 @@ def write_settled(connection: sqlite3.Connection, settled: Sequence[SettledRun],
 def add_runs(connection: sqlite3.Connection, settled: Sequence[SettledRun], ids: Ids) -> None:
     """Add the closed runs, and those of slots that passed."""
     _add_runs(connection, [one.run for one in settled])
-    _add_all_passed(connection, settled, ids)
+    _add_all_skipped(connection, settled, ids)
 
 
-def _add_all_passed(connection: sqlite3.Connection, settled: Sequence[SettledRun], ids: Ids) -> None:
+def _add_all_skipped(connection: sqlite3.Connection, settled: Sequence[SettledRun], ids: Ids) -> None:
     for one in settled:
         if one.skipped:
-            add_passed(connection, one.endpoint, one.skipped, ids)
+            add_skipped_runs(connection, one.endpoint, one.skipped, ids)
 
 
-def add_passed(
-    connection: sqlite3.Connection, endpoint: Endpoint, passed: Sequence[SkippedSlot], ids: Ids
+def add_skipped_runs(
+    connection: sqlite3.Connection, endpoint: Endpoint, slots: Sequence[SkippedSlot], ids: Ids
 ) -> None:
     """Add the runs of slots that passed without a claim."""
-    if passed:
-        _add_runs(connection, [skipped_run(endpoint, slot, ids.new()) for slot in passed])
+    if slots:
+        _add_runs(connection, [skipped_run(endpoint, slot, ids.new()) for slot in slots])
 
 
 def _add_runs(connection: sqlite3.Connection, runs: Sequence[Run]) -> None:

@@ -1,4 +1,4 @@
-"""Ending what nobody will end, inside the writer's transaction."""
+"""Closing the runs of expired leases, inside the writer's transaction."""
 
 import sqlite3
 from datetime import datetime
@@ -11,7 +11,7 @@ from cadenza.adapters.stores.sql.rows import (
     write_state,
 )
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
-from cadenza.adapters.stores.sqlite.settle import add_passed, in_micros, write_settled
+from cadenza.adapters.stores.sqlite.settle import add_skipped_runs, in_micros, write_settled
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
 from cadenza.ports.scheduling import Sweeping
@@ -20,7 +20,7 @@ from cadenza.ports.scheduling import Sweeping
 def sweep(
     connection: sqlite3.Connection, *, now: datetime, limit: int, sweeping: Sweeping, ids: Ids
 ) -> list[SettledRun]:
-    """Abandon what expired leases hold, and tidy one-shots that nobody served."""
+    """Abandon the runs of expired leases, and remove one-shot hints that expired unserved."""
     abandoned: list[SettledRun] = []
     for (token,) in connection.execute(sql.EXPIRED, (to_micros(now), limit)).fetchall():
         if len(abandoned) < limit:
@@ -43,5 +43,5 @@ def _abandon(connection: sqlite3.Connection, token: str, limit: int, sweeping: S
 def _tidy(connection: sqlite3.Connection, now: datetime, limit: int, sweeping: Sweeping, ids: Ids) -> None:
     for row in connection.execute(sql.STALE, (to_micros(now), limit)).fetchall():
         tidied = sweeping.tidy(read_endpoint(row, from_micros))
-        connection.execute(sql.STEER, in_micros((*write_state(tidied.endpoint), *tidied.endpoint.key)))
-        add_passed(connection, tidied.endpoint, tidied.skipped, ids)
+        connection.execute(sql.UPDATE_STATE, in_micros((*write_state(tidied.endpoint), *tidied.endpoint.key)))
+        add_skipped_runs(connection, tidied.endpoint, tidied.skipped, ids)

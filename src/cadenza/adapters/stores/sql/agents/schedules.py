@@ -3,7 +3,7 @@
 from cadenza.adapters.stores.common import missing
 from cadenza.adapters.stores.sql.agents.users_agents import LOCK_USER, USER_OF_ENDPOINT
 from cadenza.adapters.stores.sql.database import Connection, Database
-from cadenza.adapters.stores.sql.rows import READ, read_endpoint
+from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, read_endpoint
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET, JOIN_TENANT, EndpointTables
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.scheduling.endpoint import Endpoint
@@ -12,7 +12,7 @@ from cadenza.ports.catalog import FIRST_PAGE, Page
 
 ALL = 2**31
 LIST = f"""
-SELECT {", ".join(READ)} FROM endpoints e
+SELECT {", ".join(ENDPOINT_COLUMNS)} FROM endpoints e
 JOIN endpoint_states s ON s.tenant_id = e.tenant_id AND s.endpoint_id = e.id
 WHERE e.tenant_id = $1 AND {USER_OF_ENDPOINT} = $2 AND e.id > $3 AND NOT s.archived
     AND (NOT $4 OR (s.enabled AND s.next_run_at IS NOT NULL))

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from cadenza.adapters.stores.sql.database import Database, Dialect
 from cadenza.adapters.stores.sql.planning.analyses import COLUMNS, WITHOUT_RESPONSE, read_analysis
-from cadenza.adapters.stores.sql.rows import READ, Read, Row, read_endpoint, read_run
+from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, Read, Row, read_endpoint, read_run
 from cadenza.adapters.stores.sql.scheduling.definition import read_definition
 from cadenza.adapters.stores.sql.scheduling.run_search import ENDED, midnight, read_ended
 from cadenza.domain.monitoring.forecast import UpcomingRun
@@ -18,7 +18,7 @@ from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerAc
 
 KEYS = "unnest($1::text[], $2::text[]) AS k (tenant_id, id)"
 ENDPOINTS_BY_KEY = f"""
-SELECT {", ".join(READ)} FROM {KEYS} CROSS JOIN endpoint_states s CROSS JOIN endpoints e
+SELECT {", ".join(ENDPOINT_COLUMNS)} FROM {KEYS} CROSS JOIN endpoint_states s CROSS JOIN endpoints e
 WHERE s.tenant_id = k.tenant_id AND s.endpoint_id = k.id AND NOT s.archived
     AND e.tenant_id = s.tenant_id AND e.id = s.endpoint_id
 """

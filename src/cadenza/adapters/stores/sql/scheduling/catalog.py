@@ -11,7 +11,7 @@ from typing import Any
 from cadenza.adapters.stores.common import arranged
 from cadenza.adapters.stores.sql.database import Connection, wake_workers
 from cadenza.adapters.stores.sql.planning import rules
-from cadenza.adapters.stores.sql.rows import LIVE, READ, read_endpoint
+from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, LIVE, read_endpoint
 from cadenza.adapters.stores.sql.scheduling.definition import JOB, read_job, write_job
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT
 from cadenza.adapters.stores.sql.scheduling.jobs import PUT, WITH_STATE, SqlJobs
@@ -39,7 +39,8 @@ ENDPOINTS_WITHIN = (
 )
 
 _LABELLED = (
-    f"SELECT {', '.join(READ)} FROM endpoint_labels l CROSS JOIN LATERAL (SELECT e.* FROM endpoints e"
+    f"SELECT {', '.join(ENDPOINT_COLUMNS)} FROM endpoint_labels l"
+    " CROSS JOIN LATERAL (SELECT e.* FROM endpoints e"
     f" WHERE e.tenant_id = l.tenant_id AND e.id = l.endpoint_id OFFSET 0) AS e {WITH_STATE}"
     " WHERE l.tenant_id = $1 AND l.endpoint_id > $2 AND l.name = $4 AND l.value = $5"
 )
@@ -47,7 +48,9 @@ _LABELLED_TOO = (
     " AND EXISTS (SELECT 1 FROM endpoint_labels o WHERE o.tenant_id = l.tenant_id"
     " AND o.name = ${} AND o.value = ${} AND o.endpoint_id = l.endpoint_id OFFSET 0)"
 )
-_UNLABELLED = f"SELECT {', '.join(READ)} FROM endpoints e {WITH_STATE} WHERE e.tenant_id = $1 AND e.id > $2"
+_UNLABELLED = (
+    f"SELECT {', '.join(ENDPOINT_COLUMNS)} FROM endpoints e {WITH_STATE} WHERE e.tenant_id = $1 AND e.id > $2"
+)
 
 
 @lru_cache

@@ -51,7 +51,7 @@ def read_job(row: Iterable[Any], read: Callable[[Any], Any]) -> Job:
     )
 
 
-def write_owned(endpoint: Endpoint) -> tuple[str | None, ...]:
+def write_owner_columns(endpoint: Endpoint) -> tuple[str | None, ...]:
     """What its owner wrote: the columns of `endpoints`."""
     owned = (endpoint.job_id, endpoint.name, endpoint.description, write_definition(endpoint))
     return (*endpoint.key, *owned)

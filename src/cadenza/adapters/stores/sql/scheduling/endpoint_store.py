@@ -4,7 +4,13 @@ from functools import partial
 
 from cadenza.adapters.stores.common import missing
 from cadenza.adapters.stores.sql.database import Connection, Database
-from cadenza.adapters.stores.sql.rows import READ, read_endpoint, read_hint, read_open_run, read_run
+from cadenza.adapters.stores.sql.rows import (
+    ENDPOINT_COLUMNS,
+    read_endpoint,
+    read_hint,
+    read_open_run,
+    read_run,
+)
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET, GET_LOCKED, JOIN_TENANT, EndpointTables
 from cadenza.adapters.stores.sql.scheduling.run_search import SqlRunSearch
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
@@ -17,7 +23,7 @@ AFTER_ALL = "\U0010ffff"
 RUN = f"SELECT {', '.join(Run._fields)} FROM runs WHERE tenant_id = $1 AND id = $2"
 # By the leases, which are few; the endpoints of a tenant may be many.
 OPEN_RUN = (
-    f"SELECT {', '.join(READ)} FROM leases l JOIN endpoint_states s ON s.lease_token = l.token"
+    f"SELECT {', '.join(ENDPOINT_COLUMNS)} FROM leases l JOIN endpoint_states s ON s.lease_token = l.token"
     " JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
     " WHERE s.tenant_id || '' = $1 AND s.run_id = $2"
 )

@@ -13,14 +13,20 @@ from cadenza.adapters.stores.sql.database import (
 from cadenza.adapters.stores.sql.given_rows import assigned, columns_of, given
 from cadenza.adapters.stores.sql.rows import (
     LIVE,
-    OWNED,
+    OWNER_COLUMNS,
     SELECT_ENDPOINT,
-    WRITTEN,
+    STATE_COLUMNS,
     read_endpoint,
     write_run,
     write_state,
 )
-from cadenza.adapters.stores.sql.scheduling.definition import JOB, LABEL, read_job, write_labels, write_owned
+from cadenza.adapters.stores.sql.scheduling.definition import (
+    JOB,
+    LABEL,
+    read_job,
+    write_labels,
+    write_owner_columns,
+)
 from cadenza.domain.access.tenant import too_many
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
@@ -48,8 +54,8 @@ COUNT_LIVE_UP_TO = (
 )
 
 ADD_ENDPOINTS = (
-    f"INSERT INTO endpoints ({', '.join(OWNED)})"
-    f" SELECT {', '.join(OWNED[:-1])}, definition::json FROM {given('g', *OWNED)}"
+    f"INSERT INTO endpoints ({', '.join(OWNER_COLUMNS)})"
+    f" SELECT {', '.join(OWNER_COLUMNS[:-1])}, definition::json FROM {given('g', *OWNER_COLUMNS)}"
     " WHERE true ON CONFLICT DO NOTHING RETURNING id"
 )
 VERSION = {Dialect.POSTGRES: "(pg_current_xact_id()::text)::bigint", Dialect.SQLITE: "0"}
@@ -65,25 +71,26 @@ RANK = {
 ADD_STATES = {
     dialect: (
         f"INSERT INTO endpoint_states (tenant_id, endpoint_id,{' rank,' if rank else ''} version,"
-        f" {', '.join(WRITTEN)}) SELECT g.tenant_id, g.endpoint_id, {rank} {VERSION[dialect]},"
-        f" {', '.join(f'g.{column}' for column in WRITTEN)}"
-        f" FROM {given('g', 'tenant_id', 'endpoint_id', *WRITTEN)}"
+        f" {', '.join(STATE_COLUMNS)}) SELECT g.tenant_id, g.endpoint_id, {rank} {VERSION[dialect]},"
+        f" {', '.join(f'g.{column}' for column in STATE_COLUMNS)}"
+        f" FROM {given('g', 'tenant_id', 'endpoint_id', *STATE_COLUMNS)}"
     )
     for dialect, rank in RANK.items()
 }
 UPDATE_ENDPOINTS = (
-    f"UPDATE endpoints AS e SET {assigned('g', *OWNED[2:-1])}, definition = g.definition::json"
-    f" FROM {given('g', *OWNED)} WHERE e.tenant_id = g.tenant_id AND e.id = g.id"
+    f"UPDATE endpoints AS e SET {assigned('g', *OWNER_COLUMNS[2:-1])}, definition = g.definition::json"
+    f" FROM {given('g', *OWNER_COLUMNS)} WHERE e.tenant_id = g.tenant_id AND e.id = g.id"
 )
 UPDATE_STATES = {
     Dialect.POSTGRES: (
-        f"UPDATE endpoint_states AS s SET {assigned('g', *WRITTEN)},"
+        f"UPDATE endpoint_states AS s SET {assigned('g', *STATE_COLUMNS)},"
         f" version = greatest(s.version + 1, {VERSION[Dialect.POSTGRES]})"
-        f" FROM {given('g', 'tenant_id', 'endpoint_id', *WRITTEN)}"
+        f" FROM {given('g', 'tenant_id', 'endpoint_id', *STATE_COLUMNS)}"
         " WHERE s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id"
     ),
     Dialect.SQLITE: (
-        f"UPDATE endpoint_states SET {', '.join(f'{column} = ${n}' for n, column in enumerate(WRITTEN, 3))},"
+        "UPDATE endpoint_states SET"
+        f" {', '.join(f'{column} = ${number}' for number, column in enumerate(STATE_COLUMNS, 3))},"
         " version = version + 1 WHERE tenant_id = $1 AND endpoint_id = $2"
     ),
 }
@@ -139,7 +146,7 @@ class EndpointTables:
         """Add new endpoints that follow their jobs."""
         if not endpoints:
             return
-        rows = await connection.fetch(ADD_ENDPOINTS, *columns_of(map(write_owned, endpoints)))
+        rows = await connection.fetch(ADD_ENDPOINTS, *columns_of(map(write_owner_columns, endpoints)))
         added = {row[0] for row in rows}
         for endpoint in endpoints:
             if endpoint.id not in added:
@@ -222,7 +229,9 @@ def _states(endpoints: Iterable[Endpoint]) -> list[tuple[object, ...]]:
 async def _write_definitions(connection: Connection, pairs: Sequence[tuple[Endpoint, Endpoint]]) -> None:
     if not pairs:
         return
-    await connection.execute(UPDATE_ENDPOINTS, *columns_of([write_owned(after) for _, after in pairs]))
+    await connection.execute(
+        UPDATE_ENDPOINTS, *columns_of([write_owner_columns(after) for _, after in pairs])
+    )
     labels = [(write_labels(before), write_labels(after)) for before, after in pairs]
     await _write_labels(connection, DROP_LABELS, *(old - new for old, new in labels))
     await _write_labels(connection, ADD_LABELS, *(new - old for old, new in labels))

@@ -1,12 +1,28 @@
-"""Runs that changed next to nothing: nearly all of them, so that a narrow statement is worth its while."""
+"""What both databases are given to settle a batch of runs."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.run import Claim
+from cadenza.domain.scheduling.run import Claim, Completion
+from cadenza.ports.ids import Ids
+from cadenza.ports.scheduling import Settle
 
 
-def is_plain(claim: Claim, after: Endpoint) -> bool:
-    """Did a run that was started change nothing but the last and the next run, and what was counted?"""
+class CompletedBatch(NamedTuple):
+    """Runs that ended, and how to settle them."""
+
+    completions: Sequence[Completion]
+    settle: Settle
+    ids: Ids
+
+
+def is_ordinary(claim: Claim, after: Endpoint) -> bool:
+    """Did a started run change nothing but the last and the next run, and the counters?
+
+    So it is with nearly all runs: statements that write these columns alone are worth having.
+    """
     before = claim.endpoint
     return (
         claim.started_at is not None
