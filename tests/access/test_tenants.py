@@ -19,15 +19,15 @@ def endpoint(interval_ms: int = 60_000, guard: Guard = Guard()) -> Endpoint:  # 
 
 
 def test_without_limits_an_endpoint_is_taken_as_it_is() -> None:
-    assert Limits().admit(endpoint(1)) == endpoint(1)
+    assert Limits().apply_to(endpoint(1)) == endpoint(1)
 
 
 def test_the_least_interval_becomes_the_guard_so_that_no_hint_goes_below_it() -> None:
-    assert LIMITS.admit(endpoint()).guard == Guard(60_000)
-    assert LIMITS.admit(endpoint(guard=Guard(None, 90_000))).guard == Guard(60_000, 90_000)
-    assert LIMITS.admit(endpoint(guard=Guard(60_000))).guard == Guard(60_000)
+    assert LIMITS.apply_to(endpoint()).guard == Guard(60_000)
+    assert LIMITS.apply_to(endpoint(guard=Guard(None, 90_000))).guard == Guard(60_000, 90_000)
+    assert LIMITS.apply_to(endpoint(guard=Guard(60_000))).guard == Guard(60_000)
     cron = Endpoint(id="a", name="a", baseline=Cron("* * * * *"))
-    assert LIMITS.admit(cron).guard == Guard(60_000)
+    assert LIMITS.apply_to(cron).guard == Guard(60_000)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_the_least_interval_becomes_the_guard_so_that_no_hint_goes_below_it() ->
 )
 def test_less_than_the_least_interval_is_refused(asked: Endpoint) -> None:
     with pytest.raises(InvalidRequest):
-        LIMITS.admit(asked)
+        LIMITS.apply_to(asked)
 
 
 @pytest.mark.parametrize("wrong", [{"endpoints": -1}, {"runs_per_month": 1.5}, {"min_interval_ms": 0}])

@@ -69,9 +69,9 @@ def _fields(kind: type[BaseModel]) -> set[str]:
 
 def unvalidated(kind: type[Model], fields: dict[str, Any]) -> Model:
     """A model of trusted values for all its fields; `model_construct` is slower, for aliases and defaults."""
-    made = kind.__new__(kind)
-    object.__setattr__(made, "__dict__", fields)
-    object.__setattr__(made, "__pydantic_fields_set__", _fields(kind))
-    object.__setattr__(made, "__pydantic_extra__", None)
-    object.__setattr__(made, "__pydantic_private__", None)
-    return made
+    to_domain = kind.__new__(kind)
+    object.__setattr__(to_domain, "__dict__", fields)
+    object.__setattr__(to_domain, "__pydantic_fields_set__", _fields(kind))
+    object.__setattr__(to_domain, "__pydantic_extra__", None)
+    object.__setattr__(to_domain, "__pydantic_private__", None)
+    return to_domain

@@ -49,7 +49,7 @@ class Limits:
             if getattr(self, name) is not None:
                 check_count(name, getattr(self, name), least=0, most=MOST)
 
-    def admit(self, endpoint: Endpoint) -> Endpoint:
+    def apply_to(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint with its guard within the limits; InvalidRequest if it asks for a shorter interval."""
         least = self.min_interval_ms
         if least is None:

@@ -18,7 +18,7 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.planning.rule_schemas import SHAPES, shown_step
-from cadenza.operations.scheduling.schemas import KINDS, shown
+from cadenza.operations.scheduling.schemas import KINDS, as_shape
 from cadenza.ports.catalog import Arrangement, Estate, Page
 
 
@@ -125,7 +125,7 @@ async def export_config(context: RequestContext, command: ExportConfig) -> Confi
 def _spoken(value: Any) -> JsonValue:
     """A value as it stands on the wire, without what is as usual."""
     if type(value) in KINDS:
-        value = shown(value).model_dump(mode="json", exclude_defaults=True)
+        value = as_shape(value).model_dump(mode="json", exclude_defaults=True)
     if type(value) in SHAPES:
         value = shown_step(value).model_dump(mode="json", exclude_defaults=True)
     if isinstance(value, tuple):

@@ -14,7 +14,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.steer import DEFINITION_FIELDS, ChangedEndpoint, plan_first_run, redefine
 from cadenza.operations.config.rules import WantedRule, changed_rule, check_rules, rules_gone
-from cadenza.operations.scheduling.endpoints import archived
+from cadenza.operations.scheduling.endpoints import archive
 from cadenza.ports.catalog import Arrangement, Estate, Extent
 
 Kind = Literal["job", "endpoint", "rule"]
@@ -106,7 +106,7 @@ def decide(estate: Estate, intent: Intent) -> Decision:
     jobs = [_job(wanted, estate.jobs.get(id_) or unwritten.get(id_)) for id_, wanted in intent.jobs.items()]
     amended = [_endpoint(one, estate.endpoints.get(id_), intent) for id_, one in intent.endpoints.items()]
     gone = _jobs_gone(estate, intent)
-    pruned = [archived(endpoint) for endpoint in _endpoints_gone(estate, intent)]
+    pruned = [archive(endpoint) for endpoint in _endpoints_gone(estate, intent)]
     rules = [_rule(one, estate.rules.get(id_)) for id_, one in intent.rules.items()]
     named = [*filter(None, jobs), *(one for one, _ in filter(None, amended)), *filter(None, rules)]
     rules_parting = _rules_gone(estate, intent)

@@ -13,7 +13,7 @@ from cadenza.operations.config.schemas import (
 )
 from cadenza.operations.planning.rule_schemas import shown_parts, strangers
 from cadenza.operations.scheduling.endpoints import PARTS
-from cadenza.operations.scheduling.schemas import shown
+from cadenza.operations.scheduling.schemas import as_shape
 
 
 def exported(
@@ -68,5 +68,5 @@ def _endpoint(endpoint: Endpoint) -> ConfigEndpoint:
         labels=dict(endpoint.labels),
         hint_mode=endpoint.hint_mode,
         enabled=None if endpoint.enabled else False,
-        **{name: shown(getattr(endpoint, name)) for name in PARTS},
+        **{name: as_shape(getattr(endpoint, name)) for name in PARTS},
     )

@@ -16,9 +16,9 @@ from cadenza.operations.fields import Flag, Id, Labels, Name, SpanOrNone, Text
 from cadenza.operations.operation import Command
 from cadenza.operations.planning.rule_schemas import SHAPES, AnyStep, EscalationShape, When
 from cadenza.operations.scheduling.schemas import (
+    DEFAULT_PLANNING,
+    DEFAULT_POLICY,
     NO_GUARD,
-    USUAL_PLANNING,
-    USUAL_POLICY,
     BaselineShape,
     GuardShape,
     PlanningShape,
@@ -183,8 +183,8 @@ class ConfigEndpoint(Shape):
     baseline: ConfigBaseline
     """A whole baseline, or `every 5m`, `cron 0 9 * * 1-5 in Europe/Berlin`, `once 2030-01-31T12:00:00Z`."""
     guard: ConfigGuard = NO_GUARD
-    policy: ConfigPolicy = USUAL_POLICY
-    planning: PlanningShape = USUAL_PLANNING
+    policy: ConfigPolicy = DEFAULT_POLICY
+    planning: PlanningShape = DEFAULT_PLANNING
     hint_mode: HintMode = HintMode.OVERRIDE
     labels: Labels = {}
     enabled: Flag | None = IF_SAID

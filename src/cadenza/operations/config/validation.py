@@ -11,7 +11,7 @@ from cadenza.operations.config.difference import Intent, WantedEndpoint, WantedJ
 from cadenza.operations.config.rules import WantedRule, made_rule, placed_rules, refuse
 from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigDocument, ConfigEndpoint, ConfigJob
 from cadenza.operations.context import RequestContext
-from cadenza.operations.scheduling.endpoints import PARTS, admitted
+from cadenza.operations.scheduling.endpoints import PARTS, within_limits
 from cadenza.operations.scheduling.schemas import part
 
 
@@ -26,16 +26,16 @@ class Placed(NamedTuple):
 def intent_of(context: RequestContext, document: ConfigDocument, *, limits: Limits, prune: bool) -> Intent:
     """What a configuration wants; every fault is told at once, with its path."""
     placed = list(_placed(document))
-    made = [_made(context, one, limits) for one in placed]
+    to_domain = [_made(context, one, limits) for one in placed]
     spelt = placed_rules(document)
     now, expressions = context.dependencies.clock.now(), context.dependencies.expressions
     rules = [made_rule(one, tenant_id=context.tenant_id, expressions=expressions, now=now) for one in spelt]
     faults = [*_agenda(document), *_repeated_jobs(document), *_repeated_endpoints(placed)]
     faults += _too_many(placed)
     faults += _repeated("rule", [(one.path, one.words.id) for one in spelt])
-    faults += [fault for one in (*made, *rules) if isinstance(one, list) for fault in one]
+    faults += [fault for one in (*to_domain, *rules) if isinstance(one, list) for fault in one]
     refuse(faults)
-    wanted = zip(placed, (one for one in made if isinstance(one, Endpoint)), strict=True)
+    wanted = zip(placed, (one for one in to_domain if isinstance(one, Endpoint)), strict=True)
     return Intent(
         jobs={job.id: WantedJob(_job(context, job), job.active) for job in document.jobs},
         endpoints={one.words.id: WantedEndpoint(endpoint, one.words.enabled) for one, endpoint in wanted},
@@ -72,12 +72,12 @@ def _made(context: RequestContext, placed: Placed, limits: Limits) -> Endpoint |
     faults: list[Fault] = []
     for name in PARTS:
         try:
-            parts[name] = part(name, getattr(words, name).made)
+            parts[name] = part(name, getattr(words, name).to_domain)
         except InvalidRequest as problem:
             faults += problem.faults
     if not faults:
         try:
-            return admitted(context, _endpoint(context, job.id, words, parts), limits)
+            return within_limits(context, _endpoint(context, job.id, words, parts), limits)
         except InvalidRequest as problem:
             faults += problem.faults or [Fault("baseline", problem.message)]
     return [Fault(f"{path}.{fault.field}", fault.message) for fault in faults]

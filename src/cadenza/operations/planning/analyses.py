@@ -11,7 +11,7 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import View, operation
 from cadenza.operations.paging import Listed, Paged, split_page
-from cadenza.operations.scheduling.endpoints import OneEndpoint, live
+from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
 
 
 class ListAnalyses(OneEndpoint, Paged):
@@ -116,7 +116,7 @@ class PlannerCostView(View):
 async def list_analyses(context: RequestContext, command: ListAnalyses) -> AnalysesPage:
     """List what planners thought about an endpoint, what they did and what it cost, newest first."""
     key = context.key(command.endpoint_id)
-    live(await context.store.endpoints.get(key))
+    require_live(await context.store.endpoints.get(key))
     found, more = split_page(await context.store.analyses.analyses(key, command.page()), command.limit)
     return AnalysesPage(
         items=[AnalysisView.of(one) for one in found], next_cursor=found[-1].id if more else None
@@ -127,7 +127,7 @@ async def list_analyses(context: RequestContext, command: ListAnalyses) -> Analy
 async def get_planner_cost(context: RequestContext, command: GetPlannerCost) -> PlannerCostView:
     """Tell how many analyses and tokens planners spent on an endpoint, by day."""
     key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
-    live(await context.store.endpoints.get(key))
+    require_live(await context.store.endpoints.get(key))
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     spent = await context.store.analyses.usage_by_day(key, today - timedelta(days=command.days - 1))
     return PlannerCostView(

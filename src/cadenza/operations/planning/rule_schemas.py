@@ -46,7 +46,7 @@ class StepShape(Shape):
     reason: Reason | None = None
     """Said beside the rule's name."""
 
-    def made(self) -> Step:
+    def to_domain(self) -> Step:
         """The step itself."""
         said = WORDS | {"endpoint": "endpoint", "reason": "reason"}
         own = type(self).model_fields
@@ -108,9 +108,9 @@ class EscalationShape(Shape):
     after_ms: Span
     then: AnyStep
 
-    def made(self) -> Escalation:
+    def to_domain(self) -> Escalation:
         """The escalation itself."""
-        return Escalation(self.after_ms, part("then", self.then.made))
+        return Escalation(self.after_ms, part("then", self.then.to_domain))
 
 
 Escalations = Annotated[list[EscalationShape], Field(max_length=MOST_ESCALATIONS)]
@@ -142,29 +142,29 @@ def shown_parts(rule: Rule) -> dict[str, Any]:
 def _made_part(name: str, words: Any) -> Any:
     """A field of a rule in the domain, from its words."""
     if name == "escalate":
-        return tuple(part(f"escalate.{place}", one.made) for place, one in enumerate(words))
-    return part(name, words.made) if isinstance(words, StepShape) else words
+        return tuple(part(f"escalate.{place}", one.to_domain) for place, one in enumerate(words))
+    return part(name, words.to_domain) if isinstance(words, StepShape) else words
 
 
 def made_parts(words: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a rule in the domain, or all that is wrong with them."""
-    made: dict[str, Any] = {}
+    to_domain: dict[str, Any] = {}
     faults: list[Fault] = []
     for name, said in words.items():
         try:
-            made[name] = _made_part(name, said)
+            to_domain[name] = _made_part(name, said)
         except InvalidRequest as problem:
             faults += problem.faults or [Fault(name, problem.message)]
     if faults:
         raise InvalidRequest(faults[0].message, faults[0].field, faults)
-    return made
+    return to_domain
 
 
 MOST_SIBLINGS = 10_000
 """Of a larger job not every endpoint is looked for."""
 
 
-async def admitted(context: RequestContext, rule: Rule) -> Rule:
+async def within_limits(context: RequestContext, rule: Rule) -> Rule:
     """A rule whose condition can be read, about endpoints of its job."""
     context.dependencies.expressions.check(rule.when)
     found = await context.store.catalog.find(

@@ -15,7 +15,7 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Id
 from cadenza.operations.operation import View, operation
 from cadenza.operations.planning.rules import OneRule
-from cadenza.operations.scheduling.endpoints import live
+from cadenza.operations.scheduling.endpoints import require_live
 from cadenza.ports.planning import Briefing
 
 USUAL = BriefingBudget()
@@ -102,7 +102,7 @@ def _meant(rule: Rule, command: TestRule) -> str:
 
 async def _briefing(context: RequestContext, rule: Rule, endpoint_id: str) -> Briefing:
     """What a planner would be told if the newest run had just ended."""
-    endpoint = live(await context.store.endpoints.get(context.key(endpoint_id)))
+    endpoint = require_live(await context.store.endpoints.get(context.key(endpoint_id)))
     if endpoint.job_id != rule.job_id:
         raise NotFound(f"There is no endpoint {endpoint_id} in the job {rule.job_id}.")
     briefer = Briefer(store=context.store, clock=context.dependencies.clock, budget=USUAL)

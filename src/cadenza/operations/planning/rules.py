@@ -17,9 +17,9 @@ from cadenza.operations.planning.rule_schemas import (
     AnyStep,
     Escalations,
     When,
-    admitted,
     made_parts,
     shown_parts,
+    within_limits,
 )
 from cadenza.ports.planning import RuleFilter
 
@@ -130,7 +130,7 @@ async def create_rule(context: RequestContext, command: CreateRule) -> RuleView:
         **made_parts({name: getattr(command, name) for name in CreateRule.model_fields if name != "id"}),
     )
     await context.store.catalog.job(context.tenant_id, rule.job_id)
-    await context.store.rules.add_rule(await admitted(context, rule), most=MOST_RULES)
+    await context.store.rules.add_rule(await within_limits(context, rule), most=MOST_RULES)
     return RuleView.of(rule)
 
 
@@ -160,7 +160,7 @@ async def update_rule(context: RequestContext, command: UpdateRule) -> RuleView:
             raise InvalidRequest(f"{name} cannot be null; leave it out to keep it.", name)
     changes = made_parts(given)
     tenant_id, rule_id = context.tenant_id, command.rule_id
-    await admitted(context, replace(await context.store.rules.rule(tenant_id, rule_id), **changes))
+    await within_limits(context, replace(await context.store.rules.rule(tenant_id, rule_id), **changes))
     rule = await context.store.rules.amend_rule(tenant_id, rule_id, lambda before: replace(before, **changes))
     return RuleView.of(rule)
 

@@ -1,4 +1,4 @@
-"""Endpoints as rows of a table: what each goes by, how often it runs now, and how it fared last."""
+"""Endpoints as rows of a table: schedule, current interval, and last results."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -18,17 +18,17 @@ from cadenza.operations.operation import View, operation
 from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.scheduling.endpoint_view import IntervalHintView, OneShotHintView
 from cadenza.operations.scheduling.endpoints import Selected
-from cadenza.operations.scheduling.schemas import BaselineShape, shown
+from cadenza.operations.scheduling.schemas import BaselineShape, as_shape
 from cadenza.ports.catalog import Page
 
 RESULTS = 20
-USUAL = MOST_IDS = 100
+DEFAULT = MOST_IDS = 100
 
 
 class ListRows(Paged, Selected):
     """A part of the endpoints, or those with these ids."""
 
-    limit: Limit = USUAL
+    limit: Limit = DEFAULT
     endpoint_id: Annotated[list[Id], Field(max_length=MOST_IDS)] = []
     """Only these, if any; then there is one page."""
 
@@ -68,12 +68,12 @@ class RowView(View):
     def of(cls, endpoint: Endpoint, results: list[EndedRun], now: datetime) -> Self:
         """The row of an endpoint."""
         interval, one_shot = endpoint.interval_hint, endpoint.one_shot_hint
-        words: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "id": endpoint.id,
             "job_id": endpoint.job_id,
             "name": endpoint.name,
             "labels": dict(endpoint.labels),
-            "baseline": shown(endpoint.baseline),
+            "baseline": as_shape(endpoint.baseline),
             "cadence_ms": cadence_ms(endpoint, now),
             "next_run_at": endpoint.next_run_at,
             "next_source": endpoint.next_source,
@@ -93,7 +93,7 @@ class RowView(View):
             else OneShotHintView(at=one_shot.at, expires_at=one_shot.expires_at, reason=one_shot.reason),
             "results": [_result(one) for one in reversed(results)],
         }
-        return unvalidated(cls, words)
+        return unvalidated(cls, fields)
 
 
 class RowsPage(Listed[RowView]):
@@ -101,7 +101,7 @@ class RowsPage(Listed[RowView]):
 
 
 def cadence_ms(endpoint: Endpoint, now: datetime) -> int | None:
-    """How far apart runs are now, inside the guard; None if a cron line says, or nothing."""
+    """The present interval between runs, within the guard; None without any interval."""
     hint, baseline = endpoint.interval_hint, endpoint.baseline
     wanted = baseline.interval_ms if isinstance(baseline, Every) else None
     if hint is not None and hint.fresh(now):

@@ -1,4 +1,4 @@
-"""A trial of an endpoint's target that leaves no trace in the schedule."""
+"""A trial run of an endpoint's target, which is not recorded."""
 
 from pydantic import JsonValue
 
@@ -8,7 +8,7 @@ from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim, RunStatus
 from cadenza.operations.context import RequestContext
 from cadenza.operations.operation import View, operation
-from cadenza.operations.scheduling.endpoints import OneEndpoint, live
+from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
 from cadenza.ports.access import QuotaAnswer
 
 
@@ -27,8 +27,8 @@ async def test_endpoint(context: RequestContext, command: OneEndpoint) -> TrialV
 
     Nothing is recorded, counted or planned anew; the target itself is really called.
     """
-    endpoint = live(await context.store.endpoints.get(context.key(command.endpoint_id)))
-    completion = await context.dependencies.executor.execute(_trial(context, endpoint), QuotaAnswer())
+    endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
+    completion = await context.dependencies.executor.execute(_trial_claim(context, endpoint), QuotaAnswer())
     outcome = completion.outcome
     return TrialView(
         status=outcome.status,
@@ -38,8 +38,8 @@ async def test_endpoint(context: RequestContext, command: OneEndpoint) -> TrialV
     )
 
 
-def _trial(context: RequestContext, endpoint: Endpoint) -> Claim:
-    """A claim that no store knows."""
+def _trial_claim(context: RequestContext, endpoint: Endpoint) -> Claim:
+    """A claim that is not in the store."""
     now, ids = context.dependencies.clock.now(), context.dependencies.ids
     return Claim(
         run_id=ids.new(),

@@ -1,4 +1,4 @@
-"""An endpoint as it is shown: what its owner wrote, and where it stands."""
+"""Views of endpoints: their definition, their state, and the explanation of their plan."""
 
 from datetime import datetime
 from typing import Self
@@ -16,7 +16,7 @@ from cadenza.operations.scheduling.schemas import (
     PlanningShape,
     PolicyShape,
     TargetShape,
-    shown,
+    as_shape,
 )
 
 
@@ -70,17 +70,17 @@ class EndpointView(View):
     def of(cls, endpoint: Endpoint) -> Self:
         """The view of an endpoint."""
         interval, one_shot = endpoint.interval_hint, endpoint.one_shot_hint
-        words = {
+        fields = {
             "id": endpoint.id,
             "job_id": endpoint.job_id,
             "name": endpoint.name,
             "description": endpoint.description,
             "labels": dict(endpoint.labels),
-            "target": shown(endpoint.target),
-            "baseline": shown(endpoint.baseline),
-            "guard": shown(endpoint.guard),
-            "policy": shown(endpoint.policy),
-            "planning": shown(endpoint.planning),
+            "target": as_shape(endpoint.target),
+            "baseline": as_shape(endpoint.baseline),
+            "guard": as_shape(endpoint.guard),
+            "policy": as_shape(endpoint.policy),
+            "planning": as_shape(endpoint.planning),
             "hint_mode": endpoint.hint_mode,
             "enabled": endpoint.enabled,
             "job_active": endpoint.job_active,
@@ -100,7 +100,7 @@ class EndpointView(View):
             "quota_opens_at": endpoint.quota_opens_at,
             "created_at": endpoint.created_at,
         }
-        return unvalidated(cls, words)
+        return unvalidated(cls, fields)
 
 
 class EndpointsPage(Listed[EndpointView]):

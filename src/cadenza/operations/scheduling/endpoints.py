@@ -1,4 +1,4 @@
-"""Endpoints: created, listed, changed and deleted."""
+"""Operations that create, list, change and delete endpoints."""
 
 from dataclasses import replace
 from typing import Annotated, Any
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from cadenza.domain.access.key import Scope
-from cadenza.domain.access.tenant import Limits
+from cadenza.domain.access.tenant import Limits, too_many
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
@@ -16,12 +16,11 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Labels, Name, Text
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
 from cadenza.operations.paging import Paged, split_page
-from cadenza.operations.scheduling.endpoint_limit import amended
 from cadenza.operations.scheduling.endpoint_view import EndpointsPage, EndpointView
 from cadenza.operations.scheduling.schemas import (
+    DEFAULT_PLANNING,
+    DEFAULT_POLICY,
     NO_GUARD,
-    USUAL_PLANNING,
-    USUAL_POLICY,
     BaselineShape,
     GuardShape,
     PlanningShape,
@@ -29,24 +28,57 @@ from cadenza.operations.scheduling.schemas import (
     TargetShape,
     part,
 )
-from cadenza.ports.catalog import Admission, EndpointFilter
+from cadenza.ports.catalog import Admission, Arrangement, EndpointFilter, Estate, Extent
 
 
-def archived(endpoint: Endpoint) -> ChangedEndpoint:
-    """The endpoint out of sight: nothing of it is due any more, and what is in flight ends as it would."""
+class MustCountEndpoints(Exception):
+    """Raised when a change makes an endpoint live again, so that endpoints must be counted."""
+
+
+async def apply_within_limit(
+    context: RequestContext, endpoint_id: str, change: EndpointChange, *, most: int | None
+) -> Endpoint:
+    """Apply a change to an endpoint; NotAllowed if that makes it live and the tenant has `most` already."""
+
+    def unless_counted(endpoint: Endpoint) -> ChangedEndpoint:
+        after = change(endpoint)
+        if most is not None and after.endpoint.live and not endpoint.live:
+            raise MustCountEndpoints
+        return after
+
+    def with_count(estate: Estate) -> Arrangement:
+        if endpoint_id not in estate.endpoints:
+            raise NotFound(f"There is no endpoint {endpoint_id}.")
+        before = estate.endpoints[endpoint_id]
+        after = change(before)
+        if most is not None and estate.elsewhere >= most and not before.live:
+            raise too_many(most)
+        return Arrangement(endpoints=[after])
+
+    try:
+        return (await context.store.endpoints.amend(context.key(endpoint_id), unless_counted)).endpoint
+    except MustCountEndpoints:
+        extent = Extent(endpoint_ids=frozenset({endpoint_id}))
+        return (
+            (await context.store.catalog.arrange(context.tenant_id, extent, with_count)).endpoints[0].endpoint
+        )
+
+
+def archive(endpoint: Endpoint) -> ChangedEndpoint:
+    """Archive a deleted endpoint: it is never due again, and a run in flight ends normally."""
     return ChangedEndpoint(evolve(endpoint, archived=True))
 
 
-def live(endpoint: Endpoint) -> Endpoint:
-    """An endpoint that was not deleted; one that was is as little there as one that never was."""
+def require_live(endpoint: Endpoint) -> Endpoint:
+    """The endpoint; NotFound if it was deleted."""
     if endpoint.archived:
         raise NotFound(f"There is no endpoint {endpoint.id}.")
     return endpoint
 
 
-def if_live(change: EndpointChange) -> EndpointChange:
-    """A change that looks, in the same commit, whether the endpoint is still there."""
-    return lambda endpoint: change(live(endpoint))
+def unless_archived(change: EndpointChange) -> EndpointChange:
+    """The change, or NotFound in the same commit if the endpoint was deleted."""
+    return lambda endpoint: change(require_live(endpoint))
 
 
 A_LABEL = r"^[^=\x00-\x1f\x7f]+=[^\x00-\x1f\x7f]*$"
@@ -69,8 +101,8 @@ class CreateEndpoint(Command):
     hint_mode: HintMode = HintMode.OVERRIDE
     """Whether an interval hint takes the baseline's place, or can only tighten it."""
     description: Text | None = None
-    policy: PolicyShape = USUAL_POLICY
-    planning: PlanningShape = USUAL_PLANNING
+    policy: PolicyShape = DEFAULT_POLICY
+    planning: PlanningShape = DEFAULT_PLANNING
     labels: Labels = {}
     enabled: Flag = True
     start_now: Flag = False
@@ -107,7 +139,7 @@ class Selected(Command):
     """`name=value`; all of them must be there."""
 
     def wanted(self) -> EndpointFilter:
-        """What a store looks for."""
+        """The filter for the store."""
         return EndpointFilter(self.job_id, dict(label.split("=", 1) for label in self.label))
 
 
@@ -119,18 +151,20 @@ class ListEndpoints(Paged, Selected):
 async def create_endpoint(context: RequestContext, command: CreateEndpoint) -> EndpointView:
     """Create an endpoint in a job. Its first run is one interval away, or at once with `start_now`."""
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
-    wanted = admitted(context, new_endpoint(context, command), limits)
+    wanted = within_limits(context, new_endpoint(context, command), limits)
     now, cron = context.dependencies.clock.now(), context.dependencies.cron
     planned = plan_first_run(wanted, now=now, cron=cron, start_now=command.start_now)
     try:
         await context.store.endpoints.add(planned, Admission(known_job=True, most=limits.endpoints))
     except Conflict:
-        await amended(context, planned.id, lambda old: revived(old, planned), most=limits.endpoints)
+        await apply_within_limit(
+            context, planned.id, lambda old: recreated(old, planned), most=limits.endpoints
+        )
     return EndpointView.of(await context.store.endpoints.get(planned.key))
 
 
 def new_endpoint(context: RequestContext, command: CreateEndpoint) -> Endpoint:
-    """The endpoint that a command spells, not planned yet."""
+    """The endpoint of a command, not planned yet."""
     return Endpoint(
         id=command.id or context.dependencies.ids.new(),
         name=command.name,
@@ -141,20 +175,20 @@ def new_endpoint(context: RequestContext, command: CreateEndpoint) -> Endpoint:
         enabled=command.enabled,
         labels=command.labels,
         created_at=context.dependencies.clock.now(),
-        **{name: part(name, getattr(command, name).made) for name in PARTS},
+        **{name: part(name, getattr(command, name).to_domain) for name in PARTS},
     )
 
 
-def admitted(context: RequestContext, endpoint: Endpoint, limits: Limits) -> Endpoint:
-    """The endpoint inside its tenant's limits, with a cron line that fires."""
+def within_limits(context: RequestContext, endpoint: Endpoint, limits: Limits) -> Endpoint:
+    """The endpoint within its tenant's limits, with a checked cron expression."""
     if isinstance(endpoint.baseline, Cron):
         line = endpoint.baseline
         part("baseline", lambda: context.dependencies.cron.check(line.expression, line.timezone))
-    return limits.admit(endpoint)
+    return limits.apply_to(endpoint)
 
 
-def revived(old: Endpoint, wanted: Endpoint) -> ChangedEndpoint:
-    """A deleted endpoint created again under its old id: a new one, with the old one's history."""
+def recreated(old: Endpoint, wanted: Endpoint) -> ChangedEndpoint:
+    """A deleted endpoint that is created again with its id: a new one, with the old one's history."""
     if not old.archived or old.lease is not None:
         raise Conflict(f"There is an endpoint {old.id} already.")
     return ChangedEndpoint(evolve(wanted, job_active=old.job_active, last_run_at=old.last_run_at))
@@ -173,7 +207,7 @@ async def list_endpoints(context: RequestContext, command: ListEndpoints) -> End
 @operation("GET /v1/endpoints/{endpoint_id}", Scope.READ)
 async def get_endpoint(context: RequestContext, command: OneEndpoint) -> EndpointView:
     """Show one endpoint: what its owner wrote, and where it stands."""
-    return EndpointView.of(live(await context.store.endpoints.get(context.key(command.endpoint_id))))
+    return EndpointView.of(require_live(await context.store.endpoints.get(context.key(command.endpoint_id))))
 
 
 @operation("PATCH /v1/endpoints/{endpoint_id}", Scope.WRITE)
@@ -186,12 +220,12 @@ async def update_endpoint(context: RequestContext, command: UpdateEndpoint) -> E
     now, cron = context.dependencies.clock.now(), context.dependencies.cron
 
     def change(endpoint: Endpoint) -> ChangedEndpoint:
-        wanted = admitted(context, replace(endpoint, **changes), limits)
-        anew = redefine(endpoint, wanted, now=now, cron=cron)
-        return anew._replace(endpoint=evolve(anew.endpoint, enabled=wanted.enabled))
+        wanted = within_limits(context, replace(endpoint, **changes), limits)
+        redefined = redefine(endpoint, wanted, now=now, cron=cron)
+        return redefined._replace(endpoint=evolve(redefined.endpoint, enabled=wanted.enabled))
 
     return EndpointView.of(
-        await amended(context, command.endpoint_id, if_live(change), most=limits.endpoints)
+        await apply_within_limit(context, command.endpoint_id, unless_archived(change), most=limits.endpoints)
     )
 
 
@@ -200,13 +234,13 @@ def _changes(command: UpdateEndpoint) -> dict[str, Any]:
     for name, value in given.items():
         if value is None and name != "description":
             raise InvalidRequest(f"{name} cannot be null; leave it out to keep it.", name)
-    return {name: part(name, value.made) if name in PARTS else value for name, value in given.items()}
+    return {name: part(name, value.to_domain) if name in PARTS else value for name, value in given.items()}
 
 
 @operation("DELETE /v1/endpoints/{endpoint_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_endpoint(context: RequestContext, command: OneEndpoint) -> Nothing:
     """Delete an endpoint. A run that is in flight ends as it would; its history stays as long as runs do."""
-    await context.store.endpoints.amend(context.key(command.endpoint_id), if_live(archived))
+    await context.store.endpoints.amend(context.key(command.endpoint_id), unless_archived(archive))
     return Nothing()
 
 

@@ -1,4 +1,4 @@
-"""Jobs: named groups of endpoints that are switched together."""
+"""Operations on jobs, which are named groups of endpoints."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -10,7 +10,7 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Name, Text
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.paging import Listed, Paged, split_page
-from cadenza.operations.scheduling.endpoints import archived
+from cadenza.operations.scheduling.endpoints import archive
 
 
 class CreateJob(Command):
@@ -110,7 +110,7 @@ async def update_job(context: RequestContext, command: UpdateJob) -> JobView:
 @operation("DELETE /v1/jobs/{job_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_job(context: RequestContext, command: OneJob) -> Nothing:
     """Delete a job with its endpoints. Runs that are in flight end as they would; history stays."""
-    await context.store.catalog.remove_job(context.tenant_id, command.job_id, archived)
+    await context.store.catalog.remove_job(context.tenant_id, command.job_id, archive)
     return Nothing()
 
 

@@ -1,4 +1,4 @@
-"""A preview of steering: what the governor would do, before anything is done."""
+"""Previews what a steering call would change, without changing it."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -20,10 +20,10 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Whole
 from cadenza.operations.operation import View, operation
 from cadenza.operations.scheduling.endpoint_view import PlanView
-from cadenza.operations.scheduling.endpoints import OneEndpoint, live
-from cadenza.operations.scheduling.steering import planned
+from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
+from cadenza.operations.scheduling.steering import explain_plan
 
-USUAL, MOST = 12, 200
+DEFAULT, MOST = 12, 200
 
 
 class Way(StrEnum):
@@ -42,7 +42,7 @@ class PreviewSteering(OneEndpoint):
     tool: Way
     arguments: dict[str, JsonValue] = {}
     """What the tool takes, by the same names; `clear_hints` and `run_now` take nothing."""
-    runs: Annotated[int, Whole(1, MOST)] = USUAL
+    runs: Annotated[int, Whole(1, MOST)] = DEFAULT
     """How many of the next runs to tell."""
 
 
@@ -81,10 +81,10 @@ async def preview_steering(context: RequestContext, command: PreviewSteering) ->
 
     It is the same change that the tool would make, applied to the endpoint as it stands and kept nowhere.
     """
-    endpoint = live(await context.store.endpoints.get(context.key(command.endpoint_id)))
+    endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     change = _change(context, command)
     after = change(endpoint).endpoint
-    return PreviewView.of(_course(context, endpoint, command.runs), _course(context, after, command.runs))
+    return PreviewView.of(_outlook(context, endpoint, command.runs), _outlook(context, after, command.runs))
 
 
 def _change(context: RequestContext, command: PreviewSteering) -> Callable[[Endpoint], ChangedEndpoint]:
@@ -101,12 +101,14 @@ def _change(context: RequestContext, command: PreviewSteering) -> Callable[[Endp
     return lambda endpoint: steer.clear_hints(endpoint, now=now, cron=cron, origin=origin)
 
 
-def _course(context: RequestContext, endpoint: Endpoint, most: int) -> CourseView:
+def _outlook(context: RequestContext, endpoint: Endpoint, most: int) -> CourseView:
     dependencies = context.dependencies
     runs: list[ForecastRun] = forecast_runs(
         endpoint, now=dependencies.clock.now(), cron=dependencies.cron, most=most
     )
-    return CourseView(plan=planned(context, endpoint), runs=[ForeseenView(**one._asdict()) for one in runs])
+    return CourseView(
+        plan=explain_plan(context, endpoint), runs=[ForeseenView(**one._asdict()) for one in runs]
+    )
 
 
 PREVIEW = (preview_steering,)

@@ -1,4 +1,4 @@
-"""Runs: what happened, one by one and summed up."""
+"""Operations that list and show runs, and an endpoint's health."""
 
 from datetime import datetime, timedelta
 from typing import Self
@@ -14,7 +14,7 @@ from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Id, Moment
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.paging import Listed, Paged
-from cadenza.operations.scheduling.endpoints import OneEndpoint, live
+from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
 from cadenza.ports.catalog import Page
 from cadenza.ports.scheduling import RunFilter
 
@@ -32,7 +32,7 @@ class RunsWanted(Paged):
     """Finished before this moment."""
 
     def wanted(self, **fields: str | None) -> RunFilter:
-        """What a store looks for."""
+        """The filter for the store."""
         return RunFilter(
             statuses=frozenset(self.status),
             sources=frozenset(self.source),
@@ -88,9 +88,9 @@ class RunView(View):
     @classmethod
     def of(cls, run: Run) -> Self:
         """The view of a run."""
-        words = run._asdict()
-        del words["tenant_id"]
-        return unvalidated(cls, words)
+        fields = run._asdict()
+        del fields["tenant_id"]
+        return unvalidated(cls, fields)
 
 
 class RunsPage(Listed[RunView]):
@@ -132,7 +132,7 @@ async def list_runs(context: RequestContext, command: ListRuns) -> RunsPage:
 @operation("GET /v1/endpoints/{endpoint_id}/runs", Scope.READ)
 async def list_endpoint_runs(context: RequestContext, command: ListEndpointRuns) -> RunsPage:
     """List an endpoint's closed runs, newest first, by status, source and time."""
-    live(await context.store.endpoints.get(context.key(command.endpoint_id)))
+    require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     return await _found(context, command, command.wanted(endpoint_id=command.endpoint_id))
 
 
@@ -152,7 +152,7 @@ async def get_run(context: RequestContext, command: OneRun) -> RunView:
 async def get_health(context: RequestContext, command: OneEndpoint) -> HealthView:
     """Sum up an endpoint's runs over the last 1, 4 and 24 hours."""
     key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
-    endpoint = live(await context.store.endpoints.get(key))
+    endpoint = require_live(await context.store.endpoints.get(key))
     ended = await context.store.runs.ended(
         key, since=now - timedelta(hours=max(WINDOWS_H)), limit=MOST_COUNTED
     )

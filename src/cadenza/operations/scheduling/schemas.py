@@ -1,4 +1,4 @@
-"""Baselines, targets, guards and policies as they stand on the wire, and their way into the domain."""
+"""JSON models of baselines, targets, guards and policies, and their conversion to the domain and back."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -26,7 +26,7 @@ from cadenza.domain.scheduling.target import (
 from cadenza.operations.documented_models import Documented, unvalidated
 from cadenza.operations.fields import Flag, Id, Moment, Name, Span, SpanOrNone, Text, Whole
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 class Shape(Documented):
@@ -41,8 +41,8 @@ class EveryShape(Shape):
     kind: Literal["every"]
     interval_ms: Span
 
-    def made(self) -> Every:
-        """The baseline itself."""
+    def to_domain(self) -> Every:
+        """The baseline."""
         return Every(self.interval_ms)
 
 
@@ -53,8 +53,8 @@ class CronShape(Shape):
     expression: Name
     timezone: Name = "UTC"
 
-    def made(self) -> Cron:
-        """The baseline itself; whoever writes it has it checked."""
+    def to_domain(self) -> Cron:
+        """The baseline; its expression is not checked here."""
         return Cron(self.expression, self.timezone)
 
 
@@ -64,8 +64,8 @@ class OnceShape(Shape):
     kind: Literal["once"]
     at: Moment
 
-    def made(self) -> Once:
-        """The baseline itself."""
+    def to_domain(self) -> Once:
+        """The baseline."""
         return Once(self.at)
 
 
@@ -93,8 +93,8 @@ class HttpShape(Shape):
     signing: Annotated[list[str], Field(max_length=MOST_KEYS)] = []
     """References to signing keys, the current one first; each signs, so that keys can overlap."""
 
-    def made(self) -> HttpTarget:
-        """The target itself."""
+    def to_domain(self) -> HttpTarget:
+        """The target."""
         return HttpTarget(**self.model_dump(exclude={"kind"}))
 
 
@@ -104,8 +104,8 @@ class CallableShape(Shape):
     kind: Literal["callable"]
     function: Name = "noop"
 
-    def made(self) -> CallableTarget:
-        """The target itself."""
+    def to_domain(self) -> CallableTarget:
+        """The target."""
         return CallableTarget(self.function)
 
 
@@ -117,8 +117,8 @@ class PromptShape(Shape):
     user_id: Id
     prompt: Text
 
-    def made(self) -> PromptTarget:
-        """The target itself."""
+    def to_domain(self) -> PromptTarget:
+        """The target."""
         return PromptTarget(self.agent_id, self.user_id, self.prompt)
 
 
@@ -131,8 +131,8 @@ class GuardShape(Shape):
     min_interval_ms: Span | None = None
     max_interval_ms: Span | None = None
 
-    def made(self) -> Guard:
-        """The guard itself."""
+    def to_domain(self) -> Guard:
+        """The guard."""
         return Guard(self.min_interval_ms, self.max_interval_ms)
 
 
@@ -149,8 +149,8 @@ class PolicyShape(Shape):
     backoff: Backoff = Backoff.NONE
     """What failures do to the baseline interval."""
 
-    def made(self) -> Policy:
-        """The policy itself."""
+    def to_domain(self) -> Policy:
+        """The policy."""
         return Policy(**self.model_dump())
 
 
@@ -168,14 +168,14 @@ class PlanningShape(Shape):
     runs_per_hour: Annotated[float, Field(strict=True, ge=LEAST_RUNS, le=MOST_RUNS)] | None = None
     """What the learning planner may spend here, shared within the job; if null, what the baseline spends."""
 
-    def made(self) -> Planning:
+    def to_domain(self) -> Planning:
         """The planning itself."""
         return Planning(**self.model_dump())
 
 
 NO_GUARD = GuardShape()
-USUAL_POLICY = PolicyShape()
-USUAL_PLANNING = PlanningShape()
+DEFAULT_POLICY = PolicyShape()
+DEFAULT_PLANNING = PlanningShape()
 KINDS: dict[type, type[Shape]] = {
     Every: EveryShape,
     Cron: CronShape,
@@ -189,27 +189,27 @@ KINDS: dict[type, type[Shape]] = {
 }
 
 
-SHOWN: dict[int, tuple[Any, Any]] = {}
-MOST_SHOWN = 20_000
+SHAPE_CACHE: dict[int, tuple[Any, Any]] = {}
+MOST_CACHED = 20_000
 
 
-def shown(value: Baseline | Target | Guard | Policy | Planning) -> Any:
-    """A value of the domain as it stands on the wire.
+def as_shape(value: Baseline | Target | Guard | Policy | Planning) -> Any:
+    """The JSON model of a value of the domain.
 
-    Remembered by its identity, as it is frozen and stores hand out the same ones
-    again and again; what is remembered is kept alive, so that no other takes its place.
+    Cached by its identity, since values are frozen and stores return the same objects
+    again; the cache holds the value, so that its id is not reused.
     """
-    known = SHOWN.get(id(value))
-    if known is not None:
-        return known[1]
-    if len(SHOWN) >= MOST_SHOWN:
-        SHOWN.clear()
-    spelled = _spelled(value)
-    SHOWN[id(value)] = (value, spelled)
-    return spelled
+    cached = SHAPE_CACHE.get(id(value))
+    if cached is not None:
+        return cached[1]
+    if len(SHAPE_CACHE) >= MOST_CACHED:
+        SHAPE_CACHE.clear()
+    shape = _to_shape(value)
+    SHAPE_CACHE[id(value)] = (value, shape)
+    return shape
 
 
-def _spelled(value: Any) -> Any:
+def _to_shape(value: Any) -> Any:
     shape = KINDS[type(value)]
     named = shape.model_fields.get("kind")
     words: dict[str, Any] = {} if named is None else {"kind": get_args(named.annotation)[0]}
@@ -219,8 +219,8 @@ def _spelled(value: Any) -> Any:
     return unvalidated(shape, words)
 
 
-def part(name: str, make: Callable[[], Made]) -> Made:
-    """A part of something larger: what is wrong inside it is said with its whole path."""
+def part(name: str, make: Callable[[], Result]) -> Result:
+    """Make a part of a larger model; an InvalidRequest inside it gets the whole path of the field."""
     try:
         return make()
     except InvalidRequest as problem:

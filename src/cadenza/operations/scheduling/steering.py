@@ -1,4 +1,4 @@
-"""Hints and their history, run-now, failures forgotten, and why the next run is when it is."""
+"""Operations that explain an endpoint's plan, clear its hints, run it now, and list its hint history."""
 
 from datetime import datetime
 
@@ -14,10 +14,10 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.operation import View, operation
 from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.scheduling.endpoint_view import EndpointView, PlanView
-from cadenza.operations.scheduling.endpoints import OneEndpoint, if_live, live
+from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live, unless_archived
 from cadenza.ports.catalog import Page
 
-LONGEST_PLACE = 10
+LONGEST_OFFSET = 10
 
 
 class ListHints(OneEndpoint, Paged):
@@ -40,7 +40,7 @@ class HintsPage(Listed[HintView]):
     """A page of the hint history, newest first."""
 
 
-def planned(context: RequestContext, endpoint: Endpoint, shadow_ms: int | None = None) -> PlanView:
+def explain_plan(context: RequestContext, endpoint: Endpoint, shadow_ms: int | None = None) -> PlanView:
     """Why the next run of this endpoint is when it is."""
     now, cron = context.dependencies.clock.now(), context.dependencies.cron
     why = explain(endpoint, now=now, cron=cron, shadow_ms=shadow_ms)
@@ -50,8 +50,8 @@ def planned(context: RequestContext, endpoint: Endpoint, shadow_ms: int | None =
 @operation("GET /v1/endpoints/{endpoint_id}/plan", Scope.READ)
 async def explain_endpoint(context: RequestContext, command: OneEndpoint) -> PlanView:
     """Tell why the next run is when it is: candidates, hints with their reasons, guard, pause, winner."""
-    endpoint = live(await context.store.endpoints.get(context.key(command.endpoint_id)))
-    return planned(context, endpoint, await _shadow_ms(context, endpoint))
+    endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
+    return explain_plan(context, endpoint, await _shadow_ms(context, endpoint))
 
 
 async def _shadow_ms(context: RequestContext, endpoint: Endpoint) -> int | None:
@@ -84,32 +84,34 @@ async def reset_failures(context: RequestContext, command: OneEndpoint) -> Endpo
     """Forget the failures in a row; a baseline that they stretched is planned anew with the next run."""
     amended = await context.store.endpoints.amend(
         context.key(command.endpoint_id),
-        if_live(lambda endpoint: ChangedEndpoint(evolve(endpoint, failure_count=0, abandoned_count=0))),
+        unless_archived(
+            lambda endpoint: ChangedEndpoint(evolve(endpoint, failure_count=0, abandoned_count=0))
+        ),
     )
     return EndpointView.of(amended.endpoint)
 
 
 async def _amend(context: RequestContext, command: OneEndpoint, change: EndpointChange) -> PlanView:
-    amended = await context.store.endpoints.amend(context.key(command.endpoint_id), if_live(change))
-    return planned(context, amended.endpoint)
+    amended = await context.store.endpoints.amend(context.key(command.endpoint_id), unless_archived(change))
+    return explain_plan(context, amended.endpoint)
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/hints", Scope.READ)
 async def list_hints(context: RequestContext, command: ListHints) -> HintsPage:
     """List an endpoint's hints with their reasons and origins, newest first."""
     key = context.key(command.endpoint_id)
-    live(await context.store.endpoints.get(key))
-    start = _place(command.cursor)
+    require_live(await context.store.endpoints.get(key))
+    start = _offset(command.cursor)
     found = await context.store.runs.hints(key, Page(command.limit + 1, str(start)))
     records, more = split_page(found, command.limit)
     items = [HintView(**record._asdict()) for record in records]
     return HintsPage(items=items, next_cursor=str(start + command.limit) if more else None)
 
 
-def _place(cursor: str | None) -> int:
+def _offset(cursor: str | None) -> int:
     if cursor is None:
         return 0
-    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < LONGEST_PLACE):
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < LONGEST_OFFSET):
         raise InvalidRequest("cursor must be the next_cursor of a page.", "cursor")
     return int(cursor)
 

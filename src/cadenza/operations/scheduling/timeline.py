@@ -1,4 +1,4 @@
-"""An endpoint's timeline: its runs in a span, and what steered it meanwhile."""
+"""The timeline of an endpoint: its runs, hints and pauses in a span of time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Self
@@ -13,10 +13,10 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Moment, Whole
 from cadenza.operations.operation import View, operation
-from cadenza.operations.scheduling.endpoints import OneEndpoint, live
+from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
 from cadenza.ports.catalog import Page
 
-USUALLY = timedelta(hours=1)
+DEFAULT_SPAN = timedelta(hours=1)
 BEGINNING = datetime.min.replace(tzinfo=UTC)
 MOST_HINTS = 1_000
 
@@ -53,8 +53,8 @@ class PointView(View):
     @classmethod
     def of(cls, run: Run) -> Self:
         """The view of a run."""
-        words = run._asdict()
-        return unvalidated(cls, {name: words[name] for name in cls.model_fields})
+        fields = run._asdict()
+        return unvalidated(cls, {name: fields[name] for name in cls.model_fields})
 
 
 class SpellView(View):
@@ -69,11 +69,11 @@ class SpellView(View):
     at: datetime | None
 
     @classmethod
-    def of(cls, spell: HintPeriod) -> Self:
-        """The view of a spell."""
-        words: dict[str, Any] = spell.record._asdict()
-        kept = {name: words[name] for name in ("kind", "origin", "reason", "interval_ms", "at")}
-        return cls(begin=spell.begin, end=spell.end, **kept)
+    def of(cls, period: HintPeriod) -> Self:
+        """The view of a period."""
+        record: dict[str, Any] = period.record._asdict()
+        shown = {name: record[name] for name in ("kind", "origin", "reason", "interval_ms", "at")}
+        return cls(begin=period.begin, end=period.end, **shown)
 
 
 class TimelineView(View):
@@ -97,14 +97,14 @@ class TimelineView(View):
 async def get_timeline(context: RequestContext, command: GetTimeline) -> TimelineView:
     """Show an endpoint's runs in a span of time, and the hints and pauses that steered it meanwhile."""
     key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
-    endpoint = live(await context.store.endpoints.get(key))
+    endpoint = require_live(await context.store.endpoints.get(key))
     until = command.until or now
-    since = command.since or max(until, BEGINNING + USUALLY) - USUALLY
+    since = command.since or max(until, BEGINNING + DEFAULT_SPAN) - DEFAULT_SPAN
     if since >= until:
         raise InvalidRequest("since must be earlier than until.", "since")
     runs = await context.store.statistics.runs_between(key, since=since, until=until, limit=command.limit + 1)
     history = await context.store.runs.hints(key, Page(MOST_HINTS))
-    held = [one for one in hint_periods(history) if one.end >= since and one.begin < until]
+    periods = [one for one in hint_periods(history) if one.end >= since and one.begin < until]
     return TimelineView(
         endpoint_id=endpoint.id,
         now=now,
@@ -112,7 +112,7 @@ async def get_timeline(context: RequestContext, command: GetTimeline) -> Timelin
         until=until,
         runs=[PointView.of(run) for run in runs[: command.limit][::-1]]
         + await _open(context, command, until),
-        spells=[SpellView.of(one) for one in held],
+        spells=[SpellView.of(one) for one in periods],
         next_run_at=endpoint.next_run_at,
         next_source=endpoint.next_source,
         complete=len(runs) <= command.limit and len(history) < MOST_HINTS,

@@ -1,4 +1,4 @@
-"""The three tools, with the argument names that planners know, and the gate for several endpoints at once."""
+"""Operations for the three steering tools, and for pausing and resuming several endpoints."""
 
 from datetime import datetime
 from typing import Annotated
@@ -25,8 +25,8 @@ from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Span, SpanOrNone, Text
 from cadenza.operations.operation import View, operation
 from cadenza.operations.scheduling.endpoint_view import PlanView
-from cadenza.operations.scheduling.endpoints import OneEndpoint, Selected, live
-from cadenza.operations.scheduling.steering import planned
+from cadenza.operations.scheduling.endpoints import OneEndpoint, Selected, require_live
+from cadenza.operations.scheduling.steering import explain_plan
 from cadenza.ports.catalog import Page
 
 Ttl = Annotated[float, Field(gt=0, le=LONGEST_TTL_MINUTES)]
@@ -115,19 +115,21 @@ def _moment(field: str, text: str | None) -> datetime | None:
 
 async def _steer(context: RequestContext, endpoint_id: str, tool: SteeringAction) -> PlanView:
     steering = context.dependencies.steering
-    amended = await steering.steer(context.key(endpoint_id), Live(tool), origin=context.caller.origin)
-    return planned(context, amended.endpoint)
+    amended = await steering.steer(
+        context.key(endpoint_id), UnlessArchived(tool), origin=context.caller.origin
+    )
+    return explain_plan(context, amended.endpoint)
 
 
-class Live:
-    """A tool that looks first whether the endpoint was deleted."""
+class UnlessArchived:
+    """A steering action that raises NotFound if the endpoint was deleted."""
 
     def __init__(self, tool: SteeringAction) -> None:
         self._tool = tool
 
     def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
-        """The endpoint after this call."""
-        return self._tool.apply(live(endpoint), by)
+        """The endpoint after the action."""
+        return self._tool.apply(require_live(endpoint), by)
 
 
 @operation("POST /v1/endpoints/pause", Scope.STEER)

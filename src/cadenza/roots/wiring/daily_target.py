@@ -103,7 +103,7 @@ def _http(
 ) -> HttpTargetRunner:
     try:
         return HttpTargetRunner(
-            target.made(),
+            target.to_domain(),
             dispatcher=http,
             clock=context.clock,
             ids=TimeOrderedIds(),
