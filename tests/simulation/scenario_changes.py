@@ -7,16 +7,14 @@ from typing import Any
 import pytest
 
 from cadenza.adapters.stores.memory import tables
-from cadenza.domain.scheduling import due
-from cadenza.domain.scheduling import settle as settling
-from cadenza.domain.scheduling import steer as creation
+from cadenza.domain.scheduling import due, settle, steer
 from cadenza.domain.scheduling.endpoint import NO_GUARD, Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.run import Completion
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.worker import settle as worker_settle
-from cadenza.sim import product_run as corrected
+from cadenza.sim import product_run
 from cadenza.sim.catalogue import run_product
 from cadenza.sim.checks import Check, CheckRules, run_checks
 from cadenza.sim.scenario import Scenario, SteeringPolicy
@@ -47,14 +45,14 @@ def let_no_hint_relax(patch: pytest.MonkeyPatch) -> None:
     """The rule that the earliest candidate wins."""
 
     def tightening(endpoint: Endpoint, **circumstances: Any) -> Endpoint:
-        return creation.plan_first_run(evolve(endpoint, hint_mode=HintMode.TIGHTEN), **circumstances)
+        return steer.plan_first_run(evolve(endpoint, hint_mode=HintMode.TIGHTEN), **circumstances)
 
-    patch.setattr(corrected, "plan_first_run", tightening)
+    patch.setattr(product_run, "plan_first_run", tightening)
 
 
 def forget_verdicts(patch: pytest.MonkeyPatch) -> None:
     def undecided(endpoint: Endpoint, completion: Completion, **circumstances: Any) -> SettledRun:
-        settled = settling.settle(endpoint, completion, **circumstances)
+        settled = settle.settle(endpoint, completion, **circumstances)
         return settled._replace(run=settled.run._replace(verdict=False))
 
     patch.setattr(worker_settle, "settle", undecided)

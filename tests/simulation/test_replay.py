@@ -75,49 +75,49 @@ def fixed(seconds: int) -> ReplayPolicy:
 async def test_the_same_cadence_leads_to_the_same_course() -> None:
     replayed = await replay([an_hour()], [ReplayPolicy(name="baseline")])
     assert replayed.changes == 2
-    assert replayed.recorded.looks == 60
-    assert replayed.others[0].looks == 60
+    assert replayed.recorded.runs == 60
+    assert replayed.others[0].runs == 60
     assert list(replayed.others[0].delays) == list(replayed.recorded.delays)
 
 
 async def test_half_the_runs_notice_later() -> None:
     found = await course(fixed(7 * MINUTE_S))
-    assert found.looks == 8
+    assert found.runs == 8
     assert [delay.least_s for delay in found.delays] == [60, 120]
     assert [delay.most_s for delay in found.delays] == [120, 180]
 
 
 async def test_finer_looks_cost_more_and_are_bounded_by_their_own_gap() -> None:
     found = await course(fixed(10))
-    assert found.looks == 360
+    assert found.runs == 360
     assert {delay.most_s for delay in found.delays} == {10}
     assert {delay.least_s for delay in found.delays} == {0}
 
 
 async def test_the_guard_bounds_every_policy() -> None:
     found = await course(fixed(1), an_hour(guard=Guard(min_interval_ms=30_000)))
-    assert found.looks == 120
+    assert found.runs == 120
 
 
 async def test_cron_is_played_by_the_governor() -> None:
     found = await course(ReplayPolicy(name="baseline"), an_hour(baseline=Cron("*/10 * * * *")))
-    assert found.looks == 6
+    assert found.runs == 6
 
 
 async def test_backoff_looks_ever_less_often_until_something_changes() -> None:
     found = await course(planned_by(BackoffPlanner))
-    assert found.looks < 30
+    assert found.runs < 30
     assert found.unnoticed == 0
     calm = await course(planned_by(BackoffPlanner), an_hour(set()))
-    assert calm.looks < found.looks
+    assert calm.runs < found.runs
     assert list(calm.delays) == []
 
 
 async def test_aimd_lengthens_by_steps_and_halves() -> None:
     calm = await course(planned_by(AimdPlanner), an_hour(set()))
-    assert 20 < calm.looks < 60
+    assert 20 < calm.runs < 60
     busy = await course(planned_by(AimdPlanner), an_hour(set(HOUR_OF_MINUTES)))
-    assert busy.looks > 200
+    assert busy.runs > 200
 
 
 async def test_a_replay_is_always_the_same() -> None:
@@ -130,7 +130,7 @@ async def test_a_replay_is_always_the_same() -> None:
 async def test_what_was_skipped_showed_nothing() -> None:
     skipped = a_run(90, None, RunStatus.SKIPPED)
     record = a_record([a_run(0, 1), skipped, a_run(180, 1)])
-    assert len(record.looks) == 2
+    assert len(record.runs) == 2
     assert record.changes() == []
 
 
@@ -146,14 +146,14 @@ def test_one_look_is_too_few() -> None:
 
 async def test_a_change_that_nobody_comes_to_see_is_counted() -> None:
     found = await course(fixed(3 * 3_600))
-    assert found.looks == 0
+    assert found.runs == 0
     assert found.unnoticed == 2
     assert min(delay.least_s for delay in found.delays) >= 3_600
 
 
 async def test_an_endpoint_that_stays_paused_is_never_looked_at() -> None:
     found = await course(fixed(60), an_hour(paused_until=FOREVER))
-    assert found.looks == 0
+    assert found.runs == 0
     assert found.unnoticed == 2
 
 
@@ -161,12 +161,12 @@ async def test_endpoints_of_a_job_are_played_together() -> None:
     other = a_record([a_run(second, 1, name="other") for second in (600, 1_200)], name="other")
     replayed = await replay([an_hour(), other], [fixed(120)])
     assert replayed.endpoints == ["endpoint", "other"]
-    assert replayed.recorded.looks == 61
-    assert replayed.others[0].looks == 30 + 5
+    assert replayed.recorded.runs == 61
+    assert replayed.others[0].runs == 30 + 5
 
 
 async def test_a_replay_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cadenza.sim.replay.replay.MOST_LOOKS", 100)
+    monkeypatch.setattr("cadenza.sim.replay.replay.MOST_RUNS", 100)
     with pytest.raises(InvalidRequest, match="would look more than 100 times"):
         await course(fixed(1))
 

@@ -20,7 +20,7 @@ from cadenza.roots.wiring.simulation_planners import learning, ruled, rules_in
 from cadenza.roots.wiring.stores import open_store
 from cadenza.sim.adaptive_policies import AimdPlanner, BackoffPlanner
 from cadenza.sim.replay.replay import (
-    FEWEST_LOOKS,
+    FEWEST_RUNS,
     RecordedHistory,
     ReplayPolicy,
     ReplayReport,
@@ -37,8 +37,8 @@ POLICIES = "baseline, fixed:30s, backoff, aimd, learned and rules:FILE"
 
 def launch(wish: ReplayRequest) -> ReplayReport:
     """Replay what is recorded in the database of the settings."""
-    if not FEWEST_LOOKS <= wish.most <= MOST_RUNS:
-        raise InvalidRequest(f"--most must be from {FEWEST_LOOKS} to {MOST_RUNS}.", "most")
+    if not FEWEST_RUNS <= wish.most <= MOST_RUNS:
+        raise InvalidRequest(f"--most must be from {FEWEST_RUNS} to {MOST_RUNS}.", "most")
     policies = [policy_named(word, wish.tenant or DEFAULT_TENANT) for word in wish.policies]
     return asyncio.run(_replayed(wish, policies))
 

@@ -32,7 +32,7 @@ CheckRules = Mapping[str, CheckRule]
 
 
 def run_checks(recording: Recording, rules: CheckRules) -> tuple[Check, ...]:
-    """Every judge's finding, in their order."""
+    """The result of every rule, in their order."""
     return tuple(Check(name, *check(recording)) for name, check in rules.items())
 
 
@@ -65,7 +65,7 @@ def beginning_within(gaps: Sequence[Gap], since: int, until: int) -> list[Gap]:
 
 
 def all_of(*findings: CheckResult) -> CheckResult:
-    """All of them; the failing ones speak first."""
+    """One result of several: the details of those that fail, if any does."""
     failing = [finding.detail for finding in findings if not finding.passed]
     return CheckResult(not failing, "; ".join(failing or [finding.detail for finding in findings]))
 

@@ -35,7 +35,7 @@ class Playback:
         return tuple(CATALOGUE)
 
     async def played(self, name: str) -> Simulated:
-        """A scenario, played both ways."""
+        """A scenario, simulated on product and prototype."""
         known = self._known.get(name)
         return known if known is not None else await asyncio.to_thread(self._play, name)
 

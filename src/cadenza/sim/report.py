@@ -13,7 +13,7 @@ from cadenza.sim.world import elapsed_s
 
 
 class Mode(StrEnum):
-    """Whose rules were played."""
+    """Which rules were simulated."""
 
     CORRECTED = "corrected"
     AS_PUBLISHED = "as-published"
@@ -23,7 +23,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What was played, what came of it, and whether it is as it must be."""
+    """A simulation, its checks, and whether it passed."""
 
     mode: Mode
     step_s: int

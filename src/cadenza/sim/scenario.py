@@ -42,7 +42,7 @@ class SnapshotColumn(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario(Generic[Sample]):
-    """Everything that is played."""
+    """Everything that a simulation needs."""
 
     name: str
     world: World[Sample]

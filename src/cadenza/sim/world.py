@@ -11,7 +11,7 @@ START = NEW_YEAR
 MINUTES = 40
 MINUTE_S = 60
 END_S = MINUTES * MINUTE_S
-"""The last instant that is played."""
+"""The last second that is simulated."""
 
 Sample = TypeVar("Sample")
 

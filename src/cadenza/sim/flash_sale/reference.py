@@ -92,7 +92,7 @@ def snapshots(number: int) -> CheckRule:
 
 
 def operations_with_support(recording: Recording) -> CheckResult:
-    """Whoever tells customer support has told operations."""
+    """Operations are alerted if customer support is."""
     operations, support = recording.count("slack_operations"), recording.count("slack_customer_support")
     return CheckResult(operations > 0 or support == 0, f"operations {operations}, support {support}")
 

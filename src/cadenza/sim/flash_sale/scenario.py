@@ -61,7 +61,7 @@ def flash_sale(corrections: Corrections = CORRECTED) -> Scenario[Sale]:
 
 
 def unsteered_sale() -> Scenario[Sale]:
-    """The sale without a policy, and with actions that do not rest by themselves: for whoever else steers."""
+    """The sale without policies, and with actions that do not pause themselves: planners steer it."""
     scenario = flash_sale()
     awake = tuple(replace(endpoint, pauses_itself=False) for endpoint in scenario.endpoints)
     return replace(scenario, endpoints=awake, policies={})

@@ -1,4 +1,4 @@
-"""How long changes went unnoticed: bounds, because a record tells only between which looks they fell."""
+"""How long changes went unnoticed: bounds, because a record shows only between which runs they fell."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class UnnoticedChange(NamedTuple):
-    """Something that changed after one recorded look, and by the next."""
+    """A change after one recorded run, and by the next."""
 
     after: datetime
     by: datetime
@@ -29,19 +29,19 @@ class DelayStatistics(NamedTuple):
     p95_s: float | None
 
 
-def delay_of(change: UnnoticedChange, looks: Sequence[datetime]) -> Delay:
-    """The bounds of one change's delay under these looks, in their order.
+def delay_of(change: UnnoticedChange, run_times: Sequence[datetime]) -> Delay:
+    """The bounds of one change's delay with runs at these times, in their order.
 
-    1. A change is noticed by the first look at or after it; the last look is at or after `by`.
-    2. At least: nothing, if a look falls where the change may; otherwise from `by` to the next look.
-    3. At most: the longest wait between two looks, or from `after` to the first.
+    1. A change is noticed by the first run at or after it; the last run is at or after `by`.
+    2. At least: nothing, if a run falls where the change may; otherwise from `by` to the next run.
+    3. At most: the longest wait between two runs, or from `after` to the first.
     4. Evenly: the mean wait over all moments from `after` to `by`.
     """
-    first, past = bisect_right(looks, change.after), bisect_left(looks, change.by)
-    assert past < len(looks), "somebody has to notice it"
-    points = [change.after, *looks[first:past], looks[past]]
+    first, past = bisect_right(run_times, change.after), bisect_left(run_times, change.by)
+    assert past < len(run_times), "a run has to notice it"
+    points = [change.after, *run_times[first:past], run_times[past]]
     waits = [(later - earlier).total_seconds() for earlier, later in pairwise(points)]
-    rest_s = (looks[past] - change.by).total_seconds()
+    rest_s = (run_times[past] - change.by).total_seconds()
     span_s = (change.by - change.after).total_seconds()
     area = (sum(wait**2 for wait in waits) - rest_s**2) / 2
     least_s = 0.0 if past > first else rest_s

@@ -29,38 +29,38 @@ from cadenza.sim.replay.delays import Delay, UnnoticedChange, delay_of
 from cadenza.testing.clock import FakeClock
 from cadenza.testing.fakes import FakeIds
 
-FEWEST_LOOKS = 2
-MOST_LOOKS = 200_000
-"""A replay with more looks is refused."""
+FEWEST_RUNS = 2
+MOST_RUNS = 200_000
+"""A replay with more runs is refused."""
 LEAST_STEP = milliseconds(1)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedHistory:
-    """What is known of one endpoint: its looks, oldest first, each the truth at its moment."""
+    """The executed runs of one endpoint, oldest first; each shows its state at that moment."""
 
     endpoint: Endpoint
-    looks: Sequence[Run]
+    runs: Sequence[Run]
     times: Sequence[datetime]
 
     def at(self, moment: datetime) -> Run:
-        """What a look at a moment sees: what the record showed last."""
-        return self.looks[max(bisect_right(self.times, moment) - 1, 0)]
+        """The run that a run at this moment repeats: the last one recorded by then."""
+        return self.runs[max(bisect_right(self.times, moment) - 1, 0)]
 
     def changes(self) -> list[UnnoticedChange]:
-        """Between which looks it changed."""
+        """The changes, each between two recorded runs."""
         seen = [
             (run_at, fingerprint(self.endpoint, run))
-            for run_at, run in zip(self.times, self.looks, strict=True)
+            for run_at, run in zip(self.times, self.runs, strict=True)
         ]
         return [UnnoticedChange(after, by) for (after, before), (by, now) in pairwise(seen) if before != now]
 
 
 def recorded_history(endpoint: Endpoint, runs: Sequence[Run]) -> RecordedHistory | None:
     """The record of an endpoint, from its runs in any order; None if there are too few to compare."""
-    looks = sorted((run for run in runs if was_executed(run)), key=_moment)
-    times = [_moment(run) for run in looks]
-    return RecordedHistory(endpoint, looks, times) if len(set(times)) >= FEWEST_LOOKS else None
+    executed = sorted((run for run in runs if was_executed(run)), key=_started_at)
+    times = [_started_at(run) for run in executed]
+    return RecordedHistory(endpoint, executed, times) if len(set(times)) >= FEWEST_RUNS else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,18 +74,18 @@ class ReplayPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayResult:
-    """How history went, or would have gone: looks, and how soon changes were noticed."""
+    """The number of runs under a policy, and how soon they noticed changes."""
 
     policy: str
-    looks: int
+    runs: int
     delays: Sequence[Delay]
     unnoticed: int = 0
-    """Changes that no look would have shown by the time the replay gave up waiting; counted as that late."""
+    """Changes that no run noticed until the end of the replay; counted as that late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayReport:
-    """The recorded course, and others over the same span."""
+    """The recorded runs, and the results of the policies over the same span."""
 
     since: datetime
     until: datetime
@@ -98,13 +98,13 @@ class ReplayReport:
 async def replay(records: Sequence[RecordedHistory], policies: Sequence[ReplayPolicy]) -> ReplayReport:
     """Replay the span of the records under each policy."""
     since, until = min(one.times[0] for one in records), max(one.times[-1] for one in records)
-    looks = {one.endpoint.id: list(one.times) for one in records}
+    run_times = {one.endpoint.id: list(one.times) for one in records}
     return ReplayReport(
         since=since,
         until=until,
         endpoints=[one.endpoint.name for one in records],
         changes=sum(len(one.changes()) for one in records),
-        recorded=_result("recorded", records, looks),
+        recorded=_result("recorded", records, run_times),
         others=[await _replay_policy(policy, records, until=until) for policy in policies],
     )
 
@@ -114,28 +114,28 @@ async def _replay_policy(
 ) -> ReplayResult:
     simulation = ReplaySimulation(policy, records)
     await simulation.open()
-    looks = await simulation.play(until)
-    return _result(policy.name, records, looks)
+    run_times = await simulation.run(until)
+    return _result(policy.name, records, run_times)
 
 
 def _result(
-    name: str, records: Sequence[RecordedHistory], looks: Mapping[str, list[datetime]]
+    name: str, records: Sequence[RecordedHistory], run_times: Mapping[str, list[datetime]]
 ) -> ReplayResult:
-    """Count the looks within each record's span, and measure its changes."""
+    """Count the runs within each record's span, and measure the delays of its changes."""
     count, unnoticed, delays = 0, 0, []
     for record in records:
         first, last = record.times[0], record.times[-1]
-        own = looks[record.endpoint.id]
+        own = run_times[record.endpoint.id]
         count += sum(first < at <= last for at in own)
         changes = record.changes()
         unnoticed += sum(not own or own[-1] < change.by for change in changes)
-        noticed = own if own and own[-1] >= last else [*own, _end_of_wait(first, last)]
+        noticed = own if own and own[-1] >= last else [*own, _replay_end(first, last)]
         delays += [delay_of(change, noticed) for change in changes]
-    return ReplayResult(policy=name, looks=count, delays=delays, unnoticed=unnoticed)
+    return ReplayResult(policy=name, runs=count, delays=delays, unnoticed=unnoticed)
 
 
-def _end_of_wait(first: datetime, last: datetime) -> datetime:
-    """Until when a look is waited for: for another span as long as the record's."""
+def _replay_end(first: datetime, last: datetime) -> datetime:
+    """The end of a replay: the record's span once more after its end."""
     return last + (last - first)
 
 
@@ -155,11 +155,11 @@ class ReplaySimulation:
         )
         self._steering = Steering(**ports)
         self._analyst: StepwiseAnalyst | None = None
-        self._left = MOST_LOOKS
-        self._looks: dict[str, list[datetime]] = {record.endpoint.id: [] for record in records}
+        self._left = MOST_RUNS
+        self._run_times: dict[str, list[datetime]] = {record.endpoint.id: [] for record in records}
 
     async def open(self) -> None:
-        """Add every endpoint, due at its first recorded look, and make the planners."""
+        """Add every endpoint, due at its first recorded run, and make the planners."""
         for record in self._records.values():
             await self._store.endpoints.add(self._as_new(record))
         make_planners = self._policy.make_planners
@@ -178,27 +178,27 @@ class ReplaySimulation:
         await self._analyst.open()
 
     async def execute(self, claim: Claim) -> Outcome:
-        """Answer as the record does."""
+        """The outcome that was recorded."""
         now = self._clock.now()
-        self._looks[claim.endpoint.id].append(now)
+        self._run_times[claim.endpoint.id].append(now)
         self._left -= 1
         run = self._records[claim.key].at(now)
         return Outcome(run.status or RunStatus.SUCCESS, run.duration_ms, run.error, run.response)
 
-    async def play(self, until: datetime) -> Mapping[str, list[datetime]]:
-        """When each endpoint was looked at, until each was once after its record's end."""
+    async def run(self, until: datetime) -> Mapping[str, list[datetime]]:
+        """When each endpoint ran, until each has run once after its record's end."""
         assert self._analyst is not None, "open() comes first"
-        give_up = _end_of_wait(self._clock.now(), until)
+        replay_end = _replay_end(self._clock.now(), until)
         while True:
             while await self._worker.run_once():
                 await self._analyst.analyze_pending()
             await self._analyst.analyze_pending()
             moment = await self._next_moment()
-            if moment is None or moment > give_up or self._done():
-                return self._looks
+            if moment is None or moment > replay_end or self._done():
+                return self._run_times
             if self._left <= 0:
                 raise InvalidRequest(
-                    f"{self._policy.name} would look more than {MOST_LOOKS} times; choose a shorter span.",
+                    f"{self._policy.name} would look more than {MOST_RUNS} times; choose a shorter span.",
                     "policy",
                 )
             self._clock.jump((moment - self._clock.now()) / milliseconds(1))
@@ -211,10 +211,10 @@ class ReplaySimulation:
 
     def _done(self) -> bool:
         ends = {record.endpoint.id: record.times[-1] for record in self._records.values()}
-        return all(looks and looks[-1] >= ends[name] for name, looks in self._looks.items())
+        return all(run_times and run_times[-1] >= ends[name] for name, run_times in self._run_times.items())
 
     def _as_new(self, record: RecordedHistory) -> Endpoint:
-        """The endpoint as its owner made it, before anything happened to it."""
+        """The endpoint as its owner defined it, with its state reset."""
         endpoint, first, last = record.endpoint, record.times[0], record.times[-1]
         written = {field: getattr(endpoint, field) for field in DEFINITION_FIELDS}
         changed = {
@@ -226,7 +226,7 @@ class ReplaySimulation:
         return plan_first_run(fresh, now=first, cron=self._cron, start_now=True)
 
 
-def _moment(run: Run) -> datetime:
-    """When it looked."""
-    assert run.started_at is not None, "a run that did not start saw nothing"
+def _started_at(run: Run) -> datetime:
+    """When it started."""
+    assert run.started_at is not None, "an executed run has started"
     return run.started_at

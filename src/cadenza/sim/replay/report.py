@@ -7,8 +7,8 @@ from cadenza.sim.replay.delays import DelayStatistics, delay_statistics
 from cadenza.sim.replay.replay import ReplayReport, ReplayResult
 
 
-class Measures(NamedTuple):
-    """A course in figures: looks, and the delays of changes, at least, evenly and at most."""
+class ReplayStatistics(NamedTuple):
+    """A replay result in numbers: runs, and the delays of changes, at least, evenly and at most."""
 
     policy: str
     runs: int
@@ -20,9 +20,9 @@ class Measures(NamedTuple):
     most: DelayStatistics
 
 
-def measures(replayed: ReplayReport) -> list[Measures]:
-    """All courses, the recorded one first."""
-    return [_measured(course, replayed.recorded.looks) for course in (replayed.recorded, *replayed.others)]
+def measures(replayed: ReplayReport) -> list[ReplayStatistics]:
+    """All results, the recorded one first."""
+    return [_measured(result, replayed.recorded.runs) for result in (replayed.recorded, *replayed.others)]
 
 
 def replay_document(replayed: ReplayReport) -> dict[str, Any]:
@@ -32,23 +32,23 @@ def replay_document(replayed: ReplayReport) -> dict[str, Any]:
         "until": iso(replayed.until),
         "endpoints": list(replayed.endpoints),
         "changes": replayed.changes,
-        "courses": [_course(one) for one in measures(replayed)],
+        "courses": [_document(one) for one in measures(replayed)],
     }
 
 
-def _measured(course: ReplayResult, recorded: int) -> Measures:
-    return Measures(
-        policy=course.policy,
-        runs=course.looks,
-        per_cent=100 * course.looks / max(recorded, 1),
-        unnoticed=course.unnoticed,
-        least=delay_statistics([delay.least_s for delay in course.delays]),
-        even=delay_statistics([delay.even_s for delay in course.delays]),
-        most=delay_statistics([delay.most_s for delay in course.delays]),
+def _measured(result: ReplayResult, recorded: int) -> ReplayStatistics:
+    return ReplayStatistics(
+        policy=result.policy,
+        runs=result.runs,
+        per_cent=100 * result.runs / max(recorded, 1),
+        unnoticed=result.unnoticed,
+        least=delay_statistics([delay.least_s for delay in result.delays]),
+        even=delay_statistics([delay.even_s for delay in result.delays]),
+        most=delay_statistics([delay.most_s for delay in result.delays]),
     )
 
 
-def _course(one: Measures) -> dict[str, Any]:
+def _document(one: ReplayStatistics) -> dict[str, Any]:
     return {
         "policy": one.policy,
         "runs": one.runs,

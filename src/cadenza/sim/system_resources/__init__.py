@@ -1,1 +1,1 @@
-"""One host: its processor is watched, and people are told once when it is too busy."""
+"""A scenario of one host: its CPU is measured, and an alert is sent once when it is too busy."""
