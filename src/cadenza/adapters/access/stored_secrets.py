@@ -7,7 +7,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from cadenza.adapters.access.secret_keys import KeySource
-from cadenza.adapters.stores.common import missing
+from cadenza.adapters.stores.common import not_found
 from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.domain.scheduling.target import REFERENCE
 from cadenza.ports.catalog import FIRST_PAGE, Page
@@ -58,7 +58,7 @@ class StoredSecrets:
         """Delete a secret."""
         self._lookup.forget(key)
         if not await self._sealed.delete(key):
-            raise missing("secret", key.name)
+            raise not_found("secret", key.name)
 
     async def names(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[SecretEntry]:
         """A tenant's secrets without their values."""
@@ -70,7 +70,7 @@ class StoredSecrets:
         key = SecretKey(tenant_id, name)
         sealed = await self._lookup.get(key) if kind == "secret" else None
         if sealed is None:
-            raise missing("secret", reference)
+            raise not_found("secret", reference)
         return self._keys.opening_box().open(sealed, place=key)
 
     async def reseal(self) -> int:

@@ -1,4 +1,4 @@
-"""What all stores see alike in what a tenant has: who is wanted, who follows whom, and what is refused."""
+"""Rules that all stores share: filters, endpoints and their jobs, refusals and outcomes."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ from cadenza.ports.scheduling import RunFilter
 
 
 def matches(endpoint: Endpoint, wanted: EndpointFilter) -> bool:
-    """Is it one of the endpoints that are wanted?"""
+    """Does a filter match an endpoint?"""
     return (
         wanted.job_id in (None, endpoint.job_id)
         and wanted.archived in (None, endpoint.archived)
@@ -27,7 +27,7 @@ def matches(endpoint: Endpoint, wanted: EndpointFilter) -> bool:
 
 
 def run_matches(run: Run, wanted: RunFilter) -> bool:
-    """Is it one of the closed runs that are wanted?"""
+    """Does a filter match a run? It matches closed runs alone."""
     if run.finished_at is None or run.status is None:
         return False
     return (
@@ -40,82 +40,82 @@ def run_matches(run: Run, wanted: RunFilter) -> bool:
     )
 
 
-def following(endpoint: Endpoint, job: Job | None) -> Endpoint:
-    """The endpoint as its job lets it; one whose job nobody made goes its own way."""
+def with_job_active(endpoint: Endpoint, job: Job | None) -> Endpoint:
+    """The endpoint, switched on or off with its job; without a job of its own it is on."""
     active = job is None or job.active
     return endpoint if endpoint.job_active is active else evolve(endpoint, job_active=active)
 
 
-def arranged(decided: Arrangement, tenant_id: str, jobs: Mapping[str, Job]) -> Arrangement:
-    """What was decided, with endpoints that follow the jobs as they will be; each is named once."""
+def checked_arrangement(decided: Arrangement, tenant_id: str, jobs: Mapping[str, Job]) -> Arrangement:
+    """What was decided, with endpoints switched on or off with their jobs; each endpoint may occur once."""
     owners = {job.tenant_id for job in decided.jobs} | {one.endpoint.tenant_id for one in decided.endpoints}
     owners |= {rule.tenant_id for rule in decided.rules}
     assert owners <= {tenant_id}, "a decision is about its own tenant alone"
     ids = {one.endpoint.id for one in decided.endpoints}
     assert len(ids) == len(decided.endpoints), "a decision names an endpoint once"
     return decided._replace(
-        endpoints=[followed(one, jobs.get(one.endpoint.job_id)) for one in decided.endpoints]
+        endpoints=[change_with_job_active(one, jobs.get(one.endpoint.job_id)) for one in decided.endpoints]
     )
 
 
-def followed(amended: ChangedEndpoint, job: Job | None) -> ChangedEndpoint:
-    """A change, with an endpoint that follows its job."""
-    return amended._replace(endpoint=following(amended.endpoint, job))
+def change_with_job_active(amended: ChangedEndpoint, job: Job | None) -> ChangedEndpoint:
+    """A change, with an endpoint that is switched on or off with its job."""
+    return amended._replace(endpoint=with_job_active(amended.endpoint, job))
 
 
-def same(before: Job, after: Job) -> Job:
-    """A changed job, which is still the same one."""
+def same_job(before: Job, after: Job) -> Job:
+    """The changed job, if it has the key of the job before."""
     assert (before.tenant_id, before.id) == (after.tenant_id, after.id), "a job keeps its identity"
     return after
 
 
 def same_rule(before: Rule, after: Rule) -> Rule:
-    """A changed rule, which is still the same one."""
+    """The changed rule, if it has the key of the rule before."""
     assert (before.tenant_id, before.id) == (after.tenant_id, after.id), "a rule keeps its identity"
     return after
 
 
-def missing(kind: str, id_: str) -> NotFound:
-    """There is none, or it belongs to somebody else."""
+def not_found(kind: str, id_: str) -> NotFound:
+    """There is none, or it belongs to another tenant."""
     return NotFound(f"There is no {kind} {id_}.")
 
 
-def taken(kind: str, id_: str) -> Conflict:
-    """Somebody has this id already."""
+def already_exists(kind: str, id_: str) -> Conflict:
+    """The id is in use."""
     article = "an" if kind[0] in "aeiou" else "a"
     return Conflict(f"There is {article} {kind} {id_} already.")
 
 
 def too_many_rules(most: int) -> NotAllowed:
-    """The job has its number of rules."""
+    """The job has as many rules as it may have."""
     return NotAllowed(f"A job may have at most {most} rules: delete one.")
 
 
 Answer = TypeVar("Answer")
 Closed = Callable[[Answer], Iterable[SettledRun | None]]
-"""What work that closes runs has settled, by what it has answered."""
+"""The runs that a transaction has settled, by its answer."""
 
 
-def turns_in(settled: Iterable[SettledRun | None]) -> list[Turn]:
-    """The turns that runs left; nearly always there is none."""
+def turns_of(settled: Iterable[SettledRun | None]) -> list[Turn]:
+    """The turns that go with settled runs; nearly always there is none."""
     return [one.turn for one in settled if one is not None and one.turn is not None]
 
 
-def raised_in(settled: Iterable[SettledRun | None]) -> list[RaisedAlert]:
-    """The alerts that runs gave cause for; nearly always there is none."""
+def alerts_of(settled: Iterable[SettledRun | None]) -> list[RaisedAlert]:
+    """The alerts that settled runs raise; nearly always there is none."""
     return [one.raised for one in settled if one is not None and one.raised is not None]
 
 
 def users_with_turns(settled: Iterable[SettledRun | None]) -> set[UserKey]:
-    """The users to whom these runs may owe something."""
-    return {turn.conversation.user for turn in turns_in(settled)}
+    """The users that settled runs may have something to deliver to."""
+    return {turn.conversation.user for turn in turns_of(settled)}
 
 
-def still_as_old(user: User, before: User | None) -> User:
-    """A user, new or changed; one that was there stays as old as it was."""
+def user_with_first_creation(user: User, before: User | None) -> User:
+    """A new or changed user; a changed one keeps the moment of its creation."""
     return user if before is None else replace(user, created_at=before.created_at)
 
 
-def still_the_agent(agent: Agent, before: Agent | None) -> Agent:
-    """An agent, new or changed; one that was there stays as old as it was."""
+def agent_with_first_creation(agent: Agent, before: Agent | None) -> Agent:
+    """A new or changed agent; a changed one keeps the moment of its creation."""
     return agent if before is None else replace(agent, created_at=before.created_at)

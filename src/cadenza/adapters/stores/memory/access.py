@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import islice
 
 from cadenza.adapters.access.rate_limiter import oldest_kept
-from cadenza.adapters.stores.common import missing, taken
+from cadenza.adapters.stores.common import already_exists, not_found
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.access.key import ApiKey
 from cadenza.domain.access.tenant import MonthlyUsage, QuotaUsage, Tenant, charges, month_of
@@ -27,7 +27,7 @@ class MemoryKeys:
     async def add_key(self, stored: StoredKey) -> None:
         with self._lock:
             if stored.key.id in self._tables.keys:
-                raise taken("key", stored.key.id)
+                raise already_exists("key", stored.key.id)
             if stored.key.user_id is not None:
                 self._forget_expired(stored.key)
             self._tables.keys[stored.key.id] = stored
@@ -55,7 +55,7 @@ class MemoryKeys:
         with self._lock:
             stored = self._tables.keys.get(key_id)
             if stored is None or stored.key.tenant_id != tenant_id:
-                raise missing("key", key_id)
+                raise not_found("key", key_id)
             del self._tables.keys[key_id]
 
     def _forget_expired(self, new: ApiKey) -> None:

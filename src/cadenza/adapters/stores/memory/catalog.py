@@ -3,7 +3,7 @@
 from collections import ChainMap
 from itertools import islice
 
-from cadenza.adapters.stores.common import arranged, matches, same, taken
+from cadenza.adapters.stores.common import already_exists, checked_arrangement, matches, same_job
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
@@ -30,7 +30,7 @@ class MemoryCatalog:
     async def add_job(self, job: Job) -> None:
         with self._lock:
             if (job.tenant_id, job.id) in self._tables.jobs:
-                raise taken("job", job.id)
+                raise already_exists("job", job.id)
             self._tables.put_job(job)
 
     async def job(self, tenant_id: str, job_id: str) -> Job:
@@ -46,7 +46,7 @@ class MemoryCatalog:
     async def amend_job(self, tenant_id: str, job_id: str, change: JobChange) -> Job:
         with self._lock:
             before = self._tables.job(tenant_id, job_id)
-            after = same(before, change(before))
+            after = same_job(before, change(before))
             self._tables.put_job(after)
             if after.active is not before.active:
                 self._tables.wakeups.ring()
@@ -85,7 +85,7 @@ class MemoryCatalog:
             for gone in decided.jobs_gone:
                 kept.pop(gone, None)
             jobs = ChainMap({job.id: job for job in decided.jobs}, kept)
-            decided = arranged(decided, tenant_id, jobs)
+            decided = checked_arrangement(decided, tenant_id, jobs)
             self._refuse_taken(decided, estate)
             self._arrange(tenant_id, decided)
             return decided
@@ -119,7 +119,7 @@ class MemoryCatalog:
         """A new endpoint is one that is not in the estate; elsewhere its id may be taken."""
         for one in decided.endpoints:
             if one.endpoint.id not in estate.endpoints and one.endpoint.key in self._tables.endpoints:
-                raise taken("endpoint", one.endpoint.id)
+                raise already_exists("endpoint", one.endpoint.id)
 
     def _arrange(self, tenant_id: str, decided: Arrangement) -> None:
         for job_id in decided.jobs_gone:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import islice
 
-from cadenza.adapters.stores.common import missing
+from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.memory.tables import MemoryTables, StoredMessage, TurnLease
 from cadenza.adapters.stores.memory.wakeup import Ring
 from cadenza.domain.agents.conversation import ConversationKey, Message, Turn, deliveries_of
@@ -24,9 +24,9 @@ class MemoryConversations:
     async def begin_turn(self, key: ConversationKey, *, token: str, now: datetime, until: datetime) -> bool:
         with self._lock:
             if key.user not in self._tables.users:
-                raise missing("user", key.user.id)
+                raise not_found("user", key.user.id)
             if key.agent not in self._tables.agents:
-                raise missing("agent", key.agent.id)
+                raise not_found("agent", key.agent.id)
             lease = self._tables.turn_leases.get(key)
             if lease is not None and lease.token != token and lease.until > now:
                 return False

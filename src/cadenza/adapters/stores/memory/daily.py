@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from itertools import islice
 
-from cadenza.adapters.stores.common import missing
+from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import shard_of
@@ -34,7 +34,7 @@ class MemoryDaily:
     async def daily_user(self, key: UserKey) -> DailyUser:
         with self._lock:
             if key not in self._tables.daily_users:
-                raise missing("daily user", key.id)
+                raise not_found("daily user", key.id)
             return self._tables.daily_users[key]
 
     async def daily_users(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[DailyUser]:
@@ -46,7 +46,7 @@ class MemoryDaily:
     async def remove_daily_user(self, key: UserKey, *, with_days: bool = False) -> None:
         with self._lock:
             if key not in self._tables.daily_users:
-                raise missing("daily user", key.id)
+                raise not_found("daily user", key.id)
             if with_days:
                 forget_daily_user(self._tables, key)
             else:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
-from cadenza.adapters.stores.common import missing, raised_in, run_matches, taken, turns_in
+from cadenza.adapters.stores.common import alerts_of, already_exists, not_found, run_matches, turns_of
 from cadenza.adapters.stores.memory.access import charge_runs
 from cadenza.adapters.stores.memory.conversations import write_turn
 from cadenza.adapters.stores.memory.due_index import in_turns
@@ -118,7 +118,7 @@ class MemoryEndpoints:
         if admission.known_job:
             self._tables.job(endpoint.tenant_id, endpoint.job_id)
         if endpoint.key in self._tables.endpoints:
-            raise taken("endpoint", endpoint.id)
+            raise already_exists("endpoint", endpoint.id)
         if admission.most is None or not endpoint.live:
             return
         others = (one for one in self._tables.endpoints.values() if one.tenant_id == endpoint.tenant_id)
@@ -148,9 +148,9 @@ class MemoryEndpoints:
     def _write_effects(self, settled: Sequence[SettledRun | None]) -> None:
         """Charge the runs to their tenants, and write the turns and alerts that they left."""
         charge_runs(self._tables, (one for one in settled if one is not None))
-        for turn in turns_in(settled):
+        for turn in turns_of(settled):
             write_turn(self._tables, turn)
-        for raised in raised_in(settled):
+        for raised in alerts_of(settled):
             write_alert(self._tables, raised)
 
     def _close(self, settled: SettledRun) -> None:
@@ -170,7 +170,7 @@ class MemoryRuns:
             for key, runs in self._tables.runs.items():
                 if key.tenant_id == tenant_id and run_id in runs:
                     return runs[run_id]
-        raise missing("run", run_id)
+        raise not_found("run", run_id)
 
     async def runs(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Run]:
         with self._lock:

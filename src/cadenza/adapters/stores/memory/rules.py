@@ -1,6 +1,6 @@
 """Rules of jobs."""
 
-from cadenza.adapters.stores.common import missing, same_rule, taken, too_many_rules
+from cadenza.adapters.stores.common import already_exists, not_found, same_rule, too_many_rules
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.ports.catalog import FIRST_PAGE, Page
@@ -18,7 +18,7 @@ class MemoryRules:
         with self._lock:
             self._tables.job(rule.tenant_id, rule.job_id)
             if (rule.tenant_id, rule.id) in self._tables.rules:
-                raise taken("rule", rule.id)
+                raise already_exists("rule", rule.id)
             if len(self._of(rule.tenant_id, RuleFilter(rule.job_id))) >= most:
                 raise too_many_rules(most)
             self._tables.rules[rule.tenant_id, rule.id] = rule
@@ -54,7 +54,7 @@ class MemoryRules:
         try:
             return self._tables.rules[tenant_id, rule_id]
         except KeyError:
-            raise missing("rule", rule_id) from None
+            raise not_found("rule", rule_id) from None
 
     def _of(self, tenant_id: str, wanted: RuleFilter) -> list[Rule]:
         mine = [rule for (owner, _), rule in sorted(self._tables.rules.items()) if owner == tenant_id]

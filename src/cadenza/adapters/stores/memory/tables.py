@@ -8,7 +8,7 @@ from functools import partial
 from threading import RLock
 from typing import NamedTuple
 
-from cadenza.adapters.stores.common import following, missing
+from cadenza.adapters.stores.common import not_found, with_job_active
 from cadenza.adapters.stores.memory.due_index import Agenda
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells
 from cadenza.domain.access.tenant import MonthlyUsage, Tenant
@@ -112,14 +112,14 @@ class MemoryTables:
         try:
             return self.endpoints[key]
         except KeyError:
-            raise missing("endpoint", key.id) from None
+            raise not_found("endpoint", key.id) from None
 
     def job(self, tenant_id: str, job_id: str) -> Job:
         """The job; NotFound if there is none."""
         try:
             return self.jobs[tenant_id, job_id]
         except KeyError:
-            raise missing("job", job_id) from None
+            raise not_found("job", job_id) from None
 
     def endpoints_of(self, tenant_id: str) -> list[Endpoint]:
         """A tenant's endpoints, in the order of their ids."""
@@ -129,12 +129,12 @@ class MemoryTables:
     def add_endpoint(self, endpoint: Endpoint) -> None:
         """Write a new endpoint, active if its job is, and wake the workers."""
         self.ranks[endpoint.key] = len(self.ranks)
-        self.put_endpoint(following(endpoint, self._job_of(endpoint)))
+        self.put_endpoint(with_job_active(endpoint, self._job_of(endpoint)))
         self.wakeups.ring()
 
     def amend_endpoint(self, amended: ChangedEndpoint) -> ChangedEndpoint:
         """Write a changed endpoint and what the change records; wake the workers if its next run moved."""
-        after = following(amended.endpoint, self._job_of(amended.endpoint))
+        after = with_job_active(amended.endpoint, self._job_of(amended.endpoint))
         moved = after.next_run_at != self.endpoints[after.key].next_run_at
         self.put_endpoint(after, amended.skipped)
         if amended.record is not None:
@@ -178,7 +178,7 @@ class MemoryTables:
         job = self.jobs.get((tenant_id, job_id))
         for endpoint in self.endpoints_of(tenant_id):
             if endpoint.job_id == job_id:
-                self.put_endpoint(following(endpoint, job))
+                self.put_endpoint(with_job_active(endpoint, job))
 
     def _job_of(self, endpoint: Endpoint) -> Job | None:
         return self.jobs.get((endpoint.tenant_id, endpoint.job_id))

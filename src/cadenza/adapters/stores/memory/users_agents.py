@@ -3,7 +3,12 @@
 from datetime import date
 from itertools import islice
 
-from cadenza.adapters.stores.common import missing, still_as_old, still_the_agent, taken
+from cadenza.adapters.stores.common import (
+    agent_with_first_creation,
+    already_exists,
+    not_found,
+    user_with_first_creation,
+)
 from cadenza.adapters.stores.memory.conversations import forget_conversations
 from cadenza.adapters.stores.memory.daily import forget_daily_user
 from cadenza.adapters.stores.memory.tables import MemoryTables
@@ -26,7 +31,7 @@ class MemoryUsers:
 
     async def put_user(self, user: User) -> User:
         with self._lock:
-            kept = still_as_old(user, self._tables.users.get(user.key))
+            kept = user_with_first_creation(user, self._tables.users.get(user.key))
             self._tables.users[user.key] = kept
             return kept
 
@@ -70,7 +75,7 @@ class MemoryAgents:
 
     async def put_agent(self, agent: Agent) -> Agent:
         with self._lock:
-            kept = still_the_agent(agent, self._tables.agents.get(agent.key))
+            kept = agent_with_first_creation(agent, self._tables.agents.get(agent.key))
             self._tables.agents[agent.key] = kept
             return kept
 
@@ -108,7 +113,7 @@ class MemorySchedules:
             if decided.key in active:
                 return active[decided.key]
             if decided.key in self._tables.endpoints:
-                raise taken("endpoint", decided.id)
+                raise already_exists("endpoint", decided.id)
             self._tables.add_endpoint(decided)
             return self._tables.endpoints[decided.key]
 
@@ -131,14 +136,14 @@ def _user(tables: MemoryTables, key: UserKey) -> User:
     try:
         return tables.users[key]
     except KeyError:
-        raise missing("user", key.id) from None
+        raise not_found("user", key.id) from None
 
 
 def _agent(tables: MemoryTables, key: AgentKey) -> Agent:
     try:
         return tables.agents[key]
     except KeyError:
-        raise missing("agent", key.id) from None
+        raise not_found("agent", key.id) from None
 
 
 def _prompting(tables: MemoryTables, tenant_id: str) -> list[Endpoint]:

@@ -7,7 +7,7 @@ from cadenza.adapters.stores.sql.given_rows import type_of
 
 SEPARATOR = ";"
 """Between values that are joined: neither places nor ids of runs hold it. An id that did would not be found,
-and be settled as if it had been steered."""
+and be settled as if its endpoint had changed."""
 
 
 def given_or_shared(name: str, *columns: str, first: int = 1, joined: Collection[str] = ()) -> str:

@@ -55,7 +55,7 @@ class DefinitionCache:
         self._cache: dict[Key, tuple[int, Fields]] = {}
 
     async def read(self, claimed: Sequence[Claimed]) -> list[Fields | None]:
-        """The fields of endpoints with these keys and versions; None for one that is gone."""
+        """The fields of endpoints with these keys and versions; None for one that was deleted."""
         found = [self._cached(*one) for one in claimed]
         missing = [one[:2] for one, fields in zip(claimed, found, strict=True) if fields is None]
         if not missing:

@@ -118,7 +118,7 @@ class SettledVersion(NamedTuple):
 
 
 def with_turns_and_alerts(work: Work[Answer], closed: Closed[Answer]) -> Work[Answer]:
-    """Work that closes runs, and then writes the turns and the alerts that these left."""
+    """Work that closes runs, and then writes the turns and the alerts of these."""
 
     async def all_of_it(connection: Connection) -> Answer:
         answer = await work(connection)

@@ -20,7 +20,7 @@ ADVISORY_LOCK = "SELECT pg_advisory_xact_lock"
 class Dialect(StrEnum):
     """Which database it is, for the few statements that each needs in other words.
 
-    Such a statement is a dict with one text for each dialect, and the reason stands beside it.
+    Such a statement is a dict with one text for each dialect, with the reason beside it.
     """
 
     POSTGRES = "postgres"
@@ -48,7 +48,7 @@ class Connection(Protocol):
         ...
 
     async def execute(self, statement: str, /, *values: Any) -> object:
-        """Carry out a statement whose rows nobody needs."""
+        """Carry out a statement and ignore its rows."""
         ...
 
     async def executemany(self, statement: str, /, rows: Iterable[Sequence[Any]]) -> object:

@@ -95,7 +95,7 @@ def to_micros(moment: datetime | None) -> int | None:
 
 
 def from_micros(micros: int | None) -> datetime | None:
-    """A moment as SQLite kept it."""
+    """The moment that SQLite stores as microseconds."""
     return None if micros is None else EPOCH + timedelta(0, 0, micros)
 
 
@@ -192,14 +192,14 @@ def read_open_run(row: Row, read: Read) -> Run | None:
 
 def write_run(run: Run) -> tuple[Any, ...]:
     """The columns of a closed run, in the order of the fields of `Run`."""
-    assert run.status is not None, "an open run stands in its endpoint's state"
+    assert run.status is not None, "an open run is in its endpoint's state"
     response = None if run.response is None else document(run.response)
     words = (storable(run.error), storable(run.reason))
     return (*run[:7], run.source._value_, *run[8:11], run.status._value_, *run[12:16], *words, response)
 
 
 def document(response: Any) -> str:
-    """A response as JSON; what cannot be said in JSON is kept as text, so that it costs no other run."""
+    """A response as JSON; if JSON cannot express it, as text: one odd response must not fail a batch."""
     try:
         return orjson.dumps(response).decode()
     except TypeError:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
-from cadenza.adapters.stores.common import missing, users_with_turns
+from cadenza.adapters.stores.common import not_found, users_with_turns
 from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell
 from cadenza.adapters.stores.sql.rows import VERSION, from_micros, holds_lease, read_endpoint, to_micros
 from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, SqlRuns
@@ -59,7 +59,7 @@ class SqliteEndpoints(SqlEndpoints):
         def work(connection: sqlite3.Connection) -> Endpoint:
             row = connection.execute(sql.GET, key).fetchone()
             if row is None:
-                raise missing("endpoint", key.id)
+                raise not_found("endpoint", key.id)
             return read_endpoint(row, from_micros)
 
         return await self._file.read_inline(work)

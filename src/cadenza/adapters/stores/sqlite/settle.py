@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from cadenza.adapters.stores.common import Closed, raised_in, turns_in
+from cadenza.adapters.stores.common import Closed, alerts_of, turns_of
 from cadenza.adapters.stores.sql.agents.turns import write_turns_and_alerts
 from cadenza.adapters.stores.sql.rows import (
     from_micros,
@@ -213,12 +213,12 @@ def _add_runs(connection: sqlite3.Connection, runs: Sequence[Run]) -> None:
 def with_turns_and_alerts(
     work: Callable[[sqlite3.Connection], Answer], closed: Closed[Answer]
 ) -> Callable[[sqlite3.Connection], Answer]:
-    """Work that closes runs, and then writes the turns and the alerts that these left."""
+    """Work that closes runs, and then writes the turns and the alerts of these."""
 
     def all_of_it(connection: sqlite3.Connection) -> Answer:
         answer = work(connection)
         settled = list(closed(answer))
-        if turns_in(settled) or raised_in(settled):
+        if turns_of(settled) or alerts_of(settled):
             run_to_end(write_turns_and_alerts(SqliteConnection(connection), settled))
         return answer
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
-from cadenza.adapters.stores.common import missing, taken
+from cadenza.adapters.stores.common import already_exists, not_found
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.domain.access.key import ApiKey, Scope
@@ -36,7 +36,7 @@ class SqlKeys:
             if key.user_id is not None:
                 await connection.execute(REMOVE_EXPIRED_KEYS, key.tenant_id, key.created_at)
             if not await connection.fetch(ADD_KEY, *_key_row(stored)):
-                raise taken("key", key.id)
+                raise already_exists("key", key.id)
 
         await self._database.write(work)
 
@@ -54,7 +54,7 @@ class SqlKeys:
 
     async def remove_key(self, tenant_id: str, key_id: str) -> None:
         if not await self._database.ask(REMOVE_KEY, tenant_id, key_id):
-            raise missing("key", key_id)
+            raise not_found("key", key_id)
 
 
 def _key_row(stored: StoredKey) -> tuple[Any, ...]:

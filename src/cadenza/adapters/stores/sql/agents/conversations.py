@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from cadenza.adapters.stores.common import missing
+from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.sql.agents.turns import CONVERSATION, END_TURN, MESSAGE, commit_turn
 from cadenza.adapters.stores.sql.agents.users_agents import GET_AGENT, GET_USER
 from cadenza.adapters.stores.sql.database import BATCH, Connection, Database, delete_in_batches
@@ -63,9 +63,9 @@ class SqlConversations:
         if await self._database.ask(BEGIN_TURN, *key, token, until, now):
             return True
         if not await self._database.read(GET_USER, *key.user):
-            raise missing("user", key.user.id)
+            raise not_found("user", key.user.id)
         if not await self._database.read(GET_AGENT, *key.agent):
-            raise missing("agent", key.agent.id)
+            raise not_found("agent", key.agent.id)
         return False
 
     async def renew_turn(self, key: ConversationKey, *, token: str, until: datetime) -> bool:

@@ -1,6 +1,6 @@
 """The schedules of users: endpoints with a prompt as target."""
 
-from cadenza.adapters.stores.common import missing
+from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.sql.agents.users_agents import LOCK_USER, USER_OF_ENDPOINT
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, read_endpoint
@@ -31,7 +31,7 @@ class SqlSchedules:
         async def work(connection: Connection) -> Endpoint:
             await connection.fetch(JOIN_TENANT, user.tenant_id)
             if not await connection.fetch(LOCK_USER, *user):
-                raise missing("user", user.id)
+                raise not_found("user", user.id)
             active = {one.key: one for one in await self._active(connection, user)}
             decided = decide(list(active.values()))
             if decided.key in active:

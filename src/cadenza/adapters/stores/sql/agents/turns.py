@@ -1,4 +1,4 @@
-"""Writing what turns leave, in the transaction of the caller.
+"""Writing turns with their messages and deliveries, in the transaction of the caller.
 
 The rows of users are locked in the order of their keys, after those of endpoints and before those of
 conversations: so no two transactions wait for each other.
@@ -9,7 +9,7 @@ from datetime import UTC
 from operator import itemgetter
 from typing import Any
 
-from cadenza.adapters.stores.common import raised_in, turns_in
+from cadenza.adapters.stores.common import alerts_of, turns_of
 from cadenza.adapters.stores.sql.agents.deliveries import ADD, OF_FIRING, read_delivery, write_delivery
 from cadenza.adapters.stores.sql.agents.users_agents import LOCK_USER
 from cadenza.adapters.stores.sql.database import NOTIFY, Connection
@@ -63,17 +63,17 @@ def notified_user(notification: str) -> UserKey | None:
 
 
 async def write_turns_and_alerts(connection: Connection, settled: Iterable[SettledRun | None]) -> None:
-    """Write the turns and the alerts that closed runs left; nearly always there is none."""
+    """Write the turns and the alerts of closed runs; nearly always there is none."""
     settled = list(settled)
-    for turn in sorted(turns_in(settled), key=lambda turn: turn.conversation):
+    for turn in sorted(turns_of(settled), key=lambda turn: turn.conversation):
         await write_turn(connection, turn)
-    alerts = [alert_row(alert, owed=owed) for alert, owed in raised_in(settled)]
+    alerts = [alert_row(alert, owed=owed) for alert, owed in alerts_of(settled)]
     if alerts:
         await connection.executemany(RAISE, sorted(alerts, key=itemgetter(0)))
 
 
 async def commit_turn(connection: Connection, turn: Turn, read: Read) -> list[Delivery] | None:
-    """Write a turn that no run carries, once for its firing; None if its user or its token is gone."""
+    """Write a turn that no run carries, once for its firing; None if its user or its token is not valid."""
     key = turn.conversation
     if not await connection.fetch(LOCK_USER, *key.user):
         return None
@@ -88,7 +88,7 @@ async def commit_turn(connection: Connection, turn: Turn, read: Read) -> list[De
 
 
 async def write_turn(connection: Connection, turn: Turn) -> list[Delivery] | None:
-    """Write what a turn leaves; None, and then nothing, if its user is gone."""
+    """Write a turn with its messages and deliveries; None, and then nothing, if its user is removed."""
     key = turn.conversation
     last_seq = await connection.fetchval(NUMBER_DELIVERIES, *key.user, len(turn.to_deliver))
     if last_seq is None:

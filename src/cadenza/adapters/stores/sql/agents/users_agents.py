@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import date
 
-from cadenza.adapters.stores.common import missing
+from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import Read, Row, beginning_with
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT, EndpointTables
@@ -76,7 +76,7 @@ class SqlUsers:
     async def user(self, key: UserKey) -> User:
         for row in await self._database.read(GET_USER, *key):
             return _read_user(row, self._database.read_moment)
-        raise missing("user", key.id)
+        raise not_found("user", key.id)
 
     async def users(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[User]:
         rows = await self._database.read(LIST_USERS, tenant_id, page.after or "", page.limit)
@@ -90,7 +90,7 @@ class SqlUsers:
                 connection, self._endpoint_tables, key.tenant_id, [row[0] for row in rows]
             )
             if not await connection.fetch(REMOVE_USER, *key):
-                raise missing("user", key.id)
+                raise not_found("user", key.id)
             for table in TABLES_OF_USER:
                 await connection.execute(f"DELETE FROM {table} WHERE tenant_id = $1 AND user_id = $2", *key)
             await connection.execute(
@@ -124,7 +124,7 @@ class SqlAgents:
     async def agent(self, key: AgentKey) -> Agent:
         for row in await self._database.read(GET_AGENT, *key):
             return _read_agent(row, self._database.read_moment)
-        raise missing("agent", key.id)
+        raise not_found("agent", key.id)
 
     async def agents(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[Agent]:
         rows = await self._database.read(LIST_AGENTS, tenant_id, page.after or "", page.limit)
@@ -138,7 +138,7 @@ class SqlAgents:
                 connection, self._endpoint_tables, key.tenant_id, [row[0] for row in rows]
             )
             if not await connection.fetch(REMOVE_AGENT, *key):
-                raise missing("agent", key.id)
+                raise not_found("agent", key.id)
             for table in TABLES_OF_AGENT:
                 await connection.execute(f"DELETE FROM {table} WHERE tenant_id = $1 AND agent_id = $2", *key)
 

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from functools import partial
 from typing import Any
 
-from cadenza.adapters.stores.common import missing
+from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.sql.daily.rows import (
     CHANGED,
     GAP,
@@ -113,7 +113,7 @@ class SqlDaily:
     async def daily_user(self, key: UserKey) -> DailyUser:
         for row in await self._database.read(GET_USER, *key):
             return read_user(row, self._database.read_moment)
-        raise missing("daily user", key.id)
+        raise not_found("daily user", key.id)
 
     async def daily_users(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[DailyUser]:
         rows = await self._database.read(LIST_USERS, tenant_id, page.after or "", page.limit)
@@ -122,7 +122,7 @@ class SqlDaily:
     async def remove_daily_user(self, key: UserKey, *, with_days: bool = False) -> None:
         async def work(connection: Connection) -> None:
             if not await connection.fetch(REMOVE_USER, *key):
-                raise missing("daily user", key.id)
+                raise not_found("daily user", key.id)
             if with_days:
                 await connection.execute(REMOVE_VERDICTS, *key)
                 await connection.execute(REMOVE_GAPS, *key)

@@ -37,7 +37,7 @@ ANALYSIS = (
 )
 COLUMNS = ", ".join(f'"{column}"' for column in ANALYSIS)
 WITHOUT_RESPONSE = Run._fields[:-1]
-"""What planners are told of each ended run: its response may be large, and few of them need it."""
+"""The columns of ended runs that planners read: a response may be large, and few planners need it."""
 KEYS = "unnest($1::text[], $2::text[]) AS k (tenant_id, id)"
 
 ADD = (

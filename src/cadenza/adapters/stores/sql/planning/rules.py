@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from cadenza.adapters.stores.common import missing, same_rule, taken, too_many_rules
+from cadenza.adapters.stores.common import already_exists, not_found, same_rule, too_many_rules
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import Read, Row
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET_JOBS, LOCK_TENANT
@@ -47,10 +47,10 @@ class SqlRules:
         async def work(connection: Connection) -> None:
             await connection.fetch(LOCK_TENANT, rule.tenant_id)
             if not await connection.fetch(GET_JOBS, rule.tenant_id, [rule.job_id]):
-                raise missing("job", rule.job_id)
+                raise not_found("job", rule.job_id)
             count = await connection.fetchval(COUNT_OF_JOB, rule.tenant_id, rule.job_id)
             if not await connection.fetch(ADD, *write_rule(rule)):
-                raise taken("rule", rule.id)
+                raise already_exists("rule", rule.id)
             if count >= most:
                 raise too_many_rules(most)
 
@@ -59,7 +59,7 @@ class SqlRules:
     async def rule(self, tenant_id: str, rule_id: str) -> Rule:
         for row in await self._database.read(GET, tenant_id, rule_id):
             return read_rule(row, self._database.read_moment)
-        raise missing("rule", rule_id)
+        raise not_found("rule", rule_id)
 
     async def rules(
         self, tenant_id: str, *, wanted: RuleFilter = EVERY_RULE, page: Page = FIRST_PAGE
@@ -72,7 +72,7 @@ class SqlRules:
             await connection.fetch(LOCK_TENANT, tenant_id)
             row = await connection.fetchrow(GET, tenant_id, rule_id)
             if row is None:
-                raise missing("rule", rule_id)
+                raise not_found("rule", rule_id)
             before = read_rule(row, self._database.read_moment)
             after = same_rule(before, change(before))
             await connection.execute(PUT, *write_rule(after))
@@ -84,7 +84,7 @@ class SqlRules:
         async def work(connection: Connection) -> None:
             await connection.fetch(LOCK_TENANT, tenant_id)
             if not await connection.fetch(REMOVE, tenant_id, rule_id):
-                raise missing("rule", rule_id)
+                raise not_found("rule", rule_id)
 
         await self._database.write(work)
 

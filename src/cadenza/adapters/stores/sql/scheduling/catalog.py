@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Any
 
-from cadenza.adapters.stores.common import arranged
+from cadenza.adapters.stores.common import checked_arrangement
 from cadenza.adapters.stores.sql.database import Connection, wake_workers
 from cadenza.adapters.stores.sql.planning import rules
 from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, LIVE, read_endpoint
@@ -111,7 +111,7 @@ class SqlCatalog(SqlJobs):
         jobs = await tables.jobs_by_id(
             connection, tenant_id, {one.endpoint.job_id for one in decided.endpoints}
         )
-        decided = arranged(decided, tenant_id, jobs)
+        decided = checked_arrangement(decided, tenant_id, jobs)
         new = [one for one in decided.endpoints if one.endpoint.id not in estate.endpoints]
         old = [one for one in decided.endpoints if one.endpoint.id in estate.endpoints]
         await tables.add_all(connection, [one.endpoint for one in new])

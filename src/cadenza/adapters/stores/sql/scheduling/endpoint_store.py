@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from cadenza.adapters.stores.common import missing
+from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import (
     ENDPOINT_COLUMNS,
@@ -54,7 +54,7 @@ class SqlEndpoints:
     async def get(self, key: EndpointKey) -> Endpoint:
         for row in await self._database.read(GET, *key):
             return read_endpoint(row, self._database.read_moment)
-        raise missing("endpoint", key.id)
+        raise not_found("endpoint", key.id)
 
     async def amend(self, key: EndpointKey, change: EndpointChange) -> ChangedEndpoint:
         work = partial(self._amend, key=key, change=change)
@@ -70,7 +70,7 @@ class SqlEndpoints:
             await connection.fetch(JOIN_TENANT, key.tenant_id)
         row = await connection.fetchrow(GET_LOCKED, *key)
         if row is None:
-            raise missing("endpoint", key.id)
+            raise not_found("endpoint", key.id)
         before = read_endpoint(row, self._database.read_moment)
         amended = change(before)
         if not joined and _groups(amended.endpoint) != _groups(before):
@@ -90,7 +90,7 @@ class SqlRuns(SqlRunSearch):
                 return open_run
         for row in await self._database.read(RUN, tenant_id, run_id):
             return read_run(row, self._database.read_moment)
-        raise missing("run", run_id)
+        raise not_found("run", run_id)
 
     async def runs(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Run]:
         read = self._database.read_moment

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from cadenza.adapters.stores.common import followed, following, missing, taken
+from cadenza.adapters.stores.common import already_exists, change_with_job_active, not_found, with_job_active
 from cadenza.adapters.stores.sql.database import (
     ADVISORY_LOCK,
     Connection,
@@ -132,8 +132,8 @@ class EndpointTables:
         await connection.fetch(JOIN_TENANT if admission.most is None else LOCK_TENANT, tenant_id)
         job = (await self.jobs_by_id(connection, tenant_id, [job_id])).get(job_id)
         if admission.known_job and job is None:
-            raise missing("job", job_id)
-        endpoint = following(endpoint, job)
+            raise not_found("job", job_id)
+        endpoint = with_job_active(endpoint, job)
         await self.add_all(connection, [endpoint])
         if admission.most is not None and endpoint.live:
             live = await connection.fetchval(COUNT_LIVE_UP_TO, tenant_id, admission.most + 1)
@@ -150,7 +150,7 @@ class EndpointTables:
         added = {row[0] for row in rows}
         for endpoint in endpoints:
             if endpoint.id not in added:
-                raise taken("endpoint", endpoint.id)
+                raise already_exists("endpoint", endpoint.id)
         await connection.execute(ADD_STATES[self._dialect], *columns_of(_states(endpoints)))
         await _write_labels(connection, ADD_LABELS, *map(write_labels, endpoints))
 
@@ -204,7 +204,7 @@ class EndpointTables:
             return [after for _, after in changed]
         jobs = await self.jobs_by_id(connection, changed[0][0].tenant_id, moving)
         return [
-            followed(after, jobs.get(after.endpoint.job_id)) if _moves(before, after) else after
+            change_with_job_active(after, jobs.get(after.endpoint.job_id)) if _moves(before, after) else after
             for before, after in changed
         ]
 

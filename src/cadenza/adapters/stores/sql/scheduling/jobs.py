@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from cadenza.adapters.stores.common import following, missing, same, taken
+from cadenza.adapters.stores.common import already_exists, not_found, same_job, with_job_active
 from cadenza.adapters.stores.sql.database import Connection, Database, wake_workers
 from cadenza.adapters.stores.sql.planning.rules import REMOVE_OF_JOB as REMOVE_RULES_OF_JOB
 from cadenza.adapters.stores.sql.scheduling.definition import JOB, read_job, write_job
@@ -49,7 +49,7 @@ class SqlJobs:
         async def work(connection: Connection) -> None:
             await connection.fetch(LOCK_TENANT, job.tenant_id)
             if not await connection.fetch(ADD, *write_job(job)):
-                raise taken("job", job.id)
+                raise already_exists("job", job.id)
             await self._follow(connection, job.tenant_id, [job.id])
 
         await self._database.write(work)
@@ -57,7 +57,7 @@ class SqlJobs:
     async def job(self, tenant_id: str, job_id: str) -> Job:
         for row in await self._database.read(GET_JOBS, tenant_id, [job_id]):
             return read_job(row, self._database.read_moment)
-        raise missing("job", job_id)
+        raise not_found("job", job_id)
 
     async def jobs(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[Job]:
         rows = await self._database.read(LIST, tenant_id, page.after or "", page.limit)
@@ -66,7 +66,7 @@ class SqlJobs:
     async def amend_job(self, tenant_id: str, job_id: str, change: JobChange) -> Job:
         async def work(connection: Connection) -> Job:
             before = await self._locked_job(connection, tenant_id, job_id)
-            after = same(before, change(before))
+            after = same_job(before, change(before))
             await connection.execute(PUT, *write_job(after))
             if after.active is not before.active:
                 await self._follow(connection, tenant_id, [job_id])
@@ -101,12 +101,12 @@ class SqlJobs:
         active = [id_ not in jobs or jobs[id_].active for id_ in ids]
         rows = await connection.fetch(UNLIKE_JOBS, tenant_id, ids, active)
         endpoints = await self._endpoint_tables.locked(connection, tenant_id, [row[0] for row in rows])
-        followers = [following(one, jobs.get(one.job_id)) for one in endpoints]
+        followers = [with_job_active(one, jobs.get(one.job_id)) for one in endpoints]
         await self._endpoint_tables.write_states(connection, followers)
 
     async def _locked_job(self, connection: Connection, tenant_id: str, job_id: str) -> Job:
         await connection.fetch(LOCK_TENANT, tenant_id)
         jobs = await self._endpoint_tables.jobs_by_id(connection, tenant_id, [job_id])
         if job_id not in jobs:
-            raise missing("job", job_id)
+            raise not_found("job", job_id)
         return jobs[job_id]
