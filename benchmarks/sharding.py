@@ -28,7 +28,7 @@ from cadenza.domain.scheduling.due import recheck
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.scheduling.settle import settle
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.ports.scheduling import Sweeping
+from cadenza.ports.scheduling import SweepRules
 
 HOT = {"endpoints": "", "endpoint_states": "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02)"}
 LOOKED_INTO = """
@@ -94,7 +94,7 @@ async def settled(store: PostgresStore, claims: list[Claim]) -> None:
 def operations(claim: Claim) -> dict[str, Callable[[PostgresStore], Awaitable[object]]]:
     """What a worker and a planner do with one endpoint, in an order in which all of it finds something."""
     now = CLOCK.now()
-    sweeping = Sweeping(
+    rules = SweepRules(
         lambda endpoint, run: settle(endpoint, abandonment(endpoint, run, now), now=now, cron=CRON),
         partial(tidy, now=now),
     )
@@ -107,7 +107,7 @@ def operations(claim: Claim) -> dict[str, Callable[[PostgresStore], Awaitable[ob
         "runs": lambda store: store.runs.runs(claim.key),
         "next_due": lambda store: store.endpoints.next_due(),
         "claim_due": lambda store: claimed(store, 10),
-        "sweep": lambda store: store.endpoints.sweep(now=now + 3 * LEASE, limit=10, sweeping=sweeping),
+        "sweep": lambda store: store.endpoints.sweep(now=now + 3 * LEASE, limit=10, rules=rules),
     }
 
 

@@ -148,7 +148,7 @@ class Phone(asyncio.Protocol):
         self._transport.write(bytes([128 | kind]) + size + bytes(4) + words)
 
 
-async def in_turns(works: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+async def round_robin_by_tenant(works: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
     """Some at a time."""
     gate = asyncio.Semaphore(AT_ONCE)
 
@@ -176,7 +176,7 @@ class Crowd:
 
     async def connect(self, tokens: Iterable[str]) -> None:
         """Open a socket for each of these."""
-        await in_turns(map(self._connect, tokens))
+        await round_robin_by_tenant(map(self._connect, tokens))
 
     def leave(self) -> None:
         """Close all sockets."""
@@ -190,7 +190,7 @@ class Crowd:
         begin = datetime.now(UTC) + timedelta(seconds=5 + count / 50)
         dues = [begin + timedelta(seconds=60 * number / per_minute) for number in range(count)]
         planned = (self._plan(names[n * 7919 % len(names)], due) for n, due in enumerate(dues))
-        ids = dict(zip(await in_turns(planned), dues, strict=True))
+        ids = dict(zip(await round_robin_by_tenant(planned), dues, strict=True))
         late = datetime.now(UTC) > begin
         await asyncio.sleep(max(0.0, (begin - datetime.now(UTC)).total_seconds()))
         cpu = cpu_of(self._server.pid)
@@ -235,7 +235,7 @@ async def measure(*, users: int, per_minute: int, seconds: int) -> dict[str, Any
     names = [f"user-{number}" for number in range(users)]
     async with up() as server:
         await server.ask("PUT", "/v1/agents/helper", {"name": "Helper"})
-        tokens = await in_turns(a_user(server, name) for name in names)
+        tokens = await round_robin_by_tenant(a_user(server, name) for name in names)
         few, crowd = Crowd(server), Crowd(server)
         await few.connect(tokens[:FEW])
         alone = await few.fire(names[:FEW], per_minute=per_minute, seconds=seconds)

@@ -212,7 +212,7 @@ async def test_a_closed_stream_is_not_notified(deliveries: DeliveryFixture) -> N
     await deliveries.add("a")
     await deliveries.streams.poll()
     assert isinstance(deliveries.store, MemoryStore)
-    assert deliveries.store.tables.user_wakeups._rings == {}
+    assert deliveries.store.tables.user_wakeups._callbacks == {}
     assert deliveries.streams._streams == set()
 
 

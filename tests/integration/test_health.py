@@ -107,7 +107,7 @@ async def test_old_runs_are_forgotten_at_the_start_and_every_hour() -> None:
 
 async def test_upkeep_survives_a_store_that_is_away() -> None:
     class Nowhere(MemoryRuns):
-        async def keep_history(self, retention: Retention, now: datetime) -> int:
+        async def delete_old_runs(self, retention: Retention, now: datetime) -> int:
             raise Unavailable("The database does not answer.")
 
     store = MemoryStore(FakeIds())

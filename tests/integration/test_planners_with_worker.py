@@ -17,7 +17,7 @@ from cadenza.adapters.daily.single_process import FileLeaderLock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
-from cadenza.adapters.telemetry.subscribers import RunEndedBell
+from cadenza.adapters.telemetry.subscribers import RunEndedWakeup
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
@@ -44,7 +44,7 @@ class House:
     def __init__(self, settings: Settings, store: Store, clock: Clock) -> None:
         self.settings, self.store, self.clock = settings, store, clock
         self.log, self.registry, self.callables = FakeLog(), CollectorRegistry(), CallableDispatcher()
-        self._bell = RunEndedBell()
+        self._bell = RunEndedWakeup()
         self.shop = ProcessContext(
             store=store, clock=clock, log=self.log, callables=self.callables, telemetry=self._bell
         )

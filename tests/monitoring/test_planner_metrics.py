@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry
 
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
-from cadenza.adapters.telemetry.subscribers import RunEndedBell
+from cadenza.adapters.telemetry.subscribers import RunEndedWakeup
 
 
 def test_sittings_tokens_and_calls_are_counted_by_planner() -> None:
@@ -33,8 +33,8 @@ def test_how_far_behind_they_are_is_told() -> None:
 
 
 def test_a_run_bell_rings_for_runs_alone() -> None:
-    bell = RunEndedBell()
-    bell.emit("sched.tick.stop", {}, {})
-    assert not bell._rang.is_set()
-    bell.emit("sched.job.stop", {}, {})
-    assert bell._rang.is_set()
+    wakeup = RunEndedWakeup()
+    wakeup.emit("sched.tick.stop", {}, {})
+    assert not wakeup._event.is_set()
+    wakeup.emit("sched.job.stop", {}, {})
+    assert wakeup._event.is_set()

@@ -56,6 +56,6 @@ class RetentionLoop:
             await self._store.daily.forget_days((now - self._verdicts).date())
         await self._store.slos.forget_slos(now - SLO_STATES_RETENTION)
         await self._store.alerts.forget_alerts(now - KEEP_ALERTS)
-        gone = await self._store.runs.keep_history(self._retention, now)
+        gone = await self._store.runs.delete_old_runs(self._retention, now)
         if gone:
             self._log.info("old runs were forgotten", runs=gone)

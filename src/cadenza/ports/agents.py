@@ -191,7 +191,7 @@ class ConversationStore(Protocol):
         ...
 
 
-Ring = Callable[[], None]
+Callback = Callable[[], None]
 
 
 class DeliveryStore(Protocol):
@@ -225,7 +225,7 @@ class DeliveryStore(Protocol):
         """The number of each user's last delivery, 0 if there is none; deleted users are left out."""
         ...
 
-    def on_new_delivery(self, user: UserKey, ring: Ring) -> Ring:
+    def on_new_delivery(self, user: UserKey, callback: Callback) -> Callback:
         """Call back whenever the user has a new delivery, committed by any process that can notify this one.
 
         The returned function unsubscribes. A notification may be lost, so callers also poll.
@@ -237,14 +237,14 @@ class DeliveryStore(Protocol):
         ...
 
 
-Decide = Callable[[Sequence[Endpoint]], Endpoint]
+ChooseSchedule = Callable[[Sequence[Endpoint]], Endpoint]
 """Decides which schedule to store, given the user's active ones: one of them, or a new one; it may raise."""
 
 
 class ScheduleStore(Protocol):
     """Agent schedules, by user."""
 
-    async def add_schedule(self, user: UserKey, decide: Decide) -> Endpoint:
+    async def add_schedule(self, user: UserKey, decide: ChooseSchedule) -> Endpoint:
         """Store the endpoint that is decided on, in one commit; an existing one stays as it is.
 
         Decisions about one user happen one after the other. NotFound if there is no

@@ -1,4 +1,4 @@
-"""What an owner has, as a store keeps it: jobs and endpoints to list, to change together, and their runs."""
+"""Jobs and endpoints of a tenant: listing, and changes of many in one commit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -125,6 +125,7 @@ class Catalog(JobStore, Protocol):
     async def arrange(self, tenant_id: str, extent: Extent, decide: Arrange) -> Arrangement:
         """Write what is decided about the fresh rows within an extent, in one commit; all or nothing.
 
-        Endpoints follow their jobs. A next run that moved rings the bell for sleeping workers.
+        Endpoints become active and inactive with their jobs. If a next run moved, sleeping
+        workers are woken.
         """
         ...

@@ -101,7 +101,7 @@ class DailyStore(Protocol):
         ...
 
 
-class DailyFigureStore(Protocol):
+class DailyStatisticsStore(Protocol):
     """Counts that are kept as verdicts are written, and reads by index."""
 
     async def tallies(self, tenant_id: str, day: date) -> list[DueMinuteCounts]:

@@ -14,22 +14,22 @@ from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, Hin
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
 
 Settle = Callable[[Endpoint, Completion], SettledRun]
-Decide = Callable[[Endpoint, Claim], Recheck]
+RecheckClaim = Callable[[Endpoint, Claim], Recheck]
 Abandon = Callable[[Endpoint, Run], SettledRun]
 
 
-class Sweeping(NamedTuple):
-    """What a sweep does with runs whose lease ran out, and with endpoints whose one-shot hint did."""
+class SweepRules(NamedTuple):
+    """What a sweep makes of runs whose lease ran out, and of endpoints whose one-shot hint expired."""
 
     abandon: Abandon
     tidy: EndpointChange
 
 
-class Bell(Protocol):
-    """Wakes a sleeping worker. It may be lost, so whoever waits for it also looks now and then."""
+class Wakeup(Protocol):
+    """Wakes a sleeping loop. A notification may be lost, so a loop that waits for one also polls."""
 
-    async def heard(self) -> None:
-        """Come back when it has rung since the last call, also if that was before this one."""
+    async def wait(self) -> None:
+        """Return when there was a notification since the last call, also one before this call."""
         ...
 
 
@@ -37,22 +37,22 @@ class EndpointStore(Protocol):
     """Endpoints, the claims to them, and the commits that open and close their runs."""
 
     async def add(self, endpoint: Endpoint, admission: Admission = ANY) -> None:
-        """Keep a new endpoint; Conflict if its key is taken.
+        """Add an endpoint; Conflict if there is one with its key.
 
-        NotFound if its job must exist and does not, NotAllowed if its tenant has its
-        number of endpoints: both are looked at in the same commit.
+        NotFound if its job must exist and does not, NotAllowed if its tenant has as many
+        endpoints as it may: both are checked in the same commit.
         """
         ...
 
     async def get(self, key: EndpointKey) -> Endpoint:
-        """The endpoint as it stands; NotFound if there is none under this key."""
+        """The endpoint; NotFound if there is none with this key."""
         ...
 
     async def amend(self, key: EndpointKey, change: EndpointChange) -> ChangedEndpoint:
         """Apply a change to the fresh row, in one commit with all that it records.
 
         Changes to one endpoint happen one after the other; a change that raises
-        changes nothing. A next run that moved rings the bell for sleeping workers.
+        changes nothing. If the next run moved, sleeping workers are woken.
         """
         ...
 
@@ -62,53 +62,53 @@ class EndpointStore(Protocol):
         """Lease what is due, and open a run for each, in one commit; soonest first.
 
         Of any number of concurrent callers, one gets each endpoint. When the limit
-        cuts, no tenant's backlog keeps another tenant's endpoints from their turn.
+        cuts, every tenant gets its share: a backlog of one tenant delays no other.
         A lease, also one that ran out, protects until it is swept.
         """
         ...
 
-    async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
-        """Look again at claims that waited for their moment, in one commit.
+    async def start(self, claims: Sequence[Claim], decide: RecheckClaim) -> list[Recheck | None]:
+        """Check claims again that waited for their moment, in one commit.
 
         A claim that starts is marked as dispatched, one that goes on waiting as not
-        dispatched, and one that is cancelled is left to `finalize`. The answers come
-        in the order of the claims; None stands for a lease that was lost.
+        dispatched, and one that is cancelled is left to `finalize`. Results are in the
+        order of the claims; None for a lease that was lost.
         """
         ...
 
     async def renew(self, claims: Sequence[Claim], lease_until: datetime) -> set[str]:
-        """Protect what is running for longer; the run ids whose leases are still held."""
+        """Extend leases; returns the ids of the runs whose leases are still held."""
         ...
 
     async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
         """Settle fresh rows, close their runs and end their leases, all in one commit.
 
-        Hints written during a run are seen. The turn that an endpoint is settled with
-        is kept and owed in the same commit, as by `commit_turn`, also if it is somebody
-        else's by now: the lease speaks for the firing. So is the alert, as by
-        `raise_alert`. A lost lease changes nothing and answers None. The answers come
-        in the order of the completions.
+        Hints written during a run are seen. The turn that a run left is committed with it,
+        as by `commit_turn`, even if another process has the conversation's turn by now: the
+        lease of the run is the right to write it. Its alert is raised as by `raise_alert`, and
+        the run is counted for its tenant. A lost lease changes nothing and gives None. Results
+        are in the order of the completions.
         """
         ...
 
-    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[SettledRun]:
-        """Abandon runs whose lease ran out and tidy one-shot hints that expired unserved, in one commit.
+    async def sweep(self, *, now: datetime, limit: int, rules: SweepRules) -> list[SettledRun]:
+        """Abandon runs whose lease ran out and remove one-shot hints that expired unused, in one commit.
 
-        What was abandoned is answered; turns and alerts that it leaves are kept as by `finalize`.
+        Returns the abandoned runs; their turns and alerts are written as by `finalize`.
         """
         ...
 
     async def next_due(self) -> datetime | None:
-        """The earliest moment at which there is something to claim; None if nothing waits."""
+        """The earliest moment at which there is something to claim; None if there is nothing."""
         ...
 
-    def listen(self) -> Bell:
-        """A bell that rings whenever something may have become due earlier than it was."""
+    def listen(self) -> Wakeup:
+        """A wake-up that is notified when something may have become due earlier than before."""
         ...
 
 
 class RunFilter(NamedTuple):
-    """Which runs: of one endpoint or job, with one of these statuses and sources, finished in a span."""
+    """Which runs: of one endpoint or job, with one of these statuses and sources, finished in a period."""
 
     endpoint_id: str | None = None
     job_id: str | None = None
@@ -122,14 +122,14 @@ EVERY_RUN = RunFilter()
 
 
 class RunsFound(NamedTuple):
-    """Runs that were found, and where to go on; None when there are no more."""
+    """A page of runs, and the cursor of the next page; None if it is the last."""
 
     runs: list[Run]
     after: str | None
 
 
 class Retention(NamedTuple):
-    """How long runs are kept: by age, and by number; None for ever."""
+    """Which closed runs are kept: by age and by number; None for no limit."""
 
     max_age: timedelta | None = None
     max_count: int | None = None
@@ -139,7 +139,7 @@ class RunStore(Protocol):
     """Runs and hints of the past, and how long they are kept."""
 
     async def run(self, tenant_id: str, run_id: str) -> Run:
-        """One run; NotFound if the tenant has none under this id."""
+        """The run; NotFound if the tenant has none with this id."""
         ...
 
     async def runs(self, key: EndpointKey, page: Page = FIRST_PAGE) -> list[Run]:
@@ -155,8 +155,8 @@ class RunStore(Protocol):
     ) -> RunsFound:
         """A tenant's closed runs, newest first; a run that is open is found with its endpoint.
 
-        A page may hold less than its limit and yet not be the last: only so many rows
-        are looked at for one answer.
+        A page may hold less than its limit and yet not be the last: the number of rows
+        that one call reads is bounded.
         """
         ...
 
@@ -164,9 +164,9 @@ class RunStore(Protocol):
         """How an endpoint's runs ended since a moment, newest first."""
         ...
 
-    async def keep_history(self, retention: Retention, now: datetime) -> int:
-        """Forget runs that nobody wants any more, and make room for those to come; how many went.
+    async def delete_old_runs(self, retention: Retention, now: datetime) -> int:
+        """Delete runs beyond their retention, and prepare the tables for those to come; returns how many.
 
-        No run is forgotten before its time; some may stay up to a day longer.
+        No run is deleted early; some may stay up to a day longer.
         """
         ...

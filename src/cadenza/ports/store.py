@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from cadenza.ports.access import IdempotencyStore, KeyStore, RateStore, SessionStore, TenantStore
 from cadenza.ports.agents import AgentStore, ConversationStore, DeliveryStore, ScheduleStore, UserStore
 from cadenza.ports.catalog import Catalog
-from cadenza.ports.daily import DailyFigureStore, DailyStore
+from cadenza.ports.daily import DailyStatisticsStore, DailyStore
 from cadenza.ports.monitoring import AlertStore, SloStore, StatisticsStore
 from cadenza.ports.planning import AnalysisStore, RuleStore
 from cadenza.ports.scheduling import EndpointStore, RunStore
@@ -33,7 +33,7 @@ class Store:
     schedules: ScheduleStore
 
     daily: DailyStore
-    daily_statistics: DailyFigureStore
+    daily_statistics: DailyStatisticsStore
 
     tenants: TenantStore
     keys: KeyStore

@@ -24,7 +24,7 @@ from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock
 from cadenza.ports.leader import LeaderLock
 from cadenza.ports.planning import Planner
-from cadenza.ports.scheduling import Bell
+from cadenza.ports.scheduling import Wakeup
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger, Telemetry
 from cadenza.roots.settings import Settings, read_settings
@@ -46,8 +46,8 @@ class PlannerContext(NamedTuple):
     clock: Clock
     log: Logger
     telemetry: Telemetry
-    bell: Bell | None = None
-    """Rings when a run has ended in this process."""
+    wakeup: Wakeup | None = None
+    """Notified when a run has ended in this process."""
 
 
 def planners(settings: Settings, store: Store) -> list[Planner]:
@@ -74,7 +74,7 @@ def planner_groups(found: Sequence[Planner]) -> list[list[PlannerEntry]]:
 
 def analyst(found: Sequence[Planner], context: PlannerContext) -> Analyst:
     """An analyst that is ready to run."""
-    store, clock, log, telemetry, bell = context
+    store, clock, log, telemetry, wakeup = context
     dependencies = PlannerDependencies(
         store=store,
         clock=clock,
@@ -85,7 +85,7 @@ def analyst(found: Sequence[Planner], context: PlannerContext) -> Analyst:
         telemetry=telemetry,
         fingerprint=fingerprint,
     )
-    return Analyst(planner_groups(found), dependencies=dependencies, bell=bell)
+    return Analyst(planner_groups(found), dependencies=dependencies, wakeup=wakeup)
 
 
 class PlannerService:

@@ -9,7 +9,7 @@ from cadenza.adapters.clock import FastClock, SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
-from cadenza.adapters.telemetry.subscribers import EventBus, RunEndedBell
+from cadenza.adapters.telemetry.subscribers import EventBus, RunEndedWakeup
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.daily.events import SCHEDULER as DAILY
@@ -113,11 +113,11 @@ def planner_parts(
     """The planners, if the settings want them, woken when a run has ended; not vital for scheduling."""
     if not settings.planner:
         return []
-    bell = RunEndedBell()
-    events.attach("planner-bell", bell, {JOB})
+    wakeup = RunEndedWakeup()
+    events.attach("planner-bell", wakeup, {JOB})
     events.attach("planner-metrics", PlannerMetrics(metrics.registry))
     planners = PlannerService(
-        settings, PlannerContext(context.store, context.clock, context.log, events, bell)
+        settings, PlannerContext(context.store, context.clock, context.log, events, wakeup)
     )
     return [Part("planner", planners.run, vital=False)]
 

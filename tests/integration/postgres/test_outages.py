@@ -6,8 +6,8 @@ import pytest
 from tests.integration.postgres.postgres_fixtures import a_store
 from tests.postgres import PASSWORD, Cluster, on_database
 
-from cadenza.adapters.stores.memory.wakeup import MemoryBell
 from cadenza.adapters.stores.sql.migrate import migrate
+from cadenza.adapters.stores.wakeup import EventWakeup
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import RunStatus
@@ -51,14 +51,14 @@ async def test_the_bell_comes_back_by_itself_and_says_once_that_it_was_away(clus
     async with a_store(cluster.url, log=log) as store:
         bench = Bench(store)
         endpoint = await bench.add(next_run_at=bench.ms(3_600_000))
-        bell = store.endpoints.listen()
-        await asyncio.wait_for(bell.heard(), 30)
+        wakeup = store.endpoints.listen()
+        await asyncio.wait_for(wakeup.wait(), 30)
         await asyncio.to_thread(cluster.stop, "fast")
         await asyncio.sleep(2.5)
         await asyncio.to_thread(cluster.start)
-        await asyncio.wait_for(bell.heard(), 30)  # For all that may have been missed.
+        await asyncio.wait_for(wakeup.wait(), 30)  # For all that may have been missed.
         await bench.tool(endpoint, "propose_next_time", nextRunInMs=5_000)
-        await asyncio.wait_for(bell.heard(), 20)
+        await asyncio.wait_for(wakeup.wait(), 20)
     assert len(log.lines) == 1
 
 
@@ -81,11 +81,11 @@ async def test_a_bell_that_hears_itself_warns_of_nothing(database_url: str) -> N
     log = FakeLog()
     async with a_store(database_url, log=log) as store:
         store._listener.checked_every_s = 0.05
-        bell = store.endpoints.listen()
-        await asyncio.wait_for(bell.heard(), 30)
+        wakeup = store.endpoints.listen()
+        await asyncio.wait_for(wakeup.wait(), 30)
         await asyncio.sleep(0.5)
-        assert isinstance(bell, MemoryBell)
-        assert not bell._rang.is_set()
+        assert isinstance(wakeup, EventWakeup)
+        assert not wakeup._event.is_set()
     assert log.lines == []
 
 

@@ -1,4 +1,4 @@
-"""Behind a pooler that hands sessions around, everything works but the bell, and the doctor says so."""
+"""Behind a pooler that hands sessions around, everything works but notifications, and the doctor says so."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -98,10 +98,10 @@ async def test_arguments_are_refused_before_the_store_is_touched() -> None:
 async def test_a_refused_call_wakes_nobody() -> None:
     fixture = WorkerFixture()
     await fixture.add()
-    bell = fixture.store.port.endpoints.listen()
+    wakeup = fixture.store.port.endpoints.listen()
     with pytest.raises(InvalidRequest):
         await fixture.tool("propose_next_time", nextRunInMs=600_000, ttlMinutes=1)
-    assert not bell._rang.is_set()
+    assert not wakeup._event.is_set()
 
 
 @pytest.mark.parametrize(

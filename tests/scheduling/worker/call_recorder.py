@@ -73,4 +73,4 @@ class LostWakeups:
     """Wake-ups that never arrive."""
 
     def __init__(self, never: Hook) -> None:
-        self.heard = never
+        self.wait = never

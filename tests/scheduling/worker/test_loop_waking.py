@@ -15,7 +15,7 @@ LONG = 3_600_000
 
 
 def deafen(fixture: WorkerFixture) -> None:
-    """Lose every ring of the bell."""
+    """Lose every notification."""
     fixture.store.port.endpoints.listen = lambda: LostWakeups(asyncio.Event().wait)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from cadenza.adapters.stores.memory.wakeup import MemoryBell
+from cadenza.adapters.stores.wakeup import EventWakeup
 from cadenza.ports.telemetry import JOB, Logger, Measurements, Metadata, Telemetry
 
 
@@ -75,10 +75,10 @@ class EventBus:
         self._attached, self._by_event = attached, {}
 
 
-class RunEndedBell(MemoryBell):
-    """Rings when a run has ended and is settled."""
+class RunEndedWakeup(EventWakeup):
+    """A wake-up that is notified when a run has ended and is settled."""
 
     def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:  # noqa: ARG002 - It takes all that its port hands over.
-        """Ring, if it is that."""
+        """Notify, if the event is the end of a run."""
         if event == JOB:
-            self.ring()
+            self.notify()

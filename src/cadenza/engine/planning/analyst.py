@@ -16,7 +16,7 @@ from cadenza.engine.planning.planner_pool import DEFAULT_POOL_SETTINGS, PlannerP
 from cadenza.engine.planning.planner_runner import PlannerDependencies
 from cadenza.engine.planning.queue import AnalysisRequest
 from cadenza.engine.planning.record import AnalysisRecorder
-from cadenza.ports.scheduling import Bell
+from cadenza.ports.scheduling import Wakeup
 
 FEED_EVENT = "planner.feed.stop"
 LINGER_MS = 5
@@ -52,11 +52,11 @@ class Analyst:
         *,
         dependencies: PlannerDependencies,
         settings: AnalystSettings = DEFAULT_SETTINGS,
-        bell: Bell | None = None,
+        wakeup: Wakeup | None = None,
     ) -> None:
         self._dependencies = dependencies
         self._settings = settings
-        self._bell = bell
+        self._wakeup = wakeup
         self._feed = RunFeed(store=dependencies.store.analyses, clock=dependencies.clock)
         self._recorder = AnalysisRecorder(
             store=dependencies.store.analyses, clock=dependencies.clock, log=dependencies.log
@@ -119,10 +119,10 @@ class Analyst:
         """Wait for a wake-up or the poll interval, which grows while nothing happens."""
         clock, idle_ms = self._dependencies.clock, self._idle_ms
         self._idle_ms = min(idle_ms * 2, self._settings.idle_ms)
-        if self._bell is None:
+        if self._wakeup is None:
             await clock.sleep(idle_ms)
             return
-        await first_of(clock.sleep(idle_ms), self._bell.heard())
+        await first_of(clock.sleep(idle_ms), self._wakeup.wait())
         await clock.sleep(LINGER_MS)
 
     def _emit(self, runs: Sequence[Run]) -> None:

@@ -18,7 +18,7 @@ from cadenza.engine.worker.settle import AlertRule, Settler, SettleRule
 from cadenza.engine.worker.start import Starter
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.clock import Clock, CronCalculator
-from cadenza.ports.scheduling import Bell, EndpointStore
+from cadenza.ports.scheduling import EndpointStore, Wakeup
 from cadenza.ports.telemetry import Logger, Telemetry
 
 
@@ -238,9 +238,9 @@ class WorkerLoop:
         """There is capacity, or something comes due sooner."""
         self._timer_changed.set()
 
-    async def _listen(self, bell: Bell) -> None:
+    async def _listen(self, wakeup: Wakeup) -> None:
         while True:
-            if not await try_once(bell.heard(), self._log):
+            if not await try_once(wakeup.wait(), self._log):
                 await self._clock.sleep(RECOVERY_MS)
             self._wake.set()
             self._starter.wake_all()

@@ -11,7 +11,7 @@ from cadenza.engine.async_helpers import try_once
 from cadenza.engine.worker.events import WorkerEvents
 from cadenza.engine.worker.settle import AlertRule, SettleRule
 from cadenza.ports.clock import Clock, CronCalculator
-from cadenza.ports.scheduling import EndpointStore, Sweeping
+from cadenza.ports.scheduling import EndpointStore, SweepRules
 from cadenza.ports.telemetry import Logger
 
 BATCH = 500
@@ -51,9 +51,9 @@ class Sweeper:
         def abandon(endpoint: Endpoint, run: Run) -> SettledRun:
             return self._rule(endpoint, abandonment(endpoint, run, now))
 
-        sweeping = Sweeping(abandon, partial(tidy, now=now))
+        rules = SweepRules(abandon, partial(tidy, now=now))
         abandoned: list[SettledRun] = []
-        while batch := await self._store.sweep(now=now, limit=BATCH, sweeping=sweeping):
+        while batch := await self._store.sweep(now=now, limit=BATCH, rules=rules):
             abandoned += batch
         self._report(abandoned)
         return abandoned

@@ -150,7 +150,7 @@ class LiveChanges:
 
     async def _poll(self) -> None:
         wakeup = self._dependencies.store.endpoints.listen()
-        waiting = asyncio.create_task(wakeup.heard())
+        waiting = asyncio.create_task(wakeup.wait())
         unavailable = False
         try:
             while True:
@@ -165,7 +165,7 @@ class LiveChanges:
                 if waiting.done():
                     self._publish(None, ChangeSummary(steered=True))
                     await asyncio.sleep(COMBINED_S)
-                    waiting = asyncio.create_task(wakeup.heard())
+                    waiting = asyncio.create_task(wakeup.wait())
         finally:
             waiting.cancel()
 

@@ -20,7 +20,7 @@ from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.engine.worker.sweeper import Sweeper
-from cadenza.ports.scheduling import Bell
+from cadenza.ports.scheduling import Wakeup
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import FakeClock
@@ -101,22 +101,22 @@ class Bench:
         return await self.store.catalog.amend_job(tenant_id, job_id, lambda job: replace(job, active=active))
 
     @asynccontextmanager
-    async def rings(self) -> AsyncIterator[None]:
-        """The bell is silent before, and rings for what is done within."""
-        bell = self.store.endpoints.listen()
-        await self._until_it_is_heard(bell)
-        assert not await _rang(bell, within_s=0.05), "the bell rang too early"
+    async def wakes_workers(self) -> AsyncIterator[None]:
+        """Workers are not woken before, and are woken by what is done within."""
+        wakeup = self.store.endpoints.listen()
+        await self._until_notified(wakeup)
+        assert not await _was_notified(wakeup, within_s=0.05), "workers were woken too early"
         yield
-        assert await _rang(bell, within_s=PATIENCE_S), "the bell did not ring"
+        assert await _was_notified(wakeup, within_s=PATIENCE_S), "workers were not woken"
 
-    async def _until_it_is_heard(self, bell: Bell) -> None:
-        """Move somebody else's endpoint until the bell rings: who begins to listen may have to connect."""
+    async def _until_notified(self, wakeup: Wakeup) -> None:
+        """Move an endpoint of another tenant until a notification arrives: listening may have to connect."""
         moved = await self.add("moved", tenant_id="bystander", next_run_at=self.ms(MINUTE))
         for step in range(MOST_CALLS):
-            if await _rang(bell, within_s=0.1):
+            if await _was_notified(wakeup, within_s=0.1):
                 break
             await self.store.endpoints.amend(moved.key, partial(_move, self.ms(MINUTE + step)))
-        while await _rang(bell, within_s=0.1):
+        while await _was_notified(wakeup, within_s=0.1):
             pass
 
     async def fresh(self, endpoint: Endpoint) -> Endpoint:
@@ -151,9 +151,9 @@ class Contract:
         return [store] * 4
 
 
-async def _rang(bell: Bell, *, within_s: float) -> bool:
+async def _was_notified(wakeup: Wakeup, *, within_s: float) -> bool:
     with suppress(TimeoutError):
-        await asyncio.wait_for(bell.heard(), within_s)
+        await asyncio.wait_for(wakeup.wait(), within_s)
         return True
     return False
 

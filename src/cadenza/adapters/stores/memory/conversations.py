@@ -6,11 +6,10 @@ from itertools import islice
 
 from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.memory.tables import MemoryTables, StoredMessage, TurnLease
-from cadenza.adapters.stores.memory.wakeup import Ring
 from cadenza.domain.agents.conversation import ConversationKey, Message, Turn, deliveries_of
 from cadenza.domain.agents.delivery import Delivery, count_firings, is_undelivered
 from cadenza.domain.agents.users import UserKey
-from cadenza.ports.agents import AgentUsage
+from cadenza.ports.agents import AgentUsage, Callback
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 
@@ -129,8 +128,8 @@ class MemoryDeliveries:
         with self._lock:
             return {user: self._tables.last_seqs.get(user, 0) for user in users if user in self._tables.users}
 
-    def on_new_delivery(self, user: UserKey, ring: Ring) -> Ring:
-        return self._tables.user_wakeups.listen(user, ring)
+    def on_new_delivery(self, user: UserKey, callback: Callback) -> Callback:
+        return self._tables.user_wakeups.listen(user, callback)
 
     async def forget_deliveries(self, *, delivered_before: datetime, now: datetime) -> int:
         with self._lock:
@@ -157,7 +156,7 @@ def write_turn(tables: MemoryTables, turn: Turn) -> list[Delivery]:
     fires = spent.fires + (turn.firing is not None)
     tables.agent_spent[place] = AgentUsage(fires, spent.tokens + turn.tokens)
     if owed:
-        tables.user_wakeups.ring([key.user])
+        tables.user_wakeups.notify([key.user])
     return owed
 
 

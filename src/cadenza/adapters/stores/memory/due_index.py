@@ -10,7 +10,7 @@ from cadenza.domain.scheduling.endpoint import EndpointKey
 Entry = tuple[datetime, int, EndpointKey]
 
 
-class Agenda:
+class DueIndex:
     """A heap that forgets lazily: an entry counts only while it is its key's latest."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Agenda:
         return self._current.get(entry[2]) is entry
 
 
-def in_turns(ready: Sequence[Entry], limit: int) -> list[Entry]:
+def round_robin_by_tenant(ready: Sequence[Entry], limit: int) -> list[Entry]:
     """At most `limit` entries, in rounds: every tenant's soonest, then every tenant's second, and so on."""
     if len(ready) <= limit:
         return list(ready)

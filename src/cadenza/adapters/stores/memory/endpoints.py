@@ -7,10 +7,10 @@ from itertools import islice
 from cadenza.adapters.stores.common import alerts_of, already_exists, not_found, run_matches, turns_of
 from cadenza.adapters.stores.memory.access import charge_runs
 from cadenza.adapters.stores.memory.conversations import write_turn
-from cadenza.adapters.stores.memory.due_index import in_turns
+from cadenza.adapters.stores.memory.due_index import round_robin_by_tenant
 from cadenza.adapters.stores.memory.slo_alerts import write_alert
 from cadenza.adapters.stores.memory.tables import MemoryTables
-from cadenza.adapters.stores.memory.wakeup import MemoryBell
+from cadenza.adapters.stores.wakeup import EventWakeup
 from cadenza.domain.access.tenant import too_many
 from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.due import Cancel, Recheck, claim
@@ -19,7 +19,15 @@ from cadenza.domain.scheduling.run import Claim, Completion, Run, open_run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
 from cadenza.ports.catalog import ANY, FIRST_PAGE, Admission, Page
-from cadenza.ports.scheduling import EVERY_RUN, Decide, Retention, RunFilter, RunsFound, Settle, Sweeping
+from cadenza.ports.scheduling import (
+    EVERY_RUN,
+    RecheckClaim,
+    Retention,
+    RunFilter,
+    RunsFound,
+    Settle,
+    SweepRules,
+)
 
 
 class MemoryEndpoints:
@@ -47,7 +55,7 @@ class MemoryEndpoints:
     ) -> list[Claim]:
         with self._lock:
             ready = list(self._tables.due.take_until(now + within))
-            chosen = {entry[2] for entry in in_turns(ready, limit)}
+            chosen = {entry[2] for entry in round_robin_by_tenant(ready, limit)}
             for moment, rank, key in ready:
                 if key not in chosen:
                     self._tables.due.put(key, moment, rank)
@@ -60,7 +68,7 @@ class MemoryEndpoints:
                 if key in chosen
             ]
 
-    async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
+    async def start(self, claims: Sequence[Claim], decide: RecheckClaim) -> list[Recheck | None]:
         with self._lock:
             return [self._recheck(held, decide) for held in claims]
 
@@ -86,7 +94,7 @@ class MemoryEndpoints:
             self._write_effects(settled)
             return settled
 
-    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[SettledRun]:
+    async def sweep(self, *, now: datetime, limit: int, rules: SweepRules) -> list[SettledRun]:
         abandoned = []
         with self._lock:
             keys = [
@@ -95,22 +103,22 @@ class MemoryEndpoints:
             for key in keys:
                 endpoint = self._tables.endpoints[key]
                 if endpoint.lease is not None:
-                    settled = sweeping.abandon(endpoint, self._tables.runs[key][endpoint.lease.run_id])
+                    settled = rules.abandon(endpoint, self._tables.runs[key][endpoint.lease.run_id])
                     self._close(settled)
                     abandoned.append(settled)
                 else:
-                    tidied = sweeping.tidy(endpoint)
+                    tidied = rules.tidy(endpoint)
                     self._tables.put_endpoint(tidied.endpoint, tidied.skipped)
             self._write_effects(abandoned)
             if abandoned:
-                self._tables.wakeups.ring()
+                self._tables.wakeups.notify()
         return abandoned
 
     async def next_due(self) -> datetime | None:
         with self._lock:
             return self._tables.due.first()
 
-    def listen(self) -> MemoryBell:
+    def listen(self) -> EventWakeup:
         return self._tables.wakeups.listen()
 
     def _admit(self, endpoint: Endpoint, admission: Admission) -> None:
@@ -132,7 +140,7 @@ class MemoryEndpoints:
         self._tables.put_run(open_run(claimed))
         return claimed
 
-    def _recheck(self, held: Claim, decide: Decide) -> Recheck | None:
+    def _recheck(self, held: Claim, decide: RecheckClaim) -> Recheck | None:
         if not self._holds(held):
             return None
         answer = decide(self._tables.endpoints[held.key], held)
@@ -206,7 +214,7 @@ class MemoryRuns:
         newest = [_ended(run) for run in closed[:limit]]
         return [one for one in newest if one.finished_at >= since]
 
-    async def keep_history(self, retention: Retention, now: datetime) -> int:
+    async def delete_old_runs(self, retention: Retention, now: datetime) -> int:
         with self._lock:
             closed = sorted(
                 (run.finished_at, run.id, key)

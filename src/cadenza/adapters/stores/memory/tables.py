@@ -9,8 +9,8 @@ from threading import RLock
 from typing import NamedTuple
 
 from cadenza.adapters.stores.common import not_found, with_job_active
-from cadenza.adapters.stores.memory.due_index import Agenda
-from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells
+from cadenza.adapters.stores.memory.due_index import DueIndex
+from cadenza.adapters.stores.wakeup import UserWakeups, Wakeups
 from cadenza.domain.access.tenant import MonthlyUsage, Tenant
 from cadenza.domain.agents.conversation import ConversationKey, Message
 from cadenza.domain.agents.delivery import Delivery
@@ -64,13 +64,13 @@ class MemoryTables:
 
     ids: Ids
     lock: RLock = field(default_factory=RLock)
-    wakeups: Belfry = field(default_factory=Belfry)
-    user_wakeups: Doorbells = field(default_factory=Doorbells)
+    wakeups: Wakeups = field(default_factory=Wakeups)
+    user_wakeups: UserWakeups = field(default_factory=UserWakeups)
 
     endpoints: dict[EndpointKey, Endpoint] = field(default_factory=dict)
     ranks: dict[EndpointKey, int] = field(default_factory=dict)
-    due: Agenda = field(default_factory=Agenda)
-    sweeps: Agenda = field(default_factory=Agenda)
+    due: DueIndex = field(default_factory=DueIndex)
+    sweeps: DueIndex = field(default_factory=DueIndex)
     runs: dict[EndpointKey, dict[str, Run]] = field(default_factory=partial(defaultdict, dict))
     hints: dict[EndpointKey, list[HintRecord]] = field(default_factory=partial(defaultdict, list))
     jobs: dict[tuple[str, str], Job] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class MemoryTables:
         """Write a new endpoint, active if its job is, and wake the workers."""
         self.ranks[endpoint.key] = len(self.ranks)
         self.put_endpoint(with_job_active(endpoint, self._job_of(endpoint)))
-        self.wakeups.ring()
+        self.wakeups.notify()
 
     def amend_endpoint(self, amended: ChangedEndpoint) -> ChangedEndpoint:
         """Write a changed endpoint and what the change records; wake the workers if its next run moved."""
@@ -140,7 +140,7 @@ class MemoryTables:
         if amended.record is not None:
             self.hints[after.key].append(amended.record)
         if moved:
-            self.wakeups.ring()
+            self.wakeups.notify()
         return amended._replace(endpoint=after)
 
     def put_endpoint(self, endpoint: Endpoint, slots: Sequence[SkippedSlot] = ()) -> None:

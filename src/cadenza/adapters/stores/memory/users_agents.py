@@ -18,7 +18,7 @@ from cadenza.domain.monitoring.alert import about_endpoint
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.access import user_reply_prefix
-from cadenza.ports.agents import AgentUsage, Decide
+from cadenza.ports.agents import AgentUsage, ChooseSchedule
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 
@@ -105,7 +105,7 @@ class MemorySchedules:
         self._tables = tables
         self._lock = tables.lock
 
-    async def add_schedule(self, user: UserKey, decide: Decide) -> Endpoint:
+    async def add_schedule(self, user: UserKey, decide: ChooseSchedule) -> Endpoint:
         with self._lock:
             _user(self._tables, user)
             active = {one.key: one for one in self._schedules(user) if is_active(one)}

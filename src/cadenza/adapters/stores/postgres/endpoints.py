@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from cadenza.adapters.stores.memory.wakeup import MemoryBell
 from cadenza.adapters.stores.postgres import cycle_statements as sql
 from cadenza.adapters.stores.postgres.claim import Claimer, ClaimRequest
 from cadenza.adapters.stores.postgres.listen_notify import Listener
@@ -16,11 +15,12 @@ from cadenza.adapters.stores.postgres.sweep import sweep
 from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, SqlRuns
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sql.scheduling.settling import CompletedBatch
+from cadenza.adapters.stores.wakeup import EventWakeup
 from cadenza.domain.scheduling.due import Recheck
 from cadenza.domain.scheduling.run import Claim, Completion
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.scheduling import Decide, Retention, Settle, Sweeping
+from cadenza.ports.scheduling import RecheckClaim, Retention, Settle, SweepRules
 
 
 class PostgresEndpoints(SqlEndpoints):
@@ -38,7 +38,7 @@ class PostgresEndpoints(SqlEndpoints):
     ) -> list[Claim]:
         return await self._claimer.claim(ClaimRequest(now, now + within, lease_until, limit))
 
-    async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
+    async def start(self, claims: Sequence[Claim], decide: RecheckClaim) -> list[Recheck | None]:
         return await start(self._pool, claims, decide)
 
     async def renew(self, claims: Sequence[Claim], lease_until: datetime) -> set[str]:
@@ -54,18 +54,16 @@ class PostgresEndpoints(SqlEndpoints):
     async def finalize(self, completions: Sequence[Completion], settle: Settle) -> list[SettledRun | None]:
         return await finalize(self._pool, CompletedBatch(completions, settle, self._ids))
 
-    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[SettledRun]:
-        work = partial(
-            sweep, now=now, limit=limit, sweeping=sweeping, tables=self._endpoint_tables, ids=self._ids
-        )
+    async def sweep(self, *, now: datetime, limit: int, rules: SweepRules) -> list[SettledRun]:
+        work = partial(sweep, now=now, limit=limit, rules=rules, tables=self._endpoint_tables, ids=self._ids)
         return await self._pool.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
 
     async def next_due(self) -> datetime | None:
         rows = await self._pool.ask(sql.NEXT_DUE)
         return rows[0][0] if rows else None
 
-    def listen(self) -> MemoryBell:
-        return self._listener.bell()
+    def listen(self) -> EventWakeup:
+        return self._listener.listen()
 
 
 class PostgresRuns(SqlRuns):
@@ -75,6 +73,6 @@ class PostgresRuns(SqlRuns):
         super().__init__(pool)
         self._pool = pool
 
-    async def keep_history(self, retention: Retention, now: datetime) -> int:
+    async def delete_old_runs(self, retention: Retention, now: datetime) -> int:
         await ensure_partitions(self._pool, now)
         return await drop_runs(self._pool, now=now, **retention._asdict())

@@ -1,16 +1,17 @@
-"""One connection that listens for all bells of a store, and comes back by itself."""
+"""One connection that listens for notifications of the database, and reconnects by itself."""
 
 import asyncio
 from contextlib import suppress
 from typing import Any
 
-from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell, Ring
 from cadenza.adapters.stores.postgres.errors import translated_errors
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.sql.agents.turns import notified_user
 from cadenza.adapters.stores.sql.database import CHANNEL, NOTIFY, WORKERS
+from cadenza.adapters.stores.wakeup import EventWakeup, UserWakeups, Wakeups
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
+from cadenza.ports.agents import Callback
 from cadenza.ports.telemetry import Logger
 
 AGAIN_S = 1.0
@@ -19,11 +20,10 @@ ANSWERED_S = 5.0
 
 
 class Listener:
-    """Rings every bell when the database says so.
+    """Notifies the wake-ups of this process when the database sends a notification.
 
-    It calls itself now and then, the way others would call it. Behind a connection
-    pooler that hands sessions around, the call is not heard: it says so once, and
-    workers rely on looking now and then.
+    It sends one to itself now and then. Behind a connection pooler that shares sessions
+    this does not arrive: it logs so once, and workers rely on polling.
     """
 
     def __init__(self, pool: PostgresPool, log: Logger, name: str) -> None:
@@ -32,22 +32,22 @@ class Listener:
         self._pool = pool
         self._log = log
         self._own_call = f"check {name}"
-        self._belfry = Belfry()
-        self._doorbells = Doorbells()
+        self._wakeups = Wakeups()
+        self._user_wakeups = UserWakeups()
         self._answered = asyncio.Event()
         self._listening: asyncio.Task[None] | None = None
         self._warned = False
 
-    def bell(self) -> MemoryBell:
-        """A new bell; the first one starts the listening."""
-        bell = self._belfry.listen()
+    def listen(self) -> EventWakeup:
+        """A new wake-up; the first one starts the listening."""
+        wakeup = self._wakeups.listen()
         self._begin()
-        return bell
+        return wakeup
 
-    def on_new_delivery(self, user: UserKey, ring: Ring) -> Ring:
+    def on_new_delivery(self, user: UserKey, callback: Callback) -> Callback:
         """Call when something is owed to a user; the answer ends it."""
         self._begin()
-        return self._doorbells.listen(user, ring)
+        return self._user_wakeups.listen(user, callback)
 
     async def close(self) -> None:
         """Listen no more."""
@@ -75,9 +75,9 @@ class Listener:
             with translated_errors(self._pool.address):
                 connection.add_termination_listener(lambda _: lost.set())
                 await connection.add_listener(CHANNEL, self._heard)
-            # Somebody may have called while nobody listened.
-            self._belfry.ring()
-            self._doorbells.ring_all()
+            # Notifications may have been sent while there was no connection.
+            self._wakeups.notify()
+            self._user_wakeups.notify_all()
             while not await _within(self.checked_every_s, lost):
                 await self._check()
         finally:
@@ -96,9 +96,9 @@ class Listener:
         if payload == self._own_call:
             self._answered.set()
         elif payload == WORKERS:
-            self._belfry.ring()
+            self._wakeups.notify()
         elif isinstance(payload, str) and (user := notified_user(payload)) is not None:
-            self._doorbells.ring([user])
+            self._user_wakeups.notify([user])
 
     def _warn(self, problem: str) -> None:
         if not self._warned:

@@ -11,10 +11,10 @@ from cadenza.adapters.stores.sql.rows import VERSION, Row, holds_lease, read_end
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET_MANY_LOCKED
 from cadenza.domain.scheduling.due import Cancel, Recheck
 from cadenza.domain.scheduling.run import Claim
-from cadenza.ports.scheduling import Decide
+from cadenza.ports.scheduling import RecheckClaim
 
 
-async def start(pool: PostgresPool, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
+async def start(pool: PostgresPool, claims: Sequence[Claim], decide: RecheckClaim) -> list[Recheck | None]:
     """Decide on the endpoints as they were claimed; if any has changed since, on fresh rows."""
     if not claims:
         return []
@@ -26,7 +26,7 @@ async def start(pool: PostgresPool, claims: Sequence[Claim], decide: Decide) -> 
 
 
 async def _start_fresh(
-    connection: Connection, claims: Sequence[Claim], decide: Decide
+    connection: Connection, claims: Sequence[Claim], decide: RecheckClaim
 ) -> list[Recheck | None]:
     found = await connection.fetch(GET_MANY_LOCKED, *columns_of({held.key for held in claims}))
     rows: dict[tuple[str, str], Row] = {(row[0], row[1]): row for row in found}
@@ -48,7 +48,7 @@ def _moved(answers: Iterable[Recheck | None], rows: Iterable[Row]) -> list[Reche
     ]
 
 
-def _recheck(row: Row | None, held: Claim, decide: Decide) -> Recheck | None:
+def _recheck(row: Row | None, held: Claim, decide: RecheckClaim) -> Recheck | None:
     if row is None or not holds_lease(row, held):
         return None
     answer = decide(read_endpoint(row, identity), held)

@@ -13,7 +13,7 @@ from cadenza.adapters.stores.sql.rows import VERSION, Row, read_endpoint, read_o
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables, add_skipped_runs
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.scheduling import Abandon, Sweeping
+from cadenza.ports.scheduling import Abandon, SweepRules
 
 
 async def sweep(
@@ -21,7 +21,7 @@ async def sweep(
     *,
     now: datetime,
     limit: int,
-    sweeping: Sweeping,
+    rules: SweepRules,
     tables: EndpointTables,
     ids: Ids,
 ) -> list[SettledRun]:
@@ -34,11 +34,11 @@ async def sweep(
     abandoned = []
     if tokens:
         rows = await connection.fetch(sql.LEASED, tokens, limit)
-        abandoned = [_abandoned(row, sweeping.abandon) for row in rows]
+        abandoned = [_abandoned(row, rules.abandon) for row in rows]
         await write_settled(connection, abandoned, ids)
         await connection.execute(sql.END_LEASES, tokens)
     stale = await connection.fetch(sql.STALE, now, limit)
-    await _tidy(connection, stale, sweeping, tables, ids)
+    await _tidy(connection, stale, rules, tables, ids)
     if abandoned:
         await wake_workers(connection)
         await count_runs(connection, (one.settled for one in abandoned))
@@ -52,8 +52,8 @@ def _abandoned(row: Row, abandon: Abandon) -> SettledVersion:
 
 
 async def _tidy(
-    connection: Connection, stale: Sequence[Row], sweeping: Sweeping, tables: EndpointTables, ids: Ids
+    connection: Connection, stale: Sequence[Row], rules: SweepRules, tables: EndpointTables, ids: Ids
 ) -> None:
-    tidied = [sweeping.tidy(read_endpoint(row, identity)) for row in stale]
+    tidied = [rules.tidy(read_endpoint(row, identity)) for row in stale]
     await tables.write_states(connection, [one.endpoint for one in tidied])
     await add_skipped_runs(connection, [(one.endpoint, slot) for one in tidied for slot in one.skipped], ids)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from cadenza.adapters.stores.memory.wakeup import Ring
 from cadenza.adapters.stores.sql.access.idempotency import SqlRates, SqlReplies
 from cadenza.adapters.stores.sql.access.keys import SqlKeys
 from cadenza.adapters.stores.sql.access.sessions import SqlSessions
@@ -19,6 +18,7 @@ from cadenza.adapters.stores.sql.planning.rules import SqlRules
 from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.domain.agents.users import UserKey
+from cadenza.ports.agents import Callback
 from cadenza.ports.monitoring import StatisticsStore
 from cadenza.ports.planning import AnalysisStore
 from cadenza.ports.scheduling import EndpointStore, RunStore
@@ -37,7 +37,7 @@ class SqlStore(Store):
         runs: RunStore,
         analyses: AnalysisStore,
         statistics: StatisticsStore,
-        listen_for_user: Callable[[UserKey, Ring], Ring],
+        listen_for_user: Callable[[UserKey, Callback], Callback],
     ) -> None:
         super().__init__(
             endpoints=endpoints,

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from cadenza.adapters.stores.common import not_found, users_with_turns
-from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells, MemoryBell
 from cadenza.adapters.stores.sql.rows import VERSION, from_micros, holds_lease, read_endpoint, to_micros
 from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, SqlRuns
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
@@ -25,12 +24,13 @@ from cadenza.adapters.stores.sqlite.settle import (
     write_as_claimed,
 )
 from cadenza.adapters.stores.sqlite.sweep import sweep
+from cadenza.adapters.stores.wakeup import EventWakeup, UserWakeups, Wakeups
 from cadenza.domain.scheduling.due import Cancel, Recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Claim, Completion
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.scheduling import Decide, Retention, Settle, Sweeping
+from cadenza.ports.scheduling import RecheckClaim, Retention, Settle, SweepRules
 
 
 class SqliteEndpoints(SqlEndpoints):
@@ -43,14 +43,14 @@ class SqliteEndpoints(SqlEndpoints):
         *,
         file: SqliteFile,
         ids: Ids,
-        belfry: Belfry,
-        doorbells: Doorbells,
+        wakeups: Wakeups,
+        user_wakeups: UserWakeups,
     ) -> None:
         super().__init__(database, tables)
         self._file = file
         self._ids = ids
-        self._belfry = belfry
-        self._doorbells = doorbells
+        self._wakeups = wakeups
+        self._user_wakeups = user_wakeups
         self._settled_endpoints = SettledEndpoints()
 
     async def get(self, key: EndpointKey) -> Endpoint:
@@ -75,7 +75,7 @@ class SqliteEndpoints(SqlEndpoints):
 
         return await self._file.write(work)
 
-    async def start(self, claims: Sequence[Claim], decide: Decide) -> list[Recheck | None]:
+    async def start(self, claims: Sequence[Claim], decide: RecheckClaim) -> list[Recheck | None]:
         return await self._file.write(
             lambda connection: [_recheck(connection, held, decide) for held in claims]
         )
@@ -98,30 +98,30 @@ class SqliteEndpoints(SqlEndpoints):
             as_claimed = partial(write_as_claimed, held=held, ids=self._ids)
             await self._file.write(with_turns_and_alerts(as_claimed, lambda _: settled))
             self._settled_endpoints.add(held)
-            self._doorbells.ring(users_with_turns(settled))
+            self._user_wakeups.notify(users_with_turns(settled))
             return settled
         fresh = partial(settle_fresh, batch=batch, held=held)
         answers = await self._file.write(with_turns_and_alerts(fresh, lambda answers: answers))
-        self._doorbells.ring(users_with_turns(answers))
+        self._user_wakeups.notify(users_with_turns(answers))
         self._settled_endpoints.add(
             [one for one, answer in zip(held, answers, strict=True) if answer is one.settled]
         )
         return answers
 
-    async def sweep(self, *, now: datetime, limit: int, sweeping: Sweeping) -> list[SettledRun]:
-        work = partial(sweep, now=now, limit=limit, sweeping=sweeping, ids=self._ids)
+    async def sweep(self, *, now: datetime, limit: int, rules: SweepRules) -> list[SettledRun]:
+        work = partial(sweep, now=now, limit=limit, rules=rules, ids=self._ids)
         abandoned = await self._file.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
         if abandoned:
-            self._belfry.ring()
-            self._doorbells.ring(users_with_turns(abandoned))
+            self._wakeups.notify()
+            self._user_wakeups.notify(users_with_turns(abandoned))
         return abandoned
 
     async def next_due(self) -> datetime | None:
         (first,) = await self._file.read(lambda connection: connection.execute(sql.NEXT_DUE).fetchone())
         return from_micros(first)
 
-    def listen(self) -> MemoryBell:
-        return self._belfry.listen()
+    def listen(self) -> EventWakeup:
+        return self._wakeups.listen()
 
 
 class SqliteRuns(SqlRuns):
@@ -131,11 +131,11 @@ class SqliteRuns(SqlRuns):
         super().__init__(database)
         self._file = file
 
-    async def keep_history(self, retention: Retention, now: datetime) -> int:
+    async def delete_old_runs(self, retention: Retention, now: datetime) -> int:
         return await delete_runs(self._file, now=now, **retention._asdict())
 
 
-def _recheck(connection: sqlite3.Connection, held: Claim, decide: Decide) -> Recheck | None:
+def _recheck(connection: sqlite3.Connection, held: Claim, decide: RecheckClaim) -> Recheck | None:
     row = connection.execute(sql.GET, held.key).fetchone()
     if row is None or not holds_lease(row, held):
         return None

@@ -1,6 +1,5 @@
 """The store on one SQLite file."""
 
-from cadenza.adapters.stores.memory.wakeup import Belfry, Doorbells
 from cadenza.adapters.stores.sql.agents.turns import notified_user
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sql.store import SqlStore
@@ -9,6 +8,7 @@ from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
 from cadenza.adapters.stores.sqlite.endpoints import SqliteEndpoints, SqliteRuns
 from cadenza.adapters.stores.sqlite.planner_feed import SqliteAnalyses
 from cadenza.adapters.stores.sqlite.statistics import SqliteStatistics
+from cadenza.adapters.stores.wakeup import UserWakeups, Wakeups
 from cadenza.ports.ids import Ids
 
 
@@ -17,19 +17,19 @@ class SqliteStore(SqlStore):
 
     def __init__(self, file: SqliteFile, ids: Ids) -> None:
         self._file = file
-        self._belfry, self._doorbells = Belfry(), Doorbells()
+        self._wakeups, self._user_wakeups = Wakeups(), UserWakeups()
         database = SqliteDatabase(file, self._notified)
         tables = EndpointTables(database, ids)
         super().__init__(
             database,
             tables,
             endpoints=SqliteEndpoints(
-                database, tables, file=file, ids=ids, belfry=self._belfry, doorbells=self._doorbells
+                database, tables, file=file, ids=ids, wakeups=self._wakeups, user_wakeups=self._user_wakeups
             ),
             runs=SqliteRuns(database, file),
             analyses=SqliteAnalyses(database, file),
             statistics=SqliteStatistics(database, file),
-            listen_for_user=self._doorbells.listen,
+            listen_for_user=self._user_wakeups.listen,
         )
 
     async def close(self) -> None:
@@ -39,6 +39,6 @@ class SqliteStore(SqlStore):
     def _notified(self, notification: str) -> None:
         user = notified_user(notification)
         if user is None:
-            self._belfry.ring()
+            self._wakeups.notify()
         else:
-            self._doorbells.ring([user])
+            self._user_wakeups.notify([user])

@@ -14,34 +14,34 @@ from cadenza.adapters.stores.sqlite import cycle_statements as sql
 from cadenza.adapters.stores.sqlite.settle import add_skipped_runs, in_micros, write_settled
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.ids import Ids
-from cadenza.ports.scheduling import Sweeping
+from cadenza.ports.scheduling import SweepRules
 
 
 def sweep(
-    connection: sqlite3.Connection, *, now: datetime, limit: int, sweeping: Sweeping, ids: Ids
+    connection: sqlite3.Connection, *, now: datetime, limit: int, rules: SweepRules, ids: Ids
 ) -> list[SettledRun]:
     """Abandon the runs of expired leases, and remove one-shot hints that expired unserved."""
     abandoned: list[SettledRun] = []
     for (token,) in connection.execute(sql.EXPIRED, (to_micros(now), limit)).fetchall():
         if len(abandoned) < limit:
-            abandoned += _abandon(connection, token, limit - len(abandoned), sweeping)
+            abandoned += _abandon(connection, token, limit - len(abandoned), rules)
     write_settled(connection, abandoned, ids)
     connection.execute(sql.END_LEASES, (to_micros(now),))
-    _tidy(connection, now, limit, sweeping, ids)
+    _tidy(connection, now, limit, rules, ids)
     return abandoned
 
 
-def _abandon(connection: sqlite3.Connection, token: str, limit: int, sweeping: Sweeping) -> list[SettledRun]:
+def _abandon(connection: sqlite3.Connection, token: str, limit: int, rules: SweepRules) -> list[SettledRun]:
     settled = []
     for row in connection.execute(sql.LEASED, (token, limit)).fetchall():
         run = read_open_run(row, from_micros)
         assert run is not None, "a leased endpoint has an open run"
-        settled.append(sweeping.abandon(read_endpoint(row, from_micros), run))
+        settled.append(rules.abandon(read_endpoint(row, from_micros), run))
     return settled
 
 
-def _tidy(connection: sqlite3.Connection, now: datetime, limit: int, sweeping: Sweeping, ids: Ids) -> None:
+def _tidy(connection: sqlite3.Connection, now: datetime, limit: int, rules: SweepRules, ids: Ids) -> None:
     for row in connection.execute(sql.STALE, (to_micros(now), limit)).fetchall():
-        tidied = sweeping.tidy(read_endpoint(row, from_micros))
+        tidied = rules.tidy(read_endpoint(row, from_micros))
         connection.execute(sql.UPDATE_STATE, in_micros((*write_state(tidied.endpoint), *tidied.endpoint.key)))
         add_skipped_runs(connection, tidied.endpoint, tidied.skipped, ids)

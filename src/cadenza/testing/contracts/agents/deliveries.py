@@ -164,19 +164,19 @@ class DeliveryContract(TalkContract):
 
     async def test_a_new_message_calls_for_its_user_alone(self, talk: Talk, peers: Sequence[Store]) -> None:
         await talk.people()
-        heard = {user: asyncio.Event() for user in (ANNA, BERT)}
-        ends = [peers[-1].deliveries.on_new_delivery(user, event.set) for user, event in heard.items()]
+        notified = {user: asyncio.Event() for user in (ANNA, BERT)}
+        ends = [peers[-1].deliveries.on_new_delivery(user, event.set) for user, event in notified.items()]
         await peers[0].conversations.commit_turn(talk.turn("hi", TUTOR))
-        await asyncio.wait_for(heard[ANNA].wait(), timeout=30)
+        await asyncio.wait_for(notified[ANNA].wait(), timeout=30)
         await asyncio.sleep(0.05)  # Whoever begins to listen may be called for what was missed.
-        for event in heard.values():
+        for event in notified.values():
             event.clear()
         await peers[0].conversations.commit_turn(talk.turn("more", TUTOR))
-        await asyncio.wait_for(heard[ANNA].wait(), timeout=30)
-        assert not heard[BERT].is_set()
+        await asyncio.wait_for(notified[ANNA].wait(), timeout=30)
+        assert not notified[BERT].is_set()
         for end in ends:
             end()
-        heard[ANNA].clear()
+        notified[ANNA].clear()
         await peers[0].conversations.commit_turn(talk.turn("again", TUTOR))
         await asyncio.sleep(0.05)
-        assert not heard[ANNA].is_set()
+        assert not notified[ANNA].is_set()

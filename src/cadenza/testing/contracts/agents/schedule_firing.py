@@ -114,8 +114,8 @@ class FiringContract(TalkContract):
         await talk.people()
         schedule = a_schedule()
         await bench.store.endpoints.add(schedule)
-        heard = asyncio.Event()
-        end = peers[-1].deliveries.on_new_delivery(ANNA, heard.set)
+        notified = asyncio.Event()
+        end = peers[-1].deliveries.on_new_delivery(ANNA, notified.set)
         await asyncio.sleep(0.05)
         for _ in range(MOST_ABANDONED):
             assert await talk.undelivered() == []
@@ -134,7 +134,7 @@ class FiringContract(TalkContract):
         asked_for, answer = await talk.texts()
         assert asked_for.startswith("[SCHEDULED: sched-aaaaa] Go on.")
         assert answer == words
-        await asyncio.wait_for(heard.wait(), timeout=30)
+        await asyncio.wait_for(notified.wait(), timeout=30)
         end()
         now, until = bench.ms(0), bench.ms(MINUTE)
         assert await bench.store.conversations.begin_turn(TUTOR, token=YOURS, now=now, until=until), (
@@ -160,12 +160,12 @@ class FiringContract(TalkContract):
     ) -> None:
         await talk.people()
         await bench.store.endpoints.add(a_schedule())
-        heard = asyncio.Event()
-        end = peers[-1].deliveries.on_new_delivery(ANNA, heard.set)
+        notified = asyncio.Event()
+        end = peers[-1].deliveries.on_new_delivery(ANNA, notified.set)
         await asyncio.sleep(0.05)
         claim = await bench.claim_one()
         await bench.end(claim, turn=talk.turn("hello", firing=claim.run_id))
-        await asyncio.wait_for(heard.wait(), timeout=30)
+        await asyncio.wait_for(notified.wait(), timeout=30)
         end()
 
     async def test_workers_that_fire_for_the_same_users_at_once_lose_nothing(

@@ -129,7 +129,7 @@ class ScheduleContract(TalkContract):
 
     async def test_a_new_schedule_rings_the_bell(self, talk: Talk, bench: Bench) -> None:
         await talk.people()
-        async with bench.rings():
+        async with bench.wakes_workers():
             await bench.store.schedules.add_schedule(ANNA, lambda _: a_schedule())
 
 

@@ -237,7 +237,7 @@ class ArrangingContract(Contract):
         endpoint = an_endpoint("a", job_id="job", next_run_at=bench.ms(60 * MINUTE))
         if not new:
             await bench.store.endpoints.add(endpoint)
-        async with bench.rings():
+        async with bench.wakes_workers():
             await bench.store.catalog.arrange(
                 "default", JOB, always(evolve(endpoint, next_run_at=bench.ms(0)))
             )

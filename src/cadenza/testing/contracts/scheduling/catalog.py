@@ -168,7 +168,7 @@ class AmendingContract(Contract):
                 evolve(endpoint, next_run_at=bench.ms(0)) if endpoint.id == "b" else endpoint
             )
 
-        async with bench.rings():
+        async with bench.wakes_workers():
             await bench.store.catalog.amend_all("default", sooner, wanted=EVERY_ENDPOINT)
 
 

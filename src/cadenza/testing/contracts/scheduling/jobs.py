@@ -164,7 +164,7 @@ class JobContract(Contract):
         await self.add_jobs(bench, "job")
         await bench.add(job_id="job")
         await bench.switch("job", active=False)
-        async with bench.rings():
+        async with bench.wakes_workers():
             await bench.switch("job", active=True)
 
     async def test_a_removed_job_takes_leave_of_each_of_its_endpoints(self, bench: Bench) -> None:

@@ -109,8 +109,8 @@ class ListingContract(Contract):
         await bench.run_once()
         bench.pass_ms(3 * 24 * 60 * MINUTE)
         newer = await bench.run_once()
-        assert await bench.store.runs.keep_history(Retention(), bench.ms(0)) == 0
-        assert await bench.store.runs.keep_history(Retention(timedelta(days=1)), bench.ms(0)) == 1
+        assert await bench.store.runs.delete_old_runs(Retention(), bench.ms(0)) == 0
+        assert await bench.store.runs.delete_old_runs(Retention(timedelta(days=1)), bench.ms(0)) == 1
         assert [run.id for run in await bench.runs(endpoint)] == [newer.id]
 
     async def test_jobs_are_kept_and_belong_to_their_tenant(self, bench: Bench) -> None:

@@ -133,5 +133,5 @@ class SteeringContract(Contract):
 
     async def test_the_bell_rings_when_a_next_run_moves(self, bench: Bench) -> None:
         endpoint = await self.quiet(bench)
-        async with bench.rings():
+        async with bench.wakes_workers():
             await bench.tool(endpoint, "propose_next_time", nextRunInMs=5_000)

@@ -10,7 +10,7 @@ from cadenza.adapters.stores.sql.database import BATCH, Database, delete_in_batc
 from cadenza.adapters.stores.sql.rows import Read, Row, document
 from cadenza.domain.agents.delivery import Delivery, read_message, write_message
 from cadenza.domain.agents.users import UserKey
-from cadenza.ports.agents import Ring
+from cadenza.ports.agents import Callback
 
 NO_END = 2**62
 DELIVERY = (
@@ -53,7 +53,7 @@ RETURNING seq
 class SqlDeliveries:
     """Messages that are to be delivered to users, numbered for each user."""
 
-    def __init__(self, database: Database, listen_for_user: Callable[[UserKey, Ring], Ring]) -> None:
+    def __init__(self, database: Database, listen_for_user: Callable[[UserKey, Callback], Callback]) -> None:
         self._database = database
         self._listen_for_user = listen_for_user
 
@@ -80,8 +80,8 @@ class SqlDeliveries:
         columns = ([user.tenant_id for user in users], [user.id for user in users])
         return {UserKey(row[0], row[1]): row[2] for row in await self._database.read(LAST_SEQS, *columns)}
 
-    def on_new_delivery(self, user: UserKey, ring: Ring) -> Ring:
-        return self._listen_for_user(user, ring)
+    def on_new_delivery(self, user: UserKey, callback: Callback) -> Callback:
+        return self._listen_for_user(user, callback)
 
     async def forget_deliveries(self, *, delivered_before: datetime, now: datetime) -> int:
         expired = await delete_in_batches(self._database, REMOVE_EXPIRED, now, BATCH)

@@ -7,7 +7,7 @@ from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, read_endpoint
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET, JOIN_TENANT, EndpointTables
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.ports.agents import Decide
+from cadenza.ports.agents import ChooseSchedule
 from cadenza.ports.catalog import FIRST_PAGE, Page
 
 ALL = 2**31
@@ -27,7 +27,7 @@ class SqlSchedules:
         self._database = database
         self._endpoint_tables = endpoint_tables
 
-    async def add_schedule(self, user: UserKey, decide: Decide) -> Endpoint:
+    async def add_schedule(self, user: UserKey, decide: ChooseSchedule) -> Endpoint:
         async def work(connection: Connection) -> Endpoint:
             await connection.fetch(JOIN_TENANT, user.tenant_id)
             if not await connection.fetch(LOCK_USER, *user):
