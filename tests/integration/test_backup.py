@@ -232,7 +232,7 @@ def test_postgres_has_its_own_tools(ask: Callable[[str], object], monkeypatch: p
 
 
 def test_both_answer_with_plain_values() -> None:
-    assert {*roots.BackedUp.__annotations__.values(), *roots.Restored.__annotations__.values()} <= {
+    assert {*roots.BackupResult.__annotations__.values(), *roots.RestoreResult.__annotations__.values()} <= {
         str,
         int,
         str | None,

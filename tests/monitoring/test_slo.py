@@ -12,7 +12,7 @@ from cadenza.domain.validation import iso
 from cadenza.engine.monitoring.slo_watcher import SloWatcher
 from cadenza.ports.monitoring import SloStatus
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.monitoring import by_a_fast_clock, slo_settings
+from cadenza.roots.wiring.monitoring import scaled_to_clock, slo_settings
 from cadenza.testing import FakeClock, FakeIds, FakeLog, FakeTelemetry
 from cadenza.testing.fakes import LogLine
 
@@ -272,6 +272,6 @@ def test_the_state_tells_measure_and_threshold() -> None:
 
 
 def test_what_measures_itself_by_a_fast_clock_has_as_much_more_time() -> None:
-    levels = by_a_fast_clock(SloSettings(), 30)
+    levels = scaled_to_clock(SloSettings(), 30)
     assert (levels.tick_budget_ms, levels.job_p95_max_ms) == (9_000, 900_000)
     assert replace(levels, tick_budget_ms=300, job_p95_max_ms=30_000) == SloSettings()

@@ -17,7 +17,7 @@ from cadenza.roots.wiring.stores import SQLITE, check_url
 LIVE = "SELECT count(*) FROM endpoint_states WHERE NOT archived"
 
 
-class BackedUp(NamedTuple):
+class BackupResult(NamedTuple):
     """A backup that was written."""
 
     database: str
@@ -30,7 +30,7 @@ class BackedUp(NamedTuple):
     """What is not in it."""
 
 
-class Restored(NamedTuple):
+class RestoreResult(NamedTuple):
     """A database that is again what it was."""
 
     database: str
@@ -45,36 +45,36 @@ class Restored(NamedTuple):
     """What is still to do."""
 
 
-def backup(path: str | Path, *, overwrite: bool = False) -> BackedUp:
+def backup(path: str | Path, *, overwrite: bool = False) -> BackupResult:
     """Write a sound copy of the database, also while it is used; refuses to write over another file."""
     settings = read_settings()
-    live, target = _live(settings), Path(path)
+    live, target = _database_path(settings), Path(path)
     version = back_up(live, target, overwrite=overwrite)
     size = target.stat().st_size
-    return BackedUp(str(live), str(target), size, _endpoints(target), version, _not_in_it(settings))
+    return BackupResult(str(live), str(target), size, _endpoints(target), version, _excluded(settings))
 
 
-def restore(path: str | Path) -> Restored:
+def restore(path: str | Path) -> RestoreResult:
     """Put a backup in the place of the database, also while it is used; what was there is kept beside it."""
     settings = read_settings()
-    live = _live(settings)
+    live = _database_path(settings)
     secret_keys(settings)  # What is wrong with them is said before anything is written.
     if live.exists() and Path(path).exists() and live.samefile(path):
         raise InvalidRequest(f"{path} is the database itself: name a backup.", "path")
     kept = Path(f"{live}.before-restore-{SystemClock().now():%Y%m%dT%H%M%S%fZ}")
     version = restore_file(Path(path), live, kept=kept)
-    return Restored(
+    return RestoreResult(
         database=str(live),
         path=str(path),
         endpoints=_endpoints(live),
         before=version,
         after=HEAD,
         kept=str(kept) if kept.exists() else None,
-        note=asyncio.run(_about_secrets(settings)),
+        note=asyncio.run(_secrets_note(settings)),
     )
 
 
-def _live(settings: Settings) -> Path:
+def _database_path(settings: Settings) -> Path:
     url = check_url(settings.database_url)
     if not url.startswith(SQLITE):
         raise InvalidRequest(
@@ -88,13 +88,13 @@ def _endpoints(path: Path) -> int:
         return int(file.execute(LIVE).fetchone()[0])
 
 
-def _not_in_it(settings: Settings) -> str:
+def _excluded(settings: Settings) -> str:
     keys = secret_keys(settings)
     key = f"the key file {keys.path}" if isinstance(keys, KeyFile) else "CADENZA_SECRET_KEY"
     return f"Secrets in it open only with {key}, which is not in it: keep that elsewhere."
 
 
-async def _about_secrets(settings: Settings) -> str:
+async def _secrets_note(settings: Settings) -> str:
     """Whether what was restored can be opened here."""
     async with open_secrets(settings) as secrets:
         found = await secrets.count_by_key()

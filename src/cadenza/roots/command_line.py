@@ -144,16 +144,16 @@ def launch_daily() -> int:
 
 def launch_migrate() -> Migration:
     """Bring the tables up to date."""
-    from cadenza.roots.doctor import bring_up_to_date
+    from cadenza.roots.doctor import migrate_database
 
-    return bring_up_to_date()
+    return migrate_database()
 
 
 def launch_doctor() -> Sequence[Finding]:
     """Check everything."""
-    from cadenza.roots.doctor import examine
+    from cadenza.roots.doctor import run_checks
 
-    return examine()
+    return run_checks()
 
 
 def launch_backup(path: str, *, overwrite: bool) -> Backup:

@@ -54,30 +54,30 @@ class FlashSale:
             ) from None
         address = f"{HOST}:{runner.addresses[0][1]}"
         try:
-            await self._move_in(address)
+            await self._create_endpoints(address)
             yield address
         finally:
             await runner.cleanup()
-            await self._move_out()
+            await self._deactivate()
 
-    async def _move_in(self, address: str) -> None:
+    async def _create_endpoints(self, address: str) -> None:
         try:
             await self._store.catalog.add_job(Job(id=JOB, name=NAME, tenant_id=TENANT))
         except Conflict:  # It was here before.
             await self._store.catalog.amend_job(TENANT, JOB, lambda job: replace(job, active=True))
         for endpoint in self._scenario.endpoints:
             target = HttpTarget(f"http://{address}/{endpoint.name}")
-            await self._settle_in(evolve(new_endpoint(endpoint), target=target))
+            await self._add_endpoint(evolve(new_endpoint(endpoint), target=target))
         for rule in sale_rules():
             with suppress(Conflict):  # Whoever has changed a rule may keep it so.
                 await self._store.rules.add_rule(rule, most=MOST_RULES)
 
-    async def _move_out(self) -> None:
+    async def _deactivate(self) -> None:
         """Nobody answers any more, so nothing of the sale is due until it is opened again."""
         with suppress(NotFound, Unavailable):
             await self._store.catalog.amend_job(TENANT, JOB, lambda job: replace(job, active=False))
 
-    async def _settle_in(self, endpoint: Endpoint) -> None:
+    async def _add_endpoint(self, endpoint: Endpoint) -> None:
         planned = plan_first_run(endpoint, now=self._clock.now(), cron=self._cron, start_now=True)
         try:
             await self._store.endpoints.add(planned)

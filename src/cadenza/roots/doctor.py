@@ -26,18 +26,18 @@ from cadenza.surfaces.cli.launchers import Finding, Migration
 
 Check = Callable[[Settings], Awaitable[Finding]]
 LEAST_FREE = 100 * 1024 * 1024
-NOBODY = EndpointKey("doctor", "nobody")
+NO_ENDPOINT = EndpointKey("doctor", "nobody")
 
 
-def bring_up_to_date() -> Migration:
+def migrate_database() -> Migration:
     """Migrate the database of the settings."""
     settings = read_settings()
     url = check_url(settings.database_url)
-    before, after = asyncio.run(_brought_up_to_date(settings))
+    before, after = asyncio.run(_migrate(settings))
     return Migration(name_of(url), before, after)
 
 
-async def _brought_up_to_date(settings: Settings) -> Migrated:
+async def _migrate(settings: Settings) -> Migrated:
     """The schema, and the seals of secrets whose key is no longer the current one."""
     migrated = await migrate(settings.database_url)
     async with open_secrets(settings) as secrets:
@@ -45,7 +45,7 @@ async def _brought_up_to_date(settings: Settings) -> Migrated:
     return migrated
 
 
-def examine() -> list[Finding]:
+def run_checks() -> list[Finding]:
     """Every check, also when one before it failed."""
     settings = read_settings()
     check_url(settings.database_url)
@@ -59,10 +59,10 @@ async def _all(checks: Sequence[Check], settings: Settings) -> list[Finding]:
 
 
 async def _names(_: Settings) -> Finding:
-    strangers = misspelt(os.environ)
-    if not strangers:
+    unknown = misspelt(os.environ)
+    if not unknown:
         return Finding("settings", passed=True, detail="Every variable CADENZA_… is a setting.")
-    name, meant = next(iter(strangers.items()))
+    name, meant = next(iter(unknown.items()))
     advice = f"Did you mean {meant}?" if meant else "Remove it."
     return Finding("settings", passed=False, detail=f"{name} is no setting.", advice=advice)
 
@@ -85,7 +85,7 @@ async def _store(settings: Settings) -> Finding:
         return Finding("store", passed=True, detail=f"{path} will be made at the first start.")
     try:
         async with open_store(settings, ids=TimeOrderedIds(), log=NoLog()) as store:
-            await store.endpoints.get(NOBODY)
+            await store.endpoints.get(NO_ENDPOINT)
     except NotFound:
         return Finding("store", passed=True, detail="It answers.")
     except CadenzaError as problem:
@@ -98,14 +98,14 @@ async def _nudges(settings: Settings) -> Finding:
     if settings.database_url.startswith(SQLITE):
         return Finding("nudges", passed=True, detail="They wake the worker of this process at once.")
     try:
-        heard = await _heard(settings)
+        heard = await _notifications_arrive(settings)
     except CadenzaError as problem:
         return Finding("nudges", passed=False, detail=problem.message, advice="Is the database there?")
     looking = f"The server does not pass them on: workers find them by looking, every {settings.poll_ms} ms."
     return Finding("nudges", passed=True, detail="The server passes them on." if heard else looking)
 
 
-async def _heard(settings: Settings) -> bool:
+async def _notifications_arrive(settings: Settings) -> bool:
     pool = open_pool(settings, size=1)
     from cadenza.adapters.stores.postgres.listen_notify import is_heard
 
@@ -119,7 +119,7 @@ async def _secrets(settings: Settings) -> Finding:
     try:
         environment_secrets(settings)
         keys = secret_keys(settings)
-        found = SecretCounts() if await _is_new(settings) else await _surveyed(settings)
+        found = SecretCounts() if await _is_new(settings) else await _count_secrets(settings)
     except CadenzaError as problem:
         return Finding("secrets", passed=False, detail=problem.message, advice="Mend that first.")
     if found.closed:
@@ -138,7 +138,7 @@ async def _is_new(settings: Settings) -> bool:
     return await version(settings.database_url) != HEAD
 
 
-async def _surveyed(settings: Settings) -> SecretCounts:
+async def _count_secrets(settings: Settings) -> SecretCounts:
     async with open_secrets(settings) as secrets:
         return await secrets.count_by_key()
 

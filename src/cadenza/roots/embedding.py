@@ -28,9 +28,15 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
 from cadenza.roots.settings import read_settings
 from cadenza.roots.wiring.daily_service import running_daily
-from cadenza.roots.wiring.decorator_options import IntervalParts, Options, declared, interval_of
+from cadenza.roots.wiring.functions import (
+    EndpointTools,
+    IntervalParts,
+    Options,
+    RunContext,
+    endpoint_for,
+    interval_of,
+)
 from cadenza.roots.wiring.process import run_event_loop, stop_on_signals
-from cadenza.roots.wiring.run_context import RunContext, Steerable
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.wiring.worker import ProcessContext, open_loop
 
@@ -114,9 +120,9 @@ class Cadenza:
             self._cron.check(endpoint.baseline.expression, endpoint.baseline.timezone)
         self._declared[endpoint.id] = (endpoint, start_now)
 
-    def __getitem__(self, name: str) -> Steerable:
+    def __getitem__(self, name: str) -> EndpointTools:
         """The tools of a function, by its name, for whoever steers it from outside."""
-        return Steerable(self._started().steering, EndpointKey("default", name), origin="program")
+        return EndpointTools(self._started().steering, EndpointKey("default", name), origin="program")
 
     def run(self) -> None:
         """Run until SIGTERM or Ctrl-C, then let what runs finish."""
@@ -183,7 +189,7 @@ class Cadenza:
         self, baseline: Baseline, options: dict[str, Any], *, start_now: bool = False
     ) -> Callable[[Function], Function]:
         def decorate(function: Function) -> Function:
-            endpoint = declared(function.__name__, baseline, Options(**options))  # type: ignore[typeddict-item]
+            endpoint = endpoint_for(function.__name__, baseline, Options(**options))  # type: ignore[typeddict-item]
             if endpoint.id in self._declared:
                 raise Conflict(f"There is a function {endpoint.id!r} already; give this one a name.")
             self._callables.register(endpoint.id, function)

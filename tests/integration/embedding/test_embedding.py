@@ -13,7 +13,7 @@ import pytest
 
 from cadenza import Cadenza
 from cadenza.domain.errors import Conflict, InvalidRequest
-from cadenza.roots.wiring.run_context import RunContext
+from cadenza.roots.wiring.functions import RunContext
 
 
 @pytest.fixture

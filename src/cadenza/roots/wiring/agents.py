@@ -1,4 +1,4 @@
-"""Agents: from settings to something that answers users, at once or when a schedule fires."""
+"""Agents from settings: their runtime, conversations, and the dispatcher of their schedules."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""An application: what operations need, from settings to something that can be asked."""
+"""The application from settings, and a client that performs its operations in this process."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -32,17 +32,17 @@ from cadenza.roots.wiring.stores import open_store
 from cadenza.sim.playback import Playback
 from cadenza.surfaces.cli.connection import Connection
 
-Opening = Callable[[], AbstractAsyncContextManager[Dispatcher]]
+OpenDispatcher = Callable[[], AbstractAsyncContextManager[Dispatcher]]
 
 
-def at_once(opening: Opening) -> AbstractAsyncContextManager[Dispatcher]:
-    """For who serves: what is wrong with the settings is told before anybody asks."""
-    return opening()
+def at_once(open_dispatcher: OpenDispatcher) -> AbstractAsyncContextManager[Dispatcher]:
+    """For servers: wrong settings are reported at the start."""
+    return open_dispatcher()
 
 
-def on_demand(opening: Opening) -> AbstractAsyncContextManager[Dispatcher]:
-    """For a single command: hardly one tries a target, and the library for it is a large one."""
-    return DispatcherOnDemand(opening)
+def on_demand(open_dispatcher: OpenDispatcher) -> AbstractAsyncContextManager[Dispatcher]:
+    """For single commands: few of them try a target, and the HTTP client is slow to import."""
+    return DispatcherOnDemand(open_dispatcher)
 
 
 @asynccontextmanager
@@ -53,20 +53,22 @@ async def open_application(
     clock: Clock,
     log: Logger,
     callables: CallableDispatcher,
-    opened: Callable[[Opening], AbstractAsyncContextManager[Dispatcher]] = at_once,
+    opened: Callable[[OpenDispatcher], AbstractAsyncContextManager[Dispatcher]] = at_once,
 ) -> AsyncIterator[Application]:
     """An application on a store; trials are dispatched as a worker would, and no quota counts them."""
     async with AsyncExitStack() as stack:
         stored = await stack.enter_async_context(open_secrets(settings))
-        http = await stack.enter_async_context(opened(partial(_requests, settings, stored, clock=clock)))
+        http = await stack.enter_async_context(
+            opened(partial(_http_dispatcher, settings, stored, clock=clock))
+        )
         dispatcher = DispatcherByTarget(http=http, callables=callables)
-        given = dependencies(store=store, clock=clock, log=log, dispatcher=dispatcher, secrets=stored)
+        shared = dependencies(store=store, clock=clock, log=log, dispatcher=dispatcher, secrets=stored)
         yield Application(
-            replace(given, conversations=conversations(settings, given), models=models(settings))
+            replace(shared, conversations=conversations(settings, shared), models=models(settings))
         )
 
 
-def _requests(
+def _http_dispatcher(
     settings: Settings, stored: StoredSecrets, *, clock: Clock
 ) -> AbstractAsyncContextManager[Dispatcher]:
     from cadenza.roots.wiring.http_dispatch import http_dispatcher
@@ -77,7 +79,7 @@ def _requests(
 def dependencies(
     *, store: Store, clock: Clock, log: Logger, dispatcher: Dispatcher, secrets: SecretStore
 ) -> Dependencies:
-    """What desks share, all but the agents."""
+    """The dependencies of all requests, without the agents."""
     cron = CronsimCron()
     return Dependencies(
         store=store,
@@ -99,28 +101,28 @@ DEFAULT_TENANT = "default"
 
 
 class ServerAddress(NamedTuple):
-    """A server to ask, and the key to show it."""
+    """The URL of a server, and the key to send it."""
 
     server: str
     key: str | None
 
 
 def named_server(settings: Settings, connection: Connection) -> ServerAddress | None:
-    """The server that is meant; None if it is the database of the settings."""
+    """The server of the command line or the settings; None for the database of the settings."""
     server = settings.server if connection.server is None else connection.server
     if not server:
         return None
     if connection.tenant is not None:
         raise InvalidRequest("--tenant goes without a server: there, the key says whose things are meant.")
-    kept = settings.key and settings.key.get_secret_value()
-    return ServerAddress(server, connection.key or kept or None)
+    key = settings.key and settings.key.get_secret_value()
+    return ServerAddress(server, connection.key or key or None)
 
 
 ORIGIN = "cli"
 
 
 class LocalClient:
-    """Asks as one caller, whatever is asked."""
+    """Performs operations in this process, as one caller."""
 
     def __init__(self, application: Application, caller: Caller) -> None:
         self._application = application
@@ -139,7 +141,7 @@ def operator(tenant_id: str) -> Caller:
 
 @asynccontextmanager
 async def local_client(settings: Settings, caller: Caller) -> AsyncIterator[LocalClient]:
-    """An application on the store of the settings, closed in the end."""
+    """A client of an application on the store of the settings."""
     clock, log = SystemClock(), NoLog()
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))

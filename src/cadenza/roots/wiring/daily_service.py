@@ -40,7 +40,7 @@ def clocks_for(clock: Clock) -> Clocks:
 
 
 class MissingTarget:
-    """Says what is missing; the windows go on without it, so that every day has its verdict."""
+    """Fails every run, since no target is set; days still get their verdicts."""
 
     def __init__(self, log: Logger) -> None:
         self._log = log

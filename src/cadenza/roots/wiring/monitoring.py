@@ -1,4 +1,4 @@
-"""What watches over a process: figures, service levels, alerts, and traces of them elsewhere."""
+"""The monitoring of a process: metrics, service levels, alerts and OpenTelemetry."""
 
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -26,7 +26,7 @@ from cadenza.roots.wiring.secrets import open_secrets
 
 
 class ProcessMonitoring:
-    """Attaches listeners to the events of a process, all of them by the clock on the wall."""
+    """Attaches handlers to the events of a process, all by the system clock."""
 
     def __init__(self, settings: Settings, *, store: Store, log: Logger, role: str, speed: float = 1) -> None:
         self._settings = settings
@@ -40,7 +40,7 @@ class ProcessMonitoring:
         self.events.attach("metrics", SchedulerMetrics(self.registry))
 
     async def open(self, stack: AsyncExitStack, *expected: str) -> list[Part]:
-        """The parts that watch; schedulers whose ticks are expected are missed when none comes at all."""
+        """The monitoring parts; a scheduler in `expected` is reported when it never ticks at all."""
         if self._settings.otel_endpoint is not None:
             await self._open_otel(stack, self._settings.otel_endpoint)
         watcher = self._watcher(expected)
@@ -50,7 +50,7 @@ class ProcessMonitoring:
         return [Part("slo-watcher", watcher.run), Part("alerts", alerts.run)]
 
     def endpoint_alerts(self) -> EndpointAlerts:
-        """What tells people of endpoints that keep failing, for a worker to keep with the runs."""
+        """Alerts about failing endpoints, which a worker stores with the runs."""
         failures, owed = self._settings.alert_failures, self._settings.alert_url is not None
         return EndpointAlerts(clock=self._clock, failures=failures, owed=owed)
 
@@ -61,7 +61,7 @@ class ProcessMonitoring:
             telemetry=self.events,
             store=self._store.slos,
             process=self.process,
-            settings=by_a_fast_clock(slo_settings(self._settings), self._speed),
+            settings=scaled_to_clock(slo_settings(self._settings), self._speed),
             eval_ms=self._settings.slo_eval_ms,
             expected=expected,
         )
@@ -99,13 +99,13 @@ class ProcessMonitoring:
 
 
 def slo_settings(settings: Settings) -> SloSettings:
-    """The service levels that the settings ask for; nobody is dead before a few ticks were missed."""
+    """The service levels of the settings; the dead man's limit is at least a few ticks."""
     asked = {name: getattr(settings, name) for name in SloSettings.__dataclass_fields__}
     return SloSettings(**asked | {"dead_man_ms": max(settings.dead_man_ms, STALLED_TICKS * settings.tick_ms)})
 
 
-def by_a_fast_clock(levels: SloSettings, speed: float) -> SloSettings:
-    """Service levels for what measures its own durations by a clock that runs so many times as fast."""
+def scaled_to_clock(levels: SloSettings, speed: float) -> SloSettings:
+    """Service levels for durations measured by a clock that runs `speed` times as fast."""
     return replace(
         levels,
         tick_budget_ms=levels.tick_budget_ms * speed,

@@ -1,4 +1,4 @@
-"""An application behind REST: the table of operations turned into requests, and problems back into errors."""
+"""A client that performs operations over REST, and turns problem documents back into errors."""
 
 import json
 import re
@@ -23,10 +23,10 @@ from cadenza.operations.application import parse_command
 from cadenza.operations.operation import AnyOperation, Route
 from cadenza.operations.table import BY_NAME
 
-BODILESS = frozenset({"GET", "DELETE"})
-SECONDS = aiohttp.ClientTimeout(total=600, sock_connect=10)
+WITHOUT_BODY = frozenset({"GET", "DELETE"})
+TIMEOUT = aiohttp.ClientTimeout(total=600, sock_connect=10)
 PLACE = re.compile(r"{(\w+)}")
-YES, NO_KEY, BROKEN = range(200, 300), 401, 500
+OK, NO_KEY, SERVER_ERROR = range(200, 300), 401, 500
 ERRORS: dict[int, type[CadenzaError]] = {
     NO_KEY: NotAllowed,
     403: NotAllowed,
@@ -37,7 +37,7 @@ ERRORS: dict[int, type[CadenzaError]] = {
 
 
 class RemoteClient:
-    """Asks a server."""
+    """Performs operations on a server."""
 
     def __init__(self, session: aiohttp.ClientSession, server: str) -> None:
         self._session = session
@@ -65,7 +65,7 @@ class RemoteClient:
         path = PLACE.sub(lambda name: quote(str(arguments[name[1]]), safe=""), route.path)
         rest = {name: value for name, value in arguments.items() if name not in inside}
         request: dict[str, Any] = {"method": route.method, "allow_redirects": False}
-        if route.method in BODILESS:
+        if route.method in WITHOUT_BODY:
             return {**request, "url": _url(self._server + path), "params": _query(rest)}
         return {**request, "url": _url(self._server + path), "json": rest}
 
@@ -88,11 +88,11 @@ def _word(value: Any) -> str:
 
 
 def _answer(asked: AnyOperation, status: int, body: bytes) -> Any:
-    """The view, if it is one: a newer server may say more, and anybody else says less."""
-    said = _object(body)
-    if said is not None and status in YES and asked.view.model_fields.keys() <= said.keys():
-        return said
-    raise _error(status, said or {})
+    """The view, if the body has its fields; a newer server may send more."""
+    document = _object(body)
+    if document is not None and status in OK and asked.view.model_fields.keys() <= document.keys():
+        return document
+    raise _error(status, document or {})
 
 
 def _object(body: bytes) -> dict[str, Any] | None:
@@ -104,7 +104,7 @@ def _object(body: bytes) -> dict[str, Any] | None:
 
 
 def _error(status: int, problem: Mapping[str, Any]) -> CadenzaError:
-    """The error that the server meant; what is no problem document did not come from one of ours."""
+    """The error of a problem document; anything else did not come from Cadenza."""
     detail = problem.get("detail")
     if not isinstance(detail, str):
         return Unavailable(f"The server answered {status}, and not as Cadenza does; is it the right address?")
@@ -112,7 +112,7 @@ def _error(status: int, problem: Mapping[str, Any]) -> CadenzaError:
         return NotAllowed(f"{detail.removesuffix('.')}; --key or CADENZA_KEY takes it.")
     if status in ERRORS:
         return ERRORS[status](detail)
-    if status >= BROKEN:
+    if status >= SERVER_ERROR:
         return Unavailable(detail)
     return InvalidRequest(detail, None, _faults(problem.get("errors")))
 
@@ -125,14 +125,14 @@ def _faults(errors: Any) -> list[Fault]:
 
 @asynccontextmanager
 async def remote_client(server: str, key: str | None) -> AsyncIterator[RemoteClient]:
-    """An application behind an address; its connections are closed in the end."""
+    """A client of the server at an address."""
     headers = {"Authorization": f"Bearer {_key(key)}"} if key else {}
-    async with aiohttp.ClientSession(headers=headers, timeout=SECONDS) as session:
+    async with aiohttp.ClientSession(headers=headers, timeout=TIMEOUT) as session:
         yield RemoteClient(session, _address(server))
 
 
 def _address(server: str) -> str:
-    """An address that can be asked; one with a password in it would be repeated in sentences."""
+    """A checked address; one with a password is refused, since errors repeat it."""
     if not _is_address(server):
         raise InvalidRequest("--server must be an address such as http://127.0.0.1:8700.", "server")
     return server
@@ -149,7 +149,7 @@ def _is_address(server: str) -> bool:
 
 
 def _key(key: str) -> str:
-    """A key that a header can carry; it is never repeated, wrong as it may be."""
+    """A key that a header can carry; errors never repeat it."""
     if not (key.isascii() and key.isprintable() and " " not in key.strip()):
         raise InvalidRequest("The key is not one: keys look like cad_….", "key")
     return key.strip()

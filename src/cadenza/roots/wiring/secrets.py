@@ -17,7 +17,7 @@ CONNECTIONS = 2
 
 @asynccontextmanager
 async def open_secrets(settings: Settings) -> AsyncIterator[StoredSecrets]:
-    """The secrets in the database of the settings; it is opened when the first of them is asked for."""
+    """The secrets in the database of the settings, which is opened with the first use."""
     async with AsyncExitStack() as stack:
         if settings.database_url.startswith(SQLITE):
             from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
@@ -32,13 +32,13 @@ async def open_secrets(settings: Settings) -> AsyncIterator[StoredSecrets]:
         yield StoredSecrets(sealed, secret_keys(settings))
 
 
-def for_targets(settings: Settings, stored: StoredSecrets) -> SecretsByKind:
-    """What targets may refer to: `env:NAME` and `secret:NAME`."""
+def target_secrets(settings: Settings, stored: StoredSecrets) -> SecretsByKind:
+    """The secrets that targets may refer to: `env:NAME` and `secret:NAME`."""
     return SecretsByKind(env=environment_secrets(settings), secret=stored)
 
 
 def environment_secrets(settings: Settings) -> EnvironmentSecrets:
-    """The variables that are set aside for targets."""
+    """The environment variables that targets may use."""
     try:
         return EnvironmentSecrets(allowed=settings.secret_env)
     except InvalidRequest as problem:
@@ -46,7 +46,7 @@ def environment_secrets(settings: Settings) -> EnvironmentSecrets:
 
 
 def secret_keys(settings: Settings) -> KeySource:
-    """The keys that were set; without any, a file beside the SQLite file."""
+    """The encryption keys of the settings; without any, a key file beside the SQLite file."""
     current, older = settings.secret_key, settings.secret_key_old
     if current is not None and current.get_secret_value().strip():
         try:

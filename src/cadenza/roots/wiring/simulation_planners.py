@@ -1,4 +1,4 @@
-"""Planners for simulations and replays, by their names."""
+"""The planners of simulations and replays, by name."""
 
 from collections.abc import Sequence
 from contextlib import suppress

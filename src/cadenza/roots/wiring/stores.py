@@ -1,4 +1,4 @@
-"""From a database URL to a store."""
+"""The store of a database URL."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,0 +1,146 @@
+"""Functions of an embedding program: the options of their decorators, and the context of a run."""
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import datetime, timedelta
+from typing import Any, TypedDict
+
+from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling.baseline import Baseline
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
+from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
+from cadenza.domain.scheduling.run import Claim
+from cadenza.domain.scheduling.steer import ChangedEndpoint
+from cadenza.domain.scheduling.target import CallableTarget
+from cadenza.domain.validation import Duration, check_moment, milliseconds, parse_duration_ms, quoted
+from cadenza.engine.steering import Steering
+from cadenza.engine.steering_commands import PauseUntil, ProposeInterval, ProposeNextTime, SteeringCommand
+
+JOB = "embedded"
+DEFAULTS = Policy()
+
+
+class Options(TypedDict, total=False):
+    """What every decorator takes."""
+
+    name: str
+    description: str
+    min: Duration
+    max: Duration
+    timeout: Duration
+    max_attempts: int
+    retry_delay: Duration
+    misfire: Misfire | str
+    misfire_grace: Duration
+    backoff: Backoff | str
+    hint_mode: HintMode | str
+
+
+class IntervalParts(TypedDict, total=False):
+    """An interval in parts."""
+
+    days: float
+    hours: float
+    minutes: float
+    seconds: float
+
+
+def interval_of(span: Duration | None, parts: IntervalParts) -> Duration:
+    """The interval, given either as a duration or in parts."""
+    if (span is None) == (not parts):
+        raise InvalidRequest('Give one interval: every("90s") or every(minutes=1, seconds=30).', "interval")
+    return timedelta(**parts) if span is None else span
+
+
+def endpoint_for(function: str, baseline: Baseline, options: Options) -> Endpoint:
+    """The endpoint of a function."""
+    unknown = options.keys() - Options.__annotations__.keys()
+    if unknown:
+        raise InvalidRequest(f"There is no option {quoted(min(unknown))} here.", min(unknown))
+    name = options.get("name", function)
+    return Endpoint(
+        id=name,
+        name=name,
+        job_id=JOB,
+        description=options.get("description"),
+        baseline=baseline,
+        target=CallableTarget(name),
+        guard=Guard(_ms("min", options.get("min")), _ms("max", options.get("max"))),
+        policy=_policy(options),
+        hint_mode=options.get("hint_mode", HintMode.OVERRIDE),  # type: ignore[arg-type]
+    )
+
+
+def _policy(options: Options) -> Policy:
+    return Policy(
+        timeout_ms=_ms("timeout", options.get("timeout")) or DEFAULTS.timeout_ms,
+        max_attempts=options.get("max_attempts", DEFAULTS.max_attempts),
+        retry_delay_ms=_ms("retry_delay", options.get("retry_delay")) or DEFAULTS.retry_delay_ms,
+        misfire=options.get("misfire", DEFAULTS.misfire),  # type: ignore[arg-type]
+        misfire_grace_ms=_ms("misfire_grace", options.get("misfire_grace")) or DEFAULTS.misfire_grace_ms,
+        backoff=options.get("backoff", DEFAULTS.backoff),  # type: ignore[arg-type]
+    )
+
+
+def _ms(field: str, span: Duration | None) -> int | None:
+    return None if span is None else parse_duration_ms(field, span)
+
+
+AN_HOUR = timedelta(hours=1)
+
+
+class EndpointTools:
+    """The three tools of one endpoint."""
+
+    def __init__(self, steering: Steering, key: EndpointKey, origin: str) -> None:
+        self._steering = steering
+        self._key = key
+        self._origin = origin
+
+    async def propose_interval(
+        self, interval: Duration, *, ttl: Duration = AN_HOUR, reason: str | None = None
+    ) -> ChangedEndpoint:
+        """Run every so often for a while, then fall back to the baseline."""
+        return await self._steer(
+            ProposeInterval(
+                interval_ms=parse_duration_ms("interval", interval),
+                ttl=milliseconds(parse_duration_ms("ttl", ttl)),
+                reason=reason,
+            )
+        )
+
+    async def propose_next_time(
+        self, when: Duration | datetime, *, ttl: Duration | None = None, reason: str | None = None
+    ) -> ChangedEndpoint:
+        """Run once, at a moment or after a while."""
+        at = check_moment("when", when) if isinstance(when, datetime) else None
+        in_ms = None if isinstance(when, datetime) else parse_duration_ms("when", when)
+        lasts = None if ttl is None else milliseconds(parse_duration_ms("ttl", ttl))
+        return await self._steer(ProposeNextTime(at=at, in_ms=in_ms, ttl=lasts, reason=reason))
+
+    async def pause_until(self, until: datetime | None, *, reason: str | None = None) -> ChangedEndpoint:
+        """Pause until a moment; None resumes."""
+        moment = None if until is None else check_moment("until", until)
+        return await self._steer(PauseUntil(until=moment, reason=reason))
+
+    async def _steer(self, command: SteeringCommand) -> ChangedEndpoint:
+        return await self._steering.steer(self._key, command, origin=self._origin)
+
+
+class RunContext(EndpointTools):
+    """One run, as its function sees it. In a thread, call `wait` on what the tools return."""
+
+    def __init__(self, steering: Steering, claim: Claim) -> None:
+        super().__init__(steering, claim.key, origin=f"run:{claim.endpoint.name}")
+        self._loop = asyncio.get_running_loop()
+        self.id = claim.run_id
+        self.slot = claim.slot
+        self.attempt = claim.attempt
+        self.source = claim.source
+        self.idempotency_key = claim.idempotency_key
+        self.endpoint = claim.endpoint
+
+    def wait(self, asked: Coroutine[Any, Any, ChangedEndpoint]) -> ChangedEndpoint:
+        """For functions that are not async: let a tool act, and come back when it has."""
+        return asyncio.run_coroutine_threadsafe(asked, self._loop).result()
