@@ -219,7 +219,7 @@ async def test_planners_keep_up_with_a_fast_clock(tmp_path: Path, monkeypatch: p
 async def test_beside_a_file_one_process_plans_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cadenza.adapters.daily.single_process.AGAIN_S", 0.01)
+    monkeypatch.setattr("cadenza.adapters.daily.single_process.RETRY_S", 0.01)
     log, at_work, most = FakeLog(), 0, 0
     leave = [asyncio.Event(), asyncio.Event()]
 

@@ -148,8 +148,8 @@ AND ((classid::bigint << 32) | objid::bigint) = $1
 async def test_one_process_plans_at_a_time_and_another_goes_on_when_it_loses_its_session(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leader_lock, "AGAIN_S", 0.02)
-    monkeypatch.setattr(leader_lock, "CHECKED_EVERY_S", 0.02)
+    monkeypatch.setattr(leader_lock, "RETRY_S", 0.02)
+    monkeypatch.setattr(leader_lock, "CHECK_INTERVAL_S", 0.02)
     rota, log = Rota(), FakeLog()
     holding = [
         PostgresLeaderLock(PostgresPool(database_url), log).hold(rota.work(number)) for number in range(3)
