@@ -42,33 +42,33 @@ class Lap(NamedTuple):
     cpu_seconds: float
 
     @property
-    def pace(self) -> "Pace":
-        """How fast that was, and how dear."""
-        return Pace(self.cycles / self.seconds, self.cpu_seconds / self.cycles * 1e6)
+    def rate(self) -> "CycleRate":
+        """Its cycles per second and their CPU cost."""
+        return CycleRate(self.cycles / self.seconds, self.cpu_seconds / self.cycles * 1e6)
 
 
 Between = Callable[[], object]
 """What is done between the laps of a worker, while it stands still."""
 
 
-class Pace(NamedTuple):
-    """What the best laps reached."""
+class CycleRate(NamedTuple):
+    """Speed and cost of cycles."""
 
     per_second: float
     cpu_us: float
     """Microseconds of this process's CPU for a cycle."""
 
 
-def best(laps: Iterable[Lap]) -> Pace:
+def best(laps: Iterable[Lap]) -> CycleRate:
     """The highest rate and the lowest cost of any lap in which something was done."""
-    paces = [lap.pace for lap in laps if lap.cycles]
-    return Pace(max(pace.per_second for pace in paces), min(pace.cpu_us for pace in paces))
+    rates = [lap.rate for lap in laps if lap.cycles]
+    return CycleRate(max(rate.per_second for rate in rates), min(rate.cpu_us for rate in rates))
 
 
-def ratios(ours: Iterable[Lap], ceiling: Iterable[Lap]) -> Pace:
+def ratios(ours: Iterable[Lap], ceiling: Iterable[Lap]) -> CycleRate:
     """How near the product comes to the ceiling in speed and in cost: the median of paired laps."""
-    pairs = [(own.pace, least.pace) for own, least in zip(ours, ceiling, strict=True)]
-    return Pace(
+    pairs = [(own.rate, least.rate) for own, least in zip(ours, ceiling, strict=True)]
+    return CycleRate(
         median(own.per_second / least.per_second for own, least in pairs),
         median(least.cpu_us / own.cpu_us for own, least in pairs),
     )
@@ -107,7 +107,7 @@ async def product(store: Store, endpoints: int, laps: int, between: Between = la
 
 
 async def lap(noop: Noop) -> Lap:
-    """What is done while nobody looks."""
+    """The cycles of one lap."""
     before, began, cpu = noop.count, perf_counter(), process_time()
     await asyncio.sleep(LAP_SECONDS)
     return Lap(noop.count - before, perf_counter() - began, process_time() - cpu)

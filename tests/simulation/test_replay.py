@@ -144,7 +144,7 @@ def test_one_look_is_too_few() -> None:
     assert recorded_history(an_endpoint(), []) is None
 
 
-async def test_a_change_that_nobody_comes_to_see_is_counted() -> None:
+async def test_a_change_that_no_run_notices_is_counted() -> None:
     found = await course(fixed(3 * 3_600))
     assert found.runs == 0
     assert found.unnoticed == 2
@@ -174,6 +174,6 @@ async def test_a_replay_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     "word", ["fixed", "fixed:", "fixed:-1s", "backoff:2", "", "learned:x", "nobody", "rules"]
 )
-def test_a_policy_that_nobody_knows_is_refused(word: str) -> None:
+def test_an_unknown_policy_is_refused(word: str) -> None:
     with pytest.raises(InvalidRequest):
         policy_named(word)

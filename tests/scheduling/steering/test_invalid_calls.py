@@ -95,7 +95,7 @@ async def test_arguments_are_refused_before_the_store_is_touched() -> None:
     assert fixture.store.calls == {}
 
 
-async def test_a_refused_call_wakes_nobody() -> None:
+async def test_a_refused_call_wakes_no_worker() -> None:
     fixture = WorkerFixture()
     await fixture.add()
     wakeup = fixture.store.port.endpoints.listen()

@@ -195,7 +195,7 @@ async def test_a_long_run_does_not_delay_what_the_same_tick_claimed_ahead() -> N
     assert moments == [1_000]
 
 
-async def test_when_the_bell_is_lost_what_was_claimed_ahead_and_moved_earlier_is_found_all_the_same() -> None:
+async def test_when_a_wakeup_is_lost_what_was_claimed_ahead_and_moved_earlier_is_found_all_the_same() -> None:
     fixture = on_manual_clock(claim_ahead_ms=30_000)
     fixture.store.port.endpoints.listen = lambda: LostWakeups(asyncio.Event().wait)
     await fixture.add(in_ms=20_000)
@@ -205,7 +205,7 @@ async def test_when_the_bell_is_lost_what_was_claimed_ahead_and_moved_earlier_is
         assert len(fixture.dispatcher.executed) == 1
 
 
-async def test_a_bell_heard_during_an_outage_is_not_forgotten() -> None:
+async def test_a_wakeup_during_an_outage_is_not_forgotten() -> None:
     fixture = on_manual_clock(claim_ahead_ms=30_000)
     await fixture.add(in_ms=20_000)
 

@@ -1,4 +1,4 @@
-"""Herds spread out: a stable delay for each endpoint, and none where somebody asked for a moment."""
+"""Jitter: a stable delay for each endpoint, and none where a moment was asked for."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ NAMES = [f"endpoint-{number}" for number in range(20)]
 BY_CRON: dict[str, Any] = {"baseline": Cron("0 0 * * *"), "next_source": Source.BASELINE_CRON}
 
 
-async def a_herd(fixture: WorkerFixture, **fields: Any) -> dict[str, list[float]]:
+async def endpoints_due_together(fixture: WorkerFixture, **fields: Any) -> dict[str, list[float]]:
     """Twenty endpoints that would start together, and the moments at which they are dispatched."""
     for name in NAMES:
         await fixture.add(name, **fields)
@@ -23,8 +23,8 @@ async def a_herd(fixture: WorkerFixture, **fields: Any) -> dict[str, list[float]
 
 
 async def starts(fixture: WorkerFixture, **fields: Any) -> list[float]:
-    """When each of a herd is first dispatched."""
-    seen = await a_herd(fixture, **fields)
+    """When each of them is first dispatched."""
+    seen = await endpoints_due_together(fixture, **fields)
     async with RunningWorker(fixture, jitter_ms=JITTER):
         await fixture.clock.advance(2 * JITTER)
     return [seen[name][0] for name in NAMES]
@@ -37,9 +37,9 @@ async def test_cron_lines_that_fire_together_are_spread() -> None:
     assert 2_000 < max(moments) <= JITTER
 
 
-async def test_the_bell_cuts_no_delay_short() -> None:
+async def test_a_wakeup_cuts_no_delay_short() -> None:
     fixture = on_manual_clock()
-    seen = await a_herd(fixture, **BY_CRON)
+    seen = await endpoints_due_together(fixture, **BY_CRON)
     async with RunningWorker(fixture, jitter_ms=JITTER):
         for number in range(10):
             await fixture.add(f"other-{number}", in_ms=MINUTE)
@@ -53,7 +53,7 @@ async def test_the_delay_of_an_endpoint_is_always_the_same() -> None:
 
 async def test_without_jitter_everything_starts_at_its_moment() -> None:
     fixture = on_manual_clock()
-    seen = await a_herd(fixture, **BY_CRON)
+    seen = await endpoints_due_together(fixture, **BY_CRON)
     async with RunningWorker(fixture):
         await fixture.clock.advance(JITTER)
     assert {moments[0] for moments in seen.values()} == {0}
@@ -74,16 +74,18 @@ async def test_an_interval_is_spread_on_its_first_run_by_at_most_a_tenth() -> No
 
 async def test_an_interval_keeps_its_pace_after_its_first_run() -> None:
     fixture = on_manual_clock()
-    seen = await a_herd(fixture, baseline=Every(10_000), next_source=Source.BASELINE_INTERVAL)
+    seen = await endpoints_due_together(fixture, baseline=Every(10_000), next_source=Source.BASELINE_INTERVAL)
     async with RunningWorker(fixture, jitter_ms=JITTER):
         await fixture.clock.advance(MINUTE)
     for moments in seen.values():
         assert moments == [moments[0] + 10_000 * number for number in range(len(moments))]
 
 
-async def test_after_downtime_a_herd_is_spread_from_now_on() -> None:
+async def test_after_downtime_endpoints_are_spread_from_now_on() -> None:
     fixture = on_manual_clock()
-    seen = await a_herd(fixture, baseline=Every(60 * MINUTE), next_source=Source.BASELINE_INTERVAL)
+    seen = await endpoints_due_together(
+        fixture, baseline=Every(60 * MINUTE), next_source=Source.BASELINE_INTERVAL
+    )
     fixture.clock.jump(30 * MINUTE)
     async with RunningWorker(fixture, jitter_ms=MINUTE, poll_ms=10 * MINUTE):
         await fixture.clock.advance(MINUTE)
@@ -100,13 +102,13 @@ async def test_after_downtime_a_herd_is_spread_from_now_on() -> None:
         {"baseline": Once(NEW_YEAR), "next_source": Source.BASELINE_ONCE},
     ],
 )
-async def test_what_somebody_asked_for_at_a_moment_is_not_delayed(fields: dict[str, Any]) -> None:
+async def test_what_was_asked_for_at_a_moment_is_not_delayed(fields: dict[str, Any]) -> None:
     assert set(await starts(on_manual_clock(), **fields)) == {0}
 
 
 async def test_what_is_nudged_while_its_delay_lasts_starts_when_it_is_told() -> None:
     fixture = on_manual_clock()
-    seen = await a_herd(fixture, in_ms=1_000, **BY_CRON)
+    seen = await endpoints_due_together(fixture, in_ms=1_000, **BY_CRON)
     async with RunningWorker(fixture, jitter_ms=JITTER):
         for name in NAMES:
             await fixture.tool("propose_next_time", name, nextRunInMs=500)
@@ -116,7 +118,7 @@ async def test_what_is_nudged_while_its_delay_lasts_starts_when_it_is_told() -> 
 
 async def test_what_is_paused_while_its_delay_lasts_has_not_run() -> None:
     fixture = on_manual_clock()
-    await a_herd(fixture, **BY_CRON)
+    await endpoints_due_together(fixture, **BY_CRON)
     async with RunningWorker(fixture, jitter_ms=JITTER, poll_ms=MINUTE):
         for name in NAMES:
             await fixture.tool("pause_until", name, untilIso="2025-01-02T12:00:00Z")
@@ -129,7 +131,7 @@ async def test_what_is_paused_while_its_delay_lasts_has_not_run() -> None:
 
 async def test_what_is_given_back_while_its_delay_lasts_has_not_run() -> None:
     fixture = on_manual_clock()
-    await a_herd(fixture, **BY_CRON)
+    await endpoints_due_together(fixture, **BY_CRON)
     async with RunningWorker(fixture, jitter_ms=JITTER):
         pass
     for name in NAMES:

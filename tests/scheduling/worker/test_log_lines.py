@@ -110,7 +110,7 @@ async def test_a_pause_and_a_refused_call_log_no_nudge() -> None:
     assert fixture.log.lines == []
 
 
-async def test_details_are_not_built_when_nobody_wants_them() -> None:
+async def test_details_are_not_built_when_they_are_not_logged() -> None:
     log = QuietLog()
     fixture = WorkerFixture(log=log)
     await fixture.add()

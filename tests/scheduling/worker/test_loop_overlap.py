@@ -151,7 +151,7 @@ async def test_what_comes_due_sooner_than_claims_are_gathered_is_claimed_at_its_
         assert moments == [AHEAD + 7 * number for number in range(11)]
 
 
-async def test_after_a_full_claim_nobody_asks_what_is_due_next() -> None:
+async def test_a_full_claim_does_not_ask_what_is_due_next() -> None:
     fixture = on_manual_clock(claim_limit=5, concurrency=20)
     for number in range(20):
         await fixture.add(f"endpoint-{number}")

@@ -86,7 +86,7 @@ async def test_in_real_time_an_endpoint_runs_at_its_moment_and_not_before() -> N
     assert 0 <= (run.started_at - endpoint.next_run_at).total_seconds() < 0.1
 
 
-async def test_when_the_bell_is_lost_a_loop_finds_work_by_looking_now_and_then() -> None:
+async def test_when_a_wakeup_is_lost_a_loop_finds_work_by_polling() -> None:
     fixture = on_manual_clock()
     deafen(fixture)
     await fixture.add(in_ms=LONG)
@@ -99,7 +99,7 @@ async def test_when_the_bell_is_lost_a_loop_finds_work_by_looking_now_and_then()
 
 
 @pytest.mark.parametrize("call", ["claim_due", "next_due"])
-async def test_a_bell_that_rings_between_looking_and_sleeping_is_heard(call: str) -> None:
+async def test_a_wakeup_between_looking_and_sleeping_is_not_lost(call: str) -> None:
     fixture = on_manual_clock()
     await fixture.add(in_ms=LONG)
 
@@ -112,7 +112,7 @@ async def test_a_bell_that_rings_between_looking_and_sleeping_is_heard(call: str
         assert len(fixture.dispatcher.executed) == 1
 
 
-async def test_a_bell_that_rings_without_work_costs_one_look() -> None:
+async def test_a_wakeup_without_work_costs_one_look() -> None:
     fixture = on_manual_clock()
     await fixture.add(in_ms=LONG)
     async with RunningWorker(fixture, poll_ms=LONG):
@@ -185,7 +185,7 @@ async def test_a_clock_that_jumps_ahead_is_noticed_by_the_next_look() -> None:
         assert (await fixture.only_run()).late_ms == 10 * MINUTE
 
 
-async def test_what_somebody_else_is_just_claiming_makes_no_busy_loop() -> None:
+async def test_what_another_worker_is_just_claiming_makes_no_busy_loop() -> None:
     fixture = on_manual_clock()
 
     async def long_ago() -> datetime:
@@ -215,7 +215,7 @@ async def test_a_loop_that_claims_ahead_sleeps_until_it_may() -> None:
     assert (await fixture.runs())[0].claimed_at == NEW_YEAR + timedelta(seconds=20)
 
 
-async def test_a_bell_that_rings_while_claims_are_looked_at_is_heard() -> None:
+async def test_a_wakeup_while_claims_are_looked_at_is_not_lost() -> None:
     fixture = on_manual_clock(claim_ahead_ms=MINUTE)
     await fixture.add(in_ms=30_000)
 
