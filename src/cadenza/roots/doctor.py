@@ -107,10 +107,10 @@ async def _nudges(settings: Settings) -> Finding:
 
 async def _notifications_arrive(settings: Settings) -> bool:
     pool = open_pool(settings, size=1)
-    from cadenza.adapters.stores.postgres.listen_notify import is_heard
+    from cadenza.adapters.stores.postgres.listen_notify import notifications_arrive
 
     try:
-        return await is_heard(pool, f"check {TimeOrderedIds().new()}")
+        return await notifications_arrive(pool, f"check {TimeOrderedIds().new()}")
     finally:
         await pool.close()
 

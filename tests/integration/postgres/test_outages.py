@@ -66,8 +66,8 @@ async def test_a_pooler_that_swallows_notifications_is_noticed_once(database_url
     log = FakeLog()
     async with a_store(database_url, log=log) as store:
         listener = store._listener
-        listener.checked_every_s = listener.answered_s = 0.05
-        listener._heard = lambda *_: None  # type: ignore[method-assign]
+        listener.check_interval_s = listener.check_timeout_s = 0.05
+        listener._notified = lambda *_: None  # type: ignore[method-assign]
         store.endpoints.listen()
         async with asyncio.timeout(60):
             while not log.lines:  # noqa: ASYNC110 - a log tells nobody
@@ -80,7 +80,7 @@ async def test_a_pooler_that_swallows_notifications_is_noticed_once(database_url
 async def test_a_bell_that_hears_itself_warns_of_nothing(database_url: str) -> None:
     log = FakeLog()
     async with a_store(database_url, log=log) as store:
-        store._listener.checked_every_s = 0.05
+        store._listener.check_interval_s = 0.05
         wakeup = store.endpoints.listen()
         await asyncio.wait_for(wakeup.wait(), 30)
         await asyncio.sleep(0.5)

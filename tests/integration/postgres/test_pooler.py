@@ -11,7 +11,7 @@ from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
-from cadenza.adapters.stores.postgres.listen_notify import is_heard
+from cadenza.adapters.stores.postgres.listen_notify import notifications_arrive
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.baseline import Every
@@ -90,5 +90,5 @@ async def test_the_doctor_says_that_nudges_are_found_by_looking(pooler: Pooler) 
 async def test_a_server_itself_is_heard(database_url: str, pooler: Pooler) -> None:
     for url, heard in ((database_url, True), (pooler.url, False)):
         pool = PostgresPool(url, size=1, prepared=False)
-        assert await is_heard(pool, "check test", within_s=0.5 if not heard else 5) is heard
+        assert await notifications_arrive(pool, "check test", within_s=0.5 if not heard else 5) is heard
         await pool.close()

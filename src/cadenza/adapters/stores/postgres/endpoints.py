@@ -6,7 +6,7 @@ from functools import partial
 
 from cadenza.adapters.stores.postgres import cycle_statements as sql
 from cadenza.adapters.stores.postgres.claim import Claimer, ClaimRequest
-from cadenza.adapters.stores.postgres.listen_notify import Listener
+from cadenza.adapters.stores.postgres.listen_notify import NotificationListener
 from cadenza.adapters.stores.postgres.partitions import drop_runs, ensure_partitions
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.settle import finalize, with_turns_and_alerts
@@ -26,7 +26,9 @@ from cadenza.ports.scheduling import RecheckClaim, Retention, Settle, SweepRules
 class PostgresEndpoints(SqlEndpoints):
     """Endpoints, their claims and the commits that open and close their runs."""
 
-    def __init__(self, pool: PostgresPool, tables: EndpointTables, *, ids: Ids, listener: Listener) -> None:
+    def __init__(
+        self, pool: PostgresPool, tables: EndpointTables, *, ids: Ids, listener: NotificationListener
+    ) -> None:
         super().__init__(pool, tables)
         self._pool = pool
         self._ids = ids

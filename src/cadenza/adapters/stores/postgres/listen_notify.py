@@ -1,4 +1,4 @@
-"""One connection that listens for notifications of the database, and reconnects by itself."""
+"""LISTEN and NOTIFY: one connection that wakes all waiting loops of a store."""
 
 import asyncio
 from contextlib import suppress
@@ -14,51 +14,51 @@ from cadenza.domain.errors import Unavailable
 from cadenza.ports.agents import Callback
 from cadenza.ports.telemetry import Logger
 
-AGAIN_S = 1.0
-CHECKED_EVERY_S = 30.0
-ANSWERED_S = 5.0
+RETRY_S = 1.0
+CHECK_INTERVAL_S = 30.0
+CHECK_TIMEOUT_S = 5.0
 
 
-class Listener:
-    """Notifies the wake-ups of this process when the database sends a notification.
+class NotificationListener:
+    """Wakes loops of this process when PostgreSQL notifies it, and reconnects when the connection is lost.
 
-    It sends one to itself now and then. Behind a connection pooler that shares sessions
-    this does not arrive: it logs so once, and workers rely on polling.
+    It regularly notifies itself as a check. Behind a pooler in transaction mode notifications do not
+    arrive: that is logged once, and workers rely on polling.
     """
 
     def __init__(self, pool: PostgresPool, log: Logger, name: str) -> None:
-        self.checked_every_s = CHECKED_EVERY_S
-        self.answered_s = ANSWERED_S
+        self.check_interval_s = CHECK_INTERVAL_S
+        self.check_timeout_s = CHECK_TIMEOUT_S
         self._pool = pool
         self._log = log
-        self._own_call = f"check {name}"
+        self._own_check = f"check {name}"
         self._wakeups = Wakeups()
         self._user_wakeups = UserWakeups()
-        self._answered = asyncio.Event()
-        self._listening: asyncio.Task[None] | None = None
+        self._check_arrived = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
         self._warned = False
 
     def listen(self) -> EventWakeup:
-        """A new wake-up; the first one starts the listening."""
+        """A new wake-up for one loop; the first one starts listening."""
         wakeup = self._wakeups.listen()
-        self._begin()
+        self._start()
         return wakeup
 
     def on_new_delivery(self, user: UserKey, callback: Callback) -> Callback:
-        """Call when something is owed to a user; the answer ends it."""
-        self._begin()
+        """Call back when a delivery for a user is added; call the answer to unsubscribe."""
+        self._start()
         return self._user_wakeups.listen(user, callback)
 
     async def close(self) -> None:
-        """Listen no more."""
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.gather(self._listening, return_exceptions=True)
-            self._listening = None
+        """Stop listening."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
 
-    def _begin(self) -> None:
-        if self._listening is None:
-            self._listening = asyncio.get_running_loop().create_task(self._listen())
+    def _start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._listen())
 
     async def _listen(self) -> None:
         while True:
@@ -66,7 +66,7 @@ class Listener:
                 await self._listen_once()
             except Unavailable as problem:
                 self._warn(problem.message)
-            await asyncio.sleep(AGAIN_S)
+            await asyncio.sleep(RETRY_S)
 
     async def _listen_once(self) -> None:
         connection = await self._pool.connect()
@@ -74,27 +74,27 @@ class Listener:
         try:
             with translated_errors(self._pool.address):
                 connection.add_termination_listener(lambda _: lost.set())
-                await connection.add_listener(CHANNEL, self._heard)
-            # Notifications may have been sent while there was no connection.
+                await connection.add_listener(CHANNEL, self._notified)
+            # Notifications may have been missed while the connection was down.
             self._wakeups.notify()
             self._user_wakeups.notify_all()
-            while not await _within(self.checked_every_s, lost):
+            while not await _within(self.check_interval_s, lost):
                 await self._check()
         finally:
             connection.terminate()
         raise Unavailable(f"The connection to {self._pool.address} was lost.")
 
     async def _check(self) -> None:
-        self._answered.clear()
-        await self._pool.ask(NOTIFY, self._own_call)
-        if await _within(self.answered_s, self._answered):
+        self._check_arrived.clear()
+        await self._pool.ask(NOTIFY, self._own_check)
+        if await _within(self.check_timeout_s, self._check_arrived):
             self._warned = False
         else:
             self._warn(f"{self._pool.address} does not pass notifications on.")
 
-    def _heard(self, _connection: Any, _pid: int, _channel: str, payload: object) -> None:
-        if payload == self._own_call:
-            self._answered.set()
+    def _notified(self, _connection: Any, _pid: int, _channel: str, payload: object) -> None:
+        if payload == self._own_check:
+            self._check_arrived.set()
         elif payload == WORKERS:
             self._wakeups.notify()
         elif isinstance(payload, str) and (user := notified_user(payload)) is not None:
@@ -103,7 +103,7 @@ class Listener:
     def _warn(self, problem: str) -> None:
         if not self._warned:
             self._warned = True
-            self._log.warning("nudges are found by looking now and then", problem=problem)
+            self._log.warning("notifications do not arrive; nudges are found by polling", problem=problem)
 
 
 async def _within(span_s: float, event: asyncio.Event) -> bool:
@@ -112,22 +112,29 @@ async def _within(span_s: float, event: asyncio.Event) -> bool:
     return event.is_set()
 
 
-HEARD_S = 2.0
+ARRIVAL_TIMEOUT_S = 2.0
 
 
-async def is_heard(pool: PostgresPool, call: str, *, within_s: float = HEARD_S) -> bool:
-    """Does a call that nobody else makes get from one connection to another?
+async def notifications_arrive(
+    pool: PostgresPool, payload: str, *, within_s: float = ARRIVAL_TIMEOUT_S
+) -> bool:
+    """Does a notification with this unique payload get from one connection to another?
 
-    Behind a pooler that hands sessions around, it does not.
+    Behind a pooler in transaction mode it does not.
     """
-    heard = asyncio.Event()
+    arrived = asyncio.Event()
+
+    def received(*call: Any) -> None:
+        if payload in call:
+            arrived.set()
+
     connection = await pool.connect()
     try:
         with translated_errors(pool.address):
-            await connection.add_listener(CHANNEL, lambda *said: heard.set() if call in said else None)
-        await pool.ask(NOTIFY, call)
+            await connection.add_listener(CHANNEL, received)
+        await pool.ask(NOTIFY, payload)
         with suppress(TimeoutError):
-            await asyncio.wait_for(heard.wait(), within_s)
+            await asyncio.wait_for(arrived.wait(), within_s)
     finally:
         connection.terminate()
-    return heard.is_set()
+    return arrived.is_set()

@@ -2,7 +2,7 @@
 
 from cadenza.adapters.null import NoLog
 from cadenza.adapters.stores.postgres.endpoints import PostgresEndpoints, PostgresRuns
-from cadenza.adapters.stores.postgres.listen_notify import Listener
+from cadenza.adapters.stores.postgres.listen_notify import NotificationListener
 from cadenza.adapters.stores.postgres.planner_feed import PostgresAnalyses
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.sql.monitoring.statistics import SqlStatistics
@@ -19,7 +19,7 @@ class PostgresStore(SqlStore):
 
     def __init__(self, pool: PostgresPool, ids: Ids, log: Logger = NO_LOG) -> None:
         self._pool = pool
-        self._listener = Listener(pool, log, ids.new())
+        self._listener = NotificationListener(pool, log, ids.new())
         tables = EndpointTables(pool, ids)
         super().__init__(
             pool,
