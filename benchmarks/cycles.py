@@ -15,7 +15,7 @@ from time import perf_counter, process_time
 from typing import NamedTuple
 
 from benchmarks.sqlite_ceiling import SqliteCeiling
-from benchmarks.workers import BATCH, a_worker
+from benchmarks.workers import BATCH, worker_loop
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
@@ -93,7 +93,7 @@ async def product(store: Store, endpoints: int, laps: int, between: Between = la
     for number in range(endpoints):
         name = f"endpoint-{number:06}"
         await store.endpoints.add(Endpoint(id=name, name=name, baseline=Every(1), next_run_at=start))
-    loop = a_worker(store, noop)
+    loop = worker_loop(store, noop)
     running = asyncio.create_task(loop.run())
     await asyncio.sleep(LAP_SECONDS)
     timed = []

@@ -12,10 +12,10 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import asyncpg
-from benchmarks import dashboard_scene as scene
-from benchmarks.dashboard_browser import in_chromium
-from benchmarks.dashboard_questions import QUESTIONS, about_schedule
-from benchmarks.listing import BEGIN, GOAL_MS, NOW, TENANT, filling, timed
+from benchmarks import dashboard_data as data
+from benchmarks.dashboard_browser import measure_in_chromium
+from benchmarks.dashboard_requests import REQUESTS, about_schedule
+from benchmarks.listing import BEGIN, GOAL_MS, NOW, TENANT, fill_runs_statement, timed
 from benchmarks.servers import a_server, new_database
 from tests.postgres import Cluster
 from tests.surfaces.api_in_process import ApiInProcess, agents
@@ -39,7 +39,7 @@ from cadenza.testing.builders import an_endpoint
 INTO_TALLIES = "INSERT INTO daily_tallies VALUES ({})"
 
 
-SOME_BUSY = f"CASE WHEN n % 5 = 0 THEN '{scene.BUSY}' ELSE 'endpoint-' || (n % {{endpoints}}) END"
+SOME_BUSY = f"CASE WHEN n % 5 = 0 THEN '{data.BUSY}' ELSE 'endpoint-' || (n % {{endpoints}}) END"
 
 
 class Size(NamedTuple):
@@ -74,13 +74,13 @@ def application_of(store: Store) -> Application:
     return Application(replace(dependencies, conversations=agents(dependencies)))
 
 
-async def inhabit(store: Store, size: "Size", tally: scene.Tally) -> str:
+async def add_test_data(store: Store, size: "Size", tally: data.Tally) -> str:
     """All that there is beside endpoints and runs; a schedule's id."""
     application = application_of(store)
-    schedule = await scene.people(store, application)
-    await scene.planners(store, application, size.endpoints)
-    await scene.alerts(store)
-    await scene.days(store, size.users, tally)
+    schedule = await data.add_users_and_agents(store, application)
+    await data.add_analyses(store, application, size.endpoints)
+    await data.add_alerts(store)
+    await data.add_daily_days(store, size.users, tally)
     return schedule
 
 
@@ -90,11 +90,11 @@ async def measure(
     """What each answer takes as JSON, the very first included."""
     application = application_of(store)
     results = {}
-    for name, (operation, arguments) in (QUESTIONS | about_schedule(schedule)).items():
+    for name, (operation, arguments) in (REQUESTS | about_schedule(schedule)).items():
         told: list[int] = []
 
         async def step(operation: str = operation, arguments: Any = arguments, told: Any = told) -> None:
-            view = await application.ask(operation, arguments, scene.ADMIN)
+            view = await application.ask(operation, arguments, data.ADMIN)
             told.append(len(view.model_dump_json()))
 
         took = [await timed(step(), cluster) for _ in range(laps)]
@@ -118,7 +118,8 @@ async def on_sqlite(folder: Path, size: Size) -> tuple[dict[str, dict[str, float
 
     def work(connection: sqlite3.Connection) -> None:
         connection.execute(
-            filling("sqlite", size.endpoints, endpoint_id=SOME_BUSY), (size.runs, to_micros(BEGIN), apart)
+            fill_runs_statement("sqlite", size.endpoints, endpoint_id=SOME_BUSY),
+            (size.runs, to_micros(BEGIN), apart),
         )
 
     async def tally(rows: list[tuple[Any, ...]]) -> None:
@@ -126,9 +127,9 @@ async def on_sqlite(folder: Path, size: Size) -> tuple[dict[str, dict[str, float
         await file.write(lambda connection: connection.executemany(statement, rows))
 
     await file.write(work)
-    schedule = await inhabit(store, size, tally)
+    schedule = await add_test_data(store, size, tally)
     results = await measure(store, size.laps, schedule)
-    made = await application_of(store).ask("create_key", {"name": "look", "scopes": ["write"]}, scene.ADMIN)
+    made = await application_of(store).ask("create_key", {"name": "look", "scopes": ["write"]}, data.ADMIN)
     await store.close()
     return results, made.model_dump()["key"]
 
@@ -142,13 +143,13 @@ async def on_postgres(size: Size) -> dict[str, dict[str, float]]:
         store = PostgresStore(pool, TimeOrderedIds())
         await fill_store(store, size.endpoints)
         connection = await asyncpg.connect(url)
-        fill = filling("postgres", size.endpoints, endpoint_id=SOME_BUSY)
+        fill = fill_runs_statement("postgres", size.endpoints, endpoint_id=SOME_BUSY)
         await connection.execute(fill, size.runs, BEGIN, (NOW - BEGIN) / size.runs)
 
         async def tally(rows: list[tuple[Any, ...]]) -> None:
             await connection.executemany(INTO_TALLIES.format("$1, $2, $3, $4, $5, $6"), rows)
 
-        schedule = await inhabit(store, size, tally)
+        schedule = await add_test_data(store, size, tally)
         await connection.execute("VACUUM ANALYZE")
         await connection.close()
         results = await measure(store, size.laps, schedule, cluster)
@@ -168,7 +169,7 @@ def main() -> None:
     size = Size(options.runs, options.endpoints, options.users, options.laps)
     with tempfile.TemporaryDirectory() as folder:
         on_file, key = asyncio.run(on_sqlite(Path(folder), size))
-        seen = in_chromium(Path(folder), key, size.laps)
+        seen = measure_in_chromium(Path(folder), key, size.laps)
     results = {"sqlite": on_file, "postgres": asyncio.run(on_postgres(size))}
     if options.json:
         print(json.dumps({"goal_ms": GOAL_MS, **size._asdict(), **results, "chromium": seen}))

@@ -29,22 +29,22 @@ VIEWS = (
 )
 
 
-def in_chromium(folder: Path, key: str, laps: int) -> dict[str, dict[str, float]]:
+def measure_in_chromium(folder: Path, key: str, laps: int) -> dict[str, dict[str, float]]:
     """Milliseconds from the start of the navigation to the first content, and to the page's data."""
     with sync_playwright() as playwright:
         browser = launch(playwright)
         with site(folder, browser, CADENZA_DAILY="false") as running:
-            results = _visited(browser, running.address, key, laps)
+            results = _measure_pages(browser, running.address, key, laps)
         browser.close()
     return results
 
 
-def _visited(browser: Browser, address: str, key: str, laps: int) -> dict[str, dict[str, float]]:
+def _measure_pages(browser: Browser, address: str, key: str, laps: int) -> dict[str, dict[str, float]]:
     context = browser.new_context(base_url=address, viewport=WIDE)
     assert context.request.post("/v1/session", data={"key": key}).ok
     results = {}
     for view in VIEWS:
-        took = [_look(context, view) for _ in range(laps)]
+        took = [_measure_page(context, view) for _ in range(laps)]
         paints, datas = zip(*took, strict=True)
         results[view.name] = {
             "first_content_ms": round(median(paints)),
@@ -55,7 +55,7 @@ def _visited(browser: Browser, address: str, key: str, laps: int) -> dict[str, d
     return results
 
 
-def _look(context: BrowserContext, view: View) -> tuple[float, float]:
+def _measure_page(context: BrowserContext, view: View) -> tuple[float, float]:
     page = context.new_page()
     page.goto(view.path, wait_until="commit")
     page.wait_for_selector(view.shown)

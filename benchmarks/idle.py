@@ -19,7 +19,7 @@ from statistics import median, quantiles
 from time import perf_counter
 
 import asyncpg
-from benchmarks.filling import fill_postgres, fill_sqlite
+from benchmarks.fill_database import fill_postgres, fill_sqlite
 from benchmarks.servers import Meter, a_server, cpu_of, new_database, resident_mb
 from benchmarks.workers import BATCH, CLOCK
 from tests.postgres import Cluster

@@ -69,7 +69,7 @@ Answer = tuple[int, str | None]
 Ask = Callable[[Store, str | None], Awaitable[Answer]]
 
 
-def filling(dialect: str, endpoints: int, **others: str) -> str:
+def fill_runs_statement(dialect: str, endpoints: int, **others: str) -> str:
     """The statement that adds runs: how many, from when, how far apart; some of it may have other values."""
     values = dict.fromkeys(Run._fields, MOMENT[dialect]) | {"id": ID[dialect]}
     values |= {
@@ -96,7 +96,7 @@ async def counting(store: Store, _: str | None) -> Answer:
     return len(ends), None
 
 
-def questions() -> dict[str, Ask]:
+def requests() -> dict[str, Ask]:
     """What is asked, by name."""
     middle = BEGIN + (NOW - BEGIN) / 2
     never = frozenset({RunStatus.CANCELLED})
@@ -135,7 +135,7 @@ async def timed(step: Awaitable[None], cluster: Cluster | None) -> Took:
 async def measure(store: Store, laps: int, cluster: Cluster | None = None) -> dict[str, dict[str, float]]:
     """What each answer takes, the very first included."""
     results = {}
-    for name, ask in questions().items():
+    for name, ask in requests().items():
         found, took = 0, []
         for _ in range(laps):
             found, spent = await until_found(partial(ask, store), cluster)
@@ -175,7 +175,9 @@ async def on_postgres(runs: int, endpoints: int, laps: int) -> dict[str, dict[st
         pool = PostgresPool(url)
         await ensure_partitions(pool, BEGIN)
         connection = await asyncpg.connect(url)
-        await connection.execute(filling("postgres", endpoints), runs, BEGIN, (NOW - BEGIN) / runs)
+        await connection.execute(
+            fill_runs_statement("postgres", endpoints), runs, BEGIN, (NOW - BEGIN) / runs
+        )
         await connection.execute("VACUUM ANALYZE runs")
         await connection.close()
         store = PostgresStore(pool, TimeOrderedIds())
@@ -194,7 +196,7 @@ async def on_sqlite(runs: int, endpoints: int, laps: int) -> dict[str, dict[str,
         apart = (NOW - BEGIN) / runs // timedelta(microseconds=1)
 
         def work(connection: sqlite3.Connection) -> None:
-            connection.execute(filling("sqlite", endpoints), (runs, to_micros(BEGIN), apart))
+            connection.execute(fill_runs_statement("sqlite", endpoints), (runs, to_micros(BEGIN), apart))
 
         await file.write(work)
         results = await measure(store, laps)

@@ -18,8 +18,8 @@ from statistics import median
 from typing import NamedTuple
 
 import asyncpg
-from benchmarks.ceiling import Ceiling
-from benchmarks.filling import fill_postgres
+from benchmarks.fill_database import fill_postgres
+from benchmarks.postgres_ceiling import PostgresCeiling
 from benchmarks.servers import Meter, a_server, new_database
 from benchmarks.workers import CLOCK
 from tests.postgres import Cluster
@@ -79,7 +79,7 @@ class Lap(NamedTuple):
 
 async def join(role: str, url: str, batch: int) -> Process:
     """A process that cycles."""
-    arguments = ("-m", "benchmarks.cycling", role, url, str(batch))
+    arguments = ("-m", "benchmarks.cycle_process", role, url, str(batch))
     return await asyncio.create_subprocess_exec(sys.executable, *arguments, stdin=PIPE, stdout=PIPE)
 
 
@@ -119,7 +119,7 @@ async def fill(role: str, url: str, count: int) -> None:
         await fill_postgres(url, count, due_at=due_at)
         return
     connection = await asyncpg.connect(url)
-    await Ceiling(connection, 1).fill(count, due_at)
+    await PostgresCeiling(connection, 1).fill(count, due_at)
     await connection.close()
 
 

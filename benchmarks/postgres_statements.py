@@ -8,8 +8,8 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 import asyncpg
-from benchmarks.ceiling import Ceiling
-from benchmarks.filling import fill_postgres
+from benchmarks.fill_database import fill_postgres
+from benchmarks.postgres_ceiling import PostgresCeiling
 from benchmarks.servers import Meter, a_server, new_database
 from benchmarks.workers import CRON
 from tests.postgres import Cluster
@@ -91,7 +91,7 @@ class CeilingCycle:
     async def prepare(self, count: int) -> None:
         """Keep the rows."""
         self._connection = await asyncpg.connect(self._url)
-        self._ceiling = Ceiling(self._connection, self._batch)
+        self._ceiling = PostgresCeiling(self._connection, self._batch)
         await self._ceiling.fill(count, NOW)
 
     async def claim(self) -> None:

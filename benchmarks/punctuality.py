@@ -16,10 +16,10 @@ from random import Random
 from statistics import median, quantiles
 
 import asyncpg
-from benchmarks.ceiling import Ceiling
-from benchmarks.filling import fill_postgres
+from benchmarks.fill_database import fill_postgres
+from benchmarks.postgres_ceiling import PostgresCeiling
 from benchmarks.servers import a_server, new_database
-from benchmarks.workers import CLOCK, CRON, LOG, a_worker
+from benchmarks.workers import CLOCK, CRON, LOG, worker_loop
 from tests.postgres import Cluster
 
 from cadenza import Endpoint, Every
@@ -63,7 +63,7 @@ class Stopwatch:
 @asynccontextmanager
 async def working(store: Store, stopwatch: Stopwatch) -> AsyncIterator[None]:
     """A worker that runs meanwhile, set up as the product sets it up."""
-    loop = a_worker(store, stopwatch, claim_ahead_ms=500)
+    loop = worker_loop(store, stopwatch, claim_ahead_ms=500)
     running = asyncio.create_task(loop.run())
     try:
         yield
@@ -151,7 +151,7 @@ async def on_postgres(options: argparse.Namespace) -> dict[str, dict[str, float]
 async def ceiling_at_rate(url: str, rate: int, seconds: float) -> dict[str, float]:
     """The same by the smallest statements: what is due is claimed, started and settled, and then the next."""
     connection, late = await asyncpg.connect(url), list[float]()
-    ceiling, start = Ceiling(connection, rate), CLOCK.now() + SECOND
+    ceiling, start = PostgresCeiling(connection, rate), CLOCK.now() + SECOND
     await ceiling.fill(rate, start, SECOND / rate)
     due = {f"endpoint-{10_000_000 + n}": start + n * (SECOND / rate) for n in range(1, rate + 1)}
     while (now := CLOCK.now()) < start + seconds * SECOND:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 import asyncpg
-from benchmarks.filling import fill_postgres
+from benchmarks.fill_database import fill_postgres
 from benchmarks.idle import ticks_on_postgres
 from benchmarks.servers import Meter, a_server, new_database
 from benchmarks.workers import CLOCK, CRON

@@ -13,7 +13,7 @@ BATCH = 500
 CLOCK, CRON, LOG = SystemClock(), CronsimCron(), NoLog()
 
 
-def a_worker(store: Store, dispatcher: Dispatcher, *, claim_ahead_ms: int = 0) -> WorkerLoop:
+def worker_loop(store: Store, dispatcher: Dispatcher, *, claim_ahead_ms: int = 0) -> WorkerLoop:
     """A loop on a store, with batches of 500."""
     executor = Executor(dispatcher=dispatcher, quota=NoQuota(), clock=CLOCK)
     return WorkerLoop(

@@ -1,6 +1,6 @@
 """Talk to an agent: echo "list my reminders" | python chat.py ws://127.0.0.1:8700/v1/ws TOKEN AGENT.
 
-Each line is a message. What was owed to the user is shown first.
+Each line is a message. Undelivered messages are shown first.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ NOT_ADMITTED = 4401
 
 
 class Chat:
-    """Remembers the number of what it has shown, so that nothing is shown twice and nothing is missed."""
+    """Keeps the number of the last message shown, so that none is shown twice and none is missed."""
 
     def __init__(self, url: str, token: str, agent_id: str) -> None:
         self._url = url
@@ -25,13 +25,13 @@ class Chat:
         self._shown = 0
 
     async def talk(self, lines: list[str]) -> None:
-        """Say a line when the one before is answered; connect again when the connection is lost."""
+        """Send each line when the one before is answered; connect again when the connection is lost."""
         left = [(line, str(uuid4())) for line in lines]
         async for socket in connect(self._url):
             try:
-                owed = await self._hello(socket)
+                newest = await self._hello(socket)
                 while left:
-                    await self._say(socket, *left[0], owed=owed)
+                    await self._send(socket, *left[0], newest=newest)
                     left.pop(0)
             except ConnectionClosed as closed:
                 if closed.rcvd is not None and closed.rcvd.code == NOT_ADMITTED:
@@ -41,26 +41,26 @@ class Chat:
                 return
 
     async def _hello(self, socket: ClientConnection) -> int:
-        """Say who we are and how far we are; the number of the last message that there is."""
+        """Send the token and the number of the last message shown; the number of the newest message."""
         hello: dict[str, Any] = {"type": "hello", "token": self._token, "acks": True}
         if self._shown:
             hello["last_seq"] = self._shown
         await socket.send(json.dumps(hello))
-        welcome = await self._hear(socket)
+        welcome = await self._receive(socket)
         return int(welcome.get("last_seq", 0))
 
-    async def _say(self, socket: ClientConnection, text: str, key: str, *, owed: int) -> None:
-        """Say something, and listen until it is answered; said again under the same key, it is so once."""
-        said = {"type": "message", "agent_id": self._agent_id, "text": text, "idempotency_key": key}
-        await socket.send(json.dumps(said))
-        frame = await self._hear(socket)
+    async def _send(self, socket: ClientConnection, text: str, key: str, *, newest: int) -> None:
+        """Send a message and receive until it is answered; sent again with the same key, it counts once."""
+        message = {"type": "message", "agent_id": self._agent_id, "text": text, "idempotency_key": key}
+        await socket.send(json.dumps(message))
+        frame = await self._receive(socket)
         while frame["type"] not in ("answered", "error"):
-            frame = await self._hear(socket)
+            frame = await self._receive(socket)
         last = frame.get("seq") or 0
-        while owed < last and self._shown < last:
-            await self._hear(socket)
+        while newest < last and self._shown < last:
+            await self._receive(socket)
 
-    async def _hear(self, socket: ClientConnection) -> dict[str, Any]:
+    async def _receive(self, socket: ClientConnection) -> dict[str, Any]:
         """Show a frame; what was shown is acknowledged."""
         frame: dict[str, Any] = json.loads(await socket.recv())
         if frame["type"] == "error":

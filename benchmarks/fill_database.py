@@ -1,4 +1,4 @@
-"""Databases with many endpoints in them, quickly: one is kept by the store, the others are its copies."""
+"""Fills a database with many endpoints quickly: the store adds one, SQL copies it."""
 
 import sqlite3
 from datetime import datetime, timedelta
@@ -43,7 +43,7 @@ def copies(dialect: str) -> tuple[str, str]:
     return definitions, states
 
 
-async def keep_first(store: Store, due_at: datetime, every_ms: int) -> None:
+async def add_first(store: Store, due_at: datetime, every_ms: int) -> None:
     """The endpoint that is copied: a function that does nothing."""
     target = CallableTarget(NOOP)
     await store.endpoints.add(
@@ -60,9 +60,9 @@ async def fill_postgres(
     apart: timedelta = timedelta(0),
     tenants: int = 1,
 ) -> None:
-    """Keep so many endpoints, the first due at a moment and the others each a little later."""
+    """Add so many endpoints, the first due at a moment and the others each a little later."""
     pool = PostgresPool(url)
-    await keep_first(PostgresStore(pool, TimeOrderedIds()), due_at, every_ms)
+    await add_first(PostgresStore(pool, TimeOrderedIds()), due_at, every_ms)
 
     async def work(connection: Connection) -> None:
         definitions, states = copies("postgres")
@@ -81,7 +81,7 @@ async def fill_sqlite(
 ) -> None:
     """The same in a file."""
     file = SqliteFile(path)
-    await keep_first(SqliteStore(file, TimeOrderedIds()), due_at, every_ms)
+    await add_first(SqliteStore(file, TimeOrderedIds()), due_at, every_ms)
 
     def work(connection: sqlite3.Connection) -> None:
         definitions, states = copies("sqlite")

@@ -1,20 +1,20 @@
-"""What the pages of the dashboard ask for, page by page."""
+"""The requests of each page of the dashboard."""
 
 from datetime import timedelta
 from typing import Any
 
-from benchmarks import dashboard_scene as scene
+from benchmarks import dashboard_data as data
 from benchmarks.listing import BEGIN, NOW
 
 MIDDLE = BEGIN + (NOW - BEGIN) / 2
 AN_HOUR, A_DAY = timedelta(hours=1), timedelta(days=1)
 ONE = {"endpoint_id": "endpoint-7"}
-BUSY = {"endpoint_id": scene.BUSY}
+BUSY = {"endpoint_id": data.BUSY}
 TIGHTER = {"tool": "propose_interval", "arguments": {"intervalMs": 30_000}, "runs": 30}
 WORDS = {"agent_id": "helper", "user_id": "user-0001", "text": "list my reminders"}
 
-Question = tuple[str, dict[str, Any]]
-QUESTIONS: dict[str, Question] = {
+Request = tuple[str, dict[str, Any]]
+REQUESTS: dict[str, Request] = {
     "overview": ("get_overview", {}),
     "overview, five hours": ("get_overview", {"minutes": 300, "ahead_minutes": 60}),
     "overview, service levels": ("get_slo", {}),
@@ -39,7 +39,7 @@ QUESTIONS: dict[str, Question] = {
     "agents, a token": ("create_user_token", {"user_id": "user-0001", "ttl_seconds": 60}),
     "agents, a turn of a long talk": ("send_message", WORDS),
     "daily, windows of today": ("get_windows", {}),
-    "daily, windows of a day before": ("get_windows", {"date": scene.TODAY - timedelta(days=3)}),
+    "daily, windows of a day before": ("get_windows", {"date": data.TODAY - timedelta(days=3)}),
     "daily, history": ("get_history", {"days": 30}),
     "daily, misses": ("list_misses", {}),
     "daily, users": ("list_daily_users", {}),
@@ -56,8 +56,8 @@ QUESTIONS: dict[str, Question] = {
 }
 
 
-def about_schedule(schedule_id: str) -> dict[str, Question]:
-    """What the page of a schedule asks for: it is an endpoint, too."""
+def about_schedule(schedule_id: str) -> dict[str, Request]:
+    """The requests of the page of an agent schedule, which is an endpoint, too."""
     planned = {"endpoint_id": schedule_id}
     return {
         "a schedule": ("get_endpoint", planned),

@@ -37,7 +37,7 @@ SETTLE = """
 """
 
 
-class Ceiling:
+class PostgresCeiling:
     """Claims and settles by the smallest statements, on one connection."""
 
     def __init__(self, connection: "asyncpg.Connection[asyncpg.Record]", batch: int) -> None:
@@ -48,7 +48,7 @@ class Ceiling:
         self._claimed: list[str] = []
 
     async def fill(self, count: int, due_at: datetime, apart: timedelta = timedelta(0)) -> None:
-        """Make the tables, and keep so many rows."""
+        """Create the tables, and add so many rows."""
         await self._connection.execute(TABLES)
         await self._connection.execute(FILL, count, due_at, apart)
         await self._connection.execute("ANALYZE plain")

@@ -1,4 +1,4 @@
-"""What the dashboard looks at beside runs: people, schedules, talks, planners, alerts, days of daily jobs."""
+"""Test data of the dashboard beside runs: users, schedules, turns, analyses, alerts, verdicts."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, time, timedelta
@@ -42,7 +42,7 @@ TALLIES = [
 Tally = Callable[[list[tuple[Any, ...]]], Awaitable[None]]
 
 
-async def people(store: Store, application: Application) -> str:
+async def add_users_and_agents(store: Store, application: Application) -> str:
     """Users, an agent, one user with many schedules, and one with much to say; a schedule's id."""
     await store.agents.put_agent(Agent(id="helper", tenant_id=TENANT, name="Helper"))
     for n in range(PEOPLE):
@@ -58,7 +58,7 @@ async def people(store: Store, application: Application) -> str:
     return str(made["id"])
 
 
-async def planners(store: Store, application: Application, endpoints: int) -> None:
+async def add_analyses(store: Store, application: Application, endpoints: int) -> None:
     """A week of analyses, what was learned about every endpoint, and rules."""
     for begin in range(0, ANALYSES, AT_ONCE):
         await store.analyses.add_analyses([_analysis(n, endpoints) for n in range(begin, begin + AT_ONCE)])
@@ -94,7 +94,7 @@ def _analysis(n: int, endpoints: int) -> Analysis:
     )
 
 
-async def alerts(store: Store) -> None:
+async def add_alerts(store: Store) -> None:
     """Alerts of two tenants in turn, and service levels of two processes."""
     for n in range(ALERTS):
         about = {"tenant_id": (TENANT, "other")[n % 2], "endpoint_id": f"endpoint-{n}", "run_id": f"run-{n}"}
@@ -112,7 +112,7 @@ async def alerts(store: Store) -> None:
     await store.slos.put_slos(kept)
 
 
-async def days(store: Store, users: int, tally: Tally) -> None:
+async def add_daily_days(store: Store, users: int, tally: Tally) -> None:
     """Users with due times all over today, half of them served; and a month before."""
     wanted = [enrollment(TENANT, f"user-{n:07}", due_at_minute(n % MINUTES_OF_DAY)) for n in range(users)]
     before = MIDNIGHT - timedelta(hours=2)

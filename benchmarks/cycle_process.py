@@ -1,4 +1,4 @@
-"""A process that goes through cycles until its input ends, and says how many whenever it is asked.
+"""A process that runs cycles until its standard input ends, and prints their number for each line of it.
 
 It takes a role, worker or ceiling, the URL of a database, and the size of a batch.
 """
@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable
 
 import asyncpg
-from benchmarks.ceiling import Ceiling
-from benchmarks.filling import NOOP
+from benchmarks.fill_database import NOOP
+from benchmarks.postgres_ceiling import PostgresCeiling
 from benchmarks.workers import CLOCK, LOG
 
 from cadenza.adapters.dispatch.callables import CallableDispatcher
@@ -23,7 +23,7 @@ from cadenza.roots.wiring.worker import ProcessContext, open_loop
 
 
 class Counter:
-    """How many cycles there were, told in lines of the output."""
+    """Counts cycles, and prints the count."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -60,10 +60,10 @@ async def _run(loop: WorkerLoop, counter: Counter) -> None:
     await loop.run()
 
 
-async def reach_the_ceiling(url: str, batch: int) -> None:
+async def run_ceiling(url: str, batch: int) -> None:
     """Claim and settle one batch after the other."""
     connection, counter, ended = await asyncpg.connect(url), Counter(), asyncio.Event()
-    ceiling = Ceiling(connection, batch)
+    ceiling = PostgresCeiling(connection, batch)
     counter.answer(ended.set)
     while not ended.is_set():
         claimed = await ceiling.claim(CLOCK.now())
@@ -73,7 +73,7 @@ async def reach_the_ceiling(url: str, batch: int) -> None:
     await connection.close()
 
 
-ROLES = {"worker": work, "ceiling": reach_the_ceiling}
+ROLES = {"worker": work, "ceiling": run_ceiling}
 
 if __name__ == "__main__":
     tune_garbage_collection()
