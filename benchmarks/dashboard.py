@@ -32,7 +32,7 @@ from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.operations.application import Application
-from cadenza.ports.catalog import Arrangement, Extent
+from cadenza.ports.catalog import BulkChange, BulkScope
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
 
@@ -62,8 +62,8 @@ async def fill_store(store: Store, endpoints: int) -> None:
         )
         for n in range(endpoints)
     ]
-    arranged = Arrangement(endpoints=[ChangedEndpoint(one) for one in due])
-    await store.catalog.arrange(TENANT, Extent(), lambda _: arranged)
+    bulk_change = BulkChange(endpoints=[ChangedEndpoint(one) for one in due])
+    await store.catalog.change_in_bulk(TENANT, BulkScope(), lambda _: bulk_change)
 
 
 def application_of(store: Store) -> Application:

@@ -17,7 +17,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.ports.catalog import Arrangement, Extent
+from cadenza.ports.catalog import BulkChange, BulkScope
 
 STATUSES = (*[RunStatus.SUCCESS] * 17, RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.SKIPPED)
 ADD = f"INSERT INTO runs ({', '.join(Run._fields)}) VALUES ({', '.join('?' * len(Run._fields))})"
@@ -36,8 +36,8 @@ async def _keep(path: Path, endpoints: list[Endpoint]) -> None:
     await migrate(f"sqlite:///{path}")
     store = SqliteStore(SqliteFile(path, synchronous="OFF"), TimeOrderedIds())
     jobs = [Job(id=job_id, name=job_id) for job_id in sorted({one.job_id for one in endpoints})]
-    scene = Arrangement(jobs=jobs, endpoints=[ChangedEndpoint(one) for one in endpoints])
-    await store.catalog.arrange("default", Extent(), lambda _: scene)
+    scene = BulkChange(jobs=jobs, endpoints=[ChangedEndpoint(one) for one in endpoints])
+    await store.catalog.change_in_bulk("default", BulkScope(), lambda _: scene)
     await store.close()
 
 

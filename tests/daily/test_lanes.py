@@ -12,7 +12,7 @@ from cadenza.adapters.daily import single_process
 from cadenza.adapters.daily.single_process import FileLeaderLock, SingleProcessLanes
 from cadenza.adapters.stores.postgres.daily_lanes import LOCK_CLASS, LOCKS, PostgresLanes
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.ports.daily import Lanes
+from cadenza.ports.daily import DailyLanes
 from cadenza.testing import FakeLog
 
 __all__ = ["databases", "newest_databases"]
@@ -59,7 +59,7 @@ class Floor:
     def join(self, most: int = MOST) -> Server:
         return self.hold(PostgresLanes(PostgresPool(self._url), self.log, max_concurrency=most, retry_s=0.02))
 
-    def hold(self, lanes: Lanes) -> Server:
+    def hold(self, lanes: DailyLanes) -> Server:
         server = Server(self.servers)
         self.servers.append(server)
         self.tasks.append(asyncio.create_task(lanes.hold(server)))
@@ -134,7 +134,7 @@ async def test_beside_a_file_one_serves_all_and_the_other_waits(
 ) -> None:
     monkeypatch.setattr(single_process, "RETRY_S", 0.02)
 
-    def beside() -> Lanes:
+    def beside() -> DailyLanes:
         return SingleProcessLanes(
             FileLeaderLock(tmp_path / "a.db", floor.log, name="daily"), max_concurrency=MOST
         )

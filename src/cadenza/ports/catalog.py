@@ -31,61 +31,61 @@ EVERY_ENDPOINT = EndpointFilter()
 
 
 class Admission(NamedTuple):
-    """What must hold for a new endpoint to be kept, looked at in the same commit."""
+    """What must hold for an endpoint to be added, checked in the same commit."""
 
     known_job: bool = False
     """Its job must exist."""
     most: int | None = None
-    """So many live endpoints may its tenant have, with this one."""
+    """The most live endpoints that its tenant may have, this one included."""
 
 
 ANY = Admission()
 
 
-class Extent(NamedTuple):
-    """What a decision is about: the jobs, endpoints and rules with these ids."""
+class BulkScope(NamedTuple):
+    """What a bulk change is about: the jobs, endpoints and rules with these ids."""
 
     job_ids: frozenset[str] = frozenset()
     endpoint_ids: frozenset[str] = frozenset()
     applied: bool = False
-    """And all jobs that a configuration file wrote."""
+    """Also all jobs that were written from a configuration file."""
     rule_ids: frozenset[str] = frozenset()
 
 
-class Estate(NamedTuple):
-    """What a tenant has within an extent, and how many live endpoints it has elsewhere."""
+class BulkState(NamedTuple):
+    """What a tenant has within a scope, and how many live endpoints it has outside."""
 
     jobs: Mapping[str, Job]
     endpoints: Mapping[str, Endpoint]
-    """Those of these jobs, and those that were named; archived ones too."""
+    """Those of the jobs in the scope and those with an id in it; archived ones too."""
     elsewhere: int = 0
     rules: Mapping[str, Rule] = {}
-    """Those of these jobs, and those that were named."""
+    """Those of the jobs in the scope and those with an id in it."""
 
 
-class Arrangement(NamedTuple):
-    """What is to be written: jobs, endpoints and rules, new or changed, and jobs and rules that go."""
+class BulkChange(NamedTuple):
+    """What to write: new and changed jobs, endpoints and rules, and jobs and rules to remove."""
 
     jobs: Sequence[Job] = ()
     endpoints: Sequence[ChangedEndpoint] = ()
-    jobs_gone: Sequence[str] = ()
+    removed_jobs: Sequence[str] = ()
     rules: Sequence[Rule] = ()
-    rules_gone: Sequence[str] = ()
+    removed_rules: Sequence[str] = ()
 
 
-Arrange = Callable[[Estate], Arrangement]
+DecideBulkChange = Callable[[BulkState], BulkChange]
 JobChange = Callable[[Job], Job]
 
 
 class JobStore(Protocol):
-    """Groups of endpoints."""
+    """Jobs, which are named groups of endpoints."""
 
     async def add_job(self, job: Job) -> None:
-        """Keep a new job; Conflict if the tenant has one with this id."""
+        """Add a job; Conflict if the tenant has one with this id."""
         ...
 
     async def job(self, tenant_id: str, job_id: str) -> Job:
-        """The job; NotFound if the tenant has none under this id."""
+        """The job; NotFound if the tenant has none with this id."""
         ...
 
     async def jobs(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[Job]:
@@ -100,15 +100,15 @@ class JobStore(Protocol):
         ...
 
     async def remove_job(self, tenant_id: str, job_id: str, archive: EndpointChange) -> int:
-        """Forget a job with its rules, and apply a change to each of its endpoints, in one commit.
+        """Delete a job with its rules, and apply a change to each of its endpoints, in one commit.
 
-        How many endpoints there were.
+        Returns how many endpoints it had.
         """
         ...
 
 
 class Catalog(JobStore, Protocol):
-    """What an owner has, to be listed and to be changed together."""
+    """A tenant's jobs and endpoints, to be listed and to be changed together."""
 
     async def find(
         self, tenant_id: str, *, wanted: EndpointFilter = EVERY_ENDPOINT, page: Page = FIRST_PAGE
@@ -122,8 +122,8 @@ class Catalog(JobStore, Protocol):
         """Apply a change to a page of endpoints, in one commit, with all that it records."""
         ...
 
-    async def arrange(self, tenant_id: str, extent: Extent, decide: Arrange) -> Arrangement:
-        """Write what is decided about the fresh rows within an extent, in one commit; all or nothing.
+    async def change_in_bulk(self, tenant_id: str, scope: BulkScope, decide: DecideBulkChange) -> BulkChange:
+        """Write what is decided about the fresh rows within a scope, in one commit; all or nothing.
 
         Endpoints become active and inactive with their jobs. If a next run moved, sleeping
         workers are woken.

@@ -138,7 +138,7 @@ class LaneServer(Protocol):
         ...
 
 
-class Lanes(Protocol):
+class DailyLanes(Protocol):
     """The lanes of daily users: of all processes on one database, one holds each lane at a time.
 
     A process that ends releases its lanes.

@@ -18,7 +18,7 @@ from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Outcome, RunStatus, open_run
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.ports.catalog import EVERY_ENDPOINT, Arrangement, Estate, Extent, Page
+from cadenza.ports.catalog import EVERY_ENDPOINT, BulkChange, BulkScope, BulkState, Page
 from cadenza.testing import FakeIds, an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import Bench
@@ -29,7 +29,7 @@ WHERE datname = current_database() AND backend_type = 'client backend' AND pid <
 """
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 LATER = NEW_YEAR.replace(year=2026)
-JOB = Extent(frozenset({"default"}))
+JOB = BulkScope(frozenset({"default"}))
 WORKER = Path(__file__).with_name("claiming_process.py")
 
 
@@ -81,15 +81,17 @@ async def bustle(url: str, number: int) -> None:
             if lap % 5 == 0:
                 await bench.switch("default", active=False)
                 await bench.switch("default", active=True)
-            await asyncio.gather(bench.end(*claims), store.catalog.arrange("default", JOB, written_backwards))
+            await asyncio.gather(
+                bench.end(*claims), store.catalog.change_in_bulk("default", JOB, written_backwards)
+            )
 
 
-def written_backwards(estate: Estate) -> Arrangement:
+def written_backwards(current: BulkState) -> BulkChange:
     relabelled = [
         ChangedEndpoint(evolve(one, labels={"failures": str(one.failure_count)}))
-        for one in estate.endpoints.values()
+        for one in current.endpoints.values()
     ]
-    return Arrangement(list(estate.jobs.values()), relabelled[::-1])
+    return BulkChange(list(current.jobs.values()), relabelled[::-1])
 
 
 async def test_a_deadlock_would_be_seen(database_url: str) -> None:

@@ -13,7 +13,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, has_labels
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.ports.catalog import Arrangement, EndpointFilter
+from cadenza.ports.catalog import BulkChange, EndpointFilter
 from cadenza.ports.scheduling import RunFilter
 
 
@@ -46,7 +46,7 @@ def with_job_active(endpoint: Endpoint, job: Job | None) -> Endpoint:
     return endpoint if endpoint.job_active is active else evolve(endpoint, job_active=active)
 
 
-def checked_arrangement(decided: Arrangement, tenant_id: str, jobs: Mapping[str, Job]) -> Arrangement:
+def checked_bulk_change(decided: BulkChange, tenant_id: str, jobs: Mapping[str, Job]) -> BulkChange:
     """What was decided, with endpoints switched on or off with their jobs; each endpoint may occur once."""
     owners = {job.tenant_id for job in decided.jobs} | {one.endpoint.tenant_id for one in decided.endpoints}
     owners |= {rule.tenant_id for rule in decided.rules}

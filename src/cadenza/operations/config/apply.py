@@ -19,7 +19,7 @@ from cadenza.operations.fields import Flag
 from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.planning.rule_schemas import SHAPES, shown_step
 from cadenza.operations.scheduling.schemas import KINDS, as_shape
-from cadenza.ports.catalog import Arrangement, Estate, Page
+from cadenza.ports.catalog import BulkChange, BulkState, Page
 
 
 class ApplyConfig(ConfigDocument):
@@ -102,11 +102,11 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
     intent = await to_thread(intent_of, context, command, limits=limits, prune=command.prune)
     decisions: list[Decision] = []
 
-    def arrange(estate: Estate) -> Arrangement:
-        decisions.append(decide(estate, intent))
-        return Arrangement() if command.dry_run else decisions[-1].arrangement
+    def decide_changes(current: BulkState) -> BulkChange:
+        decisions.append(decide(current, intent))
+        return BulkChange() if command.dry_run else decisions[-1].bulk_change
 
-    await context.store.catalog.arrange(context.tenant_id, intent.extent(), arrange)
+    await context.store.catalog.change_in_bulk(context.tenant_id, intent.scope(), decide_changes)
     return AppliedView.of(decisions[-1], applied=not command.dry_run)
 
 

@@ -13,9 +13,9 @@ from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.governor import CronClock
 from cadenza.domain.scheduling.steer import DEFINITION_FIELDS, ChangedEndpoint, plan_first_run, redefine
-from cadenza.operations.config.rules import WantedRule, changed_rule, check_rules, rules_gone
+from cadenza.operations.config.rules import WantedRule, changed_rule, check_rules, removed_rules
 from cadenza.operations.scheduling.endpoints import archive
-from cadenza.ports.catalog import Arrangement, Estate, Extent
+from cadenza.ports.catalog import BulkChange, BulkScope, BulkState
 
 Kind = Literal["job", "endpoint", "rule"]
 OF_JOB = ("name", "description", "active")
@@ -55,7 +55,7 @@ class Decision(NamedTuple):
     """All that changes, how it is written, and how much stays as it is."""
 
     differences: Sequence[Difference]
-    arrangement: Arrangement
+    bulk_change: BulkChange
     unchanged: int
 
 
@@ -86,14 +86,14 @@ class Intent:
     now: datetime
     cron: CronClock
 
-    def extent(self) -> Extent:
+    def scope(self) -> BulkScope:
         """What has to be looked at."""
-        return Extent(
+        return BulkScope(
             frozenset(self.jobs), frozenset(self.endpoints), self.prune, rule_ids=frozenset(self.rules)
         )
 
 
-def decide(estate: Estate, intent: Intent) -> Decision:
+def decide(current: BulkState, intent: Intent) -> Decision:
     """Decide what changes.
 
     1. Jobs, endpoints and rules that are named are created, changed, or brought back.
@@ -102,16 +102,16 @@ def decide(estate: Estate, intent: Intent) -> Decision:
     3. Not more endpoints are added than the tenant may have, nor rules than a job may,
        and rules speak of endpoints that are there.
     """
-    unwritten = _unwritten(estate)
-    jobs = [_job(wanted, estate.jobs.get(id_) or unwritten.get(id_)) for id_, wanted in intent.jobs.items()]
-    amended = [_endpoint(one, estate.endpoints.get(id_), intent) for id_, one in intent.endpoints.items()]
-    gone = _jobs_gone(estate, intent)
-    pruned = [archive(endpoint) for endpoint in _endpoints_gone(estate, intent)]
-    rules = [_rule(one, estate.rules.get(id_)) for id_, one in intent.rules.items()]
+    unwritten = _unwritten(current)
+    jobs = [_job(wanted, current.jobs.get(id_) or unwritten.get(id_)) for id_, wanted in intent.jobs.items()]
+    amended = [_endpoint(one, current.endpoints.get(id_), intent) for id_, one in intent.endpoints.items()]
+    gone = _removed_jobs(current, intent)
+    pruned = [archive(endpoint) for endpoint in _removed_endpoints(current, intent)]
+    rules = [_rule(one, current.rules.get(id_)) for id_, one in intent.rules.items()]
     named = [*filter(None, jobs), *(one for one, _ in filter(None, amended)), *filter(None, rules)]
-    rules_parting = _rules_gone(estate, intent)
+    rules_parting = _removed_rules(current, intent)
     parting = [_deleted("job", job) for job in gone] + [_deleted("endpoint", one.endpoint) for one in pruned]
-    arrangement = Arrangement(
+    bulk_change = BulkChange(
         [one.after for one in named if isinstance(one.after, Job)],
         [*(one for _, one in filter(None, amended)), *pruned],
         [job.id for job in gone],
@@ -120,17 +120,17 @@ def decide(estate: Estate, intent: Intent) -> Decision:
     )
     decision = Decision(
         [*named, *parting, *(_deleted("rule", rule) for rule in rules_parting)],
-        arrangement,
+        bulk_change,
         len(jobs) + len(amended) + len(rules) - len(named),
     )
-    _admit(decision, estate, intent.most)
-    _admit_rules(decision, estate, intent)
+    _admit(decision, current, intent.most)
+    _admit_rules(decision, current, intent)
     return decision
 
 
-def _unwritten(estate: Estate) -> dict[str, Job]:
+def _unwritten(current: BulkState) -> dict[str, Job]:
     """Jobs that nobody made and that yet have endpoints: those of programs that embed the scheduler."""
-    live = [one for one in estate.endpoints.values() if not one.archived]
+    live = [one for one in current.endpoints.values() if not one.archived]
     return {one.job_id: Job(id=one.job_id, name=one.job_id, tenant_id=one.tenant_id) for one in live}
 
 
@@ -167,22 +167,22 @@ def _revived(before: Endpoint, planned: Endpoint) -> Endpoint:
     return evolve(planned, last_run_at=before.last_run_at, lease=before.lease, job_active=before.job_active)
 
 
-def _jobs_gone(estate: Estate, intent: Intent) -> list[Job]:
+def _removed_jobs(current: BulkState, intent: Intent) -> list[Job]:
     """Jobs that a file made, and that this one does not name; what users have planned stays."""
     if not intent.prune:
         return []
     kept = {*intent.jobs, SCHEDULES_JOB}
-    return [job for job in estate.jobs.values() if job.applied and job.id not in kept]
+    return [job for job in current.jobs.values() if job.applied and job.id not in kept]
 
 
-def _endpoints_gone(estate: Estate, intent: Intent) -> list[Endpoint]:
+def _removed_endpoints(current: BulkState, intent: Intent) -> list[Endpoint]:
     """Live endpoints of these jobs and of those that are named, which are not named themselves."""
     if not intent.prune:
         return []
-    looked_at = intent.jobs.keys() | {job.id for job in _jobs_gone(estate, intent)}
+    looked_at = intent.jobs.keys() | {job.id for job in _removed_jobs(current, intent)}
     return [
         one
-        for one in estate.endpoints.values()
+        for one in current.endpoints.values()
         if not one.archived and one.id not in intent.endpoints and one.job_id in looked_at
     ]
 
@@ -193,33 +193,33 @@ def _rule(wanted: WantedRule, before: Rule | None) -> Difference | None:
     return None if after is None else Difference(action, "rule", after.id, before, after)
 
 
-def _rules_gone(estate: Estate, intent: Intent) -> list[Rule]:
+def _removed_rules(current: BulkState, intent: Intent) -> list[Rule]:
     """Rules that are not named, of jobs that are, and all of those that go with their jobs."""
     if not intent.prune:
         return []
-    jobs = frozenset(intent.jobs) | {job.id for job in _jobs_gone(estate, intent)}
-    return rules_gone(estate, intent.rules, jobs=jobs)
+    jobs = frozenset(intent.jobs) | {job.id for job in _removed_jobs(current, intent)}
+    return removed_rules(current, intent.rules, jobs=jobs)
 
 
 def _deleted(kind: Kind, gone: Job | Endpoint | Rule) -> Difference:
     return Difference(Action.DELETE, kind, gone.id, gone)
 
 
-def _admit(decision: Decision, estate: Estate, most: int | None) -> None:
+def _admit(decision: Decision, current: BulkState, most: int | None) -> None:
     """Refuse to add what goes beyond the limit; who is beyond it already may still change and delete."""
-    after = [one.endpoint for one in decision.arrangement.endpoints]
-    before = [estate.endpoints[one.id] for one in after if one.id in estate.endpoints]
+    after = [one.endpoint for one in decision.bulk_change.endpoints]
+    before = [current.endpoints[one.id] for one in after if one.id in current.endpoints]
     more = sum(one.live for one in after) - sum(one.live for one in before)
-    live = estate.elsewhere + sum(one.live for one in estate.endpoints.values())
+    live = current.elsewhere + sum(one.live for one in current.endpoints.values())
     if most is not None and more > 0 and live + more > most:
         raise NotAllowed(f"This would make {live + more} endpoints, and there may be {most}.")
 
 
-def _admit_rules(decision: Decision, estate: Estate, intent: Intent) -> None:
+def _admit_rules(decision: Decision, current: BulkState, intent: Intent) -> None:
     """Refuse rules about nobody, and too many of them, as jobs and endpoints will be."""
-    present = dict(estate.endpoints) | {
-        one.endpoint.id: one.endpoint for one in decision.arrangement.endpoints
+    present = dict(current.endpoints) | {
+        one.endpoint.id: one.endpoint for one in decision.bulk_change.endpoints
     }
-    gone = frozenset(decision.arrangement.rules_gone)
-    stay = {id_: rule for id_, rule in estate.rules.items() if id_ not in gone and id_ not in intent.rules}
+    gone = frozenset(decision.bulk_change.removed_rules)
+    stay = {id_: rule for id_, rule in current.rules.items() if id_ not in gone and id_ not in intent.rules}
     check_rules(intent.rules, [one for one in present.values() if not one.archived], stay=stay)

@@ -10,7 +10,7 @@ from cadenza.domain.planning.rules.rule import MOST_RULES, OWNER_FIELDS, Rule
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.operations.config.schemas import ConfigDocument, RuleWords
 from cadenza.operations.planning.rule_schemas import made_parts, strangers
-from cadenza.ports.catalog import Estate
+from cadenza.ports.catalog import BulkState
 from cadenza.ports.planning import Expressions
 
 PARTS = ("when", "then", "relax", "cooldown_ms", "once_per_incident", "escalate")
@@ -82,9 +82,11 @@ def changed_rule(wanted: WantedRule, before: Rule | None) -> Rule | None:
     return None if after == before else after
 
 
-def rules_gone(estate: Estate, wanted: Mapping[str, WantedRule], *, jobs: frozenset[str]) -> list[Rule]:
+def removed_rules(
+    current: BulkState, wanted: Mapping[str, WantedRule], *, jobs: frozenset[str]
+) -> list[Rule]:
     """Rules of these jobs that are not wanted."""
-    return [rule for rule in estate.rules.values() if rule.job_id in jobs and rule.id not in wanted]
+    return [rule for rule in current.rules.values() if rule.job_id in jobs and rule.id not in wanted]
 
 
 def check_rules(

@@ -28,7 +28,7 @@ from cadenza.operations.scheduling.schemas import (
     TargetShape,
     part,
 )
-from cadenza.ports.catalog import Admission, Arrangement, EndpointFilter, Estate, Extent
+from cadenza.ports.catalog import Admission, BulkChange, BulkScope, BulkState, EndpointFilter
 
 
 class MustCountEndpoints(Exception):
@@ -46,21 +46,23 @@ async def apply_within_limit(
             raise MustCountEndpoints
         return after
 
-    def with_count(estate: Estate) -> Arrangement:
-        if endpoint_id not in estate.endpoints:
+    def with_count(current: BulkState) -> BulkChange:
+        if endpoint_id not in current.endpoints:
             raise NotFound(f"There is no endpoint {endpoint_id}.")
-        before = estate.endpoints[endpoint_id]
+        before = current.endpoints[endpoint_id]
         after = change(before)
-        if most is not None and estate.elsewhere >= most and not before.live:
+        if most is not None and current.elsewhere >= most and not before.live:
             raise too_many(most)
-        return Arrangement(endpoints=[after])
+        return BulkChange(endpoints=[after])
 
     try:
         return (await context.store.endpoints.amend(context.key(endpoint_id), unless_counted)).endpoint
     except MustCountEndpoints:
-        extent = Extent(endpoint_ids=frozenset({endpoint_id}))
+        scope = BulkScope(endpoint_ids=frozenset({endpoint_id}))
         return (
-            (await context.store.catalog.arrange(context.tenant_id, extent, with_count)).endpoints[0].endpoint
+            (await context.store.catalog.change_in_bulk(context.tenant_id, scope, with_count))
+            .endpoints[0]
+            .endpoint
         )
 
 

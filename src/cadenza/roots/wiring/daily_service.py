@@ -14,7 +14,7 @@ from cadenza.domain.daily.user import DailyRunResult, ErrorClass
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock, Stopwatch
-from cadenza.ports.daily import DailyTargetRunner, Lanes
+from cadenza.ports.daily import DailyLanes, DailyTargetRunner
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.daily_target import daily_target, open_target_runner
@@ -57,7 +57,7 @@ class MissingTarget:
 class DailyService:
     """One daily runner, for the lanes that this process holds."""
 
-    def __init__(self, runner: DailyRunner, lanes: Lanes, *, grace_ms: float) -> None:
+    def __init__(self, runner: DailyRunner, lanes: DailyLanes, *, grace_ms: float) -> None:
         self._runner = runner
         self._lanes = lanes
         self._grace_ms = grace_ms
@@ -152,7 +152,7 @@ async def daily_parts_in_up(
     return []
 
 
-def open_lanes(settings: Settings, log: Logger) -> Lanes:
+def open_lanes(settings: Settings, log: Logger) -> DailyLanes:
     """Shared with all processes on PostgreSQL; beside a file, one process has them all."""
     most = settings.max_concurrency
     if settings.database_url.startswith(SQLITE):

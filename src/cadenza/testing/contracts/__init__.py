@@ -1,20 +1,20 @@
 """What every store promises, as suites to inherit from: give a `store` fixture, get the proof."""
 
-from cadenza.testing.contracts.access.idempotency import RateContract, ReplyContract
+from cadenza.testing.contracts.access.idempotency import IdempotencyContract, RateContract
 from cadenza.testing.contracts.access.keys import KeyContract
 from cadenza.testing.contracts.access.secrets import SecretContract
 from cadenza.testing.contracts.access.sessions import SessionContract
 from cadenza.testing.contracts.access.tenants import TenantContract
 from cadenza.testing.contracts.agents.conversations import ConversationContract
 from cadenza.testing.contracts.agents.deliveries import DeliveryContract
-from cadenza.testing.contracts.agents.schedule_firing import FiringContract
+from cadenza.testing.contracts.agents.schedule_firing import ScheduleFiringContract
 from cadenza.testing.contracts.agents.schedules import ScheduleContract
-from cadenza.testing.contracts.agents.users_agents import PeopleContract
-from cadenza.testing.contracts.daily.statistics import DailyFigureContract
+from cadenza.testing.contracts.agents.users_agents import UserAgentContract
+from cadenza.testing.contracts.daily.statistics import DailyStatisticsContract
 from cadenza.testing.contracts.daily.users import DailyContract
-from cadenza.testing.contracts.monitoring.run_alerts import AlertingContract
-from cadenza.testing.contracts.monitoring.slo_alerts import WatchContract
-from cadenza.testing.contracts.monitoring.statistics import FigureContract
+from cadenza.testing.contracts.monitoring.run_alerts import RunAlertContract
+from cadenza.testing.contracts.monitoring.slo_alerts import SloAlertContract
+from cadenza.testing.contracts.monitoring.statistics import StatisticsContract
 from cadenza.testing.contracts.planning.analyses import AnalysisContract
 from cadenza.testing.contracts.planning.feed import FeedContract, RecentRunsContract
 from cadenza.testing.contracts.planning.rules import RuleContract
@@ -22,9 +22,9 @@ from cadenza.testing.contracts.scheduling.catalog import CatalogContract
 from cadenza.testing.contracts.scheduling.claims import ClaimContract
 from cadenza.testing.contracts.scheduling.leases import LeaseContract
 from cadenza.testing.contracts.scheduling.listing import ListingContract
-from cadenza.testing.contracts.scheduling.settle import SettlingContract
+from cadenza.testing.contracts.scheduling.settle import SettleContract
 from cadenza.testing.contracts.scheduling.slots import SlotContract
-from cadenza.testing.contracts.scheduling.start import StartingContract
+from cadenza.testing.contracts.scheduling.start import StartContract
 from cadenza.testing.contracts.scheduling.steering import SteeringContract
 
 __all__ = ["SecretContract", "StoreContract"]
@@ -33,30 +33,30 @@ __all__ = ["SecretContract", "StoreContract"]
 class StoreContract(
     ClaimContract,
     LeaseContract,
-    StartingContract,
-    SettlingContract,
+    StartContract,
+    SettleContract,
     SlotContract,
     SteeringContract,
     ListingContract,
     CatalogContract,
     KeyContract,
     SessionContract,
-    FigureContract,
+    StatisticsContract,
     TenantContract,
-    ReplyContract,
+    IdempotencyContract,
     RateContract,
     FeedContract,
     RecentRunsContract,
     AnalysisContract,
     RuleContract,
-    WatchContract,
-    AlertingContract,
+    SloAlertContract,
+    RunAlertContract,
     DailyContract,
-    DailyFigureContract,
-    PeopleContract,
+    DailyStatisticsContract,
+    UserAgentContract,
     ConversationContract,
     DeliveryContract,
-    FiringContract,
+    ScheduleFiringContract,
     ScheduleContract,
 ):
     """All promises of a store.

@@ -3,18 +3,18 @@
 from collections import ChainMap
 from itertools import islice
 
-from cadenza.adapters.stores.common import already_exists, checked_arrangement, matches, same_job
+from cadenza.adapters.stores.common import already_exists, checked_bulk_change, matches, same_job
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
     FIRST_PAGE,
-    Arrange,
-    Arrangement,
+    BulkChange,
+    BulkScope,
+    BulkState,
+    DecideBulkChange,
     EndpointFilter,
-    Estate,
-    Extent,
     JobChange,
     Page,
 )
@@ -77,17 +77,17 @@ class MemoryCatalog:
             amended = [change(endpoint) for endpoint in self._find(tenant_id, wanted, page)]
             return [self._tables.amend_endpoint(one) for one in amended]
 
-    async def arrange(self, tenant_id: str, extent: Extent, decide: Arrange) -> Arrangement:
+    async def change_in_bulk(self, tenant_id: str, scope: BulkScope, decide: DecideBulkChange) -> BulkChange:
         with self._lock:
-            estate = self._estate(tenant_id, extent)
-            decided = decide(estate)
+            current = self._current_state(tenant_id, scope)
+            decided = decide(current)
             kept = {id_: job for (owner, id_), job in self._tables.jobs.items() if owner == tenant_id}
-            for gone in decided.jobs_gone:
+            for gone in decided.removed_jobs:
                 kept.pop(gone, None)
             jobs = ChainMap({job.id: job for job in decided.jobs}, kept)
-            decided = checked_arrangement(decided, tenant_id, jobs)
-            self._refuse_taken(decided, estate)
-            self._arrange(tenant_id, decided)
+            decided = checked_bulk_change(decided, tenant_id, jobs)
+            self._refuse_taken(decided, current)
+            self._write_bulk_change(tenant_id, decided)
             return decided
 
     def _find(self, tenant_id: str, wanted: EndpointFilter, page: Page) -> list[Endpoint]:
@@ -98,31 +98,31 @@ class MemoryCatalog:
         )
         return list(islice(found, page.limit))
 
-    def _estate(self, tenant_id: str, extent: Extent) -> Estate:
+    def _current_state(self, tenant_id: str, scope: BulkScope) -> BulkState:
         mine = [job for (owner, _), job in self._tables.jobs.items() if owner == tenant_id]
-        jobs = {job.id: job for job in mine if job.id in extent.job_ids or (extent.applied and job.applied)}
-        of_jobs = extent.job_ids | jobs.keys()
+        jobs = {job.id: job for job in mine if job.id in scope.job_ids or (scope.applied and job.applied)}
+        of_jobs = scope.job_ids | jobs.keys()
         inside, elsewhere = {}, 0
         for endpoint in self._tables.endpoints_of(tenant_id):
-            if endpoint.job_id in of_jobs or endpoint.id in extent.endpoint_ids:
+            if endpoint.job_id in of_jobs or endpoint.id in scope.endpoint_ids:
                 inside[endpoint.id] = endpoint
             elif endpoint.live:
                 elsewhere += 1
         rules = {
             id_: rule
             for (owner, id_), rule in sorted(self._tables.rules.items())
-            if owner == tenant_id and (rule.job_id in of_jobs or id_ in extent.rule_ids)
+            if owner == tenant_id and (rule.job_id in of_jobs or id_ in scope.rule_ids)
         }
-        return Estate(jobs, inside, elsewhere, rules)
+        return BulkState(jobs, inside, elsewhere, rules)
 
-    def _refuse_taken(self, decided: Arrangement, estate: Estate) -> None:
-        """A new endpoint is one that is not in the estate; elsewhere its id may be taken."""
+    def _refuse_taken(self, decided: BulkChange, current: BulkState) -> None:
+        """A new endpoint is one outside the scope; its id may be in use there."""
         for one in decided.endpoints:
-            if one.endpoint.id not in estate.endpoints and one.endpoint.key in self._tables.endpoints:
+            if one.endpoint.id not in current.endpoints and one.endpoint.key in self._tables.endpoints:
                 raise already_exists("endpoint", one.endpoint.id)
 
-    def _arrange(self, tenant_id: str, decided: Arrangement) -> None:
-        for job_id in decided.jobs_gone:
+    def _write_bulk_change(self, tenant_id: str, decided: BulkChange) -> None:
+        for job_id in decided.removed_jobs:
             self._tables.drop_job(tenant_id, job_id)
         for job in decided.jobs:
             self._tables.put_job(job)
@@ -130,9 +130,9 @@ class MemoryCatalog:
             if one.endpoint.key not in self._tables.endpoints:
                 self._tables.add_endpoint(one.endpoint)
             self._tables.amend_endpoint(one)
-        for rule_id in decided.rules_gone:
+        for rule_id in decided.removed_rules:
             self._tables.rules.pop((tenant_id, rule_id), None)
         for rule in decided.rules:
             self._tables.rules[tenant_id, rule.id] = rule
-        if decided.jobs or decided.jobs_gone:
+        if decided.jobs or decided.removed_jobs:
             self._tables.wakeups.notify()

@@ -14,7 +14,7 @@ BODY = bytes(range(256))
 LONG_AGO = NEW_YEAR.replace(year=2024)
 
 
-class ReplyContract(Contract):
+class IdempotencyContract(Contract):
     """`begin_reply`, `end_reply`, `drop_reply` and `forget_replies`."""
 
     async def test_a_free_key_is_taken(self, store: Store) -> None:

@@ -25,7 +25,7 @@ from cadenza.testing.contracts.agents.conversation_fixtures import (
 from cadenza.testing.contracts.harness import LEASE_MS, MINUTE, Bench
 
 
-class FiringContract(TalkContract):
+class ScheduleFiringContract(TalkContract):
     """`finalize` and `sweep`, with runs that leave a turn."""
 
     async def test_a_firing_leaves_its_run_its_history_and_what_it_owes(

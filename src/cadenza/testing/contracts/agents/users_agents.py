@@ -41,7 +41,7 @@ FULL_AGENT = Agent(
 )
 
 
-class PeopleContract(TalkContract):
+class UserAgentContract(TalkContract):
     """`put_user`, `user`, `users`, `remove_user` and the same of agents; what turns cost."""
 
     async def test_people_come_back_as_they_were(self, store: Store) -> None:

@@ -24,7 +24,7 @@ async def win(store: Store, *keys: UserKey, day: date = TODAY) -> None:
         await store.daily.finalize_days([key], partial(finalize_success, day=day, returned_at=at))
 
 
-class DailyFigureContract(Contract):
+class DailyStatisticsContract(Contract):
     """Figures of daily jobs."""
 
     async def test_verdicts_are_tallied_by_due_minute_as_they_are_written(self, store: Store) -> None:

@@ -42,7 +42,7 @@ class Watched:
         return [alert.text for alert in await self._bench.store.alerts.newest_alerts("default", 100)]
 
 
-class AlertingContract(Contract):
+class RunAlertContract(Contract):
     """`finalize` and `sweep`, with runs that give cause for alerts."""
 
     async def test_a_failure_leaves_its_alert_and_a_recovery_too(self, bench: Bench) -> None:

@@ -67,7 +67,7 @@ def of_promise(minute: int) -> Alert:
     return slo_alert({**facts, **told}, NEW_YEAR + minute * MINUTE)
 
 
-class WatchContract(Contract):
+class SloAlertContract(Contract):
     """`put_slos`, `slos`, `raise_alert`, `take_alerts` and what ends them."""
 
     async def test_a_standing_comes_back_as_it_was_put(self, store: Store) -> None:

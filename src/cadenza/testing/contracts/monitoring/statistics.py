@@ -38,7 +38,7 @@ def an_analysis(minute: int, endpoint_id: str, **fields: Any) -> Analysis:
     )
 
 
-class FigureContract(Contract):
+class StatisticsContract(Contract):
     """`these`, `ahead`, `in_flight`, `latest`, `latest_of`, `stretch` and `sat`."""
 
     async def test_these_endpoints_come_in_the_order_of_their_ids_without_archived_ones(

@@ -19,7 +19,7 @@ from cadenza.domain.planning.rules.rule import (
 )
 from cadenza.domain.scheduling.endpoint import Job
 from cadenza.domain.scheduling.steer import ChangedEndpoint
-from cadenza.ports.catalog import Arrangement, Estate, Extent, Page
+from cadenza.ports.catalog import BulkChange, BulkScope, BulkState, Page
 from cadenza.ports.planning import JobKey, RuleFilter
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
@@ -64,7 +64,7 @@ async def with_jobs(store: Store, *names: str, tenant_id: str = "north") -> None
 
 
 class RuleContract(Contract):
-    """`add_rule`, `rule`, `rules`, `amend_rule`, `remove_rule`, `jobs_with_rules`, and rules in `arrange`."""
+    """`add_rule`, `rule`, `rules`, `amend_rule`, `remove_rule`, `jobs_with_rules`, and `change_in_bulk`."""
 
     @pytest.mark.parametrize("rule", [a_rule(), FULL], ids=["least", "full"])
     async def test_a_rule_comes_back_as_it_was(self, store: Store, rule: Rule) -> None:
@@ -183,7 +183,7 @@ class RuleContract(Contract):
         ):
             await store.rules.add_rule(rule, most=10)
         await store.catalog.remove_job("north", "job", lambda endpoint: pytest.fail(f"{endpoint}"))
-        await store.catalog.arrange("north", Extent(), lambda _: Arrangement(jobs_gone=["other"]))
+        await store.catalog.change_in_bulk("north", BulkScope(), lambda _: BulkChange(removed_jobs=["other"]))
         assert await ids(store) == ["c"]
         assert [rule.id for rule in await store.rules.rules("south")] == ["a"]
 
@@ -195,16 +195,16 @@ class RuleContract(Contract):
         inside, named = a_rule("a"), a_rule("b", job_id="other")
         for rule in (inside, named, a_rule("c", job_id="other"), a_rule("d", "south")):
             await store.rules.add_rule(rule, most=10)
-        seen: list[Estate] = []
+        seen: list[BulkState] = []
 
-        def look(estate: Estate) -> Arrangement:
-            seen.append(estate)
-            return Arrangement()
+        def look(current: BulkState) -> BulkChange:
+            seen.append(current)
+            return BulkChange()
 
-        extent = Extent(frozenset({"job"}), rule_ids=frozenset({"b", "d", "none"}))
-        await store.catalog.arrange("north", extent, look)
-        await store.catalog.arrange("north", Extent(), look)
-        assert [estate.rules for estate in seen] == [{"a": inside, "b": named}, {}]
+        scope = BulkScope(frozenset({"job"}), rule_ids=frozenset({"b", "d", "none"}))
+        await store.catalog.change_in_bulk("north", scope, look)
+        await store.catalog.change_in_bulk("north", BulkScope(), look)
+        assert [current.rules for current in seen] == [{"a": inside, "b": named}, {}]
 
     async def test_rules_are_arranged_in_one_commit_with_all_else(self, store: Store) -> None:
         await with_jobs(store, "job")
@@ -214,8 +214,8 @@ class RuleContract(Contract):
         await store.rules.add_rule(a_rule("gone", "south"), most=10)
         changed, new = a_rule("changed", name="new name"), a_rule("new", job_id="fresh")
         job = Job(id="fresh", name="fresh", tenant_id="north")
-        decided = Arrangement(jobs=[job], rules=[changed, new], rules_gone=["gone", "none"])
-        answer = await store.catalog.arrange("north", Extent(frozenset({"job"})), lambda _: decided)
+        decided = BulkChange(jobs=[job], rules=[changed, new], removed_rules=["gone", "none"])
+        answer = await store.catalog.change_in_bulk("north", BulkScope(frozenset({"job"})), lambda _: decided)
         assert answer.rules == [changed, new]
         assert await store.rules.rules("north") == [changed, new, a_rule("stays")]
         assert [rule.id for rule in await store.rules.rules("south")] == ["gone"]
@@ -226,11 +226,11 @@ class RuleContract(Contract):
         await store.rules.add_rule(a_rule("gone"), most=10)
         taken = an_endpoint("taken", tenant_id="north", job_id="job")
 
-        def decide(_: Estate) -> Arrangement:
-            return Arrangement((), [ChangedEndpoint(taken)], rules=[a_rule("new")], rules_gone=["gone"])
+        def decide(_: BulkState) -> BulkChange:
+            return BulkChange((), [ChangedEndpoint(taken)], rules=[a_rule("new")], removed_rules=["gone"])
 
         with pytest.raises(Conflict):
-            await store.catalog.arrange("north", Extent(frozenset({"job"})), decide)
+            await store.catalog.change_in_bulk("north", BulkScope(frozenset({"job"})), decide)
         assert await ids(store) == ["gone"]
 
 

@@ -9,7 +9,7 @@ from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
 
 
-class SettlingContract(Contract):
+class SettleContract(Contract):
     """`finalize`."""
 
     async def test_a_settled_run_keeps_what_the_dispatcher_saw(self, bench: Bench) -> None:

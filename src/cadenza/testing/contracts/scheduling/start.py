@@ -6,7 +6,7 @@ from cadenza.domain.scheduling.run import Claim, RunStatus
 from cadenza.testing.contracts.harness import LEASE_MS, MINUTE, Bench, Contract
 
 
-class StartingContract(Contract):
+class StartContract(Contract):
     """`start`."""
 
     async def ahead(self, bench: Bench) -> Claim:

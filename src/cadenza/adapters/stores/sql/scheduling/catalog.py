@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Any
 
-from cadenza.adapters.stores.common import checked_arrangement
+from cadenza.adapters.stores.common import checked_bulk_change
 from cadenza.adapters.stores.sql.database import Connection, wake_workers
 from cadenza.adapters.stores.sql.planning import rules
 from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, LIVE, read_endpoint
@@ -20,11 +20,11 @@ from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.ports.catalog import (
     EVERY_ENDPOINT,
     FIRST_PAGE,
-    Arrange,
-    Arrangement,
+    BulkChange,
+    BulkScope,
+    BulkState,
+    DecideBulkChange,
     EndpointFilter,
-    Estate,
-    Extent,
     Page,
 )
 
@@ -95,59 +95,61 @@ class SqlCatalog(SqlJobs):
 
         return await self._database.write(work)
 
-    async def arrange(self, tenant_id: str, extent: Extent, decide: Arrange) -> Arrangement:
-        async def work(connection: Connection) -> Arrangement:
+    async def change_in_bulk(self, tenant_id: str, scope: BulkScope, decide: DecideBulkChange) -> BulkChange:
+        async def work(connection: Connection) -> BulkChange:
             await connection.fetch(LOCK_TENANT, tenant_id)
-            estate = await self._estate(connection, tenant_id, extent)
-            return await self._write_arrangement(connection, tenant_id, estate, decide(estate))
+            current = await self._current_state(connection, tenant_id, scope)
+            return await self._write_bulk_change(connection, tenant_id, current, decide(current))
 
         return await self._database.write(work)
 
-    async def _write_arrangement(
-        self, connection: Connection, tenant_id: str, estate: Estate, decided: Arrangement
-    ) -> Arrangement:
+    async def _write_bulk_change(
+        self, connection: Connection, tenant_id: str, current: BulkState, decided: BulkChange
+    ) -> BulkChange:
         tables = self._endpoint_tables
         touched = await self._write_jobs(connection, tenant_id, decided)
         jobs = await tables.jobs_by_id(
             connection, tenant_id, {one.endpoint.job_id for one in decided.endpoints}
         )
-        decided = checked_arrangement(decided, tenant_id, jobs)
-        new = [one for one in decided.endpoints if one.endpoint.id not in estate.endpoints]
-        old = [one for one in decided.endpoints if one.endpoint.id in estate.endpoints]
+        decided = checked_bulk_change(decided, tenant_id, jobs)
+        new = [one for one in decided.endpoints if one.endpoint.id not in current.endpoints]
+        old = [one for one in decided.endpoints if one.endpoint.id in current.endpoints]
         await tables.add_all(connection, [one.endpoint for one in new])
         await tables.record(connection, new)
-        await tables.amend(connection, [(estate.endpoints[one.endpoint.id], one) for one in old])
+        await tables.amend(connection, [(current.endpoints[one.endpoint.id], one) for one in old])
         await _write_rules(connection, tenant_id, decided)
         if new or touched:
             await wake_workers(connection)
         return decided
 
-    async def _write_jobs(self, connection: Connection, tenant_id: str, decided: Arrangement) -> bool:
+    async def _write_jobs(self, connection: Connection, tenant_id: str, decided: BulkChange) -> bool:
         """Write the jobs, and let their endpoints follow; were there any?"""
-        touched = {*decided.jobs_gone, *(job.id for job in decided.jobs)}
+        touched = {*decided.removed_jobs, *(job.id for job in decided.jobs)}
         if not touched:
             return False
-        await self._drop_jobs(connection, tenant_id, decided.jobs_gone)
+        await self._drop_jobs(connection, tenant_id, decided.removed_jobs)
         await connection.executemany(PUT, [write_job(job) for job in decided.jobs])
         await self._follow(connection, tenant_id, touched)
         return True
 
-    async def _estate(self, connection: Connection, tenant_id: str, extent: Extent) -> Estate:
+    async def _current_state(self, connection: Connection, tenant_id: str, scope: BulkScope) -> BulkState:
         read = self._database.read_moment
-        rows = await connection.fetch(JOBS_WITHIN, tenant_id, list(extent.job_ids), extent.applied)
+        rows = await connection.fetch(JOBS_WITHIN, tenant_id, list(scope.job_ids), scope.applied)
         jobs = {job.id: job for job in (read_job(row, read) for row in rows)}
-        wanted = (list(extent.job_ids | jobs.keys()), list(extent.endpoint_ids))
+        wanted = (list(scope.job_ids | jobs.keys()), list(scope.endpoint_ids))
         rows = await connection.fetch(ENDPOINTS_WITHIN, tenant_id, *wanted)
         locked = await self._endpoint_tables.locked(connection, tenant_id, [row[0] for row in rows])
         endpoints = {one.id: one for one in locked}
-        rows = await connection.fetch(rules.LIST_WITHIN, tenant_id, wanted[0], list(extent.rule_ids))
+        rows = await connection.fetch(rules.LIST_WITHIN, tenant_id, wanted[0], list(scope.rule_ids))
         found = {rule.id: rule for rule in (rules.read_rule(row, read) for row in rows)}
         live = await connection.fetchval(COUNT_LIVE, tenant_id)
-        return Estate(jobs, endpoints, live - sum(one.live for one in endpoints.values()), found)
+        return BulkState(jobs, endpoints, live - sum(one.live for one in endpoints.values()), found)
 
 
-async def _write_rules(connection: Connection, tenant_id: str, decided: Arrangement) -> None:
-    if decided.rules_gone:
-        await connection.executemany(rules.REMOVE, [(tenant_id, rule_id) for rule_id in decided.rules_gone])
+async def _write_rules(connection: Connection, tenant_id: str, decided: BulkChange) -> None:
+    if decided.removed_rules:
+        await connection.executemany(
+            rules.REMOVE, [(tenant_id, rule_id) for rule_id in decided.removed_rules]
+        )
     if decided.rules:
         await connection.executemany(rules.PUT, [rules.write_rule(rule) for rule in decided.rules])
