@@ -41,7 +41,7 @@ DIALECT = (
 """PostgreSQL's words and SQLite's, in this order.
 
 One writer needs neither row locks nor shards of counters. SQLite takes values as they are, without a
-type, and compares texts by their bytes unless told otherwise. What `OFFSET 0` tells
+type, and compares texts by their bytes by default. What `OFFSET 0` tells
 PostgreSQL's planner, the order of joins, `CROSS JOIN` tells SQLite's.
 """
 

@@ -36,7 +36,7 @@ def upgrade() -> None:
 
 
 def _counted(verdicts: str, sign: str = "") -> str:
-    """The verdicts of a table as counts, always in the same order, so that nobody waits for each other."""
+    """The verdicts of a table as counts, always in the same order, so that transactions cannot deadlock."""
     success = "sum(CASE WHEN status = 'success' THEN 1 ELSE 0 END)"
     late = "sum(CASE WHEN late THEN 1 ELSE 0 END)"
     sums = f"{sign}{success}, {sign}(count(*) - {success}), {sign}{late}"
