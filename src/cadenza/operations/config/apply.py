@@ -1,4 +1,4 @@
-"""Config as code: a file of jobs and endpoints is applied, and what there is becomes such a file."""
+"""Operations that apply a configuration file, and export one."""
 
 from asyncio import to_thread
 from collections import Counter
@@ -11,13 +11,13 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.rule import Escalation
 from cadenza.operations.config.difference import Action, Decision, Difference, Kind, decide
-from cadenza.operations.config.export import exported
+from cadenza.operations.config.export import config_of
 from cadenza.operations.config.schemas import MOST_ENDPOINTS, ConfigDocument, ConfigJob
-from cadenza.operations.config.validation import intent_of
+from cadenza.operations.config.validation import read_intent
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag
 from cadenza.operations.operation import Command, View, operation
-from cadenza.operations.planning.rule_schemas import SHAPES, shown_step
+from cadenza.operations.planning.rule_schemas import SHAPES, step_shape
 from cadenza.operations.scheduling.schemas import KINDS, as_shape
 from cadenza.ports.catalog import BulkChange, BulkState, Page
 
@@ -53,7 +53,7 @@ class DifferenceView(View):
     def of(cls, one: Difference) -> Self:
         """The view of a difference."""
         changed = [
-            FieldView(field=name, before=_spoken(before), after=_spoken(after))
+            FieldView(field=name, before=_as_json(before), after=_as_json(after))
             for name, before, after in one.fields()
         ]
         return cls(action=one.action, kind=one.kind, id=one.id, fields=changed)
@@ -99,7 +99,7 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
     """
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
     # Thousands of endpoints take seconds to check; whoever else is served here need not wait for them.
-    intent = await to_thread(intent_of, context, command, limits=limits, prune=command.prune)
+    intent = await to_thread(read_intent, context, command, limits=limits, prune=command.prune)
     decisions: list[Decision] = []
 
     def decide_changes(current: BulkState) -> BulkChange:
@@ -119,19 +119,19 @@ async def export_config(context: RequestContext, command: ExportConfig) -> Confi
     for found, name in ((endpoints, "endpoints"), (jobs, "jobs"), (rules, "rules")):
         if len(found) > MOST_ENDPOINTS:
             raise InvalidRequest(f"There are more than {MOST_ENDPOINTS} {name}: too many for one file.")
-    return ConfigView.model_construct(version=1, jobs=exported(jobs, endpoints, rules))
+    return ConfigView.model_construct(version=1, jobs=config_of(jobs, endpoints, rules))
 
 
-def _spoken(value: Any) -> JsonValue:
+def _as_json(value: Any) -> JsonValue:
     """A value as it stands on the wire, without what is as usual."""
     if type(value) in KINDS:
         value = as_shape(value).model_dump(mode="json", exclude_defaults=True)
     if type(value) in SHAPES:
-        value = shown_step(value).model_dump(mode="json", exclude_defaults=True)
+        value = step_shape(value).model_dump(mode="json", exclude_defaults=True)
     if isinstance(value, tuple):
-        return [_spoken(one) for one in value]
+        return [_as_json(one) for one in value]
     if isinstance(value, Escalation):
-        return {"after_ms": value.after_ms, "then": _spoken(value.then)}
+        return {"after_ms": value.after_ms, "then": _as_json(value.then)}
     spoken: JsonValue = to_jsonable_python(value)
     return spoken
 

@@ -1,4 +1,4 @@
-"""What a configuration changes: a decision about what there is, made of nothing but values."""
+"""Decides what a configuration changes; pure functions of values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class Action(StrEnum):
     CREATE = "create"
     UPDATE = "update"
     REVIVE = "revive"
-    """Deleted once, and back under its id, with its history."""
+    """Deleted before, and created again with its id and history."""
     DELETE = "delete"
 
 
@@ -82,12 +82,12 @@ class Intent:
     rules: Mapping[str, WantedRule]
     prune: bool
     most: int | None
-    """So many live endpoints may there be."""
+    """The limit of live endpoints."""
     now: datetime
     cron: CronClock
 
     def scope(self) -> BulkScope:
-        """What has to be looked at."""
+        """What must be read to decide."""
         return BulkScope(
             frozenset(self.jobs), frozenset(self.endpoints), self.prune, rule_ids=frozenset(self.rules)
         )
@@ -96,40 +96,40 @@ class Intent:
 def decide(current: BulkState, intent: Intent) -> Decision:
     """Decide what changes.
 
-    1. Jobs, endpoints and rules that are named are created, changed, or brought back.
-    2. With `prune`, endpoints and rules of the named jobs that are not named go; so do
-       jobs that a file made and this one does not name, with all that is theirs.
-    3. Not more endpoints are added than the tenant may have, nor rules than a job may,
-       and rules speak of endpoints that are there.
+    1. Jobs, endpoints and rules that are named are created, changed, or created again.
+    2. With `prune`, endpoints and rules of the named jobs that are not named are deleted;
+       so are jobs that a file made and this one does not name, with all that is theirs.
+    3. No more endpoints are added than the tenant may have, nor rules than a job may
+       have, and rules name existing endpoints.
     """
-    unwritten = _unwritten(current)
-    jobs = [_job(wanted, current.jobs.get(id_) or unwritten.get(id_)) for id_, wanted in intent.jobs.items()]
+    embedded = _embedded_jobs(current)
+    jobs = [_job(wanted, current.jobs.get(id_) or embedded.get(id_)) for id_, wanted in intent.jobs.items()]
     amended = [_endpoint(one, current.endpoints.get(id_), intent) for id_, one in intent.endpoints.items()]
     gone = _removed_jobs(current, intent)
     pruned = [archive(endpoint) for endpoint in _removed_endpoints(current, intent)]
     rules = [_rule(one, current.rules.get(id_)) for id_, one in intent.rules.items()]
     named = [*filter(None, jobs), *(one for one, _ in filter(None, amended)), *filter(None, rules)]
-    rules_parting = _removed_rules(current, intent)
-    parting = [_deleted("job", job) for job in gone] + [_deleted("endpoint", one.endpoint) for one in pruned]
+    deleted_rules = _removed_rules(current, intent)
+    deleted = [_deleted("job", job) for job in gone] + [_deleted("endpoint", one.endpoint) for one in pruned]
     bulk_change = BulkChange(
         [one.after for one in named if isinstance(one.after, Job)],
         [*(one for _, one in filter(None, amended)), *pruned],
         [job.id for job in gone],
         [one.after for one in named if isinstance(one.after, Rule)],
-        [rule.id for rule in rules_parting],
+        [rule.id for rule in deleted_rules],
     )
     decision = Decision(
-        [*named, *parting, *(_deleted("rule", rule) for rule in rules_parting)],
+        [*named, *deleted, *(_deleted("rule", rule) for rule in deleted_rules)],
         bulk_change,
         len(jobs) + len(amended) + len(rules) - len(named),
     )
-    _admit(decision, current, intent.most)
-    _admit_rules(decision, current, intent)
+    _check_endpoint_limit(decision, current, intent.most)
+    _check_rules(decision, current, intent)
     return decision
 
 
-def _unwritten(current: BulkState) -> dict[str, Job]:
-    """Jobs that nobody made and that yet have endpoints: those of programs that embed the scheduler."""
+def _embedded_jobs(current: BulkState) -> dict[str, Job]:
+    """Jobs of endpoints without a stored job: those of programs that embed the scheduler."""
     live = [one for one in current.endpoints.values() if not one.archived]
     return {one.job_id: Job(id=one.job_id, name=one.job_id, tenant_id=one.tenant_id) for one in live}
 
@@ -153,7 +153,7 @@ def _endpoint(
     if before.job_id == SCHEDULES_JOB:
         raise InvalidRequest(f"{before.id} is a schedule of a user: use another id.", "jobs")
     if before.archived:
-        back = _revived(before, plan_first_run(endpoint, now=intent.now, cron=intent.cron))
+        back = _recreated(before, plan_first_run(endpoint, now=intent.now, cron=intent.cron))
         return Difference(Action.REVIVE, "endpoint", back.id, before, back), ChangedEndpoint(back)
     amended = redefine(before, endpoint, now=intent.now, cron=intent.cron)
     after = amended.endpoint if enabled is None else evolve(amended.endpoint, enabled=enabled)
@@ -162,13 +162,13 @@ def _endpoint(
     return Difference(Action.UPDATE, "endpoint", after.id, before, after), amended._replace(endpoint=after)
 
 
-def _revived(before: Endpoint, planned: Endpoint) -> Endpoint:
-    """A new endpoint with the old one's history; a run that is still in flight becomes its own."""
+def _recreated(before: Endpoint, planned: Endpoint) -> Endpoint:
+    """A new endpoint with the old one's history, and its run in flight, if any."""
     return evolve(planned, last_run_at=before.last_run_at, lease=before.lease, job_active=before.job_active)
 
 
 def _removed_jobs(current: BulkState, intent: Intent) -> list[Job]:
-    """Jobs that a file made, and that this one does not name; what users have planned stays."""
+    """Jobs that a file made and this one does not name; agent schedules stay."""
     if not intent.prune:
         return []
     kept = {*intent.jobs, SCHEDULES_JOB}
@@ -176,14 +176,14 @@ def _removed_jobs(current: BulkState, intent: Intent) -> list[Job]:
 
 
 def _removed_endpoints(current: BulkState, intent: Intent) -> list[Endpoint]:
-    """Live endpoints of these jobs and of those that are named, which are not named themselves."""
+    """Live endpoints that are not named, of jobs that are named or deleted."""
     if not intent.prune:
         return []
-    looked_at = intent.jobs.keys() | {job.id for job in _removed_jobs(current, intent)}
+    jobs = intent.jobs.keys() | {job.id for job in _removed_jobs(current, intent)}
     return [
         one
         for one in current.endpoints.values()
-        if not one.archived and one.id not in intent.endpoints and one.job_id in looked_at
+        if not one.archived and one.id not in intent.endpoints and one.job_id in jobs
     ]
 
 
@@ -194,7 +194,7 @@ def _rule(wanted: WantedRule, before: Rule | None) -> Difference | None:
 
 
 def _removed_rules(current: BulkState, intent: Intent) -> list[Rule]:
-    """Rules that are not named, of jobs that are, and all of those that go with their jobs."""
+    """Rules that are not named, of jobs that are named or deleted."""
     if not intent.prune:
         return []
     jobs = frozenset(intent.jobs) | {job.id for job in _removed_jobs(current, intent)}
@@ -205,8 +205,8 @@ def _deleted(kind: Kind, gone: Job | Endpoint | Rule) -> Difference:
     return Difference(Action.DELETE, kind, gone.id, gone)
 
 
-def _admit(decision: Decision, current: BulkState, most: int | None) -> None:
-    """Refuse to add what goes beyond the limit; who is beyond it already may still change and delete."""
+def _check_endpoint_limit(decision: Decision, current: BulkState, most: int | None) -> None:
+    """Refuse to add endpoints beyond the limit; a tenant that is beyond it may still change and delete."""
     after = [one.endpoint for one in decision.bulk_change.endpoints]
     before = [current.endpoints[one.id] for one in after if one.id in current.endpoints]
     more = sum(one.live for one in after) - sum(one.live for one in before)
@@ -215,8 +215,8 @@ def _admit(decision: Decision, current: BulkState, most: int | None) -> None:
         raise NotAllowed(f"This would make {live + more} endpoints, and there may be {most}.")
 
 
-def _admit_rules(decision: Decision, current: BulkState, intent: Intent) -> None:
-    """Refuse rules about nobody, and too many of them, as jobs and endpoints will be."""
+def _check_rules(decision: Decision, current: BulkState, intent: Intent) -> None:
+    """Refuse rules about missing endpoints, and too many of them, as they will be after the change."""
     present = dict(current.endpoints) | {
         one.endpoint.id: one.endpoint for one in decision.bulk_change.endpoints
     }

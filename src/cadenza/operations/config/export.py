@@ -1,4 +1,4 @@
-"""What there is, as a configuration."""
+"""Jobs, endpoints and rules as a configuration."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -11,18 +11,18 @@ from cadenza.operations.config.schemas import (
     ConfigJob,
     RuleWords,
 )
-from cadenza.operations.planning.rule_schemas import shown_parts, strangers
+from cadenza.operations.planning.rule_schemas import missing_endpoints, rule_parts_as_shapes
 from cadenza.operations.scheduling.endpoints import PARTS
 from cadenza.operations.scheduling.schemas import as_shape
 
 
-def exported(
+def config_of(
     jobs: Iterable[Job], endpoints: Iterable[Endpoint], rules: Iterable[Rule] = ()
 ) -> list[ConfigJob]:
-    """Jobs with all that is theirs, in the order of their ids; jobs that nobody made have their id as name.
+    """Jobs with endpoints and rules, in the order of their ids; a job that is not stored is named by its id.
 
-    Rules about endpoints that are no longer there are left out: nobody could apply them. So is
-    what users have planned, which is theirs to keep and to delete.
+    Rules about deleted endpoints are left out, since they could not be applied. So are agent
+    schedules, which belong to their users.
     """
     of_job: dict[str, list[Endpoint]] = defaultdict(list)
     for endpoint in endpoints:
@@ -30,7 +30,9 @@ def exported(
     rules_of: dict[str, list[RuleWords]] = defaultdict(list)
     for rule in rules:
         siblings = of_job[rule.job_id]
-        if not strangers(rule, ids={one.id for one in siblings}, names={one.name for one in siblings}):
+        if not missing_endpoints(
+            rule, ids={one.id for one in siblings}, names={one.name for one in siblings}
+        ):
             rules_of[rule.job_id].append(_rule(rule))
     known = {job.id: job for job in jobs}
     return [
@@ -40,7 +42,7 @@ def exported(
 
 
 def _job(job: Job, endpoints: list[Endpoint], rules: list[RuleWords]) -> ConfigJob:
-    """An active job does not say so: applied later, the file would undo that somebody switched it off."""
+    """An active job is written without `active`: applied later, the file must not switch it on again."""
     return ConfigJob.model_construct(
         id=job.id,
         name=job.name,
@@ -56,7 +58,7 @@ def _rule(rule: Rule) -> RuleWords:
         id=rule.id,
         endpoint=rule.endpoint_id,
         enabled=None if rule.enabled else False,
-        **shown_parts(rule),
+        **rule_parts_as_shapes(rule),
     )
 
 

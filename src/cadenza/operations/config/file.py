@@ -1,4 +1,4 @@
-"""Configuration files: YAML, or JSON, read with the line of every part, and written for people."""
+"""Reads configuration files, YAML or JSON, with the line of every part."""
 
 import re
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ NULL = re.compile(r"|~|null|Null|NULL")
 TRUE = re.compile(r"true|True|TRUE")
 FALSE = re.compile(r"false|False|FALSE")
 WHOLE = re.compile(r"[-+]?[0-9]{1,40}")
-BROKEN = re.compile(r"[-+]?(?:\.[0-9]{1,40}|[0-9]{1,40}(?:\.[0-9]{0,40})?)(?:[eE][-+]?[0-9]{1,3})?")
+FRACTION = re.compile(r"[-+]?(?:\.[0-9]{1,40}|[0-9]{1,40}(?:\.[0-9]{0,40})?)(?:[eE][-+]?[0-9]{1,3})?")
 BEFORE = (yaml.StreamStartEvent, yaml.DocumentStartEvent)
 ENDS = (yaml.SequenceEndEvent, yaml.MappingEndEvent)
 
 
 class ConfigFile:
-    """A configuration that was read, and the lines on which its parts stand."""
+    """A parsed configuration, and the lines of its parts."""
 
     def __init__(self, text: str) -> None:
         reader = _Reader(text)
@@ -36,7 +36,7 @@ class ConfigFile:
         return next((self._lines[one] for one in reversed(around) if one in self._lines), 1)
 
     def located(self, problem: InvalidRequest) -> InvalidRequest:
-        """What was refused, with the line of every fault."""
+        """The error with the line of every fault."""
         faults = [Fault(f"line {self.line(one.field)}, {one.field}", one.message) for one in problem.faults]
         if not faults:
             return problem
@@ -45,16 +45,16 @@ class ConfigFile:
 
 
 class _Anchored(NamedTuple):
-    """A value that can be referred to, and of how many parts it is made."""
+    """The value of an anchor, and its number of parts."""
 
     value: Any
     parts: int
 
 
 class _Reader:
-    """Reads one document, strictly: YAML 1.2's own values, each key once, no tags, nothing endless.
+    """Reads one document, strictly: YAML 1.2 values, each key once, no tags, bounded in size and depth.
 
-    It goes by events, because the library's own trees overflow the stack on what is nested deeply.
+    It reads events, because the library's own trees overflow the stack on deeply nested input.
     """
 
     def __init__(self, text: str) -> None:
@@ -75,7 +75,7 @@ class _Reader:
             if any(isinstance(one, yaml.DocumentStartEvent) for one in self._events):
                 raise InvalidRequest("The file must hold one document, not several.", "body")
         except yaml.YAMLError as problem:
-            raise InvalidRequest(_explained(problem), "body") from None
+            raise InvalidRequest(_yaml_problem(problem), "body") from None
         return document
 
     def _value(self, event: Any, path: tuple[str, ...]) -> Any:
@@ -85,15 +85,15 @@ class _Reader:
         if len(path) > DEEPEST:
             raise InvalidRequest(f"Line {line} is nested more than {DEEPEST} levels deep.", "body")
         if isinstance(event, yaml.AliasEvent):
-            return self._referred(event.anchor, line)
+            return self._alias(event.anchor, line)
         if event.tag not in (None, "!"):
             raise InvalidRequest(f"Line {line} has a tag, {event.tag}; only plain values are taken.", "body")
-        value = self._begun(event, path)
+        value = self._node(event, path)
         if event.anchor is not None:
             self._anchors[event.anchor] = _Anchored(value, self._parts - before)
         return value
 
-    def _begun(self, event: Any, path: tuple[str, ...]) -> Any:
+    def _node(self, event: Any, path: tuple[str, ...]) -> Any:
         if isinstance(event, yaml.MappingStartEvent):
             return self._mapping(path)
         if isinstance(event, yaml.SequenceStartEvent):
@@ -123,7 +123,7 @@ class _Reader:
                 return
             yield event
 
-    def _referred(self, anchor: str | None, line: int) -> Any:
+    def _alias(self, anchor: str | None, line: int) -> Any:
         if anchor is None or anchor not in self._anchors:
             raise InvalidRequest(f"Line {line} refers to {anchor}, which is not finished before it.", "body")
         value, parts = self._anchors[anchor]
@@ -146,10 +146,10 @@ def _scalar(text: str) -> Any:
         return text.lower() == "true"
     if WHOLE.fullmatch(text):
         return int(text)
-    return float(text) if BROKEN.fullmatch(text) else text
+    return float(text) if FRACTION.fullmatch(text) else text
 
 
-def _explained(problem: yaml.YAMLError) -> str:
+def _yaml_problem(problem: yaml.YAMLError) -> str:
     mark = getattr(problem, "problem_mark", None)
     place = "The file" if mark is None else f"Line {mark.line + 1}"
     why = getattr(problem, "problem", None) or getattr(problem, "reason", None) or "it is not YAML"

@@ -1,4 +1,4 @@
-"""What a configuration wants of rules, and what that changes."""
+"""The rules of a configuration: checked, and compared with the stored ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,19 +9,19 @@ from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.planning.rules.rule import MOST_RULES, OWNER_FIELDS, Rule
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.operations.config.schemas import ConfigDocument, RuleWords
-from cadenza.operations.planning.rule_schemas import made_parts, strangers
+from cadenza.operations.planning.rule_schemas import missing_endpoints, rule_parts_to_domain
 from cadenza.ports.catalog import BulkState
 from cadenza.ports.planning import Expressions
 
 PARTS = ("when", "then", "relax", "cooldown_ms", "once_per_incident", "escalate")
 
 
-class PlacedRule(NamedTuple):
+class LocatedRule(NamedTuple):
     """A rule of a file, its job, and the path to it."""
 
     path: str
     job_id: str
-    words: RuleWords
+    entry: RuleWords
 
 
 class WantedRule(NamedTuple):
@@ -32,39 +32,39 @@ class WantedRule(NamedTuple):
     path: str
 
 
-def placed_rules(document: ConfigDocument) -> list[PlacedRule]:
+def located_rules(document: ConfigDocument) -> list[LocatedRule]:
     """All rules of a file."""
     return [
-        PlacedRule(f"jobs.{j}.rules.{r}", job.id, words)
+        LocatedRule(f"jobs.{j}.rules.{r}", job.id, entry)
         for j, job in enumerate(document.jobs)
-        for r, words in enumerate(job.rules)
+        for r, entry in enumerate(job.rules)
     ]
 
 
-def made_rule(
-    placed: PlacedRule, *, tenant_id: str, expressions: Expressions, now: datetime | None = None
+def rule_or_faults(
+    located: LocatedRule, *, tenant_id: str, expressions: Expressions, now: datetime | None = None
 ) -> WantedRule | list[Fault]:
-    """The rule that is spelt, or all that is wrong with it."""
-    path, job_id, words = placed
+    """The rule of an entry, or all its faults."""
+    path, job_id, entry = located
     try:
         rule = Rule(
-            id=words.id,
-            name=words.name or words.id,
+            id=entry.id,
+            name=entry.name or entry.id,
             tenant_id=tenant_id,
             job_id=job_id,
-            endpoint_id=words.endpoint,
-            enabled=words.enabled is not False,
+            endpoint_id=entry.endpoint,
+            enabled=entry.enabled is not False,
             created_at=now,
-            **made_parts({name: getattr(words, name) for name in PARTS}),
+            **rule_parts_to_domain({name: getattr(entry, name) for name in PARTS}),
         )
         expressions.check(rule.when)
     except InvalidRequest as problem:
         return [Fault(f"{path}.{fault.field}", fault.message) for fault in problem.faults]
-    return WantedRule(rule, words.enabled, path)
+    return WantedRule(rule, entry.enabled, path)
 
 
 def refuse(faults: Sequence[Fault]) -> None:
-    """Raise all that is wrong with a configuration, if anything is."""
+    """Raise InvalidRequest with all faults, if there are any."""
     if faults:
         first = faults[0]
         raise InvalidRequest(f"{first.field}: {first.message}", first.field, faults)
@@ -75,10 +75,10 @@ def changed_rule(wanted: WantedRule, before: Rule | None) -> Rule | None:
     rule, enabled, _ = wanted
     if before is None:
         return rule
-    said = {name: getattr(rule, name) for name in OWNER_FIELDS} | (
+    fields = {name: getattr(rule, name) for name in OWNER_FIELDS} | (
         {"enabled": before.enabled} if enabled is None else {}
     )
-    after = replace(before, **said)
+    after = replace(before, **fields)
     return None if after == before else after
 
 
@@ -93,14 +93,16 @@ def check_rules(
     wanted: Mapping[str, WantedRule], present: list[Endpoint], *, stay: Mapping[str, Rule]
 ) -> None:
     """Refuse rules about endpoints that are not in their job, and more of them than a job may have."""
-    faults = [fault for one in wanted.values() for fault in _strangers(one, present)]
+    faults = [fault for one in wanted.values() for fault in _missing_endpoints(one, present)]
     faults += _too_many([one.rule for one in wanted.values()] + [*stay.values()])
     refuse(faults)
 
 
-def _strangers(wanted: WantedRule, present: list[Endpoint]) -> Iterator[Fault]:
+def _missing_endpoints(wanted: WantedRule, present: list[Endpoint]) -> Iterator[Fault]:
     siblings = [one for one in present if one.job_id == wanted.rule.job_id]
-    found = strangers(wanted.rule, ids={one.id for one in siblings}, names={one.name for one in siblings})
+    found = missing_endpoints(
+        wanted.rule, ids={one.id for one in siblings}, names={one.name for one in siblings}
+    )
     for fault in found:
         field = "endpoint" if fault.field == "endpoint_id" else fault.field
         yield Fault(f"{wanted.path}.{field}", fault.message)

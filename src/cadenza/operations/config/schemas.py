@@ -1,4 +1,4 @@
-"""A configuration as it stands in a file, in people's words or in those of REST."""
+"""The models of a configuration file: those of REST, and shorthands such as `every 5m`."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -27,10 +27,10 @@ from cadenza.operations.scheduling.schemas import (
     TargetShape,
 )
 
-IF_SAID = Field(default=None, exclude_if=lambda value: value is None)
+IF_GIVEN = Field(default=None, exclude_if=lambda value: value is None)
 
 
-def in_milliseconds(words: Mapping[str, str]) -> Callable[[Any], Any]:
+def with_milliseconds(words: Mapping[str, str]) -> Callable[[Any], Any]:
     """Put milliseconds in the place of spans such as 20s or 1h30m."""
 
     def read(value: Any) -> Any:
@@ -54,7 +54,7 @@ def milliseconds_of(word: str, value: Any) -> int:
         raise ValueError(problem.message) from None
 
 
-def spoken(name: str, base: type[Shape], words: Mapping[str, str]) -> type[Shape]:
+def duration_schema(name: str, base: type[Shape], words: Mapping[str, str]) -> type[Shape]:
     """A shape as a schema shows it: with the spans that may stand for its fields."""
     span = Field(default=None, description="A span such as 500ms, 20s, 5m or 1h30m.")
     own = base.model_fields
@@ -76,7 +76,7 @@ A_MINUTE_MS = 60_000
 
 def whole_step(value: Any) -> Any:
     """A step with milliseconds in the place of spans, and minutes in that of a ttl."""
-    given = in_milliseconds(STEP)(value)
+    given = with_milliseconds(STEP)(value)
     if not isinstance(given, Mapping) or "ttl" not in given:
         return given
     if "ttlMinutes" in given:
@@ -88,7 +88,7 @@ def whole_step(value: Any) -> Any:
 STEP_WORDS: Any = reduce(
     or_,
     [
-        spoken(f"{kind.__name__.removesuffix('Shape')}Words", kind, STEP | {"ttl": "ttlMinutes"})
+        duration_schema(f"{kind.__name__.removesuffix('Shape')}Words", kind, STEP | {"ttl": "ttlMinutes"})
         for kind in SHAPES.values()
     ],
 )
@@ -101,28 +101,28 @@ class WholeEscalation(EscalationShape):
     then: ConfigStep
 
 
-ConfigEscalation = Annotated[WholeEscalation, BeforeValidator(in_milliseconds(ESCALATION))]
+ConfigEscalation = Annotated[WholeEscalation, BeforeValidator(with_milliseconds(ESCALATION))]
 
 
 class RuleWords(Shape):
     """A rule of a job. What is left out is as usual."""
 
     id: Id
-    name: Name | None = IF_SAID
+    name: Name | None = IF_GIVEN
     """If left out, the id."""
-    endpoint: Id | None = IF_SAID
+    endpoint: Id | None = IF_GIVEN
     """The id of the endpoint it looks at; if left out, it looks at each of the job."""
     when: When
     then: ConfigStep
-    relax: ConfigStep | None = IF_SAID
+    relax: ConfigStep | None = IF_GIVEN
     cooldown_ms: SpanOrNone = 0
     once_per_incident: Flag = False
     escalate: Annotated[list[ConfigEscalation], Field(max_length=MOST_ESCALATIONS)] = []
-    enabled: Flag | None = IF_SAID
+    enabled: Flag | None = IF_GIVEN
     """If left out, it stays as it is; a new rule is enabled."""
 
 
-ConfigRule = Annotated[RuleWords, BeforeValidator(in_milliseconds(RULE))]
+ConfigRule = Annotated[RuleWords, BeforeValidator(with_milliseconds(RULE))]
 ConfigRules = Annotated[list[ConfigRule], Field(max_length=MOST_RULES)]
 
 
@@ -138,7 +138,7 @@ SHORT_CRON = re.compile(r"(.+?)(?: +in +(\S+))?")
 def whole_baseline(value: Any) -> Any:
     """`every 5m`, `cron 0 9 * * 1-5 in Europe/Berlin` and `once 2030-01-31T12:00:00Z`, spelt out."""
     if not isinstance(value, str):
-        return in_milliseconds(INTERVAL)(value)
+        return with_milliseconds(INTERVAL)(value)
     said = SHORT_BASELINE.fullmatch(value.strip())
     if said is None:
         raise ValueError("must be `every 5m`, `cron */5 * * * *`, `once MOMENT`, or have a kind")
@@ -157,17 +157,17 @@ def whole_target(value: Any) -> Any:
     return {"kind": "http", "url": value} if isinstance(value, str) else value
 
 
-GuardWords = spoken("GuardWords", GuardShape, GUARD)
-PolicyWords = spoken("PolicyWords", PolicyShape, POLICY)
+GuardWords = duration_schema("GuardWords", GuardShape, GUARD)
+PolicyWords = duration_schema("PolicyWords", PolicyShape, POLICY)
 ConfigBaseline = Annotated[
     BaselineShape, BeforeValidator(whole_baseline, json_schema_input_type=BaselineShape | str)
 ]
 ConfigTarget = Annotated[TargetShape, BeforeValidator(whole_target, json_schema_input_type=TargetShape | str)]
 ConfigGuard = Annotated[
-    GuardShape, BeforeValidator(in_milliseconds(GUARD), json_schema_input_type=GuardWords)
+    GuardShape, BeforeValidator(with_milliseconds(GUARD), json_schema_input_type=GuardWords)
 ]
 ConfigPolicy = Annotated[
-    PolicyShape, BeforeValidator(in_milliseconds(POLICY), json_schema_input_type=PolicyWords)
+    PolicyShape, BeforeValidator(with_milliseconds(POLICY), json_schema_input_type=PolicyWords)
 ]
 
 
@@ -175,9 +175,9 @@ class ConfigEndpoint(Shape):
     """An endpoint of a job. What is left out is as usual; hints and pauses are no part of it."""
 
     id: Id
-    name: Name | None = IF_SAID
+    name: Name | None = IF_GIVEN
     """If left out, the id."""
-    description: Text | None = IF_SAID
+    description: Text | None = IF_GIVEN
     target: ConfigTarget
     """A whole target, or the address of an HTTP target."""
     baseline: ConfigBaseline
@@ -187,7 +187,7 @@ class ConfigEndpoint(Shape):
     planning: PlanningShape = DEFAULT_PLANNING
     hint_mode: HintMode = HintMode.OVERRIDE
     labels: Labels = {}
-    enabled: Flag | None = IF_SAID
+    enabled: Flag | None = IF_GIVEN
     """If left out, it stays as it is; a new endpoint is enabled."""
 
 
@@ -195,10 +195,10 @@ class ConfigJob(Shape):
     """A job with its endpoints and rules."""
 
     id: Id
-    name: Name | None = IF_SAID
+    name: Name | None = IF_GIVEN
     """If left out, the id."""
-    description: Text | None = IF_SAID
-    active: Flag | None = IF_SAID
+    description: Text | None = IF_GIVEN
+    active: Flag | None = IF_GIVEN
     """If left out, it stays as it is; a new job is active."""
     endpoints: Annotated[list[ConfigEndpoint], Field(max_length=MOST_ENDPOINTS)] = []
     rules: ConfigRules = []

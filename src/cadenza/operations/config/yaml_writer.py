@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from cadenza.domain.validation import UNITS_MS
-from cadenza.operations.config.file import BROKEN
+from cadenza.operations.config.file import FRACTION
 from cadenza.operations.config.schemas import (
     A_MINUTE_MS,
     ESCALATION,
@@ -17,7 +17,7 @@ from cadenza.operations.config.schemas import (
     ConfigDocument,
 )
 
-LIKE_A_NUMBER = re.compile(rf"(?:{BROKEN.pattern})\Z")
+LIKE_A_NUMBER = re.compile(rf"(?:{FRACTION.pattern})\Z")
 WIDTH = 100
 LARGE_FIRST = sorted(UNITS_MS.items(), key=lambda unit: -unit[1])
 
@@ -52,7 +52,7 @@ def _shorten(endpoint: dict[str, Any]) -> None:
         endpoint["baseline"] = f"every {span(endpoint['baseline']['interval_ms'])}"
     for part, words in (("guard", GUARD), ("policy", POLICY)):
         if part in endpoint:
-            endpoint[part] = _spoken(endpoint[part], words)
+            endpoint[part] = _as_json(endpoint[part], words)
 
 
 def _shorten_rule(rule: dict[str, Any]) -> None:
@@ -64,12 +64,12 @@ def _shorten_rule(rule: dict[str, Any]) -> None:
     for one in rule.get("escalate", []):
         one["then"] = _step(one["then"])
     if "escalate" in rule:
-        rule["escalate"] = [_spoken(one, ESCALATION) for one in rule["escalate"]]
+        rule["escalate"] = [_as_json(one, ESCALATION) for one in rule["escalate"]]
 
 
 def _step(step: dict[str, Any]) -> dict[str, Any]:
     """A step with its spans as words; a ttl that is no whole number of milliseconds stays a number."""
-    given = _spoken(step, STEP)
+    given = _as_json(step, STEP)
     ttl_ms = given.get("ttlMinutes", 0) * A_MINUTE_MS
     if ttl_ms and ttl_ms == int(ttl_ms):
         del given["ttlMinutes"]
@@ -77,7 +77,7 @@ def _step(step: dict[str, Any]) -> dict[str, Any]:
     return {"tool": given.pop("tool"), **given}
 
 
-def _spoken(part: dict[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+def _as_json(part: dict[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
     """Spans as words; none at all has no word, and stays a number."""
     spans = {word: span(part[field]) for word, field in words.items() if part.get(field)}
     said = {words[word] for word in spans}

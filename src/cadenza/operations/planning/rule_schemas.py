@@ -1,4 +1,4 @@
-"""Rules as they stand on the wire, and their way into the domain."""
+"""JSON models of rules, and their conversion to the domain and back."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Literal
@@ -47,7 +47,7 @@ class StepShape(Shape):
     """Said beside the rule's name."""
 
     def to_domain(self) -> Step:
-        """The step itself."""
+        """The step of the domain."""
         said = WORDS | {"endpoint": "endpoint", "reason": "reason"}
         own = type(self).model_fields
         return STEPS[self.tool](**{name: getattr(self, word) for name, word in said.items() if word in own})
@@ -109,45 +109,45 @@ class EscalationShape(Shape):
     then: AnyStep
 
     def to_domain(self) -> Escalation:
-        """The escalation itself."""
+        """The escalation of the domain."""
         return Escalation(self.after_ms, part("then", self.then.to_domain))
 
 
 Escalations = Annotated[list[EscalationShape], Field(max_length=MOST_ESCALATIONS)]
 
 
-def shown_step(step: Step) -> Any:
-    """A step as it stands on the wire."""
+def step_shape(step: Step) -> Any:
+    """The JSON model of a step."""
     kind = SHAPES[type(step)]
     words = {word: getattr(step, name) for name, word in WORDS.items() if word in kind.model_fields}
     return kind.model_construct(tool=step.tool, endpoint=step.endpoint, reason=step.reason, **words)
 
 
-def shown_parts(rule: Rule) -> dict[str, Any]:
-    """What an owner wrote, as it stands on the wire; whose rule it is is said elsewhere."""
+def rule_parts_as_shapes(rule: Rule) -> dict[str, Any]:
+    """The JSON models of a rule's parts, without its id, job and tenant."""
     return {
         "name": rule.name,
         "when": rule.when,
-        "then": shown_step(rule.then),
-        "relax": None if rule.relax is None else shown_step(rule.relax),
+        "then": step_shape(rule.then),
+        "relax": None if rule.relax is None else step_shape(rule.relax),
         "cooldown_ms": rule.cooldown_ms,
         "once_per_incident": rule.once_per_incident,
         "escalate": [
-            EscalationShape.model_construct(after_ms=one.after_ms, then=shown_step(one.then))
+            EscalationShape.model_construct(after_ms=one.after_ms, then=step_shape(one.then))
             for one in rule.escalate
         ],
     }
 
 
 def _made_part(name: str, words: Any) -> Any:
-    """A field of a rule in the domain, from its words."""
+    """A field of a rule, converted to the domain."""
     if name == "escalate":
         return tuple(part(f"escalate.{place}", one.to_domain) for place, one in enumerate(words))
     return part(name, words.to_domain) if isinstance(words, StepShape) else words
 
 
-def made_parts(words: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a rule in the domain, or all that is wrong with them."""
+def rule_parts_to_domain(words: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a rule, converted to the domain; InvalidRequest with all faults."""
     to_domain: dict[str, Any] = {}
     faults: list[Fault] = []
     for name, said in words.items():
@@ -161,24 +161,24 @@ def made_parts(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 MOST_SIBLINGS = 10_000
-"""Of a larger job not every endpoint is looked for."""
+"""In a job with more endpoints, not all names are checked."""
 
 
 async def within_limits(context: RequestContext, rule: Rule) -> Rule:
-    """A rule whose condition can be read, about endpoints of its job."""
+    """The rule, with a condition that can be parsed and endpoints of its job."""
     context.dependencies.expressions.check(rule.when)
     found = await context.store.catalog.find(
         context.tenant_id, wanted=EndpointFilter(rule.job_id), page=Page(MOST_SIBLINGS)
     )
     if len(found) < MOST_SIBLINGS:
-        faults = strangers(rule, ids={one.id for one in found}, names={one.name for one in found})
+        faults = missing_endpoints(rule, ids={one.id for one in found}, names={one.name for one in found})
         if faults:
             raise InvalidRequest(faults[0].message, faults[0].field, faults)
     return rule
 
 
-def strangers(rule: Rule, *, ids: Collection[str], names: Collection[str]) -> list[Fault]:
-    """Whom the rule speaks of that is not in its job."""
+def missing_endpoints(rule: Rule, *, ids: Collection[str], names: Collection[str]) -> list[Fault]:
+    """Faults for the endpoints that a rule names and its job does not have."""
     faults = []
     if rule.endpoint_id is not None and rule.endpoint_id not in ids:
         message = f"There is no endpoint {rule.endpoint_id} in the job {rule.job_id}."

@@ -17,8 +17,8 @@ from cadenza.operations.planning.rule_schemas import (
     AnyStep,
     Escalations,
     When,
-    made_parts,
-    shown_parts,
+    rule_parts_as_shapes,
+    rule_parts_to_domain,
     within_limits,
 )
 from cadenza.ports.planning import RuleFilter
@@ -26,7 +26,7 @@ from cadenza.ports.planning import RuleFilter
 MAY_BE_NULL = frozenset({"endpoint_id", "relax"})
 
 
-class RuleWords(Command):
+class RuleFields(Command):
     """What a rule says."""
 
     when: When
@@ -43,7 +43,7 @@ class RuleWords(Command):
     """What to do when an incident has lasted so long; each step once, ever later ones."""
 
 
-class CreateRule(RuleWords):
+class CreateRule(RuleFields):
     """A new rule of a job."""
 
     job_id: Id
@@ -109,7 +109,7 @@ class RuleView(View):
             endpoint_id=rule.endpoint_id,
             enabled=rule.enabled,
             created_at=rule.created_at,
-            **shown_parts(rule),
+            **rule_parts_as_shapes(rule),
         )
 
 
@@ -127,7 +127,9 @@ async def create_rule(context: RequestContext, command: CreateRule) -> RuleView:
         id=command.id or context.dependencies.ids.new(),
         tenant_id=context.tenant_id,
         created_at=context.dependencies.clock.now(),
-        **made_parts({name: getattr(command, name) for name in CreateRule.model_fields if name != "id"}),
+        **rule_parts_to_domain(
+            {name: getattr(command, name) for name in CreateRule.model_fields if name != "id"}
+        ),
     )
     await context.store.catalog.job(context.tenant_id, rule.job_id)
     await context.store.rules.add_rule(await within_limits(context, rule), most=MOST_RULES)
@@ -158,7 +160,7 @@ async def update_rule(context: RequestContext, command: UpdateRule) -> RuleView:
     for name, value in given.items():
         if value is None and name not in MAY_BE_NULL:
             raise InvalidRequest(f"{name} cannot be null; leave it out to keep it.", name)
-    changes = made_parts(given)
+    changes = rule_parts_to_domain(given)
     tenant_id, rule_id = context.tenant_id, command.rule_id
     await within_limits(context, replace(await context.store.rules.rule(tenant_id, rule_id), **changes))
     rule = await context.store.rules.amend_rule(tenant_id, rule_id, lambda before: replace(before, **changes))

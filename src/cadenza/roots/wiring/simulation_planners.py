@@ -86,12 +86,12 @@ def rules_of(text: str, tenant_id: str = TENANT) -> "list[Rule]":
     from cadenza.operations.application import parse_command
     from cadenza.operations.config.apply import apply_config
     from cadenza.operations.config.file import ConfigFile
-    from cadenza.operations.config.rules import WantedRule, made_rule, placed_rules, refuse
+    from cadenza.operations.config.rules import WantedRule, located_rules, refuse, rule_or_faults
 
     file, expressions = ConfigFile(text), CelExpressions()
     try:
-        placed = placed_rules(parse_command(apply_config, file.document))
-        made = [made_rule(one, tenant_id=tenant_id, expressions=expressions) for one in placed]
+        placed = located_rules(parse_command(apply_config, file.document))
+        made = [rule_or_faults(one, tenant_id=tenant_id, expressions=expressions) for one in placed]
         refuse([fault for one in made if not isinstance(one, WantedRule) for fault in one])
     except InvalidRequest as problem:
         raise file.located(problem) from None
