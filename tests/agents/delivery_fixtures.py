@@ -15,7 +15,7 @@ from cadenza.domain.errors import Unavailable
 from cadenza.engine.agents.delivery import DeliveryStreams
 from cadenza.engine.agents.delivery_stream import DeliveryStream
 from cadenza.testing import FakeIds, FakeLog
-from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, Talk
+from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, ConversationFixture
 from cadenza.testing.contracts.harness import Bench
 
 
@@ -25,7 +25,7 @@ class DeliveryFixture:
     def __init__(self, store: MemoryStore | None = None) -> None:
         self.bench = Bench(store or MemoryStore(FakeIds()))
         self.store = self.bench.store
-        self.talk = Talk(self.bench)
+        self.talk = ConversationFixture(self.bench)
         self.log = FakeLog()
         self.streams = DeliveryStreams(store=self.store.deliveries, clock=self.bench.clock, log=self.log)
 
@@ -37,7 +37,7 @@ class DeliveryFixture:
 @pytest.fixture
 async def deliveries() -> DeliveryFixture:
     deliveries = DeliveryFixture()
-    await deliveries.talk.people()
+    await deliveries.talk.add_users_and_agents()
     return deliveries
 
 

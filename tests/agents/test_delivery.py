@@ -164,7 +164,7 @@ async def test_a_lost_notification_is_made_up_for_by_polling(
 
 async def test_polling_goes_on_after_an_outage_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     deliveries, unreliable = unreliable_deliveries()
-    await deliveries.talk.people()
+    await deliveries.talk.add_users_and_agents()
     monkeypatch.setattr(deliveries.store.deliveries, "on_new_delivery", lambda *_: lambda: None)
     async with a_socket(deliveries) as socket:
         reading = asyncio.create_task(socket.page())
@@ -183,7 +183,7 @@ async def test_polling_goes_on_after_an_outage_of_the_store(monkeypatch: pytest.
 
 async def test_a_socket_outlives_an_outage_of_the_store() -> None:
     deliveries, unreliable = unreliable_deliveries()
-    await deliveries.talk.people()
+    await deliveries.talk.add_users_and_agents()
     await deliveries.add("a")
     async with a_socket(deliveries) as socket:
         unreliable.away = 3

@@ -9,7 +9,7 @@ from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.engine.retention import KEEP_CONVERSATIONS, KEEP_DELIVERED, RetentionLoop
 from cadenza.ports.scheduling import Retention
 from cadenza.testing import FakeClock, FakeIds, FakeLog
-from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, Talk
+from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, ConversationFixture
 from cadenza.testing.contracts.harness import Bench
 
 MINUTE = timedelta(minutes=1)
@@ -44,13 +44,13 @@ async def test_what_is_delivered_goes_after_a_while_and_what_is_owed_stays() -> 
     assert [one.seq for one in await talk.store.deliveries.deliveries(ANNA, after=0, limit=9, now=now)] == [2]
 
 
-async def _talk() -> Talk:
-    talk = Talk(Bench(MemoryStore(FakeIds())))
-    await talk.people()
+async def _talk() -> ConversationFixture:
+    talk = ConversationFixture(Bench(MemoryStore(FakeIds())))
+    await talk.add_users_and_agents()
     return talk
 
 
-async def _delete_old(talk: Talk, conversations: timedelta | None) -> None:
+async def _delete_old(talk: ConversationFixture, conversations: timedelta | None) -> None:
     """One round of upkeep."""
     clock = FakeClock(talk.bench.clock.now(), manual=True)
     upkeep = RetentionLoop(

@@ -21,7 +21,7 @@ from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.testing import FakeIds
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, Talk, a_schedule
+from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, ConversationFixture, a_schedule
 from cadenza.testing.contracts.harness import Bench
 
 __all__ = ["database_url", "newest_databases"]
@@ -64,8 +64,8 @@ async def rows(url: str, statement: str, *arguments: Any) -> list[dict[str, Any]
 
 async def test_the_view_shows_schedules_by_the_names_that_people_know(url: str, store: Store) -> None:
     bench = Bench(store)
-    talk = Talk(bench)
-    await talk.people()
+    talk = ConversationFixture(bench)
+    await talk.add_users_and_agents()
     once = a_schedule("sched-bbbbb", baseline=Once(NEW_YEAR), name="Stand up")
     await store.endpoints.add(a_schedule(next_run_at=bench.ms(1_500), created_at=NEW_YEAR))
     await store.endpoints.add(once)
@@ -91,8 +91,8 @@ async def test_the_view_shows_schedules_by_the_names_that_people_know(url: str, 
 
 
 async def test_pending_messages_say_what_was_delivered(url: str, store: Store) -> None:
-    talk = Talk(Bench(store))
-    await talk.people()
+    talk = ConversationFixture(Bench(store))
+    await talk.add_users_and_agents()
     for text in ("a", "b"):
         await talk.say(text, firing=f"run-{text}", schedule_id="sched-aaaaa")
     await store.deliveries.acknowledge(ANNA, 1)

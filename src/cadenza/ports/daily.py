@@ -102,7 +102,7 @@ class DailyStore(Protocol):
 
 
 class DailyStatisticsStore(Protocol):
-    """Counts that are kept as verdicts are written, and reads by index."""
+    """Statistics of daily verdicts, counted as they are written or read by index."""
 
     async def tallies(self, tenant_id: str, day: date) -> list[DueMinuteCounts]:
         """How many verdicts of a day there are which, by due minute, earliest first."""

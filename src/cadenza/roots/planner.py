@@ -53,7 +53,7 @@ class PlannerContext(NamedTuple):
 def planners(settings: Settings, store: Store) -> list[Planner]:
     """All planners, those that spend no tokens first."""
     found: list[Planner | None] = [
-        RulePlanner(store, CelExpressions()),
+        RulePlanner(store.rules, store.analyses, CelExpressions()),
         HttpHints(),
         LearningPlanner(store),
         llm_planner(settings, store.runs),

@@ -25,7 +25,7 @@ from cadenza.testing.contracts.agents.conversation_fixtures import (
     COMMAND,
     MINE,
     TUTOR,
-    Talk,
+    ConversationFixture,
     a_schedule,
 )
 from cadenza.testing.contracts.harness import LEASE_MS, Bench
@@ -74,7 +74,7 @@ class Crashing:
     def __init__(self, store: SqliteStore | PostgresStore, counter: Counter) -> None:
         self.store = store
         self.bench = Bench(store)
-        self.talk = Talk(self.bench)
+        self.talk = ConversationFixture(self.bench)
         self._counter = counter
 
     @contextmanager
@@ -160,7 +160,7 @@ async def test_a_crash_between_any_two_writes_leaves_all_of_a_firing_or_nothing(
 
 
 async def test_a_crash_while_a_schedule_is_given_up_leaves_all_of_that_or_nothing(crashing: Crashing) -> None:
-    await crashing.talk.people()
+    await crashing.talk.add_users_and_agents()
     await crashing.store.endpoints.add(a_schedule())
     for attempt in range(1, MOST_ABANDONED + 1):
         await crashing.bench.claim_one()
@@ -196,7 +196,7 @@ async def test_a_crash_between_any_two_writes_leaves_a_failure_and_its_alert_or_
 
 
 async def test_a_crash_in_an_interactive_turn_leaves_all_of_it_or_nothing(crashing: Crashing) -> None:
-    await crashing.talk.people()
+    await crashing.talk.add_users_and_agents()
     now, until = crashing.bench.ms(0), crashing.bench.ms(60_000)
     assert await crashing.store.conversations.begin_turn(TUTOR, token=MINE, now=now, until=until)
     turn = crashing.talk.turn("hello", to_deliver=(Subtitle("a"), COMMAND), token=MINE, tokens=5, firing="x")
@@ -233,7 +233,7 @@ async def test_forgetting_goes_on_where_a_crash_has_ended_it(
     for module in (conversations, deliveries):
         monkeypatch.setattr(module, "BATCH", 2)
     talk, store = crashing.talk, crashing.store
-    await talk.people()
+    await talk.add_users_and_agents()
     for number in range(5):
         await talk.say(f"{number}")
     await store.deliveries.acknowledge(ANNA, 3)
@@ -252,7 +252,7 @@ async def test_forgetting_goes_on_where_a_crash_has_ended_it(
 
 
 async def _claimed(crashing: Crashing) -> Claim:
-    await crashing.talk.people()
+    await crashing.talk.add_users_and_agents()
     await crashing.store.endpoints.add(a_schedule())
     now, until = crashing.bench.ms(0), crashing.bench.ms(60_000)
     assert await crashing.store.conversations.begin_turn(TUTOR, token=MINE, now=now, until=until)

@@ -17,7 +17,7 @@ from cadenza.domain.scheduling.run import RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.testing import FakeIds
-from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, Talk, a_schedule
+from cadenza.testing.contracts.agents.conversation_fixtures import ANNA, ConversationFixture, a_schedule
 from cadenza.testing.contracts.harness import LEASE_MS, Bench
 
 HOUR_MS = 3_600_000
@@ -169,7 +169,7 @@ async def test_what_goes_before_it_is_read_is_not_claimed(database_url: str) -> 
     pool = CountedPool(database_url)
     store = PostgresStore(pool, FakeIds())
     bench = Bench(store)
-    await Talk(bench).people()
+    await ConversationFixture(bench).add_users_and_agents()
     await store.endpoints.add(a_schedule(next_run_at=bench.clock.now()))
     await bench.add("stays", tenant_id="north")
     pool.before = [lambda: store.users.remove_user(ANNA)]

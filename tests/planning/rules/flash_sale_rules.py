@@ -46,4 +46,4 @@ async def apply_rules(store: Store, document: dict[str, Any] | None = None) -> A
 async def under_rules(store: Store) -> list[Planner]:
     """A planner of rules, with the sale's rules in the store."""
     await apply_rules(store)
-    return [RulePlanner(store, CelExpressions())]
+    return [RulePlanner(store.rules, store.analyses, CelExpressions())]

@@ -44,7 +44,7 @@ class RulePlannerHarness:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.store = MemoryStore(FakeIds())
-        self.planner: Planner = RulePlanner(self.store, CelExpressions())
+        self.planner: Planner = RulePlanner(self.store.rules, self.store.analyses, CelExpressions())
         self.called: list[tuple[str, str, dict[str, Any]]] = []
         self.problem: Exception | None = None
         cron, log = CronsimCron(), NoLog()
@@ -183,7 +183,7 @@ async def test_the_state_of_an_incident_outlives_the_planner(harness: RulePlanne
     )
     await harness.analyze({"load": 9})
     assert len(harness.tools()) == 1
-    harness.planner = RulePlanner(harness.store, CelExpressions())
+    harness.planner = RulePlanner(harness.store.rules, harness.store.analyses, CelExpressions())
     await harness.analyze({"load": 9})
     assert harness.tools() == []
 
@@ -255,7 +255,7 @@ async def test_only_jobs_with_rules_are_analyzed(
     await harness.write(a_rule(when="true", then=FAST))
     assert not harness.planner.wants(briefing), "for a moment it trusts what it read"
     monkeypatch.setattr(rule_planner, "MAX_AGE_S", 0.0)
-    harness.planner = RulePlanner(harness.store, CelExpressions())
+    harness.planner = RulePlanner(harness.store.rules, harness.store.analyses, CelExpressions())
     await harness.analyze({})
     assert harness.planner.wants(briefing)
     assert harness.tools() == [("front", "propose_interval")]

@@ -70,7 +70,7 @@ def ruled(rules: "Sequence[Rule]") -> PlannerFactory:
             with suppress(Conflict):  # The job has another rule.
                 await store.catalog.add_job(Job(id=rule.job_id, name=rule.job_id, tenant_id=rule.tenant_id))
             await store.rules.add_rule(rule, most=MOST_RULES)
-        return [RulePlanner(store, CelExpressions())]
+        return [RulePlanner(store.rules, store.analyses, CelExpressions())]
 
     return seated
 

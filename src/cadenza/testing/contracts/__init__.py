@@ -1,4 +1,4 @@
-"""What every store promises, as suites to inherit from: give a `store` fixture, get the proof."""
+"""Contract suites for stores: a test class inherits one and provides the `store` fixture."""
 
 from cadenza.testing.contracts.access.idempotency import IdempotencyContract, RateContract
 from cadenza.testing.contracts.access.keys import KeyContract
@@ -59,7 +59,7 @@ class StoreContract(
     ScheduleFiringContract,
     ScheduleContract,
 ):
-    """All promises of a store.
+    """Everything that the ports of a store guarantee.
 
     A subclass gives the fixture `store`, and `peers` if several connections can
     share its data; each test gets a store of its own, empty.

@@ -42,7 +42,7 @@ class Bench:
         self._sweeper = Sweeper(store=store.endpoints, clock=self.clock, cron=self.cron, log=log)
 
     async def add(self, name: str = "endpoint", **fields: Any) -> Endpoint:
-        """Keep an endpoint that is due now, unless told otherwise."""
+        """Add an endpoint that is due now, unless `fields` say otherwise."""
         endpoint = an_endpoint(name, **({"next_run_at": self.clock.now()} | fields))
         await self.store.endpoints.add(endpoint)
         return endpoint
@@ -88,7 +88,7 @@ class Bench:
         return settled.run
 
     async def sweep(self) -> list[SettledRun]:
-        """End what nobody will end."""
+        """Abandon runs whose lease ran out."""
         return await self._sweeper.sweep()
 
     async def tool(self, endpoint: Endpoint, name: str, **arguments: Any) -> ChangedEndpoint:

@@ -20,6 +20,7 @@ from cadenza.domain.validation import iso, milliseconds
 from cadenza.ports.catalog import Page
 from cadenza.ports.planning import (
     EMPTY_RESULT,
+    AnalysisStore,
     Briefing,
     CallTool,
     Expressions,
@@ -28,7 +29,6 @@ from cadenza.ports.planning import (
     RuleFilter,
     RuleStore,
 )
-from cadenza.ports.store import Store
 
 MAX_AGE_S = 0.5
 """For how long a new rule may go unnoticed."""
@@ -74,10 +74,10 @@ def _job_key(endpoint: Endpoint) -> JobKey:
 class RulePlanner:
     """Evaluates the rules of an endpoint's job, and calls tools for those that hold."""
 
-    def __init__(self, store: Store, expressions: Expressions) -> None:
-        self._store = store
+    def __init__(self, rules: RuleStore, analyses: AnalysisStore, expressions: Expressions) -> None:
+        self._analyses = analyses
         self._expressions = expressions
-        self._cache = RuleCache(store.rules)
+        self._cache = RuleCache(rules)
 
     @property
     def name(self) -> str:
@@ -111,10 +111,10 @@ class RulePlanner:
         return PlannerResult("\n".join(reasoning), look_again_ms=look_again_ms)
 
     async def _states(self, endpoint: Endpoint) -> dict[str, IncidentState]:
-        return states_from_note((await self._store.analyses.notes(PLANNER, [endpoint.key])).get(endpoint.key))
+        return states_from_note((await self._analyses.notes(PLANNER, [endpoint.key])).get(endpoint.key))
 
     async def _save_states(self, briefing: Briefing, states: Mapping[str, IncidentState]) -> None:
-        await self._store.analyses.save_notes(
+        await self._analyses.save_notes(
             PLANNER, {briefing.endpoint.key: states_to_note(states)}, briefing.now
         )
 

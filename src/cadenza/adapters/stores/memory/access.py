@@ -129,7 +129,7 @@ class MemoryTenants:
 
 
 class MemoryReplies:
-    """Answers that are kept, and rates."""
+    """Replies by tenant and idempotency key."""
 
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables

@@ -81,10 +81,10 @@ class MemoryCatalog:
         with self._lock:
             current = self._current_state(tenant_id, scope)
             decided = decide(current)
-            kept = {id_: job for (owner, id_), job in self._tables.jobs.items() if owner == tenant_id}
+            remaining = {id_: job for (owner, id_), job in self._tables.jobs.items() if owner == tenant_id}
             for gone in decided.removed_jobs:
-                kept.pop(gone, None)
-            jobs = ChainMap({job.id: job for job in decided.jobs}, kept)
+                remaining.pop(gone, None)
+            jobs = ChainMap({job.id: job for job in decided.jobs}, remaining)
             decided = checked_bulk_change(decided, tenant_id, jobs)
             self._refuse_taken(decided, current)
             self._write_bulk_change(tenant_id, decided)

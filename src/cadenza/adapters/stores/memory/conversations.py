@@ -78,10 +78,10 @@ class MemoryConversations:
     async def forget_messages(self, before: datetime) -> int:
         with self._lock:
             gone = 0
-            for key, said in self._tables.messages.items():
-                kept = [one for one in said if one.message.at >= before]
-                gone += len(said) - len(kept)
-                self._tables.messages[key] = kept
+            for key, messages in self._tables.messages.items():
+                recent = [one for one in messages if one.message.at >= before]
+                gone += len(messages) - len(recent)
+                self._tables.messages[key] = recent
             for place in [
                 place for place in self._tables.agent_spent if place[1] < before.astimezone(UTC).date()
             ]:
@@ -119,10 +119,12 @@ class MemoryDeliveries:
     async def acknowledge(self, user: UserKey, upto: int) -> int:
         with self._lock:
             pending = self._tables.deliveries.get(user, [])
-            told = [place for place, one in enumerate(pending) if one.seq <= upto and not one.delivered]
-            for place in told:
+            acknowledged = [
+                place for place, one in enumerate(pending) if one.seq <= upto and not one.delivered
+            ]
+            for place in acknowledged:
                 pending[place] = pending[place]._replace(delivered=True)
-            return len(told)
+            return len(acknowledged)
 
     async def last_seqs(self, users: Collection[UserKey]) -> Mapping[UserKey, int]:
         with self._lock:
@@ -135,9 +137,9 @@ class MemoryDeliveries:
         with self._lock:
             gone = 0
             for user, pending in self._tables.deliveries.items():
-                kept = [one for one in pending if _is_kept(one, delivered_before, now)]
-                gone += len(pending) - len(kept)
-                self._tables.deliveries[user] = kept
+                remaining = [one for one in pending if not _is_old(one, delivered_before, now)]
+                gone += len(pending) - len(remaining)
+                self._tables.deliveries[user] = remaining
             return gone
 
 
@@ -148,16 +150,16 @@ def write_turn(tables: MemoryTables, turn: Turn) -> list[Delivery]:
         return []
     end_turn(tables, turn)
     tables.messages[key] += [StoredMessage(message, turn.began_at) for message in turn.messages]
-    owed = deliveries_of(turn, tables.last_seqs[key.user])
-    tables.deliveries[key.user] += owed
-    tables.last_seqs[key.user] += len(owed)
+    deliveries = deliveries_of(turn, tables.last_seqs[key.user])
+    tables.deliveries[key.user] += deliveries
+    tables.last_seqs[key.user] += len(deliveries)
     place = (key.user, turn.ended_at.astimezone(UTC).date())
     spent = tables.agent_spent.get(place, AgentUsage())
     fires = spent.fires + (turn.firing is not None)
     tables.agent_spent[place] = AgentUsage(fires, spent.tokens + turn.tokens)
-    if owed:
+    if deliveries:
         tables.user_wakeups.notify([key.user])
-    return owed
+    return deliveries
 
 
 def end_turn(tables: MemoryTables, turn: Turn) -> None:
@@ -183,5 +185,5 @@ def _between(pending: Iterable[Delivery], after: int, upto: int | None) -> Itera
     return (one for one in pending if after < one.seq and (upto is None or one.seq <= upto))
 
 
-def _is_kept(delivery: Delivery, delivered_before: datetime, now: datetime) -> bool:
-    return delivery.expires_at > now and not (delivery.delivered and delivery.owed_at < delivered_before)
+def _is_old(delivery: Delivery, delivered_before: datetime, now: datetime) -> bool:
+    return delivery.expires_at <= now or (delivery.delivered and delivery.owed_at < delivered_before)

@@ -122,7 +122,7 @@ class MemoryEndpoints:
         return self._tables.wakeups.listen()
 
     def _admit(self, endpoint: Endpoint, admission: Admission) -> None:
-        """Refuse a new endpoint that may not be kept."""
+        """Refuse a new endpoint that may not be added."""
         if admission.known_job:
             self._tables.job(endpoint.tenant_id, endpoint.job_id)
         if endpoint.key in self._tables.endpoints:
@@ -222,12 +222,12 @@ class MemoryRuns:
                 for run in runs.values()
                 if run.finished_at is not None
             )
-            kept = len(closed) if retention.max_count is None else retention.max_count
+            most = len(closed) if retention.max_count is None else retention.max_count
             gone = [
                 (key, run_id)
                 for place, (finished_at, run_id, key) in enumerate(closed)
                 if (retention.max_age is not None and finished_at < now - retention.max_age)
-                or place < len(closed) - kept
+                or place < len(closed) - most
             ]
             for key, run_id in gone:
                 del self._tables.runs[key][run_id]

@@ -43,7 +43,7 @@ class StoredMessage(NamedTuple):
 
 
 class TurnLease(NamedTuple):
-    """Who has the turn in a conversation, and until when."""
+    """The lease of a conversation's turn: its token, and until when it lasts."""
 
     token: str
     until: datetime

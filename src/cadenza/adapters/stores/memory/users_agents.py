@@ -31,9 +31,9 @@ class MemoryUsers:
 
     async def put_user(self, user: User) -> User:
         with self._lock:
-            kept = user_with_first_creation(user, self._tables.users.get(user.key))
-            self._tables.users[user.key] = kept
-            return kept
+            stored = user_with_first_creation(user, self._tables.users.get(user.key))
+            self._tables.users[user.key] = stored
+            return stored
 
     async def user(self, key: UserKey) -> User:
         with self._lock:
@@ -75,9 +75,9 @@ class MemoryAgents:
 
     async def put_agent(self, agent: Agent) -> Agent:
         with self._lock:
-            kept = agent_with_first_creation(agent, self._tables.agents.get(agent.key))
-            self._tables.agents[agent.key] = kept
-            return kept
+            stored = agent_with_first_creation(agent, self._tables.agents.get(agent.key))
+            self._tables.agents[agent.key] = stored
+            return stored
 
     async def agent(self, key: AgentKey) -> Agent:
         with self._lock:
@@ -162,9 +162,9 @@ def _forget_user(tables: MemoryTables, user: UserKey) -> None:
     for tenant_id, key in list(tables.replies):
         if tenant_id == user.tenant_id and key.startswith(theirs):
             del tables.replies[tenant_id, key]
-    for kept in [one.key for one in tables.keys.values()]:
-        if (kept.tenant_id, kept.user_id) == user:
-            del tables.keys[kept.id]
+    for stored in [one.key for one in tables.keys.values()]:
+        if (stored.tenant_id, stored.user_id) == user:
+            del tables.keys[stored.id]
 
 
 def _forget_endpoint(tables: MemoryTables, key: EndpointKey) -> None:

@@ -89,7 +89,7 @@ class ClaimRequest(NamedTuple):
     limit: int
 
 
-class Claimer:
+class PostgresClaimer:
     """Claims for one store, tenant after tenant: it remembers which tenant was served last."""
 
     def __init__(self, pool: PostgresPool, ids: Ids) -> None:

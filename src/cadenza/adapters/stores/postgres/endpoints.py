@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from cadenza.adapters.stores.postgres import cycle_statements as sql
-from cadenza.adapters.stores.postgres.claim import Claimer, ClaimRequest
+from cadenza.adapters.stores.postgres.claim import ClaimRequest, PostgresClaimer
 from cadenza.adapters.stores.postgres.listen_notify import NotificationListener
 from cadenza.adapters.stores.postgres.partitions import drop_runs, ensure_partitions
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
@@ -32,7 +32,7 @@ class PostgresEndpoints(SqlEndpoints):
         super().__init__(pool, tables)
         self._pool = pool
         self._ids = ids
-        self._claimer = Claimer(pool, ids)
+        self._claimer = PostgresClaimer(pool, ids)
         self._listener = listener
 
     async def claim_due(

@@ -1,4 +1,4 @@
-"""What the contracts about agents talk with: people, messages and turns."""
+"""Users, agents, messages and turns for the contracts about agents."""
 
 from typing import Any
 
@@ -21,15 +21,15 @@ TUTOR = ConversationKey("north", "anna", "tutor")
 COACH = ConversationKey("north", "anna", "coach")
 
 
-class Talk:
-    """A store with people in it, and turns to commit."""
+class ConversationFixture:
+    """A store with users and agents, and turns to commit."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self.store = bench.store
 
-    async def people(self) -> None:
-        """Two users and two agents of one tenant, and their namesakes elsewhere."""
+    async def add_users_and_agents(self) -> None:
+        """Two users and two agents of one tenant, and a user and an agent of another with the same ids."""
         for user in (ANNA, BERT, NAMESAKE):
             await self.store.users.put_user(User(tenant_id=user.tenant_id, id=user.id, created_at=NEW_YEAR))
         for tenant_id, name in (("north", "tutor"), ("north", "coach"), ("south", "tutor")):
@@ -38,14 +38,17 @@ class Talk:
             )
 
     def turn(self, text: str, key: ConversationKey = TUTOR, **fields: Any) -> Turn:
-        """A turn that says something, and owes it to the user."""
+        """A turn with a question, an answer, and a delivery of that answer."""
         now = self.bench.clock.now()
         given: dict[str, Any] = {
             "id": f"turn-{text}",
             "conversation": key,
             "began_at": now,
             "ended_at": now,
-            "messages": (said(f"q-{text}", f"{text}?", now), said(text, f"{text}!", now, role=Role.AGENT)),
+            "messages": (
+                a_message(f"q-{text}", f"{text}?", now),
+                a_message(text, f"{text}!", now, role=Role.AGENT),
+            ),
             "to_deliver": (Subtitle(text),),
         }
         return Turn(**(given | fields))
@@ -53,28 +56,28 @@ class Talk:
     async def say(self, text: str, key: ConversationKey = TUTOR, **fields: Any) -> list[Delivery]:
         """Commit a turn."""
         deliveries = await self.store.conversations.commit_turn(self.turn(text, key, **fields))
-        assert deliveries is not None, "the turn was not kept"
+        assert deliveries is not None, "the turn was not committed"
         return deliveries
 
     async def undelivered(self, user: UserKey = ANNA, **asked: Any) -> list[Delivery]:
-        """What is owed to a user."""
+        """A user's undelivered messages."""
         wanted: dict[str, Any] = {"after": 0, "limit": 100, "now": self.bench.clock.now()}
         return await self.store.deliveries.undelivered(user, **(wanted | asked))
 
     async def texts(self, key: ConversationKey = TUTOR, limit: int = 100) -> list[str]:
-        """What is context, in words."""
+        """The texts of the conversation's context."""
         return [message.text for message in await self.store.conversations.context(key, limit)]
 
 
-class TalkContract(Contract):
+class AgentContract(Contract):
     """A contract about agents."""
 
     @pytest.fixture
-    def talk(self, bench: Bench) -> Talk:
-        return Talk(bench)
+    def talk(self, bench: Bench) -> ConversationFixture:
+        return ConversationFixture(bench)
 
 
-def said(message_id: str, text: str, at: Any = NEW_YEAR, **fields: Any) -> Message:
+def a_message(message_id: str, text: str, at: Any = NEW_YEAR, **fields: Any) -> Message:
     """A message."""
     return Message(**({"id": message_id, "role": Role.USER, "text": text, "at": at} | fields))
 

@@ -13,17 +13,19 @@ from cadenza.testing.contracts.agents.conversation_fixtures import (
     COMMAND,
     NAMESAKE,
     TUTOR,
-    Talk,
-    TalkContract,
+    AgentContract,
+    ConversationFixture,
 )
 from cadenza.testing.contracts.harness import MINUTE, Bench
 
 
-class DeliveryContract(TalkContract):
+class DeliveryContract(AgentContract):
     """Deliveries: numbering, reading, acknowledgement, notification, and retention."""
 
-    async def test_a_message_that_is_owed_comes_back_as_it_was(self, talk: Talk, bench: Bench) -> None:
-        await talk.people()
+    async def test_a_message_that_is_owed_comes_back_as_it_was(
+        self, talk: ConversationFixture, bench: Bench
+    ) -> None:
+        await talk.add_users_and_agents()
         words = Subtitle("äöü \N{SNOWMAN}\n\t\"'")
         deliveries = await talk.say(
             "x", to_deliver=(words, COMMAND), schedule_id="sched-aaaaa", firing="run-1"
@@ -36,8 +38,10 @@ class DeliveryContract(TalkContract):
         assert (first.schedule_id, first.firing, first.delivered) == ("sched-aaaaa", "run-1", False)
         assert (first.owed_at, first.expires_at) == (bench.ms(0), bench.ms(0) + DELIVERY_LIFETIME)
 
-    async def test_numbers_are_a_users_own_and_have_no_gaps(self, talk: Talk, peers: Sequence[Store]) -> None:
-        await talk.people()
+    async def test_numbers_are_a_users_own_and_have_no_gaps(
+        self, talk: ConversationFixture, peers: Sequence[Store]
+    ) -> None:
+        await talk.add_users_and_agents()
         talkers = [ConversationKey(*ANNA, "tutor"), ConversationKey(*ANNA, "coach")]
         talkers += [ConversationKey(*BERT, "tutor"), ConversationKey(*NAMESAKE, "tutor")]
         turns = [talk.turn(f"{number}", key) for number in range(8) for key in talkers]
@@ -49,9 +53,9 @@ class DeliveryContract(TalkContract):
             assert [one.seq for one in await talk.undelivered(user)] == list(range(1, 9))
 
     async def test_who_has_read_up_to_a_number_never_finds_an_earlier_one(
-        self, talk: Talk, peers: Sequence[Store]
+        self, talk: ConversationFixture, peers: Sequence[Store]
     ) -> None:
-        await talk.people()
+        await talk.add_users_and_agents()
         seen: list[int] = []
         writing = asyncio.gather(
             *(
@@ -65,8 +69,10 @@ class DeliveryContract(TalkContract):
             await asyncio.sleep(0)
         assert seen == list(range(1, 41))
 
-    async def test_what_is_owed_is_read_in_pages_within_bounds(self, talk: Talk, store: Store) -> None:
-        await talk.people()
+    async def test_what_is_owed_is_read_in_pages_within_bounds(
+        self, talk: ConversationFixture, store: Store
+    ) -> None:
+        await talk.add_users_and_agents()
         for number in range(5):
             await talk.say(f"{number}")
         assert [one.seq for one in await talk.undelivered(after=1, limit=2)] == [2, 3]
@@ -74,8 +80,10 @@ class DeliveryContract(TalkContract):
         assert await talk.undelivered(upto=0) == []
         assert await talk.undelivered(after=5) == []
 
-    async def test_an_acknowledgement_is_for_everything_up_to_it(self, talk: Talk, store: Store) -> None:
-        await talk.people()
+    async def test_an_acknowledgement_is_for_everything_up_to_it(
+        self, talk: ConversationFixture, store: Store
+    ) -> None:
+        await talk.add_users_and_agents()
         for number in range(4):
             await talk.say(f"{number}")
         assert await store.deliveries.acknowledge(ANNA, 2) == 2
@@ -92,23 +100,25 @@ class DeliveryContract(TalkContract):
         assert [one.seq for one in await talk.say("new")] == [5]
         assert [one.seq for one in await talk.undelivered()] == [5]
 
-    async def test_a_user_acknowledges_their_own_messages_alone(self, talk: Talk, store: Store) -> None:
-        await talk.people()
+    async def test_a_user_acknowledges_their_own_messages_alone(
+        self, talk: ConversationFixture, store: Store
+    ) -> None:
+        await talk.add_users_and_agents()
         for user in (ANNA, BERT, NAMESAKE):
             await talk.say("hi", ConversationKey(*user, "tutor"))
         await store.deliveries.acknowledge(ANNA, 10)
         assert [len(await talk.undelivered(user)) for user in (ANNA, BERT, NAMESAKE)] == [0, 1, 1]
 
-    async def test_what_was_handed_over_with_the_answer_is_not_owed(self, talk: Talk) -> None:
-        await talk.people()
+    async def test_what_was_handed_over_with_the_answer_is_not_owed(self, talk: ConversationFixture) -> None:
+        await talk.add_users_and_agents()
         deliveries = await talk.say("over http", delivered_in_response=True)
         assert [(one.seq, one.delivered) for one in deliveries] == [(1, True)]
         assert await talk.undelivered() == []
 
     async def test_firings_are_counted_however_many_messages_they_left(
-        self, talk: Talk, store: Store
+        self, talk: ConversationFixture, store: Store
     ) -> None:
-        await talk.people()
+        await talk.add_users_and_agents()
         now = talk.bench.ms(0)
         assert await store.deliveries.undelivered_firings(ANNA, now) == 0
         await talk.say("a", to_deliver=(Subtitle("1"), COMMAND), firing="run-1")
@@ -123,8 +133,10 @@ class DeliveryContract(TalkContract):
         await store.deliveries.acknowledge(ANNA, 2)
         assert await store.deliveries.undelivered_firings(ANNA, now) == 1
 
-    async def test_what_is_too_old_is_owed_no_more(self, talk: Talk, bench: Bench, store: Store) -> None:
-        await talk.people()
+    async def test_what_is_too_old_is_owed_no_more(
+        self, talk: ConversationFixture, bench: Bench, store: Store
+    ) -> None:
+        await talk.add_users_and_agents()
         await talk.say("short", expires_at=bench.ms(MINUTE), firing="run-1")
         await talk.say("long")
         bench.pass_ms(MINUTE - 1)
@@ -137,9 +149,9 @@ class DeliveryContract(TalkContract):
         assert await store.deliveries.undelivered_firings(ANNA, bench.ms(0)) == 0
 
     async def test_what_is_delivered_and_old_is_forgotten_and_what_is_owed_is_not(
-        self, talk: Talk, bench: Bench, store: Store
+        self, talk: ConversationFixture, bench: Bench, store: Store
     ) -> None:
-        await talk.people()
+        await talk.add_users_and_agents()
         await talk.say("delivered")
         await store.deliveries.acknowledge(ANNA, 1)
         await talk.say("owed")
@@ -151,8 +163,10 @@ class DeliveryContract(TalkContract):
         assert [one.seq for one in left] == [2, 4]
         assert await store.deliveries.last_seqs([ANNA]) == {ANNA: 4}
 
-    async def test_last_numbers_are_told_of_many_at_once(self, talk: Talk, store: Store) -> None:
-        await talk.people()
+    async def test_last_numbers_are_told_of_many_at_once(
+        self, talk: ConversationFixture, store: Store
+    ) -> None:
+        await talk.add_users_and_agents()
         await talk.say("a", to_deliver=(COMMAND, COMMAND))
         nobody = UserKey("north", "nobody")
         assert await store.deliveries.last_seqs([ANNA, BERT, NAMESAKE, nobody]) == {
@@ -162,8 +176,10 @@ class DeliveryContract(TalkContract):
         }
         assert await store.deliveries.last_seqs([]) == {}
 
-    async def test_a_new_message_calls_for_its_user_alone(self, talk: Talk, peers: Sequence[Store]) -> None:
-        await talk.people()
+    async def test_a_new_message_calls_for_its_user_alone(
+        self, talk: ConversationFixture, peers: Sequence[Store]
+    ) -> None:
+        await talk.add_users_and_agents()
         notified = {user: asyncio.Event() for user in (ANNA, BERT)}
         ends = [peers[-1].deliveries.on_new_delivery(user, event.set) for user, event in notified.items()]
         await peers[0].conversations.commit_turn(talk.turn("hi", TUTOR))

@@ -18,20 +18,20 @@ from cadenza.testing.contracts.agents.conversation_fixtures import (
     MINE,
     TUTOR,
     YOURS,
-    Talk,
-    TalkContract,
+    AgentContract,
+    ConversationFixture,
     a_schedule,
 )
 from cadenza.testing.contracts.harness import LEASE_MS, MINUTE, Bench
 
 
-class ScheduleFiringContract(TalkContract):
+class ScheduleFiringContract(AgentContract):
     """`finalize` and `sweep`, with runs that leave a turn."""
 
     async def test_a_firing_leaves_its_run_its_history_and_what_it_owes(
-        self, talk: Talk, bench: Bench
+        self, talk: ConversationFixture, bench: Bench
     ) -> None:
-        await talk.people()
+        await talk.add_users_and_agents()
         schedule = a_schedule()
         await bench.store.endpoints.add(schedule)
         claim = await bench.claim_one()
@@ -45,8 +45,8 @@ class ScheduleFiringContract(TalkContract):
         ]
         assert await bench.store.users.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(1, 7)
 
-    async def test_a_lost_lease_leaves_nothing(self, talk: Talk, bench: Bench) -> None:
-        await talk.people()
+    async def test_a_lost_lease_leaves_nothing(self, talk: ConversationFixture, bench: Bench) -> None:
+        await talk.add_users_and_agents()
         await bench.store.endpoints.add(a_schedule())
         lost = await bench.claim_one()
         bench.pass_ms(LEASE_MS)
@@ -60,8 +60,10 @@ class ScheduleFiringContract(TalkContract):
         assert [one.message for one in await talk.undelivered()] == [Subtitle("second")]
         assert await bench.store.users.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(1, 0)
 
-    async def test_in_a_batch_each_turn_follows_its_own_lease(self, talk: Talk, bench: Bench) -> None:
-        await talk.people()
+    async def test_in_a_batch_each_turn_follows_its_own_lease(
+        self, talk: ConversationFixture, bench: Bench
+    ) -> None:
+        await talk.add_users_and_agents()
         schedules = [a_schedule(f"sched-{letter * 5}") for letter in "abc"]
         for schedule in schedules:
             await bench.store.endpoints.add(schedule)
@@ -80,8 +82,8 @@ class ScheduleFiringContract(TalkContract):
             Subtitle("sched-ccccc"),
         ]
 
-    async def test_a_firing_ends_the_turn_that_it_had(self, talk: Talk, bench: Bench) -> None:
-        await talk.people()
+    async def test_a_firing_ends_the_turn_that_it_had(self, talk: ConversationFixture, bench: Bench) -> None:
+        await talk.add_users_and_agents()
         await bench.store.endpoints.add(a_schedule())
         claim = await bench.claim_one()
         asked = {"now": bench.ms(0), "until": bench.ms(MINUTE)}
@@ -89,8 +91,10 @@ class ScheduleFiringContract(TalkContract):
         await bench.end(claim, turn=talk.turn("hello", firing=claim.run_id, token=MINE))
         assert await bench.store.conversations.begin_turn(TUTOR, token=YOURS, **asked)
 
-    async def test_a_firing_is_kept_also_when_its_turn_has_run_out(self, talk: Talk, bench: Bench) -> None:
-        await talk.people()
+    async def test_a_firing_is_kept_also_when_its_turn_has_run_out(
+        self, talk: ConversationFixture, bench: Bench
+    ) -> None:
+        await talk.add_users_and_agents()
         await bench.store.endpoints.add(a_schedule())
         claim = await bench.claim_one()
         asked = {"now": bench.ms(0), "until": bench.ms(MINUTE)}
@@ -99,8 +103,10 @@ class ScheduleFiringContract(TalkContract):
         assert len(await talk.undelivered()) == 1
         assert not await bench.store.conversations.begin_turn(TUTOR, token=MINE, **asked)
 
-    async def test_a_failed_run_keeps_what_it_cost_and_says(self, talk: Talk, bench: Bench) -> None:
-        await talk.people()
+    async def test_a_failed_run_keeps_what_it_cost_and_says(
+        self, talk: ConversationFixture, bench: Bench
+    ) -> None:
+        await talk.add_users_and_agents()
         await bench.store.endpoints.add(a_schedule())
         claim = await bench.claim_one()
         turn = talk.turn("cost", firing=claim.run_id, messages=(), to_deliver=(), tokens=9)
@@ -109,9 +115,9 @@ class ScheduleFiringContract(TalkContract):
         assert await bench.store.users.usage_of_user(ANNA, bench.clock.now().date()) == AgentUsage(1, 9)
 
     async def test_a_schedule_whose_workers_die_tells_its_user_when_it_is_given_up(
-        self, talk: Talk, bench: Bench, peers: Sequence[Store]
+        self, talk: ConversationFixture, bench: Bench, peers: Sequence[Store]
     ) -> None:
-        await talk.people()
+        await talk.add_users_and_agents()
         schedule = a_schedule()
         await bench.store.endpoints.add(schedule)
         notified = asyncio.Event()
@@ -141,8 +147,10 @@ class ScheduleFiringContract(TalkContract):
             "the turn is free"
         )
 
-    async def test_so_does_one_whose_every_attempt_took_too_long(self, talk: Talk, bench: Bench) -> None:
-        await talk.people()
+    async def test_so_does_one_whose_every_attempt_took_too_long(
+        self, talk: ConversationFixture, bench: Bench
+    ) -> None:
+        await talk.add_users_and_agents()
         schedule = a_schedule()
         await bench.store.endpoints.add(schedule)
         for _ in range(POLICY.max_attempts):
@@ -156,9 +164,9 @@ class ScheduleFiringContract(TalkContract):
         assert await bench.store.deliveries.undelivered_firings(ANNA, bench.clock.now()) == 1
 
     async def test_a_firing_calls_for_its_user(
-        self, talk: Talk, bench: Bench, peers: Sequence[Store]
+        self, talk: ConversationFixture, bench: Bench, peers: Sequence[Store]
     ) -> None:
-        await talk.people()
+        await talk.add_users_and_agents()
         await bench.store.endpoints.add(a_schedule())
         notified = asyncio.Event()
         end = peers[-1].deliveries.on_new_delivery(ANNA, notified.set)
@@ -169,9 +177,9 @@ class ScheduleFiringContract(TalkContract):
         end()
 
     async def test_workers_that_fire_for_the_same_users_at_once_lose_nothing(
-        self, talk: Talk, bench: Bench, peers: Sequence[Store]
+        self, talk: ConversationFixture, bench: Bench, peers: Sequence[Store]
     ) -> None:
-        await talk.people()
+        await talk.add_users_and_agents()
         keys = [TUTOR, COACH, ConversationKey(*BERT, "tutor")]
         for number in range(24):
             await bench.store.endpoints.add(a_schedule(f"sched-{number:05}"))
@@ -194,9 +202,9 @@ class ScheduleFiringContract(TalkContract):
         assert [one.seq for one in await talk.undelivered(BERT)] == list(range(1, 9))
 
     async def test_a_user_who_goes_in_the_middle_of_everything_leaves_nothing(
-        self, talk: Talk, bench: Bench, peers: Sequence[Store]
+        self, talk: ConversationFixture, bench: Bench, peers: Sequence[Store]
     ) -> None:
-        await talk.people()
+        await talk.add_users_and_agents()
         for number in range(12):
             await bench.store.endpoints.add(a_schedule(f"sched-{number:05}"))
         claims = [await bench.claim(limit=3, store=peer) for peer in peers]
@@ -225,5 +233,5 @@ class ScheduleFiringContract(TalkContract):
         ):
             assert left == []
 
-    def _spoken(self, talk: Talk, run_id: str) -> Outcome:
+    def _spoken(self, talk: ConversationFixture, run_id: str) -> Outcome:
         return Outcome(RunStatus.SUCCESS, turn=talk.turn(run_id, firing=run_id))

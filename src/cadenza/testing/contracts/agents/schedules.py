@@ -17,8 +17,8 @@ from cadenza.testing.contracts.agents.conversation_fixtures import (
     ANNA,
     BERT,
     NAMESAKE,
-    Talk,
-    TalkContract,
+    AgentContract,
+    ConversationFixture,
     a_schedule,
 )
 from cadenza.testing.contracts.harness import Bench
@@ -28,18 +28,18 @@ FULL = a_schedule(
 )
 
 
-class ScheduleContract(TalkContract):
+class ScheduleContract(AgentContract):
     """`add_schedule`, `schedules`."""
 
-    async def test_a_schedule_comes_back_as_it_was(self, talk: Talk, store: Store) -> None:
-        await talk.people()
+    async def test_a_schedule_comes_back_as_it_was(self, talk: ConversationFixture, store: Store) -> None:
+        await talk.add_users_and_agents()
         assert await store.schedules.add_schedule(ANNA, lambda _: FULL) == FULL
         assert await store.schedules.schedules(ANNA) == [FULL] == [await store.endpoints.get(FULL.key)]
 
     async def test_a_user_has_their_own_schedules_in_order_and_page_by_page(
-        self, talk: Talk, bench: Bench, store: Store
+        self, talk: ConversationFixture, bench: Bench, store: Store
     ) -> None:
-        await talk.people()
+        await talk.add_users_and_agents()
         await bench.add("anna", tenant_id="north")
         for letter in "cab":
             await store.endpoints.add(a_schedule(f"sched-{letter}"))
@@ -50,9 +50,9 @@ class ScheduleContract(TalkContract):
         assert await ids(store, UserKey("south", "bert")) == []
 
     async def test_what_will_not_fire_again_is_listed_if_it_is_wanted(
-        self, talk: Talk, bench: Bench, store: Store
+        self, talk: ConversationFixture, bench: Bench, store: Store
     ) -> None:
-        await talk.people()
+        await talk.add_users_and_agents()
         await store.endpoints.add(a_schedule("sched-done", baseline=Once(bench.ms(0))))
         await store.endpoints.add(a_schedule("sched-off", enabled=False))
         gone = a_schedule("sched-gone")
@@ -65,14 +65,18 @@ class ScheduleContract(TalkContract):
         assert await ids(store) == []
         assert await ids(store, active_only=False) == ["sched-done", "sched-off"]
 
-    async def test_what_is_firing_is_active(self, talk: Talk, bench: Bench, store: Store) -> None:
-        await talk.people()
+    async def test_what_is_firing_is_active(
+        self, talk: ConversationFixture, bench: Bench, store: Store
+    ) -> None:
+        await talk.add_users_and_agents()
         await store.endpoints.add(a_schedule("sched-once", baseline=Once(bench.ms(0))))
         await bench.claim_one()
         assert await ids(store) == ["sched-once"]
 
-    async def test_a_decision_sees_what_is_active_and_may_keep_it(self, talk: Talk, store: Store) -> None:
-        await talk.people()
+    async def test_a_decision_sees_what_is_active_and_may_keep_it(
+        self, talk: ConversationFixture, store: Store
+    ) -> None:
+        await talk.add_users_and_agents()
         first = await store.schedules.add_schedule(ANNA, lambda _: a_schedule("sched-a"))
         await store.endpoints.add(a_schedule("sched-off", enabled=False))
         await store.endpoints.add(a_schedule("sched-bert", BERT))
@@ -86,8 +90,10 @@ class ScheduleContract(TalkContract):
         assert [[one.id for one in active] for active in seen] == [["sched-a"]]
         assert len(await store.schedules.schedules(ANNA)) == 1
 
-    async def test_a_decision_that_raises_keeps_nothing(self, talk: Talk, store: Store) -> None:
-        await talk.people()
+    async def test_a_decision_that_raises_keeps_nothing(
+        self, talk: ConversationFixture, store: Store
+    ) -> None:
+        await talk.add_users_and_agents()
 
         def refuse(_: Sequence[Endpoint]) -> Endpoint:
             raise NotAllowed("too many")
@@ -96,8 +102,10 @@ class ScheduleContract(TalkContract):
             await store.schedules.add_schedule(ANNA, refuse)
         assert await store.schedules.schedules(ANNA, active_only=False) == []
 
-    async def test_a_schedule_needs_its_user_and_an_id_of_its_own(self, talk: Talk, store: Store) -> None:
-        await talk.people()
+    async def test_a_schedule_needs_its_user_and_an_id_of_its_own(
+        self, talk: ConversationFixture, store: Store
+    ) -> None:
+        await talk.add_users_and_agents()
         await store.endpoints.add(a_schedule("sched-a", BERT))
         with pytest.raises(Conflict):
             await store.schedules.add_schedule(ANNA, lambda _: a_schedule("sched-a"))
@@ -108,9 +116,9 @@ class ScheduleContract(TalkContract):
             await store.endpoints.get(EndpointKey("north", "sched-b"))
 
     async def test_decisions_about_one_user_happen_one_after_the_other(
-        self, talk: Talk, peers: Sequence[Store]
+        self, talk: ConversationFixture, peers: Sequence[Store]
     ) -> None:
-        await talk.people()
+        await talk.add_users_and_agents()
 
         def adding(name: str, active: Sequence[Endpoint]) -> Endpoint:
             if len(active) >= 3:
@@ -127,8 +135,8 @@ class ScheduleContract(TalkContract):
         assert sum(isinstance(answer, NotAllowed) for answer in answers) == len(answers) - 3
         assert len(await peers[0].schedules.schedules(ANNA)) == 3
 
-    async def test_a_new_schedule_rings_the_bell(self, talk: Talk, bench: Bench) -> None:
-        await talk.people()
+    async def test_a_new_schedule_rings_the_bell(self, talk: ConversationFixture, bench: Bench) -> None:
+        await talk.add_users_and_agents()
         async with bench.wakes_workers():
             await bench.store.schedules.add_schedule(ANNA, lambda _: a_schedule())
 

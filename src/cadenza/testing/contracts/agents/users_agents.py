@@ -23,8 +23,8 @@ from cadenza.testing.contracts.agents.conversation_fixtures import (
     COACH,
     NAMESAKE,
     TUTOR,
-    Talk,
-    TalkContract,
+    AgentContract,
+    ConversationFixture,
     a_schedule,
 )
 from cadenza.testing.contracts.harness import MINUTE, Bench
@@ -41,7 +41,7 @@ FULL_AGENT = Agent(
 )
 
 
-class UserAgentContract(TalkContract):
+class UserAgentContract(AgentContract):
     """`put_user`, `user`, `users`, `remove_user` and the same of agents; what turns cost."""
 
     async def test_people_come_back_as_they_were(self, store: Store) -> None:
@@ -88,9 +88,11 @@ class UserAgentContract(TalkContract):
         assert [agent.id for agent in await store.agents.agents("north")] == ["B", "a", "c"]
         assert [agent.id for agent in await store.agents.agents("north", Page(2, after="B"))] == ["a", "c"]
 
-    async def test_a_user_goes_with_everything_that_is_theirs(self, talk: Talk, bench: Bench) -> None:
+    async def test_a_user_goes_with_everything_that_is_theirs(
+        self, talk: ConversationFixture, bench: Bench
+    ) -> None:
         store = bench.store
-        await talk.people()
+        await talk.add_users_and_agents()
         await _with_a_past(talk, a_schedule())
         await store.users.remove_user(ANNA)
         for gone in (store.users.user(ANNA), store.endpoints.get(EndpointKey("north", "sched-aaaaa"))):
@@ -102,9 +104,11 @@ class UserAgentContract(TalkContract):
         assert await bench.claim() == []
         assert await store.endpoints.next_due() is None
 
-    async def test_what_planners_thought_of_a_users_schedules_goes_too(self, talk: Talk) -> None:
+    async def test_what_planners_thought_of_a_users_schedules_goes_too(
+        self, talk: ConversationFixture
+    ) -> None:
         store, key = talk.store, EndpointKey("north", "sched-aaaaa")
-        await talk.people()
+        await talk.add_users_and_agents()
         await store.endpoints.add(a_schedule())
         await store.analyses.add_analyses([an_analysis(key=key, look_again_at=NEW_YEAR)])
         await store.analyses.save_notes("learned", {key: {"secret": "of anna"}}, NEW_YEAR)
@@ -113,9 +117,9 @@ class UserAgentContract(TalkContract):
         assert await store.analyses.notes("learned", [key]) == {}
         assert await store.analyses.due_analyses(NEW_YEAR, again_at=NEW_YEAR, limit=10) == []
 
-    async def test_replies_and_alerts_about_a_user_go_too(self, talk: Talk) -> None:
+    async def test_replies_and_alerts_about_a_user_go_too(self, talk: ConversationFixture) -> None:
         store = talk.store
-        await talk.people()
+        await talk.add_users_and_agents()
         await store.endpoints.add(a_schedule())
         places = [(user.tenant_id, user_reply_key(user.id, "k")) for user in (ANNA, BERT, NAMESAKE)]
         places += [("north", user_reply_key("anna2", "k")), ("north", "k")]
@@ -165,8 +169,10 @@ class UserAgentContract(TalkContract):
             True,
         ]
 
-    async def test_who_comes_back_finds_nothing_of_before(self, talk: Talk, bench: Bench) -> None:
-        await talk.people()
+    async def test_who_comes_back_finds_nothing_of_before(
+        self, talk: ConversationFixture, bench: Bench
+    ) -> None:
+        await talk.add_users_and_agents()
         await _with_a_past(talk, a_schedule())
         await bench.store.users.remove_user(ANNA)
         await bench.store.users.put_user(User(id="anna", tenant_id="north"))
@@ -176,10 +182,10 @@ class UserAgentContract(TalkContract):
         assert await talk.texts() == ["new?", "new!"]
 
     async def test_what_takes_the_id_of_what_went_with_its_user_runs_as_itself(
-        self, talk: Talk, bench: Bench
+        self, talk: ConversationFixture, bench: Bench
     ) -> None:
         """Whoever remembers what owners wrote must not take the one for the other."""
-        await talk.people()
+        await talk.add_users_and_agents()
         await _with_a_past(talk, a_schedule())
         await bench.store.users.remove_user(ANNA)
         heir = a_schedule(user=BERT, target=PromptTarget("coach", "bert", "Run."), name="heir")
@@ -187,9 +193,11 @@ class UserAgentContract(TalkContract):
         claim = await bench.claim_one()
         assert (claim.endpoint.target, claim.endpoint.name) == (heir.target, "heir")
 
-    async def test_a_user_takes_nothing_of_others_along(self, talk: Talk, bench: Bench) -> None:
+    async def test_a_user_takes_nothing_of_others_along(
+        self, talk: ConversationFixture, bench: Bench
+    ) -> None:
         store = bench.store
-        await talk.people()
+        await talk.add_users_and_agents()
         for user in (BERT, NAMESAKE):
             await store.endpoints.add(a_schedule("sched-bbbbb", user))
             await talk.say("hi", ConversationKey(*user, "tutor"), firing="run")
@@ -200,9 +208,9 @@ class UserAgentContract(TalkContract):
         assert len(await bench.claim()) == 3
 
     async def test_a_turn_that_is_under_way_when_its_user_goes_leaves_nothing(
-        self, talk: Talk, bench: Bench
+        self, talk: ConversationFixture, bench: Bench
     ) -> None:
-        await talk.people()
+        await talk.add_users_and_agents()
         await bench.store.endpoints.add(a_schedule())
         claim = await bench.claim_one()
         await bench.store.users.remove_user(ANNA)
@@ -211,9 +219,11 @@ class UserAgentContract(TalkContract):
         await bench.store.users.put_user(User(id="anna", tenant_id="north"))
         assert await _left_of(bench.store, ANNA, TUTOR) == []
 
-    async def test_an_agent_goes_with_its_schedules_and_conversations(self, talk: Talk, bench: Bench) -> None:
+    async def test_an_agent_goes_with_its_schedules_and_conversations(
+        self, talk: ConversationFixture, bench: Bench
+    ) -> None:
         store = bench.store
-        await talk.people()
+        await talk.add_users_and_agents()
         await _with_a_past(talk, a_schedule())
         await store.endpoints.add(a_schedule("sched-ccccc", target=PromptTarget("coach", "anna", "Run.")))
         await talk.say("other", COACH)
@@ -225,9 +235,11 @@ class UserAgentContract(TalkContract):
         with pytest.raises(NotFound, match="There is no agent tutor"):
             await store.agents.agent(AgentKey("north", "tutor"))
 
-    async def test_what_turns_cost_is_counted_by_day_and_user(self, talk: Talk, bench: Bench) -> None:
+    async def test_what_turns_cost_is_counted_by_day_and_user(
+        self, talk: ConversationFixture, bench: Bench
+    ) -> None:
         store = bench.store
-        await talk.people()
+        await talk.add_users_and_agents()
         today = bench.clock.now().date()
         await talk.say("a", tokens=100)
         await talk.say("b", tokens=10, firing="run-1")
@@ -241,7 +253,7 @@ class UserAgentContract(TalkContract):
         assert await store.users.usage_of_users("nobody", today) == AgentUsage()
 
 
-async def _with_a_past(talk: Talk, schedule: Endpoint) -> None:
+async def _with_a_past(talk: ConversationFixture, schedule: Endpoint) -> None:
     """A schedule that fired once, with all that this leaves."""
     await talk.store.endpoints.add(schedule)
     claim = await talk.bench.claim_one()
