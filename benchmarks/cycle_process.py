@@ -50,8 +50,8 @@ async def work(url: str, batch: int) -> None:
     counter, callables = Counter(), CallableDispatcher()
     callables.register(NOOP, counter.noop)
     async with open_store(settings, ids=TimeOrderedIds(), log=LOG) as store:
-        shop = ProcessContext(store=store, clock=CLOCK, log=LOG, callables=callables)
-        async with open_loop(settings, shop) as loop:
+        context = ProcessContext(store=store, clock=CLOCK, log=LOG, callables=callables)
+        async with open_loop(settings, context) as loop:
             await _run(loop, counter)
 
 

@@ -91,15 +91,15 @@ async def measure(
     application = application_of(store)
     results = {}
     for name, (operation, arguments) in (REQUESTS | about_schedule(schedule)).items():
-        told: list[int] = []
+        sizes: list[int] = []
 
-        async def step(operation: str = operation, arguments: Any = arguments, told: Any = told) -> None:
+        async def step(operation: str = operation, arguments: Any = arguments, sizes: Any = sizes) -> None:
             view = await application.ask(operation, arguments, data.ADMIN)
-            told.append(len(view.model_dump_json()))
+            sizes.append(len(view.model_dump_json()))
 
         took = [await timed(step(), cluster) for _ in range(laps)]
         results[name] = {
-            "bytes": told[-1],
+            "bytes": sizes[-1],
             "first_ms": round(took[0].wall_ms, 1),
             "median_ms": round(median(one.wall_ms for one in took), 1),
             "median_cpu_ms": round(median(one.cpu_ms for one in took), 1),

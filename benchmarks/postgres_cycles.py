@@ -66,7 +66,7 @@ class Lap(NamedTuple):
         """How many cores were busy with it, on average."""
         return (self.own_cpu + self.server_cpu) / self.seconds
 
-    def told(self) -> dict[str, float]:
+    def summary(self) -> dict[str, float]:
         """The figures of it."""
         return {
             "per_second": round(self.per_second),
@@ -128,7 +128,7 @@ async def measure(options: Options) -> dict[str, object]:
     with a_server() as cluster:
         rounds = [await one_round(cluster, number, options) for number in range(options.rounds)]
     best = {name: min((one[name] for one in rounds), key=lambda lap: lap.cpu_us) for name in CREWS}
-    return {name: one.told() for name, one in best.items()} | compared(rounds, best)
+    return {name: one.summary() for name, one in best.items()} | compared(rounds, best)
 
 
 async def one_round(cluster: Cluster, number: int, options: Options) -> dict[str, Lap]:

@@ -89,10 +89,10 @@ async def steadily(store: Store, per_second: int, seconds: float) -> dict[str, f
     assert CLOCK.now() < start, "the machine is too busy to get ready in time"
     async with working(store, stopwatch):
         await asyncio.sleep((start - CLOCK.now()).total_seconds() + seconds)
-    return told(stopwatch.late_ms)
+    return summary(stopwatch.late_ms)
 
 
-def told(late: list[float]) -> dict[str, float]:
+def summary(late: list[float]) -> dict[str, float]:
     """The figures of a lap."""
     return {
         "runs": len(late),
@@ -162,7 +162,7 @@ async def ceiling_at_rate(url: str, rate: int, seconds: float) -> dict[str, floa
         await ceiling.settle(began, [due[id_] for id_ in claimed])
         await asyncio.sleep(0.001)
     await connection.close()
-    return told(late)
+    return summary(late)
 
 
 @asynccontextmanager
@@ -181,7 +181,7 @@ async def ramp(cluster: Cluster, rates: Sequence[int], seconds: float) -> dict[s
     for rate in rates:
         url = await new_database(cluster, f"rate_{rate}")
         late = await at_rate(url, rate, seconds)
-        runs, _, p50_ms, p99_ms = told(late).values()
+        runs, _, p50_ms, p99_ms = summary(late).values()
         results |= {f"{rate}_runs_per_s": round(runs / seconds), f"{rate}_p50_ms": p50_ms}
         results |= {f"{rate}_p99_ms": p99_ms}
         if runs < KEPT_UP * rate * seconds:

@@ -79,7 +79,7 @@ def an_endpoint(name: str) -> dict[str, object]:
     }
 
 
-class RestartableApi(NamedTuple):
+class MeasuredServer(NamedTuple):
     """Where the server is, which process it is, and the key to it."""
 
     pid: int
@@ -88,15 +88,15 @@ class RestartableApi(NamedTuple):
 
 
 @asynccontextmanager
-async def a_server() -> AsyncIterator[RestartableApi]:
+async def a_server() -> AsyncIterator[MeasuredServer]:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "benchmarks.rest", "--serve", stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
-    told = json.loads(await process.stdout.readline())
-    bare, ours = told["ports"]
+    started = json.loads(await process.stdout.readline())
+    bare, ours = started["ports"]
     try:
-        yield RestartableApi(process.pid, {"empty": bare, "one": ours, "page": ours}, told["key"])
+        yield MeasuredServer(process.pid, {"empty": bare, "one": ours, "page": ours}, started["key"])
     finally:
         process.kill()
         await process.wait()
@@ -136,7 +136,7 @@ class Line(asyncio.Protocol):
             self._transport.close()
 
 
-async def lap(server: RestartableApi, name: str, *, connections: int, count: int) -> tuple[float, float]:
+async def lap(server: MeasuredServer, name: str, *, connections: int, count: int) -> tuple[float, float]:
     """Requests per second, and the server's CPU seconds for one."""
     loop = asyncio.get_running_loop()
     lines = [f"GET {PATHS[name]} HTTP/1.1", "Host: here", f"Authorization: Bearer {server.key}", "", ""]

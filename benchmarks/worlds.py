@@ -116,10 +116,11 @@ def lognormal(sigma: float, chance: Random) -> float:
 
 def spread(sigma: float, count: int, chance: Random) -> list[float]:
     """Lognormal rates in any order: the mean of each of so many equally likely parts, without luck."""
-    bell = NormalDist()
-    cuts = [-FAR, *(bell.inv_cdf(place / count) for place in range(1, count)), FAR]
+    normal = NormalDist()
+    cuts = [-FAR, *(normal.inv_cdf(place / count) for place in range(1, count)), FAR]
     rates = [
-        MEAN_RATE * count * (bell.cdf(end - sigma) - bell.cdf(begin - sigma)) for begin, end in pairwise(cuts)
+        MEAN_RATE * count * (normal.cdf(end - sigma) - normal.cdf(begin - sigma))
+        for begin, end in pairwise(cuts)
     ]
     chance.shuffle(rates)
     return rates

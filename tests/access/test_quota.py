@@ -42,7 +42,7 @@ class WatchedTenants(MemoryTenants):
         return await super().quota_usage(tenant_ids, month)
 
 
-class Shop:
+class QuotaFixture:
     """A tenant with limits, and processes that ask for it."""
 
     def __init__(self) -> None:
@@ -72,13 +72,13 @@ class Shop:
 
 
 @pytest.fixture
-def shop() -> Shop:
-    return Shop()
+def quota() -> QuotaFixture:
+    return QuotaFixture()
 
 
-async def test_a_tenant_without_limits_is_allowed_everything(shop: Shop) -> None:
-    assert await shop.ask(1_000, kind=QuotaKind.ENDPOINT) == 1_000
-    assert await shop.ask(1_000, kind=QuotaKind.AI, cost=10_000) == 1_000
+async def test_a_tenant_without_limits_is_allowed_everything(quota: QuotaFixture) -> None:
+    assert await quota.ask(1_000, kind=QuotaKind.ENDPOINT) == 1_000
+    assert await quota.ask(1_000, kind=QuotaKind.AI, cost=10_000) == 1_000
 
 
 @pytest.mark.parametrize(
@@ -88,120 +88,122 @@ async def test_a_tenant_without_limits_is_allowed_everything(shop: Shop) -> None
         (QuotaKind.AI, Limits(planner_tokens_per_month=3)),
     ],
 )
-async def test_each_kind_of_spending_has_its_own_limit(shop: Shop, kind: QuotaKind, limits: Limits) -> None:
-    await shop.store.tenants.put_tenant(Tenant(id="north", name="north", limits=limits))
-    assert await shop.ask(5, kind=kind) == 3
+async def test_each_kind_of_spending_has_its_own_limit(
+    quota: QuotaFixture, kind: QuotaKind, limits: Limits
+) -> None:
+    await quota.store.tenants.put_tenant(Tenant(id="north", name="north", limits=limits))
+    assert await quota.ask(5, kind=kind) == 3
     (other,) = set(QuotaKind) - {kind}
-    assert await shop.ask(5, kind=other) == 5
+    assert await quota.ask(5, kind=other) == 5
 
 
-async def test_what_is_refused_opens_when_the_counters_begin_anew(shop: Shop) -> None:
-    await shop.limit(runs_per_month=0)
-    (answer,) = await shop.quota.check([QuotaRequest(QuotaKind.ENDPOINT, "north")])
+async def test_what_is_refused_opens_when_the_counters_begin_anew(quota: QuotaFixture) -> None:
+    await quota.limit(runs_per_month=0)
+    (answer,) = await quota.quota.check([QuotaRequest(QuotaKind.ENDPOINT, "north")])
     assert answer.opens_at == next_month(NEW_YEAR) == NEW_YEAR.replace(month=2)
 
 
-async def test_answers_come_in_the_order_of_the_requests(shop: Shop) -> None:
-    await shop.limit("north", planner_tokens_per_month=1)
-    await shop.limit("south", planner_tokens_per_month=0)
+async def test_answers_come_in_the_order_of_the_requests(quota: QuotaFixture) -> None:
+    await quota.limit("north", planner_tokens_per_month=1)
+    await quota.limit("south", planner_tokens_per_month=0)
     wished = [QuotaRequest(QuotaKind.AI, tenant_id) for tenant_id in ("south", "north", "free", "north")]
-    assert [answer.allowed for answer in await shop.quota.check(wished)] == [False, True, True, False]
+    assert [answer.allowed for answer in await quota.quota.check(wished)] == [False, True, True, False]
 
 
-async def test_nothing_asked_is_nothing_answered(shop: Shop) -> None:
-    assert await shop.quota.check([]) == []
-    assert shop.tenants.asked == []
+async def test_nothing_asked_is_nothing_answered(quota: QuotaFixture) -> None:
+    assert await quota.quota.check([]) == []
+    assert quota.tenants.asked == []
 
 
-async def test_a_cost_that_does_not_fit_is_refused_and_costs_nothing(shop: Shop) -> None:
-    await shop.limit(planner_tokens_per_month=10)
-    assert await shop.ask(cost=11) == 0
-    assert await shop.ask(cost=10) == 1
+async def test_a_cost_that_does_not_fit_is_refused_and_costs_nothing(quota: QuotaFixture) -> None:
+    await quota.limit(planner_tokens_per_month=10)
+    assert await quota.ask(cost=11) == 0
+    assert await quota.ask(cost=10) == 1
 
 
-async def test_what_was_spent_before_counts(shop: Shop) -> None:
-    await shop.limit(planner_tokens_per_month=10)
-    await shop.spend(8)
-    assert await shop.ask(5) == 2
+async def test_what_was_spent_before_counts(quota: QuotaFixture) -> None:
+    await quota.limit(planner_tokens_per_month=10)
+    await quota.spend(8)
+    assert await quota.ask(5) == 2
 
 
-async def test_a_new_month_begins_anew(shop: Shop) -> None:
-    await shop.limit(planner_tokens_per_month=2)
-    shop.clock.jump(31 * DAY - 100)
-    assert await shop.ask(3) == 2
-    await shop.spend(2)
-    shop.clock.jump(100)
-    assert await shop.ask(3) == 2
+async def test_a_new_month_begins_anew(quota: QuotaFixture) -> None:
+    await quota.limit(planner_tokens_per_month=2)
+    quota.clock.jump(31 * DAY - 100)
+    assert await quota.ask(3) == 2
+    await quota.spend(2)
+    quota.clock.jump(100)
+    assert await quota.ask(3) == 2
 
 
-async def test_a_tenant_with_a_limit_is_read_once_a_second(shop: Shop) -> None:
-    await shop.limit(planner_tokens_per_month=1_000)
+async def test_a_tenant_with_a_limit_is_read_once_a_second(quota: QuotaFixture) -> None:
+    await quota.limit(planner_tokens_per_month=1_000)
     for _ in range(100):
-        await shop.ask()
-        shop.clock.jump(SECOND / 50)
-    assert len(shop.tenants.asked) == 2
+        await quota.ask()
+        quota.clock.jump(SECOND / 50)
+    assert len(quota.tenants.asked) == 2
 
 
-async def test_a_tenant_without_a_limit_is_read_every_ten_seconds(shop: Shop) -> None:
-    await shop.limit(endpoints=5)
+async def test_a_tenant_without_a_limit_is_read_every_ten_seconds(quota: QuotaFixture) -> None:
+    await quota.limit(endpoints=5)
     for _ in range(100):
-        await shop.ask()
-        shop.clock.jump(SECOND / 5)
-    assert len(shop.tenants.asked) == 2
+        await quota.ask()
+        quota.clock.jump(SECOND / 5)
+    assert len(quota.tenants.asked) == 2
 
 
-async def test_one_reading_serves_all_tenants_that_need_a_fresh_look(shop: Shop) -> None:
-    await shop.limit("north", runs_per_month=5)
+async def test_one_reading_serves_all_tenants_that_need_a_fresh_look(quota: QuotaFixture) -> None:
+    await quota.limit("north", runs_per_month=5)
     both = [QuotaRequest(QuotaKind.AI, tenant_id) for tenant_id in ("north", "free", "north")]
-    await shop.quota.check(both)
-    shop.clock.jump(SECOND)
-    await shop.quota.check([*both, QuotaRequest(QuotaKind.AI, "new")])
-    assert shop.tenants.asked == [{"north", "free"}, {"north", "new"}]
+    await quota.quota.check(both)
+    quota.clock.jump(SECOND)
+    await quota.quota.check([*both, QuotaRequest(QuotaKind.AI, "new")])
+    assert quota.tenants.asked == [{"north", "free"}, {"north", "new"}]
 
 
-async def test_a_changed_limit_is_seen_at_the_next_reading(shop: Shop) -> None:
-    await shop.limit(planner_tokens_per_month=0)
-    assert await shop.ask() == 0
-    await shop.limit(planner_tokens_per_month=1)
-    shop.clock.jump(SECOND)
-    assert await shop.ask(2) == 1
+async def test_a_changed_limit_is_seen_at_the_next_reading(quota: QuotaFixture) -> None:
+    await quota.limit(planner_tokens_per_month=0)
+    assert await quota.ask() == 0
+    await quota.limit(planner_tokens_per_month=1)
+    quota.clock.jump(SECOND)
+    assert await quota.ask(2) == 1
 
 
-async def test_a_clock_that_was_set_back_makes_no_old_reading_fresh(shop: Shop) -> None:
-    await shop.limit(planner_tokens_per_month=5)
-    await shop.ask()
-    shop.clock.jump(-60 * MINUTE)
-    await shop.ask()
-    assert len(shop.tenants.asked) == 2
+async def test_a_clock_that_was_set_back_makes_no_old_reading_fresh(quota: QuotaFixture) -> None:
+    await quota.limit(planner_tokens_per_month=5)
+    await quota.ask()
+    quota.clock.jump(-60 * MINUTE)
+    await quota.ask()
+    assert len(quota.tenants.asked) == 2
 
 
-async def test_what_is_not_counted_yet_counts_across_readings(shop: Shop) -> None:
+async def test_what_is_not_counted_yet_counts_across_readings(quota: QuotaFixture) -> None:
     """A run is counted when it ends, and it may take longer than a second."""
-    await shop.limit(planner_tokens_per_month=10)
-    assert await shop.ask(6) == 6
-    shop.clock.jump(5 * SECOND)
-    await shop.spend(2)
-    assert await shop.ask(10) == 4
-    shop.clock.jump(30 * SECOND)
-    await shop.spend(8)
-    shop.clock.jump(SECOND)
-    assert await shop.ask(10) == 0
+    await quota.limit(planner_tokens_per_month=10)
+    assert await quota.ask(6) == 6
+    quota.clock.jump(5 * SECOND)
+    await quota.spend(2)
+    assert await quota.ask(10) == 4
+    quota.clock.jump(30 * SECOND)
+    await quota.spend(8)
+    quota.clock.jump(SECOND)
+    assert await quota.ask(10) == 0
 
 
-async def test_what_never_came_is_allowed_again_after_two_minutes(shop: Shop) -> None:
-    await shop.limit(planner_tokens_per_month=10)
-    assert await shop.ask(10) == 10
-    shop.clock.jump(MINUTE)
-    assert await shop.ask(10) == 0
-    shop.clock.jump(MINUTE)
-    assert await shop.ask(10) == 10
+async def test_what_never_came_is_allowed_again_after_two_minutes(quota: QuotaFixture) -> None:
+    await quota.limit(planner_tokens_per_month=10)
+    assert await quota.ask(10) == 10
+    quota.clock.jump(MINUTE)
+    assert await quota.ask(10) == 0
+    quota.clock.jump(MINUTE)
+    assert await quota.ask(10) == 10
 
 
-async def test_a_month_of_quiet_leaves_nothing_on_top(shop: Shop) -> None:
-    await shop.limit(planner_tokens_per_month=10)
-    await shop.ask(10)
-    shop.clock.jump(10 * MINUTE)
-    assert await shop.ask(20) == 10
+async def test_a_month_of_quiet_leaves_nothing_on_top(quota: QuotaFixture) -> None:
+    await quota.limit(planner_tokens_per_month=10)
+    await quota.ask(10)
+    quota.clock.jump(10 * MINUTE)
+    assert await quota.ask(20) == 10
 
 
 @given(
@@ -214,57 +216,59 @@ async def test_one_process_alone_spends_its_limit_exactly(
     limit: int, steps: list[tuple[int, int, int]]
 ) -> None:
     """Whatever is asked, however long it runs, and whenever it ends."""
-    shop = Shop()
-    await shop.limit(planner_tokens_per_month=limit)
+    quota = QuotaFixture()
+    await quota.limit(planner_tokens_per_month=limit)
     asked = allowed = running = 0
     for wished, ended, passed in steps:
-        got = await shop.ask(wished)
+        got = await quota.ask(wished)
         asked, allowed, running = asked + wished, allowed + got, running + got
-        await shop.spend(min(ended, running))
+        await quota.spend(min(ended, running))
         running -= min(ended, running)
-        shop.clock.jump(passed)
+        quota.clock.jump(passed)
         assert allowed == min(asked, limit)
 
 
-async def test_another_process_is_seen_within_a_second(shop: Shop) -> None:
-    await shop.limit(planner_tokens_per_month=10)
-    other = CountedQuota(shop.store.tenants, shop.clock)
-    assert await shop.ask(2) + await shop.ask(6, quota=other) == 8
-    await shop.spend(8)
-    shop.clock.jump(SECOND)
-    assert await shop.ask(10) + await shop.ask(10, quota=other) <= 4
-    assert await shop.ask(10) == 0
+async def test_another_process_is_seen_within_a_second(quota: QuotaFixture) -> None:
+    await quota.limit(planner_tokens_per_month=10)
+    other = CountedQuota(quota.store.tenants, quota.clock)
+    assert await quota.ask(2) + await quota.ask(6, quota=other) == 8
+    await quota.spend(8)
+    quota.clock.jump(SECOND)
+    assert await quota.ask(10) + await quota.ask(10, quota=other) <= 4
+    assert await quota.ask(10) == 0
 
 
-async def test_checks_at_the_same_time_share_one_reading_and_one_limit(shop: Shop) -> None:
-    await shop.limit(planner_tokens_per_month=10)
-    assert sum(await asyncio.gather(*(shop.ask(3) for _ in range(8)))) == 10
-    assert len(shop.tenants.asked) == 1
+async def test_checks_at_the_same_time_share_one_reading_and_one_limit(quota: QuotaFixture) -> None:
+    await quota.limit(planner_tokens_per_month=10)
+    assert sum(await asyncio.gather(*(quota.ask(3) for _ in range(8)))) == 10
+    assert len(quota.tenants.asked) == 1
 
 
-async def test_a_store_that_is_away_is_said_to_be_and_nothing_is_charged(shop: Shop) -> None:
-    await shop.limit(planner_tokens_per_month=3)
-    shop.tenants.is_away = True
+async def test_a_store_that_is_away_is_said_to_be_and_nothing_is_charged(quota: QuotaFixture) -> None:
+    await quota.limit(planner_tokens_per_month=3)
+    quota.tenants.is_away = True
     with pytest.raises(Unavailable):
-        await shop.ask(3)
-    shop.tenants.is_away = False
-    assert await shop.ask(3) == 3
+        await quota.ask(3)
+    quota.tenants.is_away = False
+    assert await quota.ask(3) == 3
 
 
-async def test_what_was_read_lately_does_for_a_short_absence(shop: Shop) -> None:
-    await shop.ask()
-    shop.tenants.is_away = True
-    shop.clock.jump(9 * SECOND)
-    assert await shop.ask() == 1
+async def test_what_was_read_lately_does_for_a_short_absence(quota: QuotaFixture) -> None:
+    await quota.ask()
+    quota.tenants.is_away = True
+    quota.clock.jump(9 * SECOND)
+    assert await quota.ask() == 1
 
 
-async def test_only_so_many_tenants_are_remembered(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_so_many_tenants_are_remembered(
+    quota: QuotaFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(quota_module, "TENANTS", 2)
     for tenant_id in ("a", "b", "a", "c", "a", "b"):
-        await shop.ask(tenant_id=tenant_id)
-    assert shop.tenants.asked == [{"a"}, {"b"}, {"c"}, {"b"}]
+        await quota.ask(tenant_id=tenant_id)
+    assert quota.tenants.asked == [{"a"}, {"b"}, {"c"}, {"b"}]
     many = [QuotaRequest(QuotaKind.AI, f"{number}") for number in range(5)]
-    assert all(answer.allowed for answer in await shop.quota.check(many))
+    assert all(answer.allowed for answer in await quota.quota.check(many))
 
 
 async def test_an_endpoint_beyond_its_limit_is_skipped_until_next_month() -> None:

@@ -32,7 +32,7 @@ class WatchedRates(MemoryRates):
         return await super().draw(subject, window=window, amount=amount)
 
 
-class RateLimitedCaller:
+class RateLimitFixture:
     """A store, a clock, and processes that let callers in."""
 
     def __init__(self, per_minute: int = 600, *, processes: int = 1) -> None:
@@ -42,67 +42,67 @@ class RateLimitedCaller:
             SharedRateLimiter(self.store, self.clock, per_minute=per_minute) for _ in range(processes)
         ]
 
-    async def knock(self, times: int = 1, *, subject: str = "caller", process: int = 0) -> int:
+    async def send_requests(self, times: int = 1, *, subject: str = "caller", process: int = 0) -> int:
         """How many of these are let in."""
         taken = [await self.rates[process].take(subject) for _ in range(times)]
         return taken.count(None)
 
 
 async def test_a_window_lets_in_a_sixth_of_a_minute() -> None:
-    caller = RateLimitedCaller(600)
-    assert await caller.knock(500) == 100
+    limiter = RateLimitFixture(600)
+    assert await limiter.send_requests(500) == 100
 
 
 async def test_what_does_not_divide_is_rounded_down() -> None:
-    caller = RateLimitedCaller(6 * 7 + 5)
-    assert await caller.knock(20) == 7
+    limiter = RateLimitFixture(6 * 7 + 5)
+    assert await limiter.send_requests(20) == 7
 
 
 async def test_whoever_is_refused_is_told_when_the_next_window_begins() -> None:
-    caller = RateLimitedCaller(6)
-    caller.clock.jump(2.5 * SECOND)
-    assert await caller.rates[0].take("caller") is None
-    assert await caller.rates[0].take("caller") == pytest.approx(7.5)
+    limiter = RateLimitFixture(6)
+    limiter.clock.jump(2.5 * SECOND)
+    assert await limiter.rates[0].take("caller") is None
+    assert await limiter.rates[0].take("caller") == pytest.approx(7.5)
 
 
 async def test_whoever_comes_back_then_is_let_in() -> None:
-    caller = RateLimitedCaller(6)
+    limiter = RateLimitFixture(6)
     for _ in range(5):
-        assert await caller.rates[0].take("caller") is None
-        wait = await caller.rates[0].take("caller")
+        assert await limiter.rates[0].take("caller") is None
+        wait = await limiter.rates[0].take("caller")
         assert wait is not None
-        caller.clock.jump(wait * SECOND)
+        limiter.clock.jump(wait * SECOND)
 
 
 async def test_subjects_do_not_pay_for_each_other() -> None:
-    caller = RateLimitedCaller(60)
-    assert await caller.knock(20, subject="greedy") == 10
-    assert await caller.knock(10, subject="modest") == 10
+    limiter = RateLimitFixture(60)
+    assert await limiter.send_requests(20, subject="greedy") == 10
+    assert await limiter.send_requests(10, subject="modest") == 10
 
 
 async def test_most_requests_touch_no_database() -> None:
-    caller = RateLimitedCaller(600)
-    await caller.knock(500)
-    assert caller.store.draws == 20
+    limiter = RateLimitFixture(600)
+    await limiter.send_requests(500)
+    assert limiter.store.draws == 20
 
 
 async def test_a_small_allowance_is_drawn_one_by_one() -> None:
-    caller = RateLimitedCaller(30, processes=2)
-    await caller.knock(1, process=0)
-    assert await caller.knock(10, process=1) == 4
+    limiter = RateLimitFixture(30, processes=2)
+    await limiter.send_requests(1, process=0)
+    assert await limiter.send_requests(10, process=1) == 4
 
 
 async def test_processes_share_one_allowance() -> None:
-    caller = RateLimitedCaller(600, processes=3)
-    let_in = [await caller.knock(process=number % 3) for number in range(600)]
+    limiter = RateLimitFixture(600, processes=3)
+    let_in = [await limiter.send_requests(process=number % 3) for number in range(600)]
     assert sum(let_in) == 100
 
 
 async def test_requests_at_the_same_time_share_a_draw() -> None:
-    caller = RateLimitedCaller(600)
-    taken = await asyncio.gather(*(caller.rates[0].take("caller") for _ in range(500)))
+    limiter = RateLimitFixture(600)
+    taken = await asyncio.gather(*(limiter.rates[0].take("caller") for _ in range(500)))
     assert taken.count(None) == 100
-    assert caller.store.draws == 20
+    assert limiter.store.draws == 20
 
 
 @given(
@@ -112,61 +112,61 @@ async def test_requests_at_the_same_time_share_a_draw() -> None:
 async def test_no_window_ever_lets_in_more_than_it_may(
     per_minute: int, knocks: list[tuple[int, int, int]]
 ) -> None:
-    caller = RateLimitedCaller(per_minute, processes=3)
+    limiter = RateLimitFixture(per_minute, processes=3)
     let_in: dict[int, int] = {}
     for process, times, passed in knocks:
-        window = int(caller.clock.now().timestamp()) // 10
-        let_in[window] = let_in.get(window, 0) + await caller.knock(times, process=process)
-        caller.clock.jump(passed)
+        window = int(limiter.clock.now().timestamp()) // 10
+        let_in[window] = let_in.get(window, 0) + await limiter.send_requests(times, process=process)
+        limiter.clock.jump(passed)
     assert all(count <= per_minute / 6 for count in let_in.values())
 
 
 async def test_what_was_drawn_in_one_window_is_not_spent_in_the_next() -> None:
-    caller = RateLimitedCaller(600)
-    await caller.knock(1)
-    caller.clock.jump(10 * SECOND)
-    assert await caller.knock(500) == 100
+    limiter = RateLimitFixture(600)
+    await limiter.send_requests(1)
+    limiter.clock.jump(10 * SECOND)
+    assert await limiter.send_requests(500) == 100
 
 
 async def test_a_clock_that_was_set_back_opens_no_new_window() -> None:
-    caller = RateLimitedCaller(60)
-    await caller.knock(10)
-    caller.clock.jump(10 * SECOND)
-    await caller.knock(10)
-    caller.clock.jump(-10 * SECOND)
-    assert await caller.knock(10) == 0
+    limiter = RateLimitFixture(60)
+    await limiter.send_requests(10)
+    limiter.clock.jump(10 * SECOND)
+    await limiter.send_requests(10)
+    limiter.clock.jump(-10 * SECOND)
+    assert await limiter.send_requests(10) == 0
 
 
 async def test_a_store_that_is_away_is_said_to_be() -> None:
-    caller = RateLimitedCaller(60)
-    caller.store.is_away = True
+    limiter = RateLimitFixture(60)
+    limiter.store.is_away = True
     with pytest.raises(Unavailable):
-        await caller.knock()
-    caller.store.is_away = False
-    assert await caller.knock(20) == 10
+        await limiter.send_requests()
+    limiter.store.is_away = False
+    assert await limiter.send_requests(20) == 10
 
 
 async def test_only_so_many_subjects_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rates_module, "SUBJECTS", 2)
-    caller = RateLimitedCaller(600)
+    limiter = RateLimitFixture(600)
     for subject in ("a", "b", "a", "c", "a", "b"):
-        await caller.knock(subject=subject)
-    assert caller.store.draws == 4
+        await limiter.send_requests(subject=subject)
+    assert limiter.store.draws == 4
 
 
 async def test_a_subject_that_was_forgotten_gets_no_more_than_its_share(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rates_module, "SUBJECTS", 1)
-    caller = RateLimitedCaller(600)
+    limiter = RateLimitFixture(600)
     let_in = 0
     for _ in range(200):
-        let_in += await caller.knock(subject="greedy")
-        await caller.knock(subject="other")
+        let_in += await limiter.send_requests(subject="greedy")
+        await limiter.send_requests(subject="other")
     assert 0 < let_in <= 100
 
 
 @pytest.mark.parametrize("per_minute", [5, 0, -1])
 def test_a_rate_that_no_window_can_keep_is_refused(per_minute: int) -> None:
     with pytest.raises(InvalidRequest, match="per_minute must be from 6"):
-        RateLimitedCaller(per_minute)
+        RateLimitFixture(per_minute)

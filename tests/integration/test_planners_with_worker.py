@@ -45,14 +45,14 @@ class House:
         self.settings, self.store, self.clock = settings, store, clock
         self.log, self.registry, self.callables = FakeLog(), CollectorRegistry(), CallableDispatcher()
         self._bell = RunEndedWakeup()
-        self.shop = ProcessContext(
+        self.context = ProcessContext(
             store=store, clock=clock, log=self.log, callables=self.callables, telemetry=self._bell
         )
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
         context = PlannerContext(self.store, self.clock, self.log, PlannerMetrics(self.registry), self._bell)
-        async with open_loop(self.settings, self.shop) as loop:
+        async with open_loop(self.settings, self.context) as loop:
             thinker = PlannerService(self.settings, context)
             supervisor = Supervisor(clock=SystemClock(), log=self.log, restarts=RESTARTS)
             planning = supervisor.run(Part("planner", thinker.run, vital=False))

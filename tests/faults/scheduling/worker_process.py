@@ -27,8 +27,8 @@ async def main(path: str, least_ms: float, most_ms: float) -> None:
 
     callables.register("note", note)
     async with open_store(settings, ids=TimeOrderedIds(), log=log) as store:
-        shop = ProcessContext(store=store, clock=SystemClock(), log=log, callables=callables)
-        async with open_loop(settings, shop) as loop:
+        context = ProcessContext(store=store, clock=SystemClock(), log=log, callables=callables)
+        async with open_loop(settings, context) as loop:
             stop_on_signals(loop.stop)
             log.info("ready")
             await loop.run()

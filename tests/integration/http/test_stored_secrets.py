@@ -87,8 +87,10 @@ class Works:
         )
         await self.store.endpoints.add(endpoint)
         log = StructuredLog(level=0, stream=self.log)
-        shop = ProcessContext(store=self.store, clock=SystemClock(), log=log, callables=CallableDispatcher())
-        async with open_loop(self.settings, shop) as loop:
+        context = ProcessContext(
+            store=self.store, clock=SystemClock(), log=log, callables=CallableDispatcher()
+        )
+        async with open_loop(self.settings, context) as loop:
             running = asyncio.create_task(loop.run())
             run = await settled(lambda: self.store.runs.runs(endpoint.key))
             loop.stop()

@@ -54,8 +54,8 @@ async def test_endpoints_run_and_a_nudge_is_found_by_looking(pooler: Pooler) -> 
     )
     async with open_store(settings(pooler), ids=TimeOrderedIds(), log=log) as store:
         await store.endpoints.add(endpoint)
-        shop = ProcessContext(store=store, clock=SystemClock(), log=log, callables=callables)
-        async with open_loop(settings(pooler), shop) as loop, asyncio.timeout(30):
+        context = ProcessContext(store=store, clock=SystemClock(), log=log, callables=callables)
+        async with open_loop(settings(pooler), context) as loop, asyncio.timeout(30):
             running = asyncio.create_task(loop.run())
             for number in range(1, 4):
                 await store.endpoints.amend(

@@ -24,7 +24,7 @@ ALL: dict[str, dict[str, Any]] = {list_schedules.name: {"limit": MOST_LISTED}}
 
 
 class AgentTools:
-    """Hands what an agent asks for to the same handlers that serve its user."""
+    """Performs an agent's tool calls with the same handlers that serve its user."""
 
     def __init__(self, application: Application) -> None:
         self._application = application

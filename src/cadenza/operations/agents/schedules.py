@@ -137,7 +137,9 @@ async def create_schedule(context: RequestContext, command: CreateSchedule) -> N
     The answer spells out the next fires: confirm with them.
     """
     wanted = NewSchedule(**command.model_dump(exclude={"user_id"}))
-    return NewScheduleView.of(await schedules_of(context).create(_asking(context, command.user_id), wanted))
+    return NewScheduleView.of(
+        await schedules_of(context).create(_requester(context, command.user_id), wanted)
+    )
 
 
 @operation("GET /v1/schedules", Scope.READ, user=True)
@@ -164,13 +166,13 @@ async def delete_schedule(context: RequestContext, command: OneSchedule) -> Dele
 
 
 def schedules_of(context: RequestContext) -> AgentSchedules:
-    """The agenda, at hand for one request."""
+    """The agent schedules, for one request."""
     dependencies = context.dependencies
     return AgentSchedules(store=dependencies.store, clock=dependencies.clock, cron=dependencies.cron)
 
 
 def user_of(context: RequestContext, user_id: str | None) -> UserKey:
-    """The user who is meant. For whoever speaks for one user, there are no others."""
+    """The user of a request; a caller that acts for one user has access to no other."""
     on_behalf_of = context.caller.on_behalf_of
     if on_behalf_of is None:
         if user_id is None:
@@ -181,7 +183,7 @@ def user_of(context: RequestContext, user_id: str | None) -> UserKey:
     return UserKey(context.tenant_id, on_behalf_of.user_id)
 
 
-def _asking(context: RequestContext, user_id: str | None) -> ScheduleRequester:
+def _requester(context: RequestContext, user_id: str | None) -> ScheduleRequester:
     user = user_of(context, user_id)
     on_behalf_of = context.caller.on_behalf_of or OnBehalfOf(user.id)
     return ScheduleRequester(

@@ -18,7 +18,7 @@ from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.application import Application
 from cadenza.operations.context import RequestContext
 
-SPEAKING = send_message.scope
+NEEDED_SCOPE = send_message.scope
 """What a key must allow that speaks for a user."""
 
 
@@ -42,14 +42,14 @@ class SocketUsers:
             store=dependencies.store.deliveries, clock=dependencies.clock, log=dependencies.log
         )
 
-    async def admit(self, token: str, user_id: str | None) -> SocketUser | None:
-        """Who shows a key; None if it opens nothing. A tenant's own key must say for which user it speaks."""
+    async def authenticate(self, token: str, user_id: str | None) -> SocketUser | None:
+        """The user of a token; None if it is not valid. A key of the tenant must name the user."""
         dependencies = self.application.dependencies
         key = await valid_key(dependencies.store.keys, token, dependencies.clock.now())
         if key is None:
             return None
         caller = caller_of(key)
-        caller.must(SPEAKING)
+        caller.must(NEEDED_SCOPE)
         return SocketUser(
             caller, user_of(RequestContext(dependencies, caller), user_id), key.id, key.expires_at
         )
@@ -63,19 +63,19 @@ class SocketUsers:
     async def say(
         self, socket_user: SocketUser, *, agent_id: str, text: str, idempotency_key: str | None = None
     ) -> int | None:
-        """Let an agent answer, once if there is a key; its answer is owed to the user, at all their sockets.
+        """Run a turn, once if there is an idempotency key; the answer goes to all sockets of the user.
 
         The number of the last message of the answer, if there is any.
         """
         conversations = self.application.dependencies.conversations
         if conversations is None:
             raise Unavailable("There are no agents here.")
-        talk = ConversationKey(*socket_user.user, agent_id)
-        deliveries = await conversations.converse(talk, text, idempotency_key=idempotency_key)
+        key = ConversationKey(*socket_user.user, agent_id)
+        deliveries = await conversations.converse(key, text, idempotency_key=idempotency_key)
         return deliveries[-1].seq if deliveries else None
 
-    async def still_good(self, key_ids: Collection[str]) -> set[str]:
-        """Those of these keys that still open the door; a thousand with one question."""
+    async def valid_keys(self, key_ids: Collection[str]) -> set[str]:
+        """Those of these keys that are still valid, read in batches."""
         asked, good = list(key_ids), set()
         for start in range(0, len(asked), MOST_PER_QUERY):
             kept = await self.application.dependencies.store.keys.existing_keys(

@@ -1,4 +1,4 @@
-"""Users, and tokens that speak for one of them; agents, and what they are told to be."""
+"""Operations on users, their tokens, and agents with their instructions."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Self

@@ -98,7 +98,7 @@ async def apply_config(context: RequestContext, command: ApplyConfig) -> Applied
     not name, unless they are pruned. Endpoints that are running go on. Applied twice, it changes nothing.
     """
     limits = (await context.store.tenants.tenant(context.tenant_id)).limits
-    # Thousands of endpoints take seconds to check; whoever else is served here need not wait for them.
+    # Thousands of endpoints take seconds to check; other requests need not wait for them.
     intent = await to_thread(read_intent, context, command, limits=limits, prune=command.prune)
     decisions: list[Decision] = []
 

@@ -17,7 +17,7 @@ A_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def _a_date(value: Any) -> Any:
-    """Not a number: nobody could tell what it counts."""
+    """Refuse numbers: it would be unclear what they count."""
     if isinstance(value, date) or (isinstance(value, str) and A_DATE.fullmatch(value)):
         return value
     raise ValueError("must be a date such as 2030-01-31")

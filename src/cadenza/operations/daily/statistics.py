@@ -16,7 +16,7 @@ from cadenza.operations.operation import Command, View, operation
 from cadenza.operations.paging import Listed, Paged
 
 EACH_SHARD = 1_500
-"""So many users of a shard are counted as waiting, at most; what is later is not told."""
+"""Users of a shard that are counted as undecided, at most; later cutoffs are left out."""
 LONGEST_HISTORY = 60
 Day = date
 NOTHING = DayCounts()

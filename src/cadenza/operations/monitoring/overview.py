@@ -149,15 +149,15 @@ async def get_overview(context: RequestContext, command: GetOverview) -> Overvie
         now=now,
         endpoints=endpoints,
         in_flight=await context.store.statistics.in_flight(context.tenant_id, MOST_COUNTED),
-        forecast=await _ahead(context, now, timedelta(minutes=command.ahead_minutes)),
-        pulse=await _behind(context, now, since),
+        forecast=await _forecast(context, now, timedelta(minutes=command.ahead_minutes)),
+        pulse=await _histogram(context, now, since),
         quotas=await _quotas(context, now, endpoints),
         quota_resets_at=next_month(now),
         planners=await _planners(context, since),
     )
 
 
-async def _ahead(context: RequestContext, now: datetime, far: timedelta) -> ForecastView:
+async def _forecast(context: RequestContext, now: datetime, far: timedelta) -> ForecastView:
     found = await context.store.statistics.upcoming_runs(context.tenant_id, until=now + far, limit=MOST_AHEAD)
     forecaster = DueForecaster(
         context.dependencies.cron, begin=now, span=far / AHEAD_SPANS, spans=AHEAD_SPANS
@@ -165,7 +165,7 @@ async def _ahead(context: RequestContext, now: datetime, far: timedelta) -> Fore
     return ForecastView.of(forecaster.forecast(found), complete=len(found) < MOST_AHEAD)
 
 
-async def _behind(context: RequestContext, now: datetime, since: datetime) -> PulseView:
+async def _histogram(context: RequestContext, now: datetime, since: datetime) -> PulseView:
     ended: list[EndedRun] = await context.store.statistics.latest_runs(
         context.tenant_id, since=since, limit=MOST_ENDED
     )

@@ -127,7 +127,7 @@ class SocketApp:
         wait = self._authenticator.lockout(scope)
         if wait is not None:
             raise wait
-        socket_user = await self._socket_users.admit(hello.token, hello.user_id)
+        socket_user = await self._socket_users.authenticate(hello.token, hello.user_id)
         if socket_user is None:
             self._authenticator.note_failure(scope)
             raise unauthorized("This token is not known, or no longer.")

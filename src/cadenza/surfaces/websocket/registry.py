@@ -78,7 +78,7 @@ class SocketRegistry:
 
     async def _end_revoked(self) -> None:
         sockets = self._all_sockets()
-        good = await self._socket_users.still_good({socket.socket_user.key_id for socket in sockets})
+        good = await self._socket_users.valid_keys({socket.socket_user.key_id for socket in sockets})
         for socket in sockets:
             if socket.socket_user.key_id not in good:
                 socket.end(NOT_ADMITTED, "The key opens nothing any more.")

@@ -81,5 +81,5 @@ def _connect_sentence(problem: OSError) -> str:
 
 def _tls_reason(problem: aiohttp.ClientSSLError) -> str:
     error = problem.os_error
-    told = getattr(error, "verify_message", None) or getattr(error, "reason", None) or "handshake failed"
-    return str(told).replace("_", " ").lower()
+    reason = getattr(error, "verify_message", None) or getattr(error, "reason", None) or "handshake failed"
+    return str(reason).replace("_", " ").lower()
