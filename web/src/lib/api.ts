@@ -1,4 +1,4 @@
-/** The one way to the server: same origin, session cookie, CSRF token, problems as errors. */
+/** Requests to the server: same origin, session cookie, CSRF token, problems as errors. */
 
 import { signal } from "@preact/signals";
 import type { Clocks } from "./clock";
@@ -10,17 +10,17 @@ export interface Session extends Clocks {
   expires_at: string;
 }
 
-/** null: nobody is logged in; undefined: not asked yet. */
+/** null: not logged in; undefined: not loaded yet. */
 export const session = signal<Session | null | undefined>(undefined);
-/** Whether somebody was logged in, and is no longer without having gone out. */
-export const lapsed = signal(false);
+/** True when the session ended without a log-out. */
+export const sessionExpired = signal(false);
 
 export interface FieldFault {
   field: string;
   message: string;
 }
 
-/** A refusal as RFC 9457 tells it. */
+/** An error response, as RFC 9457 defines it. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -32,76 +32,76 @@ export class Problem extends Error {
     super(message);
   }
 
-  /** What was said about one field, if anything. */
+  /** The message about one field, if there is one. */
   of(field: string): string | undefined {
     return this.errors.find((fault) => fault.field === field)?.message;
   }
 }
 
-/** What went wrong, in the one form that pages show. */
+/** Any error as a `Problem`, which is what pages show. */
 export function asProblem(error: unknown): Problem {
   return error instanceof Problem ? error : new Problem(0, "", error instanceof Error ? error.message : String(error));
 }
 
-/** A page of a list. */
-export interface Listed<Item> {
+/** One page of a list. */
+export interface ListPage<Item> {
   items: Item[];
   next_cursor: string | null;
 }
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-type Words = Record<string, unknown>;
+type Values = Record<string, unknown>;
 
 interface Options {
-  query?: Words;
-  body?: Words;
+  query?: Values;
+  body?: Values;
   signal?: AbortSignal;
 }
 
-/** Ask an operation, e.g. `ask<RunsPage>("GET", "/v1/runs", { query: { limit: 20 } })`. */
-export async function ask<Answer>(method: Method, path: string, options: Options = {}): Promise<Answer> {
+/** Call an operation of the API, e.g. `callApi<RunsPage>("GET", "/v1/runs", { query: { limit: 20 } })`. */
+export async function callApi<Answer>(method: Method, path: string, options: Options = {}): Promise<Answer> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   if (method !== "GET" && session.value) headers["X-Csrf-Token"] = session.value.csrf;
   const init: RequestInit = { method, headers, credentials: "same-origin", redirect: "error" };
   if (options.body !== undefined) init.body = JSON.stringify(options.body);
   if (options.signal !== undefined) init.signal = options.signal;
-  const response = await reached(fetch(path + asQuery(options.query), init));
+  const response = await fetched(fetch(path + queryString(options.query), init));
   if (response.ok) return (response.status === 204 ? undefined : await response.json()) as Answer;
-  const problem = await refusal(response);
+  const problem = await problemFrom(response);
   if (problem.status === 401 && session.value) {
-    lapsed.value = true;
+    sessionExpired.value = true;
     session.value = null;
   }
   throw problem;
 }
 
-async function reached(asked: Promise<Response>): Promise<Response> {
+async function fetched(request: Promise<Response>): Promise<Response> {
   try {
-    return await asked;
+    return await request;
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Problem(0, "unreachable", "The server cannot be reached. It is tried again by itself.");
+    throw new Problem(0, "unreachable", "The server cannot be reached. It is retried automatically.");
   }
 }
 
-async function refusal(response: Response): Promise<Problem> {
+async function problemFrom(response: Response): Promise<Problem> {
   try {
-    const told = (await response.json()) as {
+    const body = (await response.json()) as {
       type?: string;
       detail?: string;
       title?: string;
       errors?: FieldFault[];
       request_id?: string;
     };
-    const words = told.detail ?? told.title ?? response.statusText;
-    return new Problem(response.status, told.type ?? "", words, told.errors, told.request_id ?? null);
+    const message = body.detail ?? body.title ?? response.statusText;
+    return new Problem(response.status, body.type ?? "", message, body.errors, body.request_id ?? null);
   } catch {
     return new Problem(response.status, "", `The server answered ${response.status}.`);
   }
 }
 
-function asQuery(query: Words | undefined): string {
+function queryString(query: Values | undefined): string {
   const pairs = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) {
     for (const one of Array.isArray(value) ? value : [value]) {
@@ -112,8 +112,8 @@ function asQuery(query: Words | undefined): string {
   return text ? `?${text}` : "";
 }
 
-/** May whoever is logged in do this? Scopes include those before them. */
-export function may(scope: "read" | "steer" | "write" | "admin"): boolean {
+/** Whether the session has this scope; a scope includes those before it. */
+export function hasScope(scope: "read" | "steer" | "write" | "admin"): boolean {
   const order = ["read", "steer", "write", "admin"];
-  return (session.value?.scopes ?? []).some((held) => order.indexOf(held) >= order.indexOf(scope));
+  return (session.value?.scopes ?? []).some((own) => order.indexOf(own) >= order.indexOf(scope));
 }

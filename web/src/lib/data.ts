@@ -1,8 +1,8 @@
-/** Data of a page: asked for, kept while it is asked for again, refreshed when something changes. */
+/** Data of a page: loaded, shown while it is reloaded, refreshed when something changes. */
 
 import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { asProblem, ask, type Problem } from "./api";
+import { asProblem, callApi, type Problem } from "./api";
 import { onChange, type Change } from "./live";
 
 export interface Data<Answer> {
@@ -11,23 +11,23 @@ export interface Data<Answer> {
   refresh: () => void;
 }
 
-interface How {
+interface FetchOptions {
   query?: Record<string, unknown>;
-  /** Which changes make it ask again; all of them, if it is left out. */
+  /** Which changes cause a reload; all of them if left out. */
   when?: (change: Change) => boolean;
-  /** At least so often, in milliseconds. */
+  /** Reload at least this often, in milliseconds. */
   every?: number;
-  /** Not more often than this, in milliseconds. */
-  atMost?: number;
+  /** Least time between two requests, in milliseconds. */
+  minGapMs?: number;
 }
 
-/** Ask `GET path`, again whenever path or query change; a null path asks nothing. */
-export function useData<Answer>(path: string | null, how: How = {}): Data<Answer> {
-  const key = JSON.stringify([path, how.query ?? {}]);
+/** Load `GET path`, again whenever path or query change; a null path loads nothing. */
+export function useData<Answer>(path: string | null, options: FetchOptions = {}): Data<Answer> {
+  const key = JSON.stringify([path, options.query ?? {}]);
   const last = useRef<Fetcher<Answer> | undefined>(undefined);
-  // Another query of the same thing shows what was there until its answer has come.
+  // A new query of the same path shows the previous answer until its own has arrived.
   const fetcher = useMemo(
-    () => new Fetcher<Answer>(path, how, last.current?.path === path ? last.current.value.peek() : undefined),
+    () => new Fetcher<Answer>(path, options, last.current?.path === path ? last.current.value.peek() : undefined),
     [key],
   );
   last.current = fetcher;
@@ -38,66 +38,66 @@ export function useData<Answer>(path: string | null, how: How = {}): Data<Answer
 class Fetcher<Answer> implements Data<Answer> {
   readonly value: Signal<Answer | undefined>;
   readonly problem: Signal<Problem | undefined> = signal(undefined);
-  private asking: AbortController | undefined;
-  private waiting = 0;
-  private lastAsked = -Infinity;
-  /** Something has changed since it was asked, and no answer has come yet. */
-  private late = false;
+  private inFlight: AbortController | undefined;
+  private timer = 0;
+  private lastRequestAt = -Infinity;
+  /** Something changed while a request was in flight. */
+  private stale = false;
 
   constructor(
     readonly path: string | null,
-    private readonly how: How,
-    shown: Answer | undefined,
+    private readonly options: FetchOptions,
+    initial: Answer | undefined,
   ) {
-    this.value = signal(shown);
+    this.value = signal(initial);
   }
 
   start(): () => void {
     if (this.path === null) return () => undefined;
     this.refresh();
-    const forget = onChange((change) => {
-      if (change.reset || (this.how.when ?? (() => true))(change)) this.soon();
+    const unsubscribe = onChange((change) => {
+      if (change.reset || (this.options.when ?? (() => true))(change)) this.refreshSoon();
     });
-    const timer = setInterval(() => !document.hidden && this.soon(), this.how.every ?? 15_000);
+    const polling = setInterval(() => !document.hidden && this.refreshSoon(), this.options.every ?? 15_000);
     return () => {
-      forget();
-      clearInterval(timer);
-      clearTimeout(this.waiting);
-      this.waiting = 0;
-      this.asking?.abort();
-      this.asking = undefined;
+      unsubscribe();
+      clearInterval(polling);
+      clearTimeout(this.timer);
+      this.timer = 0;
+      this.inFlight?.abort();
+      this.inFlight = undefined;
     };
   }
 
-  readonly refresh = (): void => void this.ask();
+  readonly refresh = (): void => void this.load();
 
-  private soon(): void {
-    if (this.waiting) return;
-    const wait = Math.max(0, this.lastAsked + (this.how.atMost ?? 1_000) - performance.now());
-    this.waiting = window.setTimeout(() => {
-      this.waiting = 0;
-      // An answer that takes long is waited for: asked anew at every change, it would never come.
-      if (this.asking) this.late = true;
+  private refreshSoon(): void {
+    if (this.timer) return;
+    const wait = Math.max(0, this.lastRequestAt + (this.options.minGapMs ?? 1_000) - performance.now());
+    this.timer = window.setTimeout(() => {
+      this.timer = 0;
+      // Let a slow request finish: restarted at every change, it would never end.
+      if (this.inFlight) this.stale = true;
       else this.refresh();
     }, wait);
   }
 
-  private async ask(): Promise<void> {
+  private async load(): Promise<void> {
     if (this.path === null) return;
-    this.asking?.abort();
-    const asking = (this.asking = new AbortController());
-    this.late = false;
-    this.lastAsked = performance.now();
+    this.inFlight?.abort();
+    const request = (this.inFlight = new AbortController());
+    this.stale = false;
+    this.lastRequestAt = performance.now();
     try {
-      const options = { signal: asking.signal, query: this.how.query ?? {} };
-      this.value.value = await ask<Answer>("GET", this.path, options);
+      const call = { signal: request.signal, query: this.options.query ?? {} };
+      this.value.value = await callApi<Answer>("GET", this.path, call);
       this.problem.value = undefined;
     } catch (error) {
-      if (asking.signal.aborted) return;
+      if (request.signal.aborted) return;
       this.problem.value = asProblem(error);
     }
-    if (this.asking !== asking) return;
-    this.asking = undefined;
-    if (this.late) this.soon();
+    if (this.inFlight !== request) return;
+    this.inFlight = undefined;
+    if (this.stale) this.refreshSoon();
   }
 }

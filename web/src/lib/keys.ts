@@ -6,47 +6,47 @@ import { useEffect, useRef } from "preact/hooks";
 export interface Shortcut {
   /** `?`, `/`, `t`, or `g o`. */
   keys: string;
-  does: string;
-  act: () => void;
+  description: string;
+  action: () => void;
 }
 
 export const shortcuts = signal<Shortcut[]>([]);
 
-/** Have a shortcut while a component is shown. */
-export function useShortcut(keys: string, does: string, act: () => void): void {
-  const newest = useRef(act);
-  newest.current = act;
+/** Register a shortcut while a component is shown. */
+export function useShortcut(keys: string, description: string, action: () => void): void {
+  const current = useRef(action);
+  current.current = action;
   useEffect(() => {
-    const shortcut = { keys, does, act: () => newest.current() };
-    shortcuts.value = [...shortcuts.value, shortcut];
+    const added = { keys, description, action: () => current.current() };
+    shortcuts.value = [...shortcuts.value, added];
     return () => {
-      shortcuts.value = shortcuts.value.filter((one) => one !== shortcut);
+      shortcuts.value = shortcuts.value.filter((one) => one !== added);
     };
-  }, [keys, does]);
+  }, [keys, description]);
 }
 
 const SEQUENCE_MS = 1_200;
-let first: { key: string; at: number } | undefined;
+let pending: { key: string; at: number } | undefined;
 
-function typing(target: EventTarget | null): boolean {
+function isTextInput(target: EventTarget | null): boolean {
   const element = target as HTMLElement | null;
   return !!element?.closest?.("input, textarea, select, [contenteditable]");
 }
 
-function pressed(event: KeyboardEvent): void {
-  if (event.metaKey || event.ctrlKey || event.altKey || typing(event.target)) return;
+function onKeyDown(event: KeyboardEvent): void {
+  if (event.metaKey || event.ctrlKey || event.altKey || isTextInput(event.target)) return;
   if (document.querySelector("dialog[open]")) return;
-  const sequence = first && event.timeStamp - first.at < SEQUENCE_MS ? `${first.key} ${event.key}` : event.key;
-  first = undefined;
-  const found = shortcuts.value.findLast((one) => one.keys === sequence);
-  if (found) {
+  const sequence = pending && event.timeStamp - pending.at < SEQUENCE_MS ? `${pending.key} ${event.key}` : event.key;
+  pending = undefined;
+  const shortcut = shortcuts.value.findLast((one) => one.keys === sequence);
+  if (shortcut) {
     event.preventDefault();
-    found.act();
+    shortcut.action();
   } else if (shortcuts.value.some((one) => one.keys.startsWith(`${event.key} `))) {
-    first = { key: event.key, at: event.timeStamp };
+    pending = { key: event.key, at: event.timeStamp };
   }
 }
 
 export function listenToKeys(): void {
-  document.addEventListener("keydown", pressed);
+  document.addEventListener("keydown", onKeyDown);
 }

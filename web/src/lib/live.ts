@@ -1,16 +1,16 @@
-/** What changes at the server, as it happens. */
+/** Changes at the server, as server-sent events. */
 
 import { effect, signal } from "@preact/signals";
 import { session } from "./api";
-import { toldClocks, type Clocks } from "./clock";
-import { recall } from "./session";
+import { syncClocks, type Clocks } from "./clock";
+import { loadSession } from "./session";
 
-/** `reset`: anything may have changed, look again at everything. */
+/** `reset`: anything may have changed, reload everything. */
 export interface Change {
   reset: boolean;
   endpoints: Set<string>;
   runs: number;
-  /** Something was steered, created or changed; it is not said what. */
+  /** Something was steered, created or changed; the event does not name it. */
   steered: boolean;
 }
 
@@ -20,89 +20,89 @@ export const connection = signal<Connection>("connecting");
 type Listener = (change: Change) => void;
 const listeners = new Set<Listener>();
 
-/** Hear of changes until the returned function is called. */
+/** Listen to changes until the returned function is called. */
 export function onChange(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
 const EVERYTHING: Change = { reset: true, endpoints: new Set(), runs: 0, steered: true };
-let missed = false;
+let missedChanges = false;
 
-/** Nobody looks at a page that is hidden; it looks at everything when it is seen again. */
-function tell(change: Change): void {
-  missed = document.hidden;
-  if (!missed) for (const listener of listeners) listener(change);
+/** A hidden page gets no changes; it reloads everything when it is visible again. */
+function notify(change: Change): void {
+  missedChanges = document.hidden;
+  if (!missedChanges) for (const listener of listeners) listener(change);
 }
 
-document.addEventListener("visibilitychange", () => !document.hidden && missed && tell(EVERYTHING));
+document.addEventListener("visibilitychange", () => !document.hidden && missedChanges && notify(EVERYTHING));
 
 const SILENCE_MS = 20_000;
-const AGAIN_MS = 2_000;
+const RETRY_MS = 2_000;
 
 let source: EventSource | undefined;
-let silence = 0;
-let again = 0;
+let silenceTimer = 0;
+let retryTimer = 0;
 
 function connect(): void {
-  hangUp();
+  disconnect();
   source = new EventSource("/v1/events");
-  source.onopen = heard;
+  source.onopen = markAlive;
   source.addEventListener("reset", () => {
-    heard();
-    tell(EVERYTHING);
+    markAlive();
+    notify(EVERYTHING);
   });
   source.addEventListener("now", (event) => {
-    heard();
-    toldClocks(JSON.parse(event.data) as Clocks);
+    markAlive();
+    syncClocks(JSON.parse(event.data) as Clocks);
   });
   source.addEventListener("change", (event) => {
-    heard();
-    const told = JSON.parse(event.data) as { endpoints: string[]; runs: number; steered: boolean } & Clocks;
-    toldClocks(told);
-    tell({ reset: false, endpoints: new Set(told.endpoints), runs: told.runs, steered: told.steered });
+    markAlive();
+    const message = JSON.parse(event.data) as { endpoints: string[]; runs: number; steered: boolean } & Clocks;
+    syncClocks(message);
+    notify({ reset: false, endpoints: new Set(message.endpoints), runs: message.runs, steered: message.steered });
   });
-  // The browser comes back by itself after a broken connection, but not after a refusal.
+  // The browser reconnects after a broken connection, but not after an error response.
   source.onerror = () => {
     connection.value = "lost";
     if (source?.readyState === EventSource.CLOSED) retry();
   };
 }
 
-function heard(): void {
+function markAlive(): void {
   connection.value = "live";
-  clearTimeout(silence);
-  // A connection may be dead without saying so; the server says something every few seconds.
-  silence = window.setTimeout(() => {
+  clearTimeout(silenceTimer);
+  // A connection may be dead without an error; the server sends something every few seconds.
+  silenceTimer = window.setTimeout(() => {
     connection.value = "lost";
     connect();
   }, SILENCE_MS);
 }
 
 function retry(): void {
-  clearTimeout(again);
-  again = window.setTimeout(() => void comeBack(), AGAIN_MS);
+  clearTimeout(retryTimer);
+  retryTimer = window.setTimeout(() => void reconnect(), RETRY_MS);
 }
 
-/** After a refusal: the session may be over, or the server only busy. */
-async function comeBack(): Promise<void> {
+/** After an error response: the session may be over, or the server only busy. */
+async function reconnect(): Promise<void> {
   try {
-    await recall();
+    await loadSession();
     if (session.value) connect();
   } catch {
     retry();
   }
 }
 
-function hangUp(): void {
-  clearTimeout(silence);
-  clearTimeout(again);
+function disconnect(): void {
+  clearTimeout(silenceTimer);
+  clearTimeout(retryTimer);
   source?.close();
   source = undefined;
 }
 
-/** Stay connected as long as somebody is logged in. */
-export function stayLive(): void {
+/** Stay connected as long as there is a session. */
+export function connectWhileLoggedIn(): void {
   let tenant: string | undefined;
   effect(() => {
     const now = session.value?.tenant_id;
@@ -110,8 +110,8 @@ export function stayLive(): void {
     tenant = now;
     connection.value = "connecting";
     if (now) connect();
-    else hangUp();
+    else disconnect();
   });
-  addEventListener("pagehide", hangUp);
+  addEventListener("pagehide", disconnect);
   addEventListener("pageshow", (event) => event.persisted && session.value && connect());
 }

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 
 export const path = signal(location.pathname);
-/** What stands behind the question mark; pages keep their filters here, so that links can be shared. */
+/** The query string; pages keep their filters here, so that links can be shared. */
 export const query = signal(new URLSearchParams(location.search));
 
 function read(): void {
@@ -13,8 +13,8 @@ function read(): void {
 
 addEventListener("popstate", read);
 
-export function go(to: string, how: { replace?: boolean } = {}): void {
-  if (how.replace) history.replaceState(null, "", to);
+export function go(to: string, options: { replace?: boolean } = {}): void {
+  if (options.replace) history.replaceState(null, "", to);
   else history.pushState(null, "", to);
   read();
 }
@@ -31,22 +31,22 @@ export function setQuery(changes: Record<string, string | null>): void {
 }
 
 /** The values of `/endpoints/:id` in a path, or null if it is another one. */
-export function matched(pattern: string, address: string): Record<string, string> | null {
-  const wanted = pattern.split("/");
-  const given = address.replace(/\/+$/, "").split("/");
-  if (address === "/") given.push("");
+export function matchPath(pattern: string, address: string): Record<string, string> | null {
+  const patternParts = pattern.split("/");
+  const addressParts = address.replace(/\/+$/, "").split("/");
+  if (address === "/") addressParts.push("");
   if (pattern === "/") return address === "/" ? {} : null;
-  if (wanted.length !== given.length) return null;
+  if (patternParts.length !== addressParts.length) return null;
   const values: Record<string, string> = {};
-  for (const [place, part] of wanted.entries()) {
-    const there = given[place] ?? "";
+  for (const [index, part] of patternParts.entries()) {
+    const value = addressParts[index] ?? "";
     if (part.startsWith(":")) {
       try {
-        values[part.slice(1)] = decodeURIComponent(there);
+        values[part.slice(1)] = decodeURIComponent(value);
       } catch {
         return null;
       }
-    } else if (part !== there) return null;
+    } else if (part !== value) return null;
   }
   return values;
 }

@@ -1,29 +1,29 @@
-/** Coming in and going out. */
+/** Logging in and out. */
 
-import { Problem, ask, lapsed, session, type Session } from "./api";
-import { toldClocks } from "./clock";
+import { Problem, callApi, sessionExpired, session, type Session } from "./api";
+import { syncClocks } from "./clock";
 
-/** Ask who is logged in. */
-export async function recall(): Promise<void> {
+/** Load the current session. */
+export async function loadSession(): Promise<void> {
   try {
-    admitted(await ask<Session>("GET", "/v1/session"));
+    setSession(await callApi<Session>("GET", "/v1/session"));
   } catch (error) {
     if (error instanceof Problem && error.status !== 401) throw error;
     session.value = null;
   }
 }
 
-function admitted(who: Session): void {
-  toldClocks(who);
-  lapsed.value = false;
-  session.value = who;
+function setSession(answer: Session): void {
+  syncClocks(answer);
+  sessionExpired.value = false;
+  session.value = answer;
 }
 
-export async function enter(credentials: { code: string } | { key: string }): Promise<void> {
-  admitted(await ask<Session>("POST", "/v1/session", { body: credentials }));
+export async function logIn(credentials: { code: string } | { key: string }): Promise<void> {
+  setSession(await callApi<Session>("POST", "/v1/session", { body: credentials }));
 }
 
-export async function leave(): Promise<void> {
-  await ask("DELETE", "/v1/session");
+export async function logOut(): Promise<void> {
+  await callApi("DELETE", "/v1/session");
   session.value = null;
 }

@@ -10,48 +10,48 @@ import { color, theme } from "../lib/theme";
 export type Columns = uPlot.AlignedData;
 
 interface Props {
-  /** What it shows, in words, for those who do not see it. */
+  /** A description for screen readers. */
   label: string;
   data: Columns;
   height?: number;
-  /** What is at one of the points, for who points at it. */
-  told: (place: number) => string;
-  /** Made anew when the theme changes: colours of a canvas do not follow by themselves. */
+  /** The text for the point under the cursor. */
+  describe: (index: number) => string;
+  /** Called again when the theme changes: a canvas does not follow CSS colours. */
   options: () => Omit<uPlot.Options, "width" | "height">;
 }
 
-export function Chart({ label, data, height = 180, told, options }: Props): JSX.Element {
+export function Chart({ label, data, height = 180, describe, options }: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
-  const pointed = useRef<HTMLOutputElement>(null);
-  const newest = useRef(told);
-  newest.current = told;
-  const shown = theme.value;
+  const output = useRef<HTMLOutputElement>(null);
+  const currentDescribe = useRef(describe);
+  currentDescribe.current = describe;
+  const currentTheme = theme.value;
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    const tell = (chart: uPlot): void => {
-      const place = chart.cursor.idx;
-      if (pointed.current) pointed.current.textContent = place === null || place === undefined ? "" : newest.current(place);
+    const showDescription = (plotted: uPlot): void => {
+      const index = plotted.cursor.idx;
+      if (output.current) output.current.textContent = index === null || index === undefined ? "" : currentDescribe.current(index);
     };
     const size = { width: element.clientWidth || 300, height };
-    const made = new uPlot({ ...COMMON, hooks: { setCursor: [tell] }, ...options(), ...size }, data, element);
-    plot.current = made;
-    const watch = new ResizeObserver(() => {
-      if (element.clientWidth) made.setSize({ width: element.clientWidth, height });
+    const chart = new uPlot({ ...COMMON, hooks: { setCursor: [showDescription] }, ...options(), ...size }, data, element);
+    plot.current = chart;
+    const observer = new ResizeObserver(() => {
+      if (element.clientWidth) chart.setSize({ width: element.clientWidth, height });
     });
-    watch.observe(element);
+    observer.observe(element);
     return () => {
-      watch.disconnect();
-      made.destroy();
+      observer.disconnect();
+      chart.destroy();
       plot.current = undefined;
     };
-  }, [shown, height, data.length]);
+  }, [currentTheme, height, data.length]);
   useEffect(() => plot.current?.setData(data), [data]);
   return (
     <div class="chart">
       <div role="img" aria-label={label} ref={box} />
-      <output class="quiet number" aria-hidden="true" ref={pointed} />
+      <output class="quiet number" aria-hidden="true" ref={output} />
     </div>
   );
 }
@@ -87,35 +87,35 @@ function shortClock(moment: number): string {
   return moment % 60_000 === 0 ? whole.replace(/(\d\d[:.]\d\d)[:.]\d\d/, "$1") : whole;
 }
 
-/** For what is counted: there is no half of it. */
-export const WHOLE: Partial<uPlot.Axis> = { incrs: [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].flatMap((one) => [one, one * 2, one * 5]) };
+/** Axis marks for counts: whole numbers only. */
+export const WHOLE_NUMBERS: Partial<uPlot.Axis> = { incrs: [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].flatMap((one) => [one, one * 2, one * 5]) };
 
-/** From nothing to a little above the most there is, and never a flat line at the top. */
-export function fromZero(_: uPlot, __: number, most: number): [number, number] {
+/** From zero to a little above the largest value. */
+export function rangeFromZero(_: uPlot, __: number, most: number): [number, number] {
   return [0, Math.max(most || 0, 1) * 1.08];
 }
 
-/** Half a bar more on both sides, so that the first and the last are whole; each stands in the middle of its time. */
-export function wholeBars(plot: uPlot, least: number, most: number): [number, number] {
+/** Half a bar more on both sides, so that the first and the last bar are whole. */
+export function rangeOfWholeBars(plot: uPlot, least: number, most: number): [number, number] {
   const [first, second] = plot.data[0];
   const half = first !== undefined && second !== undefined ? (second - first) / 2 : 0;
   return [least - half, most + half];
 }
 
 /** A series of bars in a colour of the page. */
-export function filled(name: string): uPlot.Series {
+export function barSeries(name: string): uPlot.Series {
   return { fill: color(name), stroke: color(name), width: 0, paths: bars, points: { show: false } };
 }
 
-/** Bars that touch each other but for a hair. */
+/** Bars with a narrow gap between them. */
 const bars = uPlot.paths.bars!({ size: [0.86, 40], radius: 0.08 });
 
-/** Series on top of each other: sums for the drawing, the largest first. */
+/** Stacked series as uPlot draws them: running sums, the largest first. */
 export function stacked(times: number[], layers: number[][]): Columns {
   const sums: number[][] = [];
   for (const layer of layers) {
     const below = sums[0];
-    sums.unshift(layer.map((value, place) => value + (below?.[place] ?? 0)));
+    sums.unshift(layer.map((value, index) => value + (below?.[index] ?? 0)));
   }
   return [times, ...sums];
 }

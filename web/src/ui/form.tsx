@@ -1,4 +1,4 @@
-/** Fields that show what the server said about them, and forms that send them. */
+/** Fields that show the server's messages about them, and forms that send them. */
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
@@ -22,8 +22,8 @@ export function Field({ label, name, problem, help, children }: FieldProps): JSX
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {children({ id, name, "aria-invalid": fault !== undefined, "aria-describedby": `${id}-said` })}
-      <div id={`${id}-said`} class={fault ? "fault" : "help"}>
+      {children({ id, name, "aria-invalid": fault !== undefined, "aria-describedby": `${id}-message` })}
+      <div id={`${id}-message`} class={fault ? "fault" : "help"}>
         {fault ?? help}
       </div>
     </div>
@@ -31,7 +31,7 @@ export function Field({ label, name, problem, help, children }: FieldProps): JSX
 }
 
 interface FormProps {
-  /** Send what was written; a Problem that it throws is shown, at its fields or above the button. */
+  /** Send the values; a Problem that it throws is shown at its fields or above the button. */
   send: (values: FormData) => Promise<void>;
   fields: string[];
   children: (problem: Problem | undefined) => ComponentChildren;
@@ -42,8 +42,8 @@ interface FormProps {
 export function Form({ send, fields, children, submit, busy = "Sending…" }: FormProps): JSX.Element {
   const problem = useSignal<Problem | undefined>(undefined);
   const sending = useSignal(false);
-  const told = problem.value;
-  const elsewhere = told && !told.errors.some((fault) => fields.includes(fault.field)) ? told : undefined;
+  const shownProblem = problem.value;
+  const generalProblem = shownProblem && !shownProblem.errors.some((fault) => fields.includes(fault.field)) ? shownProblem : undefined;
   async function onSubmit(event: SubmitEvent): Promise<void> {
     event.preventDefault();
     if (sending.value) return;
@@ -59,8 +59,8 @@ export function Form({ send, fields, children, submit, busy = "Sending…" }: Fo
   }
   return (
     <form class="stack" noValidate onSubmit={(event) => void onSubmit(event)}>
-      {children(told)}
-      {elsewhere && <ProblemNotice problem={elsewhere} />}
+      {children(shownProblem)}
+      {generalProblem && <ProblemNotice problem={generalProblem} />}
       <div>
         <button class="button primary" type="submit" disabled={sending.value}>
           {sending.value ? busy : submit}

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 
-const DRAWINGS = {
+const ICON_PATHS = {
   overview: "M4 19V11M10 19V5M16 19v-6M21 19H3",
   endpoints: "M4 6h16M4 12h16M4 18h10",
   simulator: "M5 5l14 7-14 7V5z",
@@ -13,19 +13,19 @@ const DRAWINGS = {
   sun: "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.500 1.500M17.500 17.500L19 19M19 5l-1.500 1.500M6.500 17.500L5 19",
   help: "M9 9a3 3 0 1 1 4.500 2.600c-1 .6-1.500 1.200-1.500 2.400M12 17.500v.01",
   close: "M6 6l12 12M18 6L6 18",
-  leave: "M10 5H5v14h5M14 8l4 4-4 4M18 12H9",
+  exit: "M10 5H5v14h5M14 8l4 4-4 4M18 12H9",
   up: "M6 15l6-6 6 6",
   down: "M6 9l6 6 6-6",
   pause: "M8 5v14M16 5v14",
   play: "M7 5l12 7-12 7V5z",
 } as const;
 
-export type IconName = keyof typeof DRAWINGS;
+export type IconName = keyof typeof ICON_PATHS;
 
 export function Icon({ name }: { name: IconName }): JSX.Element {
   return (
     <svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">
-      <path d={DRAWINGS[name]} />
+      <path d={ICON_PATHS[name]} />
     </svg>
   );
 }

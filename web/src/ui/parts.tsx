@@ -17,7 +17,7 @@ export function Card(props: { title: string; aside?: ComponentChildren; children
   );
 }
 
-/** What is shown where nothing is: why, and what to do about it. */
+/** Shown where there is no data: why, and what to do about it. */
 export function Empty(props: { title: string; children?: ComponentChildren }): JSX.Element {
   return (
     <div class="empty">
@@ -27,7 +27,7 @@ export function Empty(props: { title: string; children?: ComponentChildren }): J
   );
 }
 
-/** A problem that concerns the whole of something; problems of fields stand at their fields. */
+/** A problem that is not about one field. */
 export function ProblemNotice({ problem, retry }: { problem: Problem; retry?: () => void }): JSX.Element {
   return (
     <div class="notice bad" role="alert">
@@ -50,7 +50,7 @@ export interface FigureProps {
   tone?: string;
 }
 
-/** Numbers that are read first. */
+/** Key figures with their names. */
 export function Figures({ items }: { items: FigureProps[] }): JSX.Element {
   return (
     <dl class="figures">
@@ -72,38 +72,38 @@ export function Loading({ what }: { what: string }): JSX.Element {
   );
 }
 
-interface WhenProps {
+interface RelativeTimeProps {
   at: string | null | undefined;
   none?: string;
-  /** `past`: it has been, also if an answer was long on its way. `next`: it is due from its moment on. */
+  /** `past`: never shown as in the future. `next`: shown as due from its moment on. */
   tense?: "past" | "next";
-  /** By the clock on the wall, not by the scheduler's. */
+  /** By the wall clock, not the scheduler's. */
   wall?: boolean;
 }
 
-/** A moment as its distance from now, counting, with the full moment behind it. */
-export function When({ at, none = "never", tense, wall = false }: WhenProps): JSX.Element {
+/** A moment as its distance from now, counting, with the full time as its title. */
+export function RelativeTime({ at, none = "never", tense, wall = false }: RelativeTimeProps): JSX.Element {
   void tick.value;
   if (!at) return <span class="muted">{none}</span>;
   const now = wall ? wallNow() : serverNow();
-  const away = Date.parse(at) - now;
+  const untilMs = Date.parse(at) - now;
   return (
     <time class="number" dateTime={at} title={fullTime(at)}>
-      {tense === "next" && away <= 0 ? "due" : distance(at, tense === "past" && away > 0 ? now + away : now)}
+      {tense === "next" && untilMs <= 0 ? "due" : distance(at, tense === "past" && untilMs > 0 ? now + untilMs : now)}
     </time>
   );
 }
 
-const A_MOMENT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+const TIMESTAMP = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
-/** Words of the server, its moments as this place writes them. */
-export function Told({ words }: { words: string }): JSX.Element {
+/** A text from the server, its timestamps in local time. */
+export function ServerText({ text }: { text: string }): JSX.Element {
   const now = serverNow();
   return (
     <>
-      {words.split(A_MOMENT).map((part, place) =>
-        place % 2 ? (
-          <time key={place} dateTime={part} title={fullTime(part)}>
+      {text.split(TIMESTAMP).map((part, index) =>
+        index % 2 ? (
+          <time key={index} dateTime={part} title={fullTime(part)}>
             {shortTime(part, now)}
           </time>
         ) : (
@@ -127,7 +127,7 @@ export function sourceKind(source: string): string {
   return `source-${SOURCE_KINDS[source] ?? (source.startsWith("baseline") ? "baseline" : "other")}`;
 }
 
-const SOURCE_WORDS: Record<string, string> = {
+const SOURCE_LABELS: Record<string, string> = {
   "baseline-interval": "baseline",
   "baseline-cron": "baseline",
   "baseline-once": "once",
@@ -141,7 +141,7 @@ export function Source({ source }: { source: string }): JSX.Element {
   return (
     <span class="badge" title={source}>
       <span class={`swatch ${sourceKind(source)}`} />
-      {SOURCE_WORDS[source] ?? source}
+      {SOURCE_LABELS[source] ?? source}
     </span>
   );
 }

@@ -1,4 +1,4 @@
-/** What surrounds every page: navigation, title, tools, and the page itself. */
+/** The frame of every page: navigation, title, tools, and the page itself. */
 
 import { signal } from "@preact/signals";
 import type { ComponentType, JSX } from "preact";
@@ -7,8 +7,8 @@ import icon from "../icon.svg";
 import { asProblem } from "../lib/api";
 import { listenToKeys, shortcuts, useShortcut } from "../lib/keys";
 import { connection } from "../lib/live";
-import { go, matched, path } from "../lib/router";
-import { leave } from "../lib/session";
+import { go, matchPath, path } from "../lib/router";
+import { logOut } from "../lib/session";
 import { theme, toggleTheme } from "../lib/theme";
 import { inNavigation, pages, type Page, type PageProps } from "../pages/page";
 import { Dialog } from "./dialog";
@@ -16,16 +16,16 @@ import { Icon } from "./icons";
 import { Empty, Loading } from "./parts";
 import { toast } from "./toast";
 
-const helping = signal(false);
+const helpOpen = signal(false);
 const loaded = signal<Record<string, ComponentType<PageProps>>>({});
-/** A page may say more exactly what it shows, e.g. the name of its endpoint; null for its own title. */
+/** A page may replace its title, e.g. by the name of its endpoint; null for its own title. */
 export const heading = signal<string | null>(null);
 
 listenToKeys();
 
 export function Shell(): JSX.Element {
-  const here = found(path.value);
-  useShortcut("?", "Show the shortcuts", () => (helping.value = true));
+  const current = findPage(path.value);
+  useShortcut("?", "Show the shortcuts", () => (helpOpen.value = true));
   useShortcut("t", "Light or dark", toggleTheme);
   return (
     <div class="shell">
@@ -40,7 +40,7 @@ export function Shell(): JSX.Element {
         <nav aria-label="Pages">
           <ul>
             {inNavigation.map((page) => (
-              <NavigationItem key={page.path} page={page} here={here?.page} />
+              <NavigationItem key={page.path} page={page} current={current?.page} />
             ))}
           </ul>
         </nav>
@@ -51,30 +51,30 @@ export function Shell(): JSX.Element {
         </footer>
       </div>
       <main class="main" id="main" tabIndex={-1}>
-        <Top title={heading.value ?? here?.page.title ?? "Not here"} />
-        {here ? <Content key={here.page.path} page={here.page} params={here.params} /> : <Nowhere />}
+        <Top title={heading.value ?? current?.page.title ?? "Not found"} />
+        {current ? <Content key={current.page.path} page={current.page} params={current.params} /> : <NotFound />}
       </main>
       <Help />
     </div>
   );
 }
 
-function found(address: string): { page: Page; params: Record<string, string> } | undefined {
+function findPage(address: string): { page: Page; params: Record<string, string> } | undefined {
   for (const page of pages) {
-    const params = matched(page.path, address);
+    const params = matchPath(page.path, address);
     if (params) return { page, params };
   }
   return undefined;
 }
 
-function NavigationItem({ page, here }: { page: Page; here: Page | undefined }): JSX.Element | null {
+function NavigationItem({ page, current }: { page: Page; current: Page | undefined }): JSX.Element | null {
   const nav = page.nav;
   useShortcut(`g ${nav?.key ?? ""}`, `Go to ${page.title}`, () => go(page.path));
   if (!nav) return null;
-  const current = here && (here === page || (page.path !== "/" && here.path.startsWith(`${page.path}/`)));
+  const isCurrent = current && (current === page || (page.path !== "/" && current.path.startsWith(`${page.path}/`)));
   return (
     <li>
-      <a href={page.path} {...(current ? { "aria-current": "page" as const } : {})}>
+      <a href={page.path} {...(isCurrent ? { "aria-current": "page" as const } : {})}>
         <Icon name={nav.icon} />
         <span class="clip">{page.title}</span>
       </a>
@@ -82,7 +82,7 @@ function NavigationItem({ page, here }: { page: Page; here: Page | undefined }):
   );
 }
 
-const LIVE_WORDS = { connecting: "Connecting", live: "Live", lost: "Reconnecting" };
+const CONNECTION_LABELS = { connecting: "Connecting", live: "Live", lost: "Reconnecting" };
 
 function Top({ title }: { title: string }): JSX.Element {
   const element = useRef<HTMLHeadingElement>(null);
@@ -92,7 +92,7 @@ function Top({ title }: { title: string }): JSX.Element {
     document.title = `${title} · Cadenza`;
   }, [title]);
   useEffect(() => {
-    // Who follows a link with a keyboard or a screen reader begins at the new page's title.
+    // After a link, keyboards and screen readers start at the new page's title.
     if (!first.current) element.current?.focus({ preventScroll: true });
     first.current = false;
   }, [address]);
@@ -104,25 +104,25 @@ function Top({ title }: { title: string }): JSX.Element {
       </h1>
       <div class="tools">
         <span class="live" data-state={connection.value} role="status">
-          {LIVE_WORDS[connection.value]}
+          {CONNECTION_LABELS[connection.value]}
         </span>
-        <button class="icon-button" type="button" aria-label="Shortcuts" title="Shortcuts (?)" onClick={() => (helping.value = true)}>
+        <button class="icon-button" type="button" aria-label="Shortcuts" title="Shortcuts (?)" onClick={() => (helpOpen.value = true)}>
           <Icon name="help" />
         </button>
         <button class="icon-button" type="button" aria-label={dark ? "Light colours" : "Dark colours"} title="Light or dark (t)" onClick={toggleTheme}>
           <Icon name={dark ? "sun" : "moon"} />
         </button>
-        <button class="icon-button" type="button" aria-label="Log out" title="Log out" onClick={() => void logOut()}>
-          <Icon name="leave" />
+        <button class="icon-button" type="button" aria-label="Log out" title="Log out" onClick={() => void onLogOut()}>
+          <Icon name="exit" />
         </button>
       </div>
     </div>
   );
 }
 
-async function logOut(): Promise<void> {
+async function onLogOut(): Promise<void> {
   try {
-    await leave();
+    await logOut();
     go("/login");
   } catch (error) {
     toast(asProblem(error).message, { bad: true });
@@ -139,11 +139,11 @@ function Content({ page, params }: { page: Page; params: Record<string, string> 
       heading.value = null;
     };
   }, [page]);
-  const Shown = loaded.value[page.path];
-  return Shown ? <Shown params={params} /> : <Loading what={page.title.toLowerCase()} />;
+  const PageComponent = loaded.value[page.path];
+  return PageComponent ? <PageComponent params={params} /> : <Loading what={page.title.toLowerCase()} />;
 }
 
-function Nowhere(): JSX.Element {
+function NotFound(): JSX.Element {
   return (
     <Empty title="There is no such page">
       <p>
@@ -154,18 +154,18 @@ function Nowhere(): JSX.Element {
 }
 
 function Help(): JSX.Element {
-  const known = shortcuts.value.filter((one) => one.keys.trim() !== "g");
+  const listed = shortcuts.value.filter((one) => one.keys.trim() !== "g");
   return (
-    <Dialog title="Shortcuts" open={helping.value} onClose={() => (helping.value = false)}>
+    <Dialog title="Shortcuts" open={helpOpen.value} onClose={() => (helpOpen.value = false)}>
       <dl class="shortcuts">
-        {known.map((one) => (
+        {listed.map((one) => (
           <>
             <dt key={one.keys}>
               {one.keys.split(" ").map((key) => (
                 <kbd key={key}>{key}</kbd>
               ))}
             </dt>
-            <dd>{one.does}</dd>
+            <dd>{one.description}</dd>
           </>
         ))}
       </dl>

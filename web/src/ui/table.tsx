@@ -1,4 +1,4 @@
-/** A table of any number of rows, of which only those in sight exist. */
+/** A table of any number of rows, of which only the visible ones are rendered. */
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
@@ -12,15 +12,15 @@ export interface Column<Row> {
   cell: (row: Row) => ComponentChildren;
   /** A share of the width, as CSS grid writes it; 1fr if left out. */
   width?: string;
-  /** What it is sorted by; without it, the column cannot be sorted. */
-  by?: (row: Row) => string | number;
+  /** The sort key of a row; without it, the column cannot be sorted. */
+  sortKey?: (row: Row) => string | number;
   /** Shown on phones, too, as wide as this. */
   phone?: string;
 }
 
 export interface Order {
   key: string;
-  down: boolean;
+  descending: boolean;
 }
 
 interface Props<Row> {
@@ -32,57 +32,57 @@ interface Props<Row> {
   onOrder?: (order: Order) => void;
   /** Where a row leads; its first cell is the link. */
   href?: (row: Row) => string;
-  /** Told which rows are in sight, to load what only they need. */
-  onSight?: (rows: Row[]) => void;
+  /** Called with the visible rows, to load what only they need. */
+  onVisibleRows?: (rows: Row[]) => void;
   rowHeight?: number;
 }
 
-const BEYOND = 6;
+const OVERSCAN = 6;
 
-/** Rows sorted as a header asks for; ties keep their order. */
-export function sorted<Row>(rows: Row[], columns: Column<Row>[], order: Order | undefined): Row[] {
-  const by = columns.find((column) => column.key === order?.key)?.by;
-  if (!by || !order) return rows;
-  const sign = order.down ? -1 : 1;
-  const keyed = rows.map((row) => ({ row, key: by(row) }));
-  keyed.sort((one, other) => sign * compared(one.key, other.key));
+/** Rows in the order of a column; ties keep their order. */
+export function sortRows<Row>(rows: Row[], columns: Column<Row>[], order: Order | undefined): Row[] {
+  const sortKey = columns.find((column) => column.key === order?.key)?.sortKey;
+  if (!sortKey || !order) return rows;
+  const sign = order.descending ? -1 : 1;
+  const keyed = rows.map((row) => ({ row, key: sortKey(row) }));
+  keyed.sort((one, other) => sign * compareKeys(one.key, other.key));
   return keyed.map((one) => one.row);
 }
 
-const WORDS = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
+const COLLATOR = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
-function compared(one: string | number, other: string | number): number {
+function compareKeys(one: string | number, other: string | number): number {
   if (typeof one === "number" && typeof other === "number") return one - other;
-  return WORDS.compare(String(one), String(other));
+  return COLLATOR.compare(String(one), String(other));
 }
 
 export function Table<Row>(props: Props<Row>): JSX.Element {
   const { columns, rows, rowHeight = 52 } = props;
   const body = useRef<HTMLDivElement>(null);
-  const sight = useSignal<[number, number]>([0, 30]);
+  const visible = useSignal<[number, number]>([0, 30]);
 
   useEffect(() => {
-    function look(): void {
+    function updateVisible(): void {
       const box = body.current?.getBoundingClientRect();
       if (!box) return;
-      const first = Math.max(0, Math.floor(-box.top / rowHeight) - BEYOND);
-      const last = Math.ceil((innerHeight - box.top) / rowHeight) + BEYOND;
-      const [before, after] = sight.peek();
-      if (first !== before || last !== after) sight.value = [first, Math.max(last, first)];
+      const first = Math.max(0, Math.floor(-box.top / rowHeight) - OVERSCAN);
+      const last = Math.ceil((innerHeight - box.top) / rowHeight) + OVERSCAN;
+      const [before, after] = visible.peek();
+      if (first !== before || last !== after) visible.value = [first, Math.max(last, first)];
     }
-    look();
-    addEventListener("scroll", look, { passive: true });
-    addEventListener("resize", look);
+    updateVisible();
+    addEventListener("scroll", updateVisible, { passive: true });
+    addEventListener("resize", updateVisible);
     return () => {
-      removeEventListener("scroll", look);
-      removeEventListener("resize", look);
+      removeEventListener("scroll", updateVisible);
+      removeEventListener("resize", updateVisible);
     };
   }, [rowHeight, rows.length > 0]);
 
-  const [first, last] = sight.value;
+  const [first, last] = visible.value;
   const shown = rows.slice(first, last);
-  const seen = shown.map(props.id).join("\n");
-  useEffect(() => props.onSight?.(shown), [seen]);
+  const visibleIds = shown.map(props.id).join("\n");
+  useEffect(() => props.onVisibleRows?.(shown), [visibleIds]);
 
   const template = { "--columns": columns.map((column) => column.width ?? "1fr").join(" "), "--phone-columns": columns.flatMap((column) => column.phone ?? []).join(" ") };
   return (
@@ -90,18 +90,18 @@ export function Table<Row>(props: Props<Row>): JSX.Element {
       <div class="table-head" role="rowgroup">
         <div class="table-row" role="row" aria-rowindex={1}>
           {columns.map((column) => (
-            <Head key={column.key} column={column} order={props.order} onOrder={props.onOrder} />
+            <HeaderCell key={column.key} column={column} order={props.order} onOrder={props.onOrder} />
           ))}
         </div>
       </div>
       <div class="table-body" role="rowgroup" ref={body} style={{ height: `${rows.length * rowHeight}px` }}>
-        {shown.map((row, place) => (
+        {shown.map((row, index) => (
           <div
             key={props.id(row)}
             class="table-row"
             role="row"
-            aria-rowindex={first + place + 2}
-            style={{ transform: `translateY(${(first + place) * rowHeight}px)`, height: `${rowHeight}px` }}
+            aria-rowindex={first + index + 2}
+            style={{ transform: `translateY(${(first + index) * rowHeight}px)`, height: `${rowHeight}px` }}
           >
             {columns.map((column, at) => (
               <div key={column.key} role="cell" class={column.phone ? "cell" : "cell wide-only"}>
@@ -121,21 +121,21 @@ export function Table<Row>(props: Props<Row>): JSX.Element {
   );
 }
 
-interface HeadProps<Row> {
+interface HeaderCellProps<Row> {
   column: Column<Row>;
   order: Order | undefined;
   onOrder: ((order: Order) => void) | undefined;
 }
 
-function Head<Row>({ column, order, onOrder }: HeadProps<Row>): JSX.Element {
+function HeaderCell<Row>({ column, order, onOrder }: HeaderCellProps<Row>): JSX.Element {
   const here = order?.key === column.key;
-  const state = !column.by ? undefined : here ? (order.down ? "descending" : "ascending") : "none";
+  const state = !column.sortKey ? undefined : here ? (order.descending ? "descending" : "ascending") : "none";
   return (
     <div role="columnheader" class={column.phone ? "cell" : "cell wide-only"} {...(state ? { "aria-sort": state } : {})}>
-      {column.by && onOrder ? (
-        <button type="button" onClick={() => onOrder({ key: column.key, down: here && !order.down })}>
+      {column.sortKey && onOrder ? (
+        <button type="button" onClick={() => onOrder({ key: column.key, descending: here && !order.descending })}>
           {column.title}
-          {here && <Icon name={order.down ? "down" : "up"} />}
+          {here && <Icon name={order.descending ? "down" : "up"} />}
         </button>
       ) : (
         column.title

@@ -1,4 +1,4 @@
-/** Short words about what was just done, or could not be. */
+/** Short messages about actions that were done or failed. */
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -14,13 +14,13 @@ const toasts = signal<Toast[]>([]);
 let last = 0;
 const SHOWN_MS = 6_000;
 
-export function toast(text: string, how: { bad?: boolean } = {}): void {
+export function toast(text: string, options: { bad?: boolean } = {}): void {
   const id = ++last;
-  toasts.value = [...toasts.value.slice(-3), { id, text, bad: how.bad ?? false }];
-  setTimeout(() => drop(id), how.bad ? SHOWN_MS * 2 : SHOWN_MS);
+  toasts.value = [...toasts.value.slice(-3), { id, text, bad: options.bad ?? false }];
+  setTimeout(() => dismiss(id), options.bad ? SHOWN_MS * 2 : SHOWN_MS);
 }
 
-function drop(id: number): void {
+function dismiss(id: number): void {
   toasts.value = toasts.value.filter((one) => one.id !== id);
 }
 
@@ -30,7 +30,7 @@ export function Toasts(): JSX.Element {
       {toasts.value.map((one) => (
         <div key={one.id} class={`toast ${one.bad ? "bad" : ""}`}>
           <span>{one.text}</span>
-          <button type="button" aria-label="Dismiss" onClick={() => drop(one.id)}>
+          <button type="button" aria-label="Dismiss" onClick={() => dismiss(one.id)}>
             <Icon name="close" />
           </button>
         </div>

@@ -3,7 +3,7 @@
 import { effect, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useId } from "preact/hooks";
-import { may, session, type Listed } from "../../lib/api";
+import { hasScope, session, type ListPage } from "../../lib/api";
 import { useData, type Data } from "../../lib/data";
 import { query, setQuery } from "../../lib/router";
 import { Empty, Loading, ProblemNotice } from "../../ui/parts";
@@ -20,8 +20,8 @@ effect(() => {
 });
 
 export default function AgentsPage(): JSX.Element {
-  const users = useData<Listed<User>>("/v1/users", OFTEN);
-  const agents = useData<Listed<Agent>>("/v1/agents", OFTEN);
+  const users = useData<ListPage<User>>("/v1/users", OFTEN);
+  const agents = useData<ListPage<Agent>>("/v1/agents", OFTEN);
   const people = users.value.value?.items;
   const known = agents.value.value?.items;
   const problem = users.problem.value ?? agents.problem.value;
@@ -46,8 +46,8 @@ export default function AgentsPage(): JSX.Element {
 }
 
 interface WhoProps {
-  users: Data<Listed<User>>;
-  agents: Data<Listed<Agent>>;
+  users: Data<ListPage<User>>;
+  agents: Data<ListPage<Agent>>;
   user: string | null;
   agent: string | null;
 }
@@ -61,7 +61,7 @@ function Who({ users, agents, user, agent }: WhoProps): JSX.Element {
     <div class="row who">
       <Choice label="User" value={user} options={people.map((one) => ({ id: one.id, words: one.timezone ?? "" }))} onChoose={(id) => setQuery({ user: id })} />
       <Choice label="Agent" value={agent} options={known.map((one) => ({ id: one.id, words: `${one.name}, ${one.model ?? "offline or as set"}` }))} onChoose={(id) => setQuery({ agent: id })} />
-      {may("write") && (
+      {hasScope("write") && (
         <div class="row who-new">
           <button class="button" type="button" onClick={() => (making.value = "user")}>
             New user

@@ -1,7 +1,7 @@
 /** A user's side of the socket: what was said, what came, and up to where everything is here. */
 
 import { signal } from "@preact/signals";
-import { Problem, asProblem, ask } from "../../lib/api";
+import { Problem, asProblem, callApi } from "../../lib/api";
 import { serverNow } from "../../lib/clock";
 import type { Frame } from "./types";
 
@@ -91,7 +91,7 @@ export class Chat {
   /** A token that speaks for this user alone, made by whoever is logged in. */
   private async newToken(): Promise<string> {
     const path = `/v1/users/${encodeURIComponent(this.user)}/token`;
-    return (await ask<{ token: string }>("POST", path, { body: { ttl_seconds: TOKEN_S } })).token;
+    return (await callApi<{ token: string }>("POST", path, { body: { ttl_seconds: TOKEN_S } })).token;
   }
 
   private failed(error: unknown): void {

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { may } from "../../lib/api";
+import { hasScope } from "../../lib/api";
 import { clockTime, fullTime } from "../../lib/format";
 import { useShortcut } from "../../lib/keys";
 import { Card, ProblemNotice } from "../../ui/parts";
@@ -21,7 +21,7 @@ const TO_BEGIN_WITH = ["remind me in 1 minute to stretch", "every weekday at 9:0
 export function Conversation({ user, agent, name }: { user: string; agent: string; name: string }): JSX.Element {
   const chat = chatOf(user);
   useEffect(() => {
-    if (may("write")) chat.goOnline();
+    if (hasScope("write")) chat.goOnline();
     return () => chat.goOffline();
   }, [chat]);
   const shown = PRESENCE[chat.presence.value];
@@ -35,13 +35,13 @@ export function Conversation({ user, agent, name }: { user: string; agent: strin
           <span class={`badge ${shown.tone}`} role="status" aria-label="Connection of the chat">
             {shown.words}
           </span>
-          <button class="button" type="button" disabled={!may("write")} onClick={() => (away ? chat.goOnline() : chat.goOffline())}>
+          <button class="button" type="button" disabled={!hasScope("write")} onClick={() => (away ? chat.goOnline() : chat.goOffline())}>
             {away ? "Go online" : "Go offline"}
           </button>
         </div>
       }
     >
-      {!may("write") && <p class="notice">To speak for a user, a key needs the scope write.</p>}
+      {!hasScope("write") && <p class="notice">To speak for a user, a key needs the scope write.</p>}
       {chat.problem.value && <ProblemNotice problem={chat.problem.value} />}
       <Log chat={chat} name={name} agent={agent} />
       <Composer chat={chat} agent={agent} name={name} />

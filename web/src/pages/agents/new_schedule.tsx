@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { ask } from "../../lib/api";
+import { callApi } from "../../lib/api";
 import { Dialog } from "../../ui/dialog";
 import { Field, Form } from "../../ui/form";
 import { words } from "./people";
@@ -29,7 +29,7 @@ export function NewScheduleDialog(props: Props): JSX.Element {
   async function send(values: FormData): Promise<void> {
     const wanted = Object.fromEntries(FIELDS.map((name) => [name, words(values, name)]).filter(([, value]) => value));
     const body = { ...wanted, schedule_type: words(values, "schedule_type"), user_id: props.user };
-    made.value = await ask<NewSchedule>("POST", "/v1/schedules", { body });
+    made.value = await callApi<NewSchedule>("POST", "/v1/schedules", { body });
     props.onMade();
   }
   return (

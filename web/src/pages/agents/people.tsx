@@ -1,7 +1,7 @@
 /** Making users and agents. */
 
 import type { JSX } from "preact";
-import { ask } from "../../lib/api";
+import { callApi } from "../../lib/api";
 import { Dialog } from "../../ui/dialog";
 import { Field, Form } from "../../ui/form";
 import { toast } from "../../ui/toast";
@@ -22,7 +22,7 @@ export function NewUser({ open, onClose, onMade }: Props): JSX.Element {
   async function send(values: FormData): Promise<void> {
     const id = words(values, "user_id");
     const timezone = words(values, "timezone");
-    await ask("PUT", `/v1/users/${encodeURIComponent(id)}`, { body: timezone ? { timezone } : {} });
+    await callApi("PUT", `/v1/users/${encodeURIComponent(id)}`, { body: timezone ? { timezone } : {} });
     toast(`${id} is there.`);
     onMade(id);
     onClose();
@@ -50,7 +50,7 @@ export function NewAgent({ open, onClose, onMade }: Props): JSX.Element {
     const id = words(values, "agent_id");
     const model = words(values, "model");
     const told = { name: words(values, "name"), instructions: words(values, "instructions") };
-    await ask("PUT", `/v1/agents/${encodeURIComponent(id)}`, { body: { ...told, ...(model ? { model } : {}) } });
+    await callApi("PUT", `/v1/agents/${encodeURIComponent(id)}`, { body: { ...told, ...(model ? { model } : {}) } });
     toast(`${told.name} is there.`);
     onMade(id);
     onClose();

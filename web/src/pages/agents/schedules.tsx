@@ -3,11 +3,11 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { asProblem, ask, may, type Listed } from "../../lib/api";
+import { asProblem, callApi, hasScope, type ListPage } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { fullTime } from "../../lib/format";
 import { Dialog } from "../../ui/dialog";
-import { Card, Loading, ProblemNotice, When } from "../../ui/parts";
+import { Card, Loading, ProblemNotice, RelativeTime } from "../../ui/parts";
 import { toast } from "../../ui/toast";
 import { chatOf } from "./chat";
 import { NewScheduleDialog } from "./new_schedule";
@@ -27,7 +27,7 @@ export function Schedules({ user, agent, agents, zone }: Props): JSX.Element {
   const limit = useSignal(SHOWN);
   const making = useSignal(false);
   const leaving = useSignal<Schedule | null>(null);
-  const data = useData<Listed<Schedule>>("/v1/schedules", {
+  const data = useData<ListPage<Schedule>>("/v1/schedules", {
     query: { user_id: user, enabled_only: !done.value, limit: limit.value },
     every: 10_000,
   });
@@ -40,7 +40,7 @@ export function Schedules({ user, agent, agents, zone }: Props): JSX.Element {
       class="schedules"
       aside={
         user &&
-        may("write") && (
+        hasScope("write") && (
           <button class="button" type="button" onClick={() => (making.value = true)}>
             New schedule
           </button>
@@ -93,7 +93,7 @@ function Planned({ schedule, onDelete }: { schedule: Schedule; onDelete: () => v
         </a>
         {schedule.enabled ? (
           <span class="quiet">
-            next <When at={schedule.next_run_at} none="not yet known" tense="next" />
+            next <RelativeTime at={schedule.next_run_at} none="not yet known" tense="next" />
           </span>
         ) : (
           <span class="badge">done</span>
@@ -104,7 +104,7 @@ function Planned({ schedule, onDelete }: { schedule: Schedule; onDelete: () => v
         <span class="quiet">
           {when}, by {schedule.agent_id}, for {schedule.user_id}
         </span>
-        {may("write") && (
+        {hasScope("write") && (
           <button class="button plain" type="button" aria-label={`Delete ${schedule.name}`} onClick={onDelete}>
             Delete
           </button>
@@ -117,7 +117,7 @@ function Planned({ schedule, onDelete }: { schedule: Schedule; onDelete: () => v
 function Leaving({ schedule, onClose, onGone }: { schedule: Schedule | null; onClose: () => void; onGone: () => void }): JSX.Element {
   async function remove(one: Schedule): Promise<void> {
     try {
-      await ask("DELETE", `/v1/schedules/${encodeURIComponent(one.id)}`);
+      await callApi("DELETE", `/v1/schedules/${encodeURIComponent(one.id)}`);
       toast(`${one.name} fires no more.`);
       onGone();
     } catch (error) {

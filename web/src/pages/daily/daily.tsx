@@ -5,7 +5,7 @@ import { serverNow, tick } from "../../lib/clock";
 import { useData } from "../../lib/data";
 import { compact, counted, percent } from "../../lib/format";
 import { query, setQuery } from "../../lib/router";
-import { Card, Empty, Figures, Legend, Loading, ProblemNotice, When } from "../../ui/parts";
+import { Card, Empty, Figures, Legend, Loading, ProblemNotice, RelativeTime } from "../../ui/parts";
 import "./daily.css";
 import { History } from "./history";
 import { Misses } from "./misses";
@@ -119,7 +119,7 @@ function Filling({ window }: { window: Window }): JSX.Element {
       <div class="row spread">
         <span class="number">{window.due_time}</span>
         <span class="quiet">
-          cutoff <When at={window.cutoff} />
+          cutoff <RelativeTime at={window.cutoff} />
         </span>
         <span class="number">
           {compact(window.success)}

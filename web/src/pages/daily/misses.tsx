@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { asProblem, ask, type Listed } from "../../lib/api";
+import { asProblem, callApi, type ListPage } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { clockTime, compact, fullTime } from "../../lib/format";
 import { Card, Loading, ProblemNotice } from "../../ui/parts";
@@ -12,14 +12,14 @@ import { CAUSES, type Verdict } from "./types";
 const PAGE = 50;
 
 export function Misses({ date, missed }: { date: string; missed: number }): JSX.Element {
-  const data = useData<Listed<Verdict>>("/v1/daily/misses", { query: { date, limit: PAGE }, every: 5_000, when: () => false });
-  const later = useSignal<Listed<Verdict> | null>(null);
+  const data = useData<ListPage<Verdict>>("/v1/daily/misses", { query: { date, limit: PAGE }, every: 5_000, when: () => false });
+  const later = useSignal<ListPage<Verdict> | null>(null);
   const told = data.value.value;
   const items = [...(told?.items ?? []), ...(later.value?.items ?? [])];
   const cursor = later.value ? later.value.next_cursor : told?.next_cursor;
   async function more(): Promise<void> {
     try {
-      const page = await ask<Listed<Verdict>>("GET", "/v1/daily/misses", { query: { date, limit: PAGE, cursor } });
+      const page = await callApi<ListPage<Verdict>>("GET", "/v1/daily/misses", { query: { date, limit: PAGE, cursor } });
       later.value = { items: [...(later.value?.items ?? []), ...page.items], next_cursor: page.next_cursor };
     } catch (error) {
       toast(asProblem(error).message, { bad: true });

@@ -2,12 +2,12 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { asProblem, ask, may, type Listed } from "../../lib/api";
+import { asProblem, callApi, hasScope, type ListPage } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { fullTime } from "../../lib/format";
 import { Dialog } from "../../ui/dialog";
 import { Field, Form } from "../../ui/form";
-import { Card, Loading, ProblemNotice, When } from "../../ui/parts";
+import { Card, Loading, ProblemNotice, RelativeTime } from "../../ui/parts";
 import { toast } from "../../ui/toast";
 import type { DailyUser, Verdict } from "./types";
 
@@ -18,7 +18,7 @@ export function Users(): JSX.Element {
   const editing = useSignal<DailyUser | "new" | null>(null);
   const seen = useSignal<string | null>(null);
   const cursor = trail.value.at(-1);
-  const data = useData<Listed<DailyUser>>("/v1/daily/users", { query: { limit: PAGE, cursor }, every: 10_000, when: () => false });
+  const data = useData<ListPage<DailyUser>>("/v1/daily/users", { query: { limit: PAGE, cursor }, every: 10_000, when: () => false });
   const told = data.value.value;
   const next = told?.next_cursor;
   return (
@@ -26,7 +26,7 @@ export function Users(): JSX.Element {
       title="Users"
       class="daily-users"
       aside={
-        may("write") && (
+        hasScope("write") && (
           <button class="button" type="button" onClick={() => (editing.value = "new")}>
             Add user
           </button>
@@ -45,7 +45,7 @@ export function Users(): JSX.Element {
             </button>
             <span class="number">{one.due_time}</span>
             <span class="quiet">
-              cutoff <When at={one.next_cutoff} />
+              cutoff <RelativeTime at={one.next_cutoff} />
             </span>
             <Last user={one} />
           </li>
@@ -102,7 +102,7 @@ function EditUser({ user, onClose, onDone }: { user: DailyUser | "new" | null; o
   const known = user !== null && user !== "new" ? user : undefined;
   async function send(values: FormData): Promise<void> {
     const id = known?.user_id ?? String(values.get("user_id") ?? "").trim();
-    const kept = await ask<DailyUser>("PUT", `/v1/daily/users/${encodeURIComponent(id)}`, {
+    const kept = await callApi<DailyUser>("PUT", `/v1/daily/users/${encodeURIComponent(id)}`, {
       body: { due_time: String(values.get("due_time") ?? "") },
     });
     const from = kept.changes.at(-1)?.from_date ?? kept.next_date;
@@ -149,11 +149,11 @@ function Told({ id, onClose, onEdit, onGone }: OneProps & { id: string }): JSX.E
   const path = `/v1/daily/users/${encodeURIComponent(id)}`;
   const sure = useSignal(false);
   const user = useData<DailyUser>(path, { when: () => false });
-  const days = useData<Listed<Verdict>>(`${path}/days`, { query: { limit: 30 }, when: () => false });
+  const days = useData<ListPage<Verdict>>(`${path}/days`, { query: { limit: 30 }, when: () => false });
   const told = user.value.value;
   async function remove(): Promise<void> {
     try {
-      await ask("DELETE", path);
+      await callApi("DELETE", path);
       toast(`${id} is served daily no more.`);
       onGone();
     } catch (error) {
@@ -176,7 +176,7 @@ function Told({ id, onClose, onEdit, onGone }: OneProps & { id: string }): JSX.E
         ))}
       </ul>
       {days.value.value?.items.length === 0 && <p class="muted">No day has a verdict yet.</p>}
-      {may("write") && (
+      {hasScope("write") && (
         <div class="row">
           <button class="button" type="button" onClick={() => (onClose(), onEdit(told))}>
             Change due time

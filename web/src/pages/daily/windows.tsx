@@ -1,4 +1,4 @@
-/** The windows of a day: drawn, and told one by one. */
+/** The windows of a day: as a chart and as a table. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -6,7 +6,7 @@ import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
 import { serverNow, tick } from "../../lib/clock";
 import { compact, counted, distance } from "../../lib/format";
-import { Chart, axes, filled, fromZero, stacked, wholeBars, WHOLE } from "../../ui/chart";
+import { Chart, axes, barSeries, rangeFromZero, stacked, rangeOfWholeBars, WHOLE_NUMBERS } from "../../ui/chart";
 import { Card } from "../../ui/parts";
 import type { Window } from "./types";
 
@@ -24,7 +24,7 @@ interface Bar {
 /** The whole day in quarters of an hour. */
 function barsOf(date: string, windows: Window[]): Bar[] {
   const begin = Date.parse(`${date}T00:00:00Z`) / 1_000;
-  const drawn = Array.from({ length: A_DAY / QUARTER }, (_, place) => ({ at: begin + place * QUARTER, success: 0, waiting: 0, missed: 0 }));
+  const drawn = Array.from({ length: A_DAY / QUARTER }, (_, index) => ({ at: begin + index * QUARTER, success: 0, waiting: 0, missed: 0 }));
   for (const one of windows) {
     const bar = drawn[Math.floor((Date.parse(one.cutoff) / 1_000 - begin) / QUARTER)];
     if (!bar) continue;
@@ -61,14 +61,14 @@ export function WindowsChart({ date, windows }: { date: string; windows: Window[
     <Chart
       label={`Verdicts by due time: ${compact(served)} served, ${compact(missed)} missed, over ${counted(windows.length, "due time")}`}
       data={data}
-      told={(place) => barWords(drawn[place])}
+      describe={(index) => barWords(drawn[index])}
       options={() => {
-        const [x, y] = axes(compact, WHOLE);
+        const [x, y] = axes(compact, WHOLE_NUMBERS);
         return {
           tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC"),
-          scales: { x: { range: wholeBars }, y: { range: fromZero } },
+          scales: { x: { range: rangeOfWholeBars }, y: { range: rangeFromZero } },
           axes: [{ ...x, values: (_, splits) => splits.map(inUtc) }, { ...y }],
-          series: [{}, filled("--failure"), filled("--running"), filled("--success")],
+          series: [{}, barSeries("--failure"), barSeries("--running"), barSeries("--success")],
         };
       }}
     />

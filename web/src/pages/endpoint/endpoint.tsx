@@ -7,7 +7,7 @@ import { serverNow, tick } from "../../lib/clock";
 import { useData } from "../../lib/data";
 import { baseline, clockTime, counted, shortTime, span } from "../../lib/format";
 import { query, setQuery } from "../../lib/router";
-import { Card, Empty, Legend, Loading, ProblemNotice, Source, Status, When } from "../../ui/parts";
+import { Card, Empty, Legend, Loading, ProblemNotice, Source, Status, RelativeTime } from "../../ui/parts";
 import { heading } from "../../ui/shell";
 import type { PageProps } from "../page";
 import "./endpoint.css";
@@ -145,10 +145,10 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
       {endpoint.description && <p class="muted">{endpoint.description}</p>}
       <dl class="facts">
         <Fact name="Next run">
-          <When at={endpoint.next_run_at} none="none" tense="next" /> <Source source={endpoint.next_source} />
+          <RelativeTime at={endpoint.next_run_at} none="none" tense="next" /> <Source source={endpoint.next_source} />
         </Fact>
         <Fact name="Last run">
-          <When at={endpoint.last_run_at} tense="past" />
+          <RelativeTime at={endpoint.last_run_at} tense="past" />
         </Fact>
         <Fact name="Baseline">{baseline(endpoint.baseline)}</Fact>
         <Fact name="Now">{fresh ? `every ${span(fresh.interval_ms)}, by a hint (${endpoint.hint_mode})` : "as its baseline says"}</Fact>

@@ -3,12 +3,12 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { asProblem, ask, may, type Problem } from "../../lib/api";
+import { asProblem, callApi, hasScope, type Problem } from "../../lib/api";
 import { serverNow } from "../../lib/clock";
 import { clockTime, span } from "../../lib/format";
-import { Amount, amount, type AmountField } from "../../ui/amount";
+import { DurationField, durationMs, type DurationFieldProps } from "../../ui/duration_field";
 import { Field } from "../../ui/form";
-import { Card, ProblemNotice, Source, Told, When } from "../../ui/parts";
+import { Card, ProblemNotice, Source, ServerText, RelativeTime } from "../../ui/parts";
 import { toast } from "../../ui/toast";
 import type { Endpoint, Preview } from "./types";
 
@@ -43,7 +43,7 @@ export function Steer({ endpoint, onPreview, onDone }: Props): JSX.Element {
     chosen.value = undefined;
     onPreview(undefined);
   }
-  if (!may("steer")) return <Card title="Steer"><p class="muted">Your key may look, but not steer.</p></Card>;
+  if (!hasScope("steer")) return <Card title="Steer"><p class="muted">Your key may look, but not steer.</p></Card>;
   return (
     <Card title="Steer" aside="seen before it is done">
       <div class="ways" role="group" aria-label="How to steer">
@@ -65,10 +65,10 @@ function asked(way: Way, values: Words): { tool: string; arguments: Words } {
   if (way === "resume") return { tool: "pause_until", arguments: { untilIso: null, ...reason(values) } };
   if (way === "run_now" || way === "clear_hints") return { tool: way, arguments: {} };
   if (way === "propose_interval") {
-    return { tool: way, arguments: { intervalMs: amount(values, "interval"), ttlMinutes: (amount(values, "ttl") ?? MINUTE) / MINUTE, ...reason(values) } };
+    return { tool: way, arguments: { intervalMs: durationMs(values, "interval"), ttlMinutes: (durationMs(values, "ttl") ?? MINUTE) / MINUTE, ...reason(values) } };
   }
-  if (way === "propose_next_time") return { tool: way, arguments: { nextRunInMs: amount(values, "in"), ...reason(values) } };
-  const until = new Date(serverNow() + (amount(values, "for") ?? 0)).toISOString();
+  if (way === "propose_next_time") return { tool: way, arguments: { nextRunInMs: durationMs(values, "in"), ...reason(values) } };
+  const until = new Date(serverNow() + (durationMs(values, "for") ?? 0)).toISOString();
   return { tool: way, arguments: { untilIso: until, ...reason(values) } };
 }
 
@@ -97,7 +97,7 @@ function Thought({ way, endpoint, onPreview, onDone, onClose }: ThoughtProps): J
     let preview: Preview | undefined;
     let refused: Problem | undefined;
     try {
-      preview = await ask<Preview>("POST", `${path}/preview`, { body: { ...asked(way, values()), runs: 30 } });
+      preview = await callApi<Preview>("POST", `${path}/preview`, { body: { ...asked(way, values()), runs: 30 } });
     } catch (error) {
       refused = asProblem(error);
     }
@@ -136,11 +136,11 @@ function Thought({ way, endpoint, onPreview, onDone, onClose }: ThoughtProps): J
   }
   const fields = FIELDS[way] ?? [];
   const told = problem.value;
-  const elsewhere = told && !fields.some((field) => told.of(field.said)) ? told : undefined;
+  const elsewhere = told && !fields.some((field) => told.of(field.apiField)) ? told : undefined;
   return (
     <form class="stack thought" ref={form} noValidate onInput={soon} onSubmit={(event) => void apply(event)}>
       {fields.map((field) => (
-        <Amount key={field.name} {...field} problem={told} />
+        <DurationField key={field.name} {...field} problem={told} />
       ))}
       {way !== "run_now" && way !== "clear_hints" && (
         <Field label="Reason" name="reason" problem={told} help="Kept beside it, for whoever asks why.">
@@ -162,18 +162,18 @@ function Thought({ way, endpoint, onPreview, onDone, onClose }: ThoughtProps): J
 }
 
 async function done(path: string, { tool, arguments: given }: { tool: string; arguments: Words }): Promise<void> {
-  if (tool === "run_now") await ask("POST", `${path}/run-now`, { body: {} });
-  else if (tool === "clear_hints") await ask("DELETE", `${path}/hints`);
-  else await ask("POST", `${path}/tools/${tool}`, { body: given });
+  if (tool === "run_now") await callApi("POST", `${path}/run-now`, { body: {} });
+  else if (tool === "clear_hints") await callApi("DELETE", `${path}/hints`);
+  else await callApi("POST", `${path}/tools/${tool}`, { body: given });
 }
 
-const FIELDS: Partial<Record<Way, AmountField[]>> = {
+const FIELDS: Partial<Record<Way, DurationFieldProps[]>> = {
   propose_interval: [
-    { label: "Run every", name: "interval", said: "intervalMs", count: 30, unit: "seconds" },
-    { label: "For", name: "ttl", said: "ttlMinutes", count: 60, unit: "minutes" },
+    { label: "Run every", name: "interval", apiField: "intervalMs", count: 30, unit: "seconds" },
+    { label: "For", name: "ttl", apiField: "ttlMinutes", count: 60, unit: "minutes" },
   ],
-  propose_next_time: [{ label: "Run once, in", name: "in", said: "nextRunInMs", count: 10, unit: "seconds" }],
-  pause_until: [{ label: "Pause for", name: "for", said: "untilIso", count: 30, unit: "minutes" }],
+  propose_next_time: [{ label: "Run once, in", name: "in", apiField: "nextRunInMs", count: 10, unit: "seconds" }],
+  pause_until: [{ label: "Pause for", name: "for", apiField: "untilIso", count: 30, unit: "minutes" }],
 };
 
 function Seen({ preview }: { preview: Preview }): JSX.Element {
@@ -186,7 +186,7 @@ function Seen({ preview }: { preview: Preview }): JSX.Element {
         <span aria-hidden="true">→</span>
         <Move name="Then" course={after} />
       </div>
-      <p class="muted"><Told words={after.plan.answer} /></p>
+      <p class="muted"><ServerText text={after.plan.answer} /></p>
     </div>
   );
 }
@@ -197,7 +197,7 @@ function Move({ name, course }: { name: string; course: Preview["before"] }): JS
   return (
     <div>
       <div class="quiet">{name}</div>
-      <strong>{course.plan.next_run_at ? <When at={course.plan.opens_at ?? course.plan.next_run_at} /> : "no next run"}</strong>
+      <strong>{course.plan.next_run_at ? <RelativeTime at={course.plan.opens_at ?? course.plan.next_run_at} /> : "no next run"}</strong>
       <div>
         <Source source={course.plan.source} />
       </div>

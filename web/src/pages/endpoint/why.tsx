@@ -2,15 +2,15 @@
 
 import type { JSX } from "preact";
 import { fullTime } from "../../lib/format";
-import { Card, Source, Told, When } from "../../ui/parts";
+import { Card, Source, ServerText, RelativeTime } from "../../ui/parts";
 import type { Plan } from "./types";
 
 export function Why({ plan }: { plan: Plan }): JSX.Element {
   return (
-    <Card title="Why then?" aside={plan.next_run_at ? <>next run <When at={plan.next_run_at} tense="next" /></> : "runs no more"}>
+    <Card title="Why then?" aside={plan.next_run_at ? <>next run <RelativeTime at={plan.next_run_at} tense="next" /></> : "runs no more"}>
       <div class="stack tight">
-        {plan.gate && <p class="notice">It does not run: <Told words={plan.gate} />.</p>}
-        <p class="answer"><Told words={plan.answer} /></p>
+        {plan.gate && <p class="notice">It does not run: <ServerText text={plan.gate} />.</p>}
+        <p class="answer"><ServerText text={plan.answer} /></p>
         <Candidates plan={plan} />
       </div>
     </Card>
@@ -30,7 +30,7 @@ function Candidates({ plan }: { plan: Plan }): JSX.Element | null {
               <Source source={one.source} />
             </th>
             <td title={fullTime(one.at)}>
-              <When at={one.at} />
+              <RelativeTime at={one.at} />
             </td>
             <td>{one.source === source ? <span class="badge accent">chosen</span> : ""}</td>
           </tr>
@@ -41,7 +41,7 @@ function Candidates({ plan }: { plan: Plan }): JSX.Element | null {
               <Source source={source} />
             </th>
             <td>
-              <When at={chosen} />
+              <RelativeTime at={chosen} />
             </td>
             <td>
               <span class="badge accent">chosen</span>

@@ -1,4 +1,4 @@
-/** All endpoints: how often each runs now, why, when next, and how it fared. */
+/** All endpoints: how often each runs now, why, when next, and how its last runs ended. */
 
 import { computed, effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -9,46 +9,46 @@ import { useShortcut } from "../../lib/keys";
 import { query, setQuery } from "../../lib/router";
 import { Empty, Loading, ProblemNotice, Source } from "../../ui/parts";
 import { Spark } from "../../ui/spark";
-import { Table, sorted, type Column, type Order } from "../../ui/table";
+import { Table, sortRows, type Column, type Order } from "../../ui/table";
 import "./endpoints.css";
 import { Rows, type Row } from "./rows";
 
 const A_MONTH = 30 * 86_400_000;
 const rows = new Rows();
-const searched = computed(() => (query.value.get("q") ?? "").trim().toLowerCase());
+const search = computed(() => (query.value.get("q") ?? "").trim().toLowerCase());
 const order = computed<Order | undefined>(() => {
   const text = query.value.get("sort");
-  return text ? { key: text.replace(/^-/, ""), down: text.startsWith("-") } : undefined;
+  return text ? { key: text.replace(/^-/, ""), descending: text.startsWith("-") } : undefined;
 });
 
 const COLUMNS: Column<Row>[] = [
-  { key: "name", title: "Name", width: "minmax(96px, 2fr)", by: (row) => row.name, phone: "minmax(0, 1fr)", cell: (row) => <Name row={row} /> },
-  { key: "baseline", title: "Baseline", width: "minmax(90px, 1fr)", by: (row) => baseline(row.baseline), cell: (row) => <span class="quiet clip" title={baseline(row.baseline)}>{baseline(row.baseline)}</span> },
-  { key: "cadence", title: "Cadence now", width: "minmax(96px, 0.9fr)", by: (row) => row.cadence_ms ?? Infinity, cell: (row) => <Cadence row={row} /> },
-  { key: "source", title: "Source", width: "minmax(120px, 1fr)", by: (row) => row.next_source, cell: (row) => <Source source={row.next_source} /> },
-  { key: "next", title: "Next run", width: "minmax(88px, 0.9fr)", by: (row) => nextOf(row), phone: "92px", cell: (row) => <Next row={row} /> },
-  { key: "results", title: "Last runs", width: "108px", by: (row) => badShare(row), phone: "60px", cell: (row) => <Spark results={row.results} /> },
-  { key: "hints", title: "Hints", width: "minmax(80px, 1.2fr)", by: (row) => (row.interval_hint ? 0 : row.one_shot_hint ? 1 : 2), cell: (row) => <Hints row={row} /> },
+  { key: "name", title: "Name", width: "minmax(96px, 2fr)", sortKey: (row) => row.name, phone: "minmax(0, 1fr)", cell: (row) => <Name row={row} /> },
+  { key: "baseline", title: "Baseline", width: "minmax(90px, 1fr)", sortKey: (row) => baseline(row.baseline), cell: (row) => <span class="quiet clip" title={baseline(row.baseline)}>{baseline(row.baseline)}</span> },
+  { key: "cadence", title: "Cadence now", width: "minmax(96px, 0.9fr)", sortKey: (row) => row.cadence_ms ?? Infinity, cell: (row) => <Cadence row={row} /> },
+  { key: "source", title: "Source", width: "minmax(120px, 1fr)", sortKey: (row) => row.next_source, cell: (row) => <Source source={row.next_source} /> },
+  { key: "next", title: "Next run", width: "minmax(88px, 0.9fr)", sortKey: (row) => nextOf(row), phone: "92px", cell: (row) => <Next row={row} /> },
+  { key: "results", title: "Last runs", width: "108px", sortKey: (row) => badShare(row), phone: "60px", cell: (row) => <Spark results={row.results} /> },
+  { key: "hints", title: "Hints", width: "minmax(80px, 1.2fr)", sortKey: (row) => (row.interval_hint ? 0 : row.one_shot_hint ? 1 : 2), cell: (row) => <Hints row={row} /> },
 ];
 
 const shown = signal<Row[]>([]);
 effect(() => {
-  const wanted = searched.value;
-  const found = wanted ? rows.all.value.filter((row) => row.text.includes(wanted)) : rows.all.value;
-  shown.value = sorted(found, COLUMNS, order.value ?? { key: "name", down: false });
+  const text = search.value;
+  const found = text ? rows.all.value.filter((row) => row.searchText.includes(text)) : rows.all.value;
+  shown.value = sortRows(found, COLUMNS, order.value ?? { key: "name", descending: false });
 });
 
 export default function EndpointsPage(): JSX.Element {
-  const search = useRef<HTMLInputElement>(null);
+  const searchInput = useRef<HTMLInputElement>(null);
   useEffect(() => rows.follow(), []);
-  useShortcut("/", "Search endpoints", () => search.current?.focus());
+  useShortcut("/", "Search endpoints", () => searchInput.current?.focus());
   return (
     <div class="stack endpoints">
       <div class="row spread">
         <label class="search">
           <span class="visually-hidden">Search endpoints</span>
           <input
-            ref={search}
+            ref={searchInput}
             type="search"
             placeholder="Search by name, id, job, label, source"
             value={query.value.get("q") ?? ""}
@@ -85,9 +85,9 @@ function Body(): JSX.Element {
         columns={COLUMNS}
         rows={shown.value}
         id={(row) => row.id}
-        order={order.value ?? { key: "name", down: false }}
-        onOrder={(next) => setQuery({ sort: `${next.down ? "-" : ""}${next.key}` })}
-        onSight={(seen) => (rows.inSight = seen.map((row) => row.id))}
+        order={order.value ?? { key: "name", descending: false }}
+        onOrder={(next) => setQuery({ sort: `${next.descending ? "-" : ""}${next.key}` })}
+        onVisibleRows={(visible) => (rows.visibleIds = visible.map((row) => row.id))}
         href={(row) => `/endpoints/${encodeURIComponent(row.id)}`}
       />
     </>

@@ -1,12 +1,12 @@
-/** All rows, loaded page by page and kept fresh one by one. */
+/** All rows, loaded page by page and refreshed one by one. */
 
 import { signal } from "@preact/signals";
-import { asProblem, ask, type Listed, type Problem } from "../../lib/api";
+import { asProblem, callApi, type ListPage, type Problem } from "../../lib/api";
 import type { Baseline } from "../../lib/format";
 import { onChange, type Change } from "../../lib/live";
 import type { Result } from "../../ui/spark";
 
-interface Told {
+interface ServerRow {
   id: string;
   job_id: string;
   name: string;
@@ -26,89 +26,89 @@ interface Told {
   results: Result[];
 }
 
-export interface Row extends Told {
-  /** What a search looks at. */
-  text: string;
+export interface Row extends ServerRow {
+  /** The text that a search looks at. */
+  searchText: string;
 }
 
 const PAGE = 100;
-const AT_MOST_MS = 1_000;
-const ANEW_MS = 30_000;
-/** Something was steered: those in sight are looked at soon, all of them within this time. */
-const STEERED_MS = 8_000;
+const MIN_GAP_MS = 1_000;
+const RELOAD_MS = 30_000;
+/** After steering, visible rows are refreshed at once, and all rows within this time. */
+const STEERED_RELOAD_MS = 8_000;
 
-function searchable(told: Told): Row {
-  const labels = Object.entries(told.labels).map(([name, value]) => `${name}=${value}`);
-  const words = [told.name, told.id, told.job_id, told.next_source, ...labels];
-  return { ...told, text: words.join("\n").toLowerCase() };
+function withSearchText(row: ServerRow): Row {
+  const labels = Object.entries(row.labels).map(([name, value]) => `${name}=${value}`);
+  const parts = [row.name, row.id, row.job_id, row.next_source, ...labels];
+  return { ...row, searchText: parts.join("\n").toLowerCase() };
 }
 
 export class Rows {
   readonly all = signal<Row[]>([]);
   readonly loading = signal(true);
   readonly problem = signal<Problem | undefined>(undefined);
-  /** The ids of those that are seen. */
-  inSight: string[] = [];
+  /** The ids of the visible rows. */
+  visibleIds: string[] = [];
   private readonly changed = new Set<string>();
-  private steered = 0;
-  private anew = false;
+  private steeredTimer = 0;
+  private reloadAll = false;
   private timer = 0;
   private generation = 0;
 
   /** Load, and stay fresh until the returned function is called. */
   follow(): () => void {
     void this.load();
-    const forget = onChange((change) => this.hear(change));
-    const again = setInterval(() => !document.hidden && this.reload(), ANEW_MS);
+    const unsubscribe = onChange((change) => this.onChanges(change));
+    const polling = setInterval(() => !document.hidden && this.reload(), RELOAD_MS);
     return () => {
       this.generation += 1;
-      forget();
-      clearInterval(again);
+      unsubscribe();
+      clearInterval(polling);
       clearTimeout(this.timer);
-      clearTimeout(this.steered);
-      this.timer = this.steered = 0;
+      clearTimeout(this.steeredTimer);
+      this.timer = this.steeredTimer = 0;
     };
   }
 
   reload(): void {
-    this.anew = true;
-    this.soon();
+    this.reloadAll = true;
+    this.refreshSoon();
   }
 
-  private hear(change: Change): void {
-    if (change.reset) this.anew = true;
+  private onChanges(change: Change): void {
+    if (change.reset) this.reloadAll = true;
     if (change.steered) {
-      for (const id of this.inSight) this.changed.add(id);
-      this.steered ||= window.setTimeout(() => {
-        this.steered = 0;
+      for (const id of this.visibleIds) this.changed.add(id);
+      this.steeredTimer ||= window.setTimeout(() => {
+        this.steeredTimer = 0;
         this.reload();
-      }, STEERED_MS);
+      }, STEERED_RELOAD_MS);
     }
     for (const id of change.endpoints) this.changed.add(id);
-    this.soon();
+    this.refreshSoon();
   }
 
-  private soon(): void {
+  private refreshSoon(): void {
     if (this.timer) return;
     this.timer = window.setTimeout(() => {
       this.timer = 0;
-      void (this.anew ? this.load() : this.refresh());
-    }, AT_MOST_MS);
+      void (this.reloadAll ? this.load() : this.refresh());
+    }, MIN_GAP_MS);
   }
 
-  /** Everything, page by page; what is there stays until it is replaced. */
+  /** Load all rows, page by page; the old ones stay until they are replaced. */
   private async load(): Promise<void> {
     const generation = ++this.generation;
-    this.anew = false;
+    this.reloadAll = false;
     this.changed.clear();
     this.loading.value = true;
     const found: Row[] = [];
     try {
       let cursor: string | null = null;
       do {
-        const page: Listed<Told> = await ask("GET", "/v1/rows", { query: { limit: PAGE, cursor } });
+        const page: ListPage<ServerRow> = await callApi("GET", "/v1/rows", { query: { limit: PAGE, cursor } });
         if (generation !== this.generation) return;
-        found.push(...page.items.map(searchable));
+        found.push(...page.items.map(withSearchText));
         if (found.length > this.all.value.length) this.all.value = [...found];
         cursor = page.next_cursor;
       } while (cursor);
@@ -121,23 +121,23 @@ export class Rows {
     }
   }
 
-  /** Those that changed. */
+  /** Reload the rows that changed. */
   private async refresh(): Promise<void> {
     const ids = [...this.changed].slice(0, PAGE);
     for (const id of ids) this.changed.delete(id);
     if (ids.length === 0) return;
     const generation = this.generation;
     try {
-      const page = await ask<{ items: Told[] }>("GET", "/v1/rows", { query: { endpoint_id: ids } });
+      const page = await callApi<{ items: ServerRow[] }>("GET", "/v1/rows", { query: { endpoint_id: ids } });
       if (generation !== this.generation) return;
-      const fresh = new Map(page.items.map((told) => [told.id, searchable(told)]));
-      const asked = new Set(ids);
-      this.all.value = this.all.value.filter((row) => !asked.has(row.id) || fresh.has(row.id)).map((row) => fresh.get(row.id) ?? row);
+      const fresh = new Map(page.items.map((row) => [row.id, withSearchText(row)]));
+      const requested = new Set(ids);
+      this.all.value = this.all.value.filter((row) => !requested.has(row.id) || fresh.has(row.id)).map((row) => fresh.get(row.id) ?? row);
       this.problem.value = undefined;
     } catch (error) {
       this.fail(error);
     }
-    if (this.changed.size) this.soon();
+    if (this.changed.size) this.refreshSoon();
   }
 
   private fail(error: unknown): void {

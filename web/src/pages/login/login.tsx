@@ -1,18 +1,18 @@
-/** Coming in: by the one-time link, or with a key. */
+/** Logging in: by the one-time link, or with a key. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import icon from "../../icon.svg";
-import { asProblem, lapsed, type Problem } from "../../lib/api";
+import { asProblem, sessionExpired, type Problem } from "../../lib/api";
 import { go } from "../../lib/router";
-import { enter } from "../../lib/session";
+import { logIn } from "../../lib/session";
 import { Field, Form } from "../../ui/form";
 import { Loading, ProblemNotice } from "../../ui/parts";
 import "./login.css";
 
-/** Where somebody wanted to go before they had to come here. */
-function onward(): void {
+/** Stay on the page that was asked for; from the login page go to the overview. */
+function leaveLoginPage(): void {
   if (location.pathname === "/login") go("/", { replace: true });
 }
 
@@ -25,7 +25,7 @@ export function Login(): JSX.Element {
     const given = code.value;
     // The code works once; it does not stay in the address or in the history.
     history.replaceState(null, "", "/login");
-    enter({ code: given }).then(onward, (error: unknown) => {
+    logIn({ code: given }).then(leaveLoginPage, (error: unknown) => {
       code.value = "";
       problem.value = asProblem(error);
     });
@@ -36,27 +36,27 @@ export function Login(): JSX.Element {
         <img src={icon} alt="" />
         Cadenza
       </h1>
-      {code.value ? <Loading what="your session" /> : <WithKey problem={problem.value} />}
+      {code.value ? <Loading what="your session" /> : <KeyForm problem={problem.value} />}
     </main>
   );
 }
 
-function WithKey({ problem }: { problem: Problem | undefined }): JSX.Element {
+function KeyForm({ problem }: { problem: Problem | undefined }): JSX.Element {
   return (
     <div class="card stack">
       {problem && <ProblemNotice problem={problem} />}
-      {lapsed.value && !problem && <p class="notice">Your session is over. Log in again to go on where you were.</p>}
+      {sessionExpired.value && !problem && <p class="notice">Your session is over. Log in again to go on where you were.</p>}
       <Form
         submit="Log in"
         busy="Logging in…"
         fields={["key"]}
         send={async (values) => {
-          await enter({ key: String(values.get("key") ?? "").trim() });
-          onward();
+          await logIn({ key: String(values.get("key") ?? "").trim() });
+          leaveLoginPage();
         }}
       >
-        {(told) => (
-          <Field label="Key" name="key" problem={told} help="It begins with cad_ and is kept nowhere in this browser.">
+        {(sent) => (
+          <Field label="Key" name="key" problem={sent} help="It begins with cad_ and is not stored in this browser.">
             {(wiring) => <input {...wiring} type="password" autocomplete="off" spellcheck={false} required autofocus />}
           </Field>
         )}

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useData } from "../../lib/data";
-import { Card, Told, When } from "../../ui/parts";
+import { Card, ServerText, RelativeTime } from "../../ui/parts";
 
 interface Alert {
   key: string;
@@ -24,9 +24,9 @@ export function Alerts(): JSX.Element | null {
       <ul class="levels">
         {told.items.map((one) => (
           <li key={one.key}>
-            <span class={`badge ${one.state === "over" ? "good" : "bad"}`}>{one.state === "over" ? "over" : one.kind}</span> <Told words={one.text} />{" "}
+            <span class={`badge ${one.state === "over" ? "good" : "bad"}`}>{one.state === "over" ? "over" : one.kind}</span> <ServerText text={one.text} />{" "}
             <span class="quiet">
-              <When at={one.raised_at} tense="past" wall />
+              <RelativeTime at={one.raised_at} tense="past" wall />
             </span>
           </li>
         ))}

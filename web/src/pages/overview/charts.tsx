@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
 import { clockTime, compact, counted, shortSpan, span } from "../../lib/format";
 import { color } from "../../lib/theme";
-import { Chart, axes, filled, fromZero, stacked, wholeBars, WHOLE, type Columns } from "../../ui/chart";
+import { Chart, axes, barSeries, rangeFromZero, stacked, rangeOfWholeBars, WHOLE_NUMBERS, type Columns } from "../../ui/chart";
 import type { Beat, Forecast, Pulse } from "./types";
 
 export const STATUSES = ["success", "failure", "timeout", "abandoned", "skipped", "cancelled"];
@@ -21,11 +21,11 @@ export function RunsChart({ pulse }: { pulse: Pulse }): JSX.Element {
     <Chart
       label={`Runs per minute by status: ${counted(pulse.runs, "run")} in all`}
       data={data}
-      told={(place) => beatWords(pulse.beats[place])}
+      describe={(index) => beatWords(pulse.beats[index])}
       options={() => ({
-        scales: { x: { range: wholeBars }, y: { range: fromZero } },
-        axes: axes(compact, WHOLE),
-        series: [{}, ...STATUSES.toReversed().map((status) => filled(`--${status}`))],
+        scales: { x: { range: rangeOfWholeBars }, y: { range: rangeFromZero } },
+        axes: axes(compact, WHOLE_NUMBERS),
+        series: [{}, ...STATUSES.toReversed().map((status) => barSeries(`--${status}`))],
       })}
     />
   );
@@ -34,18 +34,18 @@ export function RunsChart({ pulse }: { pulse: Pulse }): JSX.Element {
 export function ForecastChart({ forecast }: { forecast: Forecast }): JSX.Element {
   const data = useMemo<Columns>(() => {
     const begin = Date.parse(forecast.begin) / 1_000;
-    return [forecast.due.map((_, place) => begin + ((place + 0.5) * forecast.span_ms) / 1_000), forecast.due];
+    return [forecast.due.map((_, index) => begin + ((index + 0.5) * forecast.span_ms) / 1_000), forecast.due];
   }, [forecast]);
   const all = forecast.due.reduce((sum, one) => sum + one, 0);
   return (
     <Chart
       label={`Runs that come due: ${compact(all)} in all`}
       data={data}
-      told={(place) => `${clockTime((data[0][place] ?? 0) * 1_000)}: ${forecast.due[place] ?? 0} due`}
+      describe={(index) => `${clockTime((data[0][index] ?? 0) * 1_000)}: ${forecast.due[index] ?? 0} due`}
       options={() => ({
-        scales: { x: { range: wholeBars }, y: { range: fromZero } },
-        axes: axes(compact, WHOLE),
-        series: [{}, filled("--running")],
+        scales: { x: { range: rangeOfWholeBars }, y: { range: rangeFromZero } },
+        axes: axes(compact, WHOLE_NUMBERS),
+        series: [{}, barSeries("--running")],
       })}
     />
   );
@@ -65,9 +65,9 @@ export function LatenessChart({ pulse }: { pulse: Pulse }): JSX.Element {
     <Chart
       label={`Lateness: ${said}`}
       data={data}
-      told={(place) => lateWords(pulse.beats[place])}
+      describe={(index) => lateWords(pulse.beats[index])}
       options={() => ({
-        scales: { y: { range: fromZero } },
+        scales: { y: { range: rangeFromZero } },
         axes: axes(shortSpan),
         series: [{}, line("--timeout"), line("--source-baseline")],
       })}

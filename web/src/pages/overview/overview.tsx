@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useData } from "../../lib/data";
 import { compact, counted, percent, span } from "../../lib/format";
-import { Card, Empty, Figures, Legend, Loading, ProblemNotice, When, type FigureProps } from "../../ui/parts";
+import { Card, Empty, Figures, Legend, Loading, ProblemNotice, RelativeTime, type FigureProps } from "../../ui/parts";
 import { Alerts } from "./alerts";
 import { ForecastChart, LatenessChart, RunsChart, STATUSES } from "./charts";
 import "./overview.css";
@@ -11,7 +11,7 @@ import { Breaches, ServiceLevels, useLevels } from "./slo";
 import type { Forecast, Overview, Planner, Quota } from "./types";
 
 export default function OverviewPage(): JSX.Element {
-  const data = useData<Overview>("/v1/overview", { every: 5_000, atMost: 2_000 });
+  const data = useData<Overview>("/v1/overview", { every: 5_000, minGapMs: 2_000 });
   const levels = useLevels();
   const shown = data.value.value;
   if (!shown) {
@@ -117,7 +117,7 @@ function Planners({ planners }: { planners: Planner[] }): JSX.Element {
                 <td class="number">{compact(one.sittings)}</td>
                 <td class="number">{compact(one.tokens)}</td>
                 <td>
-                  <When at={one.last_at} tense="past" />
+                  <RelativeTime at={one.last_at} tense="past" />
                 </td>
               </tr>
             ))}
@@ -133,7 +133,7 @@ const QUOTA_WORDS: Record<string, string> = { near: "over 80 %", nearer: "over 9
 
 function Quotas({ quotas, resets }: { quotas: Quota[]; resets: string }): JSX.Element {
   return (
-    <Card title="Quota this month" aside={<>begins anew <When at={resets} /></>}>
+    <Card title="Quota this month" aside={<>begins anew <RelativeTime at={resets} /></>}>
       <ul class="quotas">
         {quotas.map((one) => (
           <li key={one.name}>

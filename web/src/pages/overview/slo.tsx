@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useData, type Data } from "../../lib/data";
 import { counted, percent, span } from "../../lib/format";
-import { Card, When } from "../../ui/parts";
+import { Card, RelativeTime } from "../../ui/parts";
 
 interface Level {
   process: string;
@@ -90,7 +90,7 @@ function LevelList({ levels }: { levels: Level[] }): JSX.Element {
             <span class="quiet">{one.scheduler}</span>
           </span>
           <span class="quiet number">
-            {one.breached && one.since ? <>since <When at={one.since} tense="past" wall />, </> : null}
+            {one.breached && one.since ? <>since <RelativeTime at={one.since} tense="past" wall />, </> : null}
             {one.value === null ? "nothing measured" : `${measured(one.slo, one.value)}, at most ${measured(one.slo, one.threshold)}`}
           </span>
         </li>

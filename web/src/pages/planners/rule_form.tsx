@@ -2,10 +2,10 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { ask, type Listed, type Problem } from "../../lib/api";
+import { callApi, type ListPage, type Problem } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { counted } from "../../lib/format";
-import { Amount, amount, inUnits } from "../../ui/amount";
+import { DurationField, durationMs, splitDuration } from "../../ui/duration_field";
 import { Field, Form } from "../../ui/form";
 import { toast } from "../../ui/toast";
 import type { Rule, Step } from "./types";
@@ -21,7 +21,7 @@ const MINUTE = 60_000;
 type Values = Record<string, FormDataEntryValue>;
 
 export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => void }): JSX.Element {
-  const jobs = useData<Listed<{ id: string; name: string }>>("/v1/jobs", { query: { limit: 200 }, when: () => false });
+  const jobs = useData<ListPage<{ id: string; name: string }>>("/v1/jobs", { query: { limit: 200 }, when: () => false });
   async function send(form: FormData): Promise<void> {
     const values: Values = Object.fromEntries(form);
     const words = {
@@ -29,11 +29,11 @@ export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => vo
       when: values["when"],
       then: step(values, "then"),
       relax: step(values, "relax"),
-      cooldown_ms: amount(values, "cooldown") ?? 0,
+      cooldown_ms: durationMs(values, "cooldown") ?? 0,
       once_per_incident: values["once"] === "on",
     };
-    if (rule) await ask("PATCH", `/v1/rules/${encodeURIComponent(rule.id)}`, { body: words });
-    else await ask("POST", "/v1/rules", { body: { ...words, job_id: values["job_id"], ...(values["endpoint_id"] ? { endpoint_id: values["endpoint_id"] } : {}) } });
+    if (rule) await callApi("PATCH", `/v1/rules/${encodeURIComponent(rule.id)}`, { body: words });
+    else await callApi("POST", "/v1/rules", { body: { ...words, job_id: values["job_id"], ...(values["endpoint_id"] ? { endpoint_id: values["endpoint_id"] } : {}) } });
     toast(rule ? "The rule is changed." : "The rule is written.");
     onDone();
   }
@@ -68,7 +68,7 @@ export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => vo
           </Field>
           <StepFields title="Then" part="then" step={rule?.then ?? null} problem={problem} />
           <StepFields title="When it no longer holds" part="relax" step={rule?.relax ?? null} problem={problem} optional />
-          <Amount label="Leave it alone afterwards for" name="cooldown" said="cooldown_ms" {...inUnits(rule?.cooldown_ms ?? 0)} problem={problem} />
+          <DurationField label="Leave it alone afterwards for" name="cooldown" apiField="cooldown_ms" {...splitDuration(rule?.cooldown_ms ?? 0)} problem={problem} />
           <label class="check">
             <input type="checkbox" name="once" defaultChecked={rule?.once_per_incident ?? false} /> Once in an incident
           </label>
@@ -89,7 +89,7 @@ interface StepProps {
 
 function StepFields({ title, part, step: given, problem, optional }: StepProps): JSX.Element {
   const tool = useSignal<string>(given?.tool ?? (optional ? "" : "propose_interval"));
-  const like = (ms: number | null | undefined, otherwise: number): { count: number; unit: string } => inUnits(ms ?? otherwise);
+  const like = (ms: number | null | undefined, otherwise: number): { count: number; unit: string } => splitDuration(ms ?? otherwise);
   return (
     <fieldset class="step">
       <Field label={title} name={part} problem={problem}>
@@ -106,14 +106,14 @@ function StepFields({ title, part, step: given, problem, optional }: StepProps):
       </Field>
       {tool.value === "propose_interval" && (
         <>
-          <Amount label={`${title}: every`} name={`${part}-interval`} said={`${part}.intervalMs`} {...like(given?.intervalMs, 30_000)} problem={problem} />
-          <Amount label={`${title}: for`} name={`${part}-ttl`} said={`${part}.ttlMinutes`} {...like((given?.ttlMinutes ?? 60) * MINUTE, 60 * MINUTE)} problem={problem} />
+          <DurationField label={`${title}: every`} name={`${part}-interval`} apiField={`${part}.intervalMs`} {...like(given?.intervalMs, 30_000)} problem={problem} />
+          <DurationField label={`${title}: for`} name={`${part}-ttl`} apiField={`${part}.ttlMinutes`} {...like((given?.ttlMinutes ?? 60) * MINUTE, 60 * MINUTE)} problem={problem} />
         </>
       )}
       {(tool.value === "propose_next_time" || tool.value === "wake") && (
-        <Amount label={`${title}: after`} name={`${part}-in`} said={`${part}.nextRunInMs`} {...like(given?.nextRunInMs, 0)} problem={problem} />
+        <DurationField label={`${title}: after`} name={`${part}-in`} apiField={`${part}.nextRunInMs`} {...like(given?.nextRunInMs, 0)} problem={problem} />
       )}
-      {tool.value === "pause_until" && <Amount label={`${title}: for, or 0 to resume`} name={`${part}-pause`} said={`${part}.pauseMs`} {...like(given?.pauseMs, 30 * MINUTE)} problem={problem} />}
+      {tool.value === "pause_until" && <DurationField label={`${title}: for, or 0 to resume`} name={`${part}-pause`} apiField={`${part}.pauseMs`} {...like(given?.pauseMs, 30 * MINUTE)} problem={problem} />}
       {tool.value !== "" && (
         <Field label={`${title}: whom`} name={`${part}.endpoint`} problem={problem} help="The name of an endpoint of the job; if left out, the one it looks at.">
           {(wiring) => <input {...wiring} name={`${part}-endpoint`} defaultValue={given?.endpoint ?? ""} autoComplete="off" />}
@@ -129,10 +129,10 @@ function step(values: Values, part: string): Record<string, unknown> | null {
   if (!tool) return null;
   const whom = String(values[`${part}-endpoint`] ?? "").trim();
   const own: Record<string, Record<string, unknown>> = {
-    propose_interval: { intervalMs: amount(values, `${part}-interval`), ttlMinutes: (amount(values, `${part}-ttl`) ?? 0) / MINUTE },
-    propose_next_time: { nextRunInMs: amount(values, `${part}-in`) },
-    wake: { nextRunInMs: amount(values, `${part}-in`) },
-    pause_until: { pauseMs: amount(values, `${part}-pause`) || null },
+    propose_interval: { intervalMs: durationMs(values, `${part}-interval`), ttlMinutes: (durationMs(values, `${part}-ttl`) ?? 0) / MINUTE },
+    propose_next_time: { nextRunInMs: durationMs(values, `${part}-in`) },
+    wake: { nextRunInMs: durationMs(values, `${part}-in`) },
+    pause_until: { pauseMs: durationMs(values, `${part}-pause`) || null },
   };
   return { tool, ...own[tool], ...(whom ? { endpoint: whom } : {}) };
 }

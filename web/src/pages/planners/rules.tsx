@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { asProblem, ask, may, type Listed, type Problem } from "../../lib/api";
+import { asProblem, callApi, hasScope, type ListPage, type Problem } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { span } from "../../lib/format";
 import { Dialog } from "../../ui/dialog";
@@ -20,7 +20,7 @@ interface Named {
 }
 
 export function Rules(): JSX.Element {
-  const data = useData<Listed<Rule>>("/v1/rules", { query: { limit: MOST }, when: (change) => change.steered });
+  const data = useData<ListPage<Rule>>("/v1/rules", { query: { limit: MOST }, when: (change) => change.steered });
   /** The rule that is edited; null for a new one. */
   const edited = useSignal<Rule | null | undefined>(undefined);
   const told = data.value.value;
@@ -32,7 +32,7 @@ export function Rules(): JSX.Element {
     <Card
       title="Rules"
       aside={
-        may("write") && (
+        hasScope("write") && (
           <button class="button" type="button" onClick={() => (edited.value = null)}>
             New rule
           </button>
@@ -81,21 +81,21 @@ function OneRule({ rule, onEdit, onChange }: { rule: Rule; onEdit: () => void; o
   const test = (endpoint: string | null): Promise<void> =>
     act(async () => {
       if (rule.endpoint_id === null && !on.value) {
-        const { items } = await ask<Listed<Named>>("GET", "/v1/endpoints", { query: { job_id: rule.job_id, limit: 100 } });
+        const { items } = await callApi<ListPage<Named>>("GET", "/v1/endpoints", { query: { job_id: rule.job_id, limit: 100 } });
         on.value = items[0] && { options: items, chosen: items[0].id };
       }
       if (on.value && endpoint) on.value = { ...on.value, chosen: endpoint };
       const chosen = on.value?.chosen;
-      trial.value = await ask<Trial>("POST", `${path}/test`, { body: chosen ? { endpoint_id: chosen } : {} });
+      trial.value = await callApi<Trial>("POST", `${path}/test`, { body: chosen ? { endpoint_id: chosen } : {} });
     });
   const turn = (): Promise<void> =>
     act(async () => {
-      await ask("PATCH", path, { body: { enabled: !rule.enabled } });
+      await callApi("PATCH", path, { body: { enabled: !rule.enabled } });
       onChange();
     });
   const remove = (): Promise<void> =>
     act(async () => {
-      await ask("DELETE", path);
+      await callApi("DELETE", path);
       toast("The rule is deleted.");
       onChange();
     });
@@ -119,7 +119,7 @@ function OneRule({ rule, onEdit, onChange }: { rule: Rule; onEdit: () => void; o
       ))}
       <div class="row rule-acts">
         <Tried rule={rule} on={on.value} onTry={(endpoint) => void test(endpoint)} />
-        {may("write") && (
+        {hasScope("write") && (
           <>
             <button class="button plain" type="button" onClick={onEdit} aria-label={`Change ${rule.name}`}>
               Change

@@ -2,17 +2,17 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { asProblem, ask, type Listed, type Problem } from "../../lib/api";
+import { asProblem, callApi, type ListPage, type Problem } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { compact, counted, span } from "../../lib/format";
-import { Card, Loading, ProblemNotice, When } from "../../ui/parts";
+import { Card, Loading, ProblemNotice, RelativeTime } from "../../ui/parts";
 import type { Sitting, ToolCall } from "./types";
 
 const PAGE = 30;
 
 export function Sittings(): JSX.Element {
-  const data = useData<Listed<Sitting>>("/v1/analyses", { query: { limit: PAGE }, atMost: 3_000 });
-  const older = useSignal<Listed<Sitting> | undefined>(undefined);
+  const data = useData<ListPage<Sitting>>("/v1/analyses", { query: { limit: PAGE }, minGapMs: 3_000 });
+  const older = useSignal<ListPage<Sitting> | undefined>(undefined);
   const wanted = useSignal("");
   const problem = useSignal<Problem | undefined>(undefined);
   const newest = data.value.value;
@@ -23,7 +23,7 @@ export function Sittings(): JSX.Element {
   const cursor = older.value ? older.value.next_cursor : newest.next_cursor;
   async function more(): Promise<void> {
     try {
-      const next = await ask<Listed<Sitting>>("GET", "/v1/analyses", { query: { limit: PAGE, cursor } });
+      const next = await callApi<ListPage<Sitting>>("GET", "/v1/analyses", { query: { limit: PAGE, cursor } });
       older.value = { items: [...(older.value?.items ?? newest!.items), ...next.items], next_cursor: next.next_cursor };
       problem.value = undefined;
     } catch (error) {
@@ -76,7 +76,7 @@ function OneSitting({ sitting }: { sitting: Sitting }): JSX.Element {
             {sitting.error && <span class="badge bad">failed</span>}
             {sitting.calls.length > 0 && <span class="badge accent">{counted(sitting.calls.length, "call")}</span>}
             {tokens > 0 && <span class="number">{counted(tokens, "token")}</span>}
-            <When at={sitting.began_at} tense="past" />
+            <RelativeTime at={sitting.began_at} tense="past" />
           </span>
         </summary>
         <div class="stack tight sitting-body">
@@ -85,7 +85,7 @@ function OneSitting({ sitting }: { sitting: Sitting }): JSX.Element {
             {tokens > 0 && `, read ${compact(sitting.tokens.input)} and wrote ${compact(sitting.tokens.output)} tokens`}
             {sitting.look_again_at && (
               <>
-                ; looks again <When at={sitting.look_again_at} />
+                ; looks again <RelativeTime at={sitting.look_again_at} />
               </>
             )}
             .

@@ -1,13 +1,13 @@
 /** What planners cost, by day and by endpoint, and what learning has won. */
 
 import type { JSX } from "preact";
-import type { Listed } from "../../lib/api";
+import type { ListPage } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { compact, counted, percent, span } from "../../lib/format";
 import { Card, Loading, ProblemNotice } from "../../ui/parts";
 import type { Learned, Spending, Tokens } from "./types";
 
-const SLOWLY = { every: 30_000, atMost: 10_000 };
+const SLOWLY = { every: 30_000, minGapMs: 10_000 };
 const MOST = 12;
 const all = (tokens: Tokens): number => tokens.input + tokens.output;
 
@@ -88,7 +88,7 @@ function mean(rows: Learned[], value: Part, weight: Part): number {
 }
 
 export function Learning(): JSX.Element {
-  const data = useData<Listed<Learned>>("/v1/learning", { ...SLOWLY, query: { limit: 200 } });
+  const data = useData<ListPage<Learned>>("/v1/learning", { ...SLOWLY, query: { limit: 200 } });
   const told = data.value.value;
   if (!told) return <Card title="Learning">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="what was learned" />}</Card>;
   const rows = told.items.filter((row) => row.changes > 0).toSorted((one, other) => won(other) - won(one));
