@@ -24,8 +24,8 @@ VIEWS = (
     View("endpoint", "/endpoints/endpoint-7", "main canvas, main svg.timeline, main table"),
     View("agents", "/agents?user=user-0000", ".schedule-list li"),
     View("daily", "/daily", ".figures"),
-    View("planners", "/planners", ".sittings li"),
-    View("simulator", "/simulator", ".lanes svg"),
+    View("planners", "/planners", ".analyses li"),
+    View("simulator", "/simulator", ".run-chart svg"),
 )
 
 

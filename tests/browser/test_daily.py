@@ -141,7 +141,7 @@ def add(page: Page, user: str, due: str) -> None:
 
 def test_windows_fill_while_somebody_looks(visit: Visit, days: Days) -> None:
     page = the_day(visit, days.today)
-    expect(page.get_by_role("heading", name="Nobody is due on")).to_be_visible()
+    expect(page.get_by_role("heading", name="No user is due on")).to_be_visible()
     for user in ("eve", "fay", "hopeless"):
         add(page, user, days.due)
     opened = card(page, "Open now")
@@ -176,7 +176,7 @@ def test_a_past_day_tells_who_was_missed_and_why(visit: Visit, days: Days) -> No
 def test_a_breach_and_the_alerts_of_ones_own_are_on_the_overview(visit: Visit) -> None:
     page = visit.go("/")
     levels = card(page, "Service levels")
-    broken = levels.get_by_role("listitem").filter(has_text="Daily jobs in time")
+    broken = levels.get_by_role("listitem").filter(has_text="Daily cutoff miss rate")
     expect(broken).to_contain_text(re.compile("breached.*since .* ago, 40.0 %, at most 5.0 %"))
     alerts = card(page, "Alerts")
     expect(alerts.get_by_role("listitem")).to_have_count(1)
@@ -211,8 +211,8 @@ def test_a_user_is_added_found_moved_and_let_go(visit: Visit, days: Days) -> Non
     moved.get_by_role("button", name="Change it").click()
     expect(users.get_by_role("listitem").filter(has_text="gus")).to_contain_text(after)
     users.get_by_role("button", name="gus").click()
-    found.get_by_role("button", name="Serve no more").click()
-    found.get_by_role("button", name="Yes, serve no more").click()
+    found.get_by_role("button", name="Stop serving").click()
+    found.get_by_role("button", name="Yes, stop serving").click()
     expect(users.get_by_role("listitem").filter(has_text="gus")).to_have_count(0)
 
 

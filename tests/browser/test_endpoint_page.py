@@ -92,13 +92,13 @@ def test_the_timeline_shows_runs_by_source_and_status_hints_pauses_and_the_guard
         expect(chart.locator(f".run circle.source-{kind}").first).to_be_visible()
     expect(chart.locator(".run.ring-failure")).to_have_count(2)
     expect(chart.locator(".run.ring-timeout")).to_have_count(1)
-    expect(chart.locator(".spell.interval title")).to_have_text(
+    expect(chart.locator(".hint-period.interval title")).to_have_text(
         re.compile("every 30 s: visitors rise.*planner:rules")
     )
-    expect(chart.locator(".spell.pause rect.paused")).to_be_visible()
+    expect(chart.locator(".hint-period.pause rect.paused")).to_be_visible()
     expect(chart.locator(".forbidden")).to_have_count(2)
     assert chart.locator("path.cadence").get_attribute("d")
-    hints = page.locator(".spells")
+    hints = page.locator(".hint-periods")
     expect(hints).to_contain_text("Every 30 s")
     expect(hints).to_contain_text("key:ops")
 
@@ -192,7 +192,7 @@ def test_a_clicked_run_tells_why_then_and_what_was_asked_and_answered(visit: Vis
     chart.locator(".run.ring-failure .dot").first.click()
     details = page.locator(".run-details")
     expect(details).to_contain_text(
-        "An interval hint set its pace. planner:rules asked for it (every 30 s: visitors rise"
+        "An interval hint set its interval. planner:rules asked for it (every 30 s: visitors rise"
     )
     expect(details).to_contain_text("it answered 503 Service Unavailable")
     expect(details).to_contain_text(f"POST {SHOP}")
@@ -225,7 +225,7 @@ def test_an_interval_is_seen_before_it_is_proposed(program: Site, visit: Visit) 
     expect(preview(page)).to_contain_text("What the governor would do")
     expect(preview(page)).to_contain_text("then every 20 s")
     expect(preview(page)).to_contain_text("(a sale begins)")
-    expect(page.locator(".wished circle").first).to_be_attached()
+    expect(page.locator(".previewed circle").first).to_be_attached()
     assert program.ask("GET /v1/endpoints/interval")["interval_hint"] is None, "a preview does nothing"
     visit.keep_screenshot("endpoint-preview")
     page.get_by_role("button", name="Apply").click()
@@ -282,13 +282,13 @@ def test_a_run_that_is_asked_for_appears_at_once(visit: Visit) -> None:
     expect(row).to_contain_text("failure", timeout=10_000)
     expect(row).to_contain_text("manual")
     row.get_by_role("button").click()
-    expect(page.locator(".run-details")).to_contain_text("Somebody asked for a run.")
+    expect(page.locator(".run-details")).to_contain_text("A run was requested by hand.")
 
 
 def test_what_strangers_wrote_stays_text(visit: Visit) -> None:
     page = visit.go("/endpoints/checkout")
     expect(page.get_by_role("heading", name="Checkout <img")).to_be_visible()
-    expect(page.locator(".spells")).to_contain_text("<script>alert(1)</script>")
+    expect(page.locator(".hint-periods")).to_contain_text("<script>alert(1)</script>")
     timeline(page).locator(".run.ring-timeout .dot").click()
     expect(page.locator(".run-details")).to_contain_text("<script>alert(1)</script>")
     assert page.locator("main img, main script").count() == 0

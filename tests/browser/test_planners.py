@@ -35,8 +35,8 @@ def scene() -> list[Endpoint]:
     ]
 
 
-def sittings(endpoint: Endpoint) -> Iterator[Analysis]:
-    """Forty sittings of three planners within the last hours; the newest is the first."""
+def recorded_analyses(endpoint: Endpoint) -> Iterator[Analysis]:
+    """Forty analyses of three planners within the last hours; the newest is the first."""
     for place in range(40):
         planner = ("llm", "rules", "learned")[place % 3]
         call = ToolCall("propose_interval", "stock", {"intervalMs": 30_000}, "it runs next in 30 s")
@@ -44,7 +44,7 @@ def sittings(endpoint: Endpoint) -> Iterator[Analysis]:
             "pause_until", "traffic", {"untilIso": HOSTILE}, error="untilIso must be a moment."
         )
         yield Analysis(
-            id=f"sitting-{99 - place}",
+            id=f"analysis-{99 - place}",
             tenant_id=endpoint.tenant_id,
             job_id=endpoint.job_id,
             endpoint_id=endpoint.id,
@@ -65,7 +65,7 @@ def planned(path: Path, endpoints: list[Endpoint]) -> None:
     quiet, busy = Gains(0, 300, 150, 300), Gains(10, 100, 90, 100, 10 * 20.0, 10 * 30.0)
 
     async def work(store: SqliteStore) -> None:
-        await store.analyses.add_analyses([*sittings(endpoints[0])])
+        await store.analyses.add_analyses([*recorded_analyses(endpoints[0])])
         learned = zip(endpoints, (quiet, busy), strict=True)
         notes = {
             one.key: LearnedState(EndpointModel(gains=gains), period_s=60).to_note() for one, gains in learned
@@ -95,27 +95,27 @@ def card(page: Page, title: str) -> Locator:
     return page.locator(".card", has=page.get_by_role("heading", name=title, exact=True))
 
 
-def test_a_sitting_tells_its_reasons_its_calls_and_its_tokens(visit: Visit) -> None:
+def test_an_analysis_shows_its_reasons_its_calls_and_its_tokens(visit: Visit) -> None:
     page = visit.go("/planners")
-    first = page.locator(".sittings li").first
+    first = page.locator(".analyses li").first
     expect(first).to_contain_text("1,000 tokens")
     expect(first).to_contain_text("2 calls")
     first.locator("summary").click()
     expect(first).to_contain_text("About traffic, after a run; it took 1.2 s, read 900 and wrote 100 tokens")
     expect(first).to_contain_text("propose_interval(intervalMs: 30000) on stock")
     expect(first).to_contain_text("Refused: untilIso must be a moment.")
-    expect(page.locator(".sittings li").nth(2)).to_contain_text("shadow")
-    expect(page.locator(".sittings li").nth(4)).to_contain_text("failed")
+    expect(page.locator(".analyses li").nth(2)).to_contain_text("shadow")
+    expect(page.locator(".analyses li").nth(4)).to_contain_text("failed")
 
 
-def test_older_sittings_are_fetched_and_searched(visit: Visit) -> None:
+def test_older_analyses_are_fetched_and_searched(visit: Visit) -> None:
     page = visit.go("/planners")
-    rows = page.locator(".sittings li")
+    rows = page.locator(".analyses li")
     expect(rows).to_have_count(30)
     page.get_by_role("button", name="Older").click()
     expect(rows).to_have_count(40)
     expect(page.get_by_role("button", name="Older")).to_be_hidden()
-    page.get_by_role("searchbox", name="Search sittings").fill("thought 39")
+    page.get_by_role("searchbox", name="Search analyses").fill("thought 39")
     expect(rows).to_have_count(1)
 
 
@@ -129,14 +129,14 @@ def test_the_cost_is_told_by_day_and_by_endpoint(visit: Visit) -> None:
     expect(dearest).to_contain_text("1,000")
 
 
-def test_what_the_shadow_would_have_won_is_told(visit: Visit) -> None:
+def test_what_shadow_mode_would_have_saved_is_shown(visit: Visit) -> None:
     page = visit.go("/planners")
-    won = card(page, "What learning wins")
-    expect(won).to_contain_text(
-        "In the shadow, 10 changes would be seen after 20 s on average instead of 30 s,"
+    saved = card(page, "What learning saves")
+    expect(saved).to_contain_text(
+        "In shadow mode, 10 changes would be seen after 20 s on average instead of 30 s,"
         " with 60 % of the runs."
     )
-    expect(won.get_by_role("row").filter(has_text="stock")).to_contain_text("90 %")
+    expect(saved.get_by_role("row").filter(has_text="stock")).to_contain_text("90 %")
 
 
 def test_a_rule_is_refused_where_it_is_wrong(program: Site) -> None:
@@ -147,11 +147,11 @@ def test_a_rule_is_refused_where_it_is_wrong(program: Site) -> None:
         form.get_by_label("Name", exact=True).fill("slow")
         form.get_by_label("When", exact=True).fill("response.latency_ms >")
         form.get_by_label("Then: every", exact=True).fill("0")
-        form.get_by_role("button", name="Write").click()
+        form.get_by_role("button", name="Create").click()
         every = form.get_by_label("Then: every", exact=True)
         expect(every).to_have_attribute("aria-invalid", "true")
         every.fill("20")
-        form.get_by_role("button", name="Write").click()
+        form.get_by_role("button", name="Create").click()
         expect(form.get_by_label("When", exact=True)).to_have_attribute("aria-invalid", "true")
         visit.keep_screenshot("planners-rule-refused")
         assert visit.axe() == []
@@ -166,7 +166,7 @@ def test_a_rule_is_written_tried_changed_and_deleted(program: Site, visit: Visit
     form.get_by_label("Name", exact=True).fill(f"slow {HOSTILE}")
     form.get_by_label("When", exact=True).fill("response.latency_ms > 1")
     form.get_by_label("Then: every", exact=True).fill("20")
-    form.get_by_role("button", name="Write").click()
+    form.get_by_role("button", name="Create").click()
     rules = card(page, "Rules")
     expect(rules).to_contain_text("then run every 20 s for 1 h")
     assert program.ask("GET /v1/rules")["items"][0]["then"]["intervalMs"] == 20_000
@@ -189,7 +189,7 @@ def test_a_rule_is_written_tried_changed_and_deleted(program: Site, visit: Visit
 
 def test_what_strangers_wrote_stays_text(visit: Visit) -> None:
     page = visit.go("/planners")
-    page.locator(".sittings summary").first.click()
+    page.locator(".analyses summary").first.click()
     expect(page.locator(".reasoning").first).to_contain_text("<script>alert(1)</script>")
     expect(page.locator(".call").nth(1)).to_contain_text("<img src=x")
     assert page.locator("main img, main script").count() == 0
@@ -200,9 +200,9 @@ def test_what_strangers_wrote_stays_text(visit: Visit) -> None:
 def test_it_is_accessible_in_both_themes_and_widths(program: Site, *, dark: bool, phone: bool) -> None:
     with program.visit(viewport=PHONE if phone else WIDE, dark=dark) as visit:
         page = visit.go("/planners")
-        page.locator(".sittings summary").first.click()
+        page.locator(".analyses summary").first.click()
         expect(card(page, "Cost").get_by_role("table").first).to_be_visible()
-        expect(card(page, "What learning wins").get_by_role("table")).to_be_visible()
+        expect(card(page, "What learning saves").get_by_role("table")).to_be_visible()
         look = f"{'phone' if phone else 'wide'}-{'dark' if dark else 'light'}"
         visit.keep_screenshot(f"planners-{look}", whole=True)
         assert visit.axe() == []

@@ -1,4 +1,4 @@
-/** Agents: somebody talks with one, and sees what it has planned for them. */
+/** Agents: a chat with one, and the schedules of a user. */
 
 import { effect, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -8,108 +8,108 @@ import { useData, type Data } from "../../lib/data";
 import { query, setQuery } from "../../lib/router";
 import { Empty, Loading, ProblemNotice } from "../../ui/parts";
 import "./agents.css";
-import { forgetChats } from "./chat";
+import { clearChats } from "./chat";
 import { Conversation } from "./conversation";
-import { NewAgent, NewUser } from "./people";
+import { NewAgent, NewUser } from "./users_agents";
 import { Schedules } from "./schedules";
 import type { Agent, User } from "./types";
 
-const OFTEN = { every: 30_000, when: () => false, query: { limit: 100 } };
+const POLLING = { every: 30_000, when: () => false, query: { limit: 100 } };
 effect(() => {
-  if (session.value === null) forgetChats();
+  if (session.value === null) clearChats();
 });
 
 export default function AgentsPage(): JSX.Element {
-  const users = useData<ListPage<User>>("/v1/users", OFTEN);
-  const agents = useData<ListPage<Agent>>("/v1/agents", OFTEN);
-  const people = users.value.value?.items;
-  const known = agents.value.value?.items;
+  const users = useData<ListPage<User>>("/v1/users", POLLING);
+  const agents = useData<ListPage<Agent>>("/v1/agents", POLLING);
+  const userList = users.value.value?.items;
+  const agentList = agents.value.value?.items;
   const problem = users.problem.value ?? agents.problem.value;
-  if (!people || !known) {
+  if (!userList || !agentList) {
     return problem ? <ProblemNotice problem={problem} retry={() => (users.refresh(), agents.refresh())} /> : <Loading what="agents" />;
   }
-  const user = query.value.get("user") ?? people[0]?.id ?? null;
-  const agent = query.value.get("agent") ?? known[0]?.id ?? null;
+  const user = query.value.get("user") ?? userList[0]?.id ?? null;
+  const agent = query.value.get("agent") ?? agentList[0]?.id ?? null;
   return (
     <div class="stack agents">
-      <Who users={users} agents={agents} user={user} agent={agent} />
+      <ParticipantPicker users={users} agents={agents} user={user} agent={agent} />
       <div class="agents-two">
         {user && agent ? (
-          <Conversation key={user} user={user} agent={agent} name={known.find((one) => one.id === agent)?.name ?? agent} />
+          <Conversation key={user} user={user} agent={agent} name={agentList.find((one) => one.id === agent)?.name ?? agent} />
         ) : (
-          <Beginning people={people.length} agents={known.length} />
+          <NothingYet users={userList.length} agents={agentList.length} />
         )}
-        <Schedules user={user} agent={agent} agents={known} zone={people.find((one) => one.id === user)?.timezone ?? null} />
+        <Schedules user={user} agent={agent} agents={agentList} zone={userList.find((one) => one.id === user)?.timezone ?? null} />
       </div>
     </div>
   );
 }
 
-interface WhoProps {
+interface ParticipantPickerProps {
   users: Data<ListPage<User>>;
   agents: Data<ListPage<Agent>>;
   user: string | null;
   agent: string | null;
 }
 
-/** Who talks with whom. Lists may be long: the first hundred are offered, and any other can be written. */
-function Who({ users, agents, user, agent }: WhoProps): JSX.Element {
-  const making = useSignal<"user" | "agent" | null>(null);
-  const people = users.value.value?.items ?? [];
-  const known = agents.value.value?.items ?? [];
+/** The user and the agent of the chat. The first hundred are offered, and any other id can be typed. */
+function ParticipantPicker({ users, agents, user, agent }: ParticipantPickerProps): JSX.Element {
+  const creating = useSignal<"user" | "agent" | null>(null);
+  const userList = users.value.value?.items ?? [];
+  const agentList = agents.value.value?.items ?? [];
   return (
     <div class="row who">
-      <Choice label="User" value={user} options={people.map((one) => ({ id: one.id, words: one.timezone ?? "" }))} onChoose={(id) => setQuery({ user: id })} />
-      <Choice label="Agent" value={agent} options={known.map((one) => ({ id: one.id, words: `${one.name}, ${one.model ?? "offline or as set"}` }))} onChoose={(id) => setQuery({ agent: id })} />
+      <Picker label="User" value={user} options={userList.map((one) => ({ id: one.id, label: one.timezone ?? "" }))} onChoose={(id) => setQuery({ user: id })} />
+      <Picker label="Agent" value={agent} options={agentList.map((one) => ({ id: one.id, label: `${one.name}, ${one.model ?? "offline or as set"}` }))} onChoose={(id) => setQuery({ agent: id })} />
       {hasScope("write") && (
         <div class="row who-new">
-          <button class="button" type="button" onClick={() => (making.value = "user")}>
+          <button class="button" type="button" onClick={() => (creating.value = "user")}>
             New user
           </button>
-          <button class="button" type="button" onClick={() => (making.value = "agent")}>
+          <button class="button" type="button" onClick={() => (creating.value = "agent")}>
             New agent
           </button>
         </div>
       )}
       <NewUser
-        open={making.value === "user"}
-        onClose={() => (making.value = null)}
-        onMade={(id) => (users.refresh(), setQuery({ user: id }))}
+        open={creating.value === "user"}
+        onClose={() => (creating.value = null)}
+        onCreated={(id) => (users.refresh(), setQuery({ user: id }))}
       />
       <NewAgent
-        open={making.value === "agent"}
-        onClose={() => (making.value = null)}
-        onMade={(id) => (agents.refresh(), setQuery({ agent: id }))}
+        open={creating.value === "agent"}
+        onClose={() => (creating.value = null)}
+        onCreated={(id) => (agents.refresh(), setQuery({ agent: id }))}
       />
     </div>
   );
 }
 
-interface ChoiceProps {
+interface PickerProps {
   label: string;
   value: string | null;
-  options: { id: string; words: string }[];
+  options: { id: string; label: string }[];
   onChoose: (id: string) => void;
 }
 
-function Choice({ label, value, options, onChoose }: ChoiceProps): JSX.Element {
+function Picker({ label, value, options, onChoose }: PickerProps): JSX.Element {
   const id = useId();
   return (
     <div class="field choice">
       <label for={id}>{label}</label>
       <input
         id={id}
-        list={`${id}-known`}
+        list={`${id}-options`}
         value={value ?? ""}
         placeholder={options.length ? "" : "none yet"}
         autocomplete="off"
         spellcheck={false}
         onChange={(event) => event.currentTarget.value && onChoose(event.currentTarget.value)}
       />
-      <datalist id={`${id}-known`}>
+      <datalist id={`${id}-options`}>
         {options.map((one) => (
           <option key={one.id} value={one.id}>
-            {one.words}
+            {one.label}
           </option>
         ))}
       </datalist>
@@ -117,12 +117,12 @@ function Choice({ label, value, options, onChoose }: ChoiceProps): JSX.Element {
   );
 }
 
-function Beginning({ people, agents }: { people: number; agents: number }): JSX.Element {
-  const missing = [people === 0 && "a user", agents === 0 && "an agent"].filter(Boolean).join(" and ");
+function NothingYet({ users, agents }: { users: number; agents: number }): JSX.Element {
+  const missing = [users === 0 && "a user", agents === 0 && "an agent"].filter(Boolean).join(" and ");
   return (
     <section class="card">
-      <Empty title="Nobody to talk with yet">
-        <p>Make {missing} to begin. An agent without a model works offline: it understands reminders in plain English.</p>
+      <Empty title="No conversation yet">
+        <p>Create {missing} to begin. An agent without a model works offline: it understands reminders in plain English.</p>
       </Empty>
     </section>
   );

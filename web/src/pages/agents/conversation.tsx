@@ -1,4 +1,4 @@
-/** The chat: what is said on both sides, while one is there and after one was away. */
+/** The chat of a user with an agent. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -7,16 +7,16 @@ import { hasScope } from "../../lib/api";
 import { clockTime, fullTime } from "../../lib/format";
 import { useShortcut } from "../../lib/keys";
 import { Card, ProblemNotice } from "../../ui/parts";
-import { chatOf, type Chat, type Entry, type Presence } from "./chat";
+import { chatOf, type Chat, type Entry, type ConnectionState } from "./chat";
 
-const PRESENCE: Record<Presence, { words: string; tone: string }> = {
-  offline: { words: "offline", tone: "" },
-  connecting: { words: "connecting", tone: "accent" },
-  online: { words: "online", tone: "good" },
-  lost: { words: "reconnecting", tone: "warn" },
+const CONNECTION_BADGES: Record<ConnectionState, { label: string; tone: string }> = {
+  offline: { label: "offline", tone: "" },
+  connecting: { label: "connecting", tone: "accent" },
+  online: { label: "online", tone: "good" },
+  lost: { label: "reconnecting", tone: "warn" },
 };
-const LONGEST = 8_000;
-const TO_BEGIN_WITH = ["remind me in 1 minute to stretch", "every weekday at 9:00 tell me what is planned", "list my reminders", "help"];
+const MAX_LENGTH = 8_000;
+const SUGGESTIONS = ["remind me in 1 minute to stretch", "every weekday at 9:00 tell me what is planned", "list my reminders", "help"];
 
 export function Conversation({ user, agent, name }: { user: string; agent: string; name: string }): JSX.Element {
   const chat = chatOf(user);
@@ -24,65 +24,65 @@ export function Conversation({ user, agent, name }: { user: string; agent: strin
     if (hasScope("write")) chat.goOnline();
     return () => chat.goOffline();
   }, [chat]);
-  const shown = PRESENCE[chat.presence.value];
-  const away = chat.presence.value === "offline";
+  const badge = CONNECTION_BADGES[chat.connection.value];
+  const offline = chat.connection.value === "offline";
   return (
     <Card
       title={`Chat with ${name}`}
       class="chat"
       aside={
         <div class="row">
-          <span class={`badge ${shown.tone}`} role="status" aria-label="Connection of the chat">
-            {shown.words}
+          <span class={`badge ${badge.tone}`} role="status" aria-label="Connection of the chat">
+            {badge.label}
           </span>
-          <button class="button" type="button" disabled={!hasScope("write")} onClick={() => (away ? chat.goOnline() : chat.goOffline())}>
-            {away ? "Go online" : "Go offline"}
+          <button class="button" type="button" disabled={!hasScope("write")} onClick={() => (offline ? chat.goOnline() : chat.goOffline())}>
+            {offline ? "Go online" : "Go offline"}
           </button>
         </div>
       }
     >
-      {!hasScope("write") && <p class="notice">To speak for a user, a key needs the scope write.</p>}
+      {!hasScope("write") && <p class="notice">To write as a user, a key needs the scope write.</p>}
       {chat.problem.value && <ProblemNotice problem={chat.problem.value} />}
-      <Log chat={chat} name={name} agent={agent} />
+      <MessageLog chat={chat} name={name} agent={agent} />
       <Composer chat={chat} agent={agent} name={name} />
       <p class="quiet number">
         {chat.acked.value ? `Everything up to message ${chat.acked.value} is acknowledged.` : "Nothing to acknowledge yet."}
-        {away && " What fires now waits until you are online again."}
+        {offline && " Messages from schedules are delivered when you are online again."}
       </p>
     </Card>
   );
 }
 
-function Log({ chat, name, agent }: { chat: Chat; name: string; agent: string }): JSX.Element {
+function MessageLog({ chat, name, agent }: { chat: Chat; name: string; agent: string }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const entries = chat.entries.value;
-  const online = chat.presence.value === "online";
-  const answering = online && chat.waiting.value.some((one) => one.agent === agent);
+  const online = chat.connection.value === "online";
+  const answering = online && chat.pending.value.some((one) => one.agent === agent);
   useEffect(() => {
     if (box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [entries.length, answering]);
   return (
     <div class="chat-log" role="log" aria-label="Messages" tabIndex={0} ref={box}>
-      {entries.length === 0 && <p class="muted chat-hint">Say something, or take one of these:</p>}
+      {entries.length === 0 && <p class="muted chat-hint">Write a message, or choose one of these:</p>}
       {entries.length === 0 &&
-        TO_BEGIN_WITH.map((words) => (
-          <button key={words} class="chip" type="button" disabled={!online} onClick={() => chat.say(agent, words)}>
-            {words}
+        SUGGESTIONS.map((text) => (
+          <button key={text} class="chip" type="button" disabled={!online} onClick={() => chat.say(agent, text)}>
+            {text}
           </button>
         ))}
       {entries.map((entry) => (
-        <Said key={entry.key} entry={entry} />
+        <Message key={entry.key} entry={entry} />
       ))}
       {answering && <p class="muted chat-answering">{name} is answering…</p>}
     </div>
   );
 }
 
-function Said({ entry }: { entry: Entry }): JSX.Element {
+function Message({ entry }: { entry: Entry }): JSX.Element {
   if (entry.kind === "notice") return <p class="chat-notice">{entry.text}</p>;
   const mine = entry.kind === "mine";
   return (
-    <div class={`said ${mine ? "mine" : "theirs"}`}>
+    <div class={`message ${mine ? "mine" : "theirs"}`}>
       <div class="bubble">
         {entry.kind === "canvas" ? (
           <>
@@ -93,7 +93,7 @@ function Said({ entry }: { entry: Entry }): JSX.Element {
           entry.text
         )}
       </div>
-      <div class="quiet said-about">
+      <div class="quiet message-details">
         {mine ? "you" : entry.agent}
         {!mine && entry.schedule && (
           <>
@@ -121,12 +121,12 @@ function Said({ entry }: { entry: Entry }): JSX.Element {
 function Composer({ chat, agent, name }: { chat: Chat; agent: string; name: string }): JSX.Element {
   const text = useSignal("");
   const input = useRef<HTMLTextAreaElement>(null);
-  const online = chat.presence.value === "online";
+  const online = chat.connection.value === "online";
   useShortcut("/", "Write a message", () => input.current?.focus());
   function send(): void {
-    const words = text.value.trim();
-    if (!words || !online) return;
-    chat.say(agent, words);
+    const message = text.value.trim();
+    if (!message || !online) return;
+    chat.say(agent, message);
     text.value = "";
   }
   return (
@@ -140,7 +140,7 @@ function Composer({ chat, agent, name }: { chat: Chat; agent: string; name: stri
       <textarea
         ref={input}
         rows={1}
-        maxLength={LONGEST}
+        maxLength={MAX_LENGTH}
         aria-label={`Message to ${name}`}
         placeholder={online ? `Message to ${name}` : "You are offline"}
         value={text.value}

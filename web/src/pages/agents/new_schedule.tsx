@@ -1,17 +1,17 @@
-/** Making a schedule, and hearing when it will fire. */
+/** The form that creates a schedule, and shows when it will fire. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { callApi } from "../../lib/api";
 import { Dialog } from "../../ui/dialog";
 import { Field, Form } from "../../ui/form";
-import { words } from "./people";
+import { formText } from "./users_agents";
 import type { Agent, NewSchedule } from "./types";
 
 interface Props {
   open: boolean;
   onClose: () => void;
-  onMade: () => void;
+  onCreated: () => void;
   user: string;
   agent: string | null;
   agents: Agent[];
@@ -21,25 +21,25 @@ interface Props {
 const FIELDS = ["name", "prompt", "agent_id", "timezone", "run_at", "cron_expression"];
 
 export function NewScheduleDialog(props: Props): JSX.Element {
-  const made = useSignal<NewSchedule | null>(null);
+  const created = useSignal<NewSchedule | null>(null);
   function close(): void {
-    made.value = null;
+    created.value = null;
     props.onClose();
   }
-  async function send(values: FormData): Promise<void> {
-    const wanted = Object.fromEntries(FIELDS.map((name) => [name, words(values, name)]).filter(([, value]) => value));
-    const body = { ...wanted, schedule_type: words(values, "schedule_type"), user_id: props.user };
-    made.value = await callApi<NewSchedule>("POST", "/v1/schedules", { body });
-    props.onMade();
+  async function send(form: FormData): Promise<void> {
+    const values = Object.fromEntries(FIELDS.map((name) => [name, formText(form, name)]).filter(([, value]) => value));
+    const body = { ...values, schedule_type: formText(form, "schedule_type"), user_id: props.user };
+    created.value = await callApi<NewSchedule>("POST", "/v1/schedules", { body });
+    props.onCreated();
   }
   return (
-    <Dialog title={made.value ? "It is planned" : "New schedule"} open={props.open} onClose={close}>
-      {made.value ? <Made schedule={made.value} onClose={close} /> : <Fields {...props} send={send} />}
+    <Dialog title={created.value ? "Schedule created" : "New schedule"} open={props.open} onClose={close}>
+      {created.value ? <CreatedSchedule schedule={created.value} onClose={close} /> : <Fields {...props} send={send} />}
     </Dialog>
   );
 }
 
-function Made({ schedule, onClose }: { schedule: NewSchedule; onClose: () => void }): JSX.Element {
+function CreatedSchedule({ schedule, onClose }: { schedule: NewSchedule; onClose: () => void }): JSX.Element {
   return (
     <div class="stack" role="status">
       <p>“{schedule.name}” fires next:</p>
@@ -50,7 +50,7 @@ function Made({ schedule, onClose }: { schedule: NewSchedule; onClose: () => voi
       </ol>
       <div>
         <button class="button primary" type="button" onClick={onClose}>
-          Good
+          Done
         </button>
       </div>
     </div>
@@ -60,13 +60,13 @@ function Made({ schedule, onClose }: { schedule: NewSchedule; onClose: () => voi
 function Fields(props: Props & { send: (values: FormData) => Promise<void> }): JSX.Element {
   const kind = useSignal("one-shot");
   return (
-    <Form fields={[...FIELDS, "schedule_type"]} send={props.send} submit="Plan it">
+    <Form fields={[...FIELDS, "schedule_type"]} send={props.send} submit="Create schedule">
       {(problem) => (
         <>
           <Field label="Name" name="name" problem={problem}>
             {(wiring) => <input {...wiring} autocomplete="off" />}
           </Field>
-          <Field label="What the agent is told" name="prompt" problem={problem}>
+          <Field label="Prompt for the agent" name="prompt" problem={problem}>
             {(wiring) => <textarea {...wiring} />}
           </Field>
           <Field label="Agent" name="agent_id" problem={problem}>
@@ -84,7 +84,7 @@ function Fields(props: Props & { send: (values: FormData) => Promise<void> }): J
             {(wiring) => (
               <select {...wiring} value={kind.value} onChange={(event) => (kind.value = event.currentTarget.value)}>
                 <option value="one-shot">once</option>
-                <option value="recurring">again and again</option>
+                <option value="recurring">recurring</option>
               </select>
             )}
           </Field>

@@ -1,4 +1,4 @@
-/** What is planned for a user, or for everybody: listed, made and deleted. */
+/** The schedules of a user, or of all users: listed, created and deleted. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -20,20 +20,20 @@ interface Props {
   zone: string | null;
 }
 
-const SHOWN = 50;
+const PAGE_SIZE = 50;
 
 export function Schedules({ user, agent, agents, zone }: Props): JSX.Element {
-  const done = useSignal(false);
-  const limit = useSignal(SHOWN);
-  const making = useSignal(false);
-  const leaving = useSignal<Schedule | null>(null);
+  const withFinished = useSignal(false);
+  const limit = useSignal(PAGE_SIZE);
+  const creating = useSignal(false);
+  const deleting = useSignal<Schedule | null>(null);
   const data = useData<ListPage<Schedule>>("/v1/schedules", {
-    query: { user_id: user, enabled_only: !done.value, limit: limit.value },
+    query: { user_id: user, enabled_only: !withFinished.value, limit: limit.value },
     every: 10_000,
   });
-  const heard = user ? chatOf(user).entries.value.length : 0;
-  useEffect(() => data.refresh(), [heard]);
-  const told = data.value.value;
+  const messageCount = user ? chatOf(user).entries.value.length : 0;
+  useEffect(() => data.refresh(), [messageCount]);
+  const page = data.value.value;
   return (
     <Card
       title="Schedules"
@@ -41,46 +41,46 @@ export function Schedules({ user, agent, agents, zone }: Props): JSX.Element {
       aside={
         user &&
         hasScope("write") && (
-          <button class="button" type="button" onClick={() => (making.value = true)}>
+          <button class="button" type="button" onClick={() => (creating.value = true)}>
             New schedule
           </button>
         )
       }
     >
       <label class="check quiet">
-        <input type="checkbox" checked={done.value} onChange={(event) => (done.value = event.currentTarget.checked)} />
-        also those that are done
+        <input type="checkbox" checked={withFinished.value} onChange={(event) => (withFinished.value = event.currentTarget.checked)} />
+        include finished schedules
       </label>
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
-      {!told && !data.problem.value && <Loading what="schedules" />}
-      {told && told.items.length === 0 && <p class="muted">{user ? `Nothing is planned for ${user}.` : "Nothing is planned."}</p>}
+      {!page && !data.problem.value && <Loading what="schedules" />}
+      {page && page.items.length === 0 && <p class="muted">{user ? `There are no schedules for ${user}.` : "There are no schedules."}</p>}
       <ul class="schedule-list">
-        {told?.items.map((one) => (
-          <Planned key={one.id} schedule={one} onDelete={() => (leaving.value = one)} />
+        {page?.items.map((one) => (
+          <ScheduleItem key={one.id} schedule={one} onDelete={() => (deleting.value = one)} />
         ))}
       </ul>
-      {told?.next_cursor && limit.value < 500 && (
+      {page?.next_cursor && limit.value < 500 && (
         <button class="button plain" type="button" onClick={() => (limit.value = 500)}>
           Show more
         </button>
       )}
       {user && (
         <NewScheduleDialog
-          open={making.value}
-          onClose={() => (making.value = false)}
-          onMade={data.refresh}
+          open={creating.value}
+          onClose={() => (creating.value = false)}
+          onCreated={data.refresh}
           user={user}
           agent={agent}
           agents={agents}
           zone={zone}
         />
       )}
-      <Leaving schedule={leaving.value} onClose={() => (leaving.value = null)} onGone={data.refresh} />
+      <DeleteDialog schedule={deleting.value} onClose={() => (deleting.value = null)} onDeleted={data.refresh} />
     </Card>
   );
 }
 
-function Planned({ schedule, onDelete }: { schedule: Schedule; onDelete: () => void }): JSX.Element {
+function ScheduleItem({ schedule, onDelete }: { schedule: Schedule; onDelete: () => void }): JSX.Element {
   const when =
     schedule.schedule_type === "recurring"
       ? `${schedule.cron_expression ?? ""} (${schedule.timezone})`
@@ -93,10 +93,10 @@ function Planned({ schedule, onDelete }: { schedule: Schedule; onDelete: () => v
         </a>
         {schedule.enabled ? (
           <span class="quiet">
-            next <RelativeTime at={schedule.next_run_at} none="not yet known" tense="next" />
+            next <RelativeTime at={schedule.next_run_at} none="not planned yet" tense="next" />
           </span>
         ) : (
-          <span class="badge">done</span>
+          <span class="badge">finished</span>
         )}
       </div>
       <p class="schedule-prompt">{schedule.prompt}</p>
@@ -114,12 +114,12 @@ function Planned({ schedule, onDelete }: { schedule: Schedule; onDelete: () => v
   );
 }
 
-function Leaving({ schedule, onClose, onGone }: { schedule: Schedule | null; onClose: () => void; onGone: () => void }): JSX.Element {
+function DeleteDialog({ schedule, onClose, onDeleted }: { schedule: Schedule | null; onClose: () => void; onDeleted: () => void }): JSX.Element {
   async function remove(one: Schedule): Promise<void> {
     try {
       await callApi("DELETE", `/v1/schedules/${encodeURIComponent(one.id)}`);
-      toast(`${one.name} fires no more.`);
-      onGone();
+      toast(`${one.name} is deleted.`);
+      onDeleted();
     } catch (error) {
       toast(asProblem(error).message, { bad: true });
     }
@@ -130,14 +130,14 @@ function Leaving({ schedule, onClose, onGone }: { schedule: Schedule | null; onC
       {schedule && (
         <div class="stack">
           <p>
-            “{schedule.name}” will fire no more. What it has said already stays.
+            “{schedule.name}” will not fire again. Messages it has sent stay.
           </p>
           <div class="row">
             <button class="button danger" type="button" onClick={() => void remove(schedule)}>
               Delete
             </button>
             <button class="button" type="button" onClick={onClose}>
-              Keep it
+              Cancel
             </button>
           </div>
         </div>

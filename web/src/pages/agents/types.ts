@@ -33,7 +33,7 @@ export interface NewSchedule {
   next_fires: string[];
 }
 
-interface Owed {
+interface DeliveredMessage {
   id: string;
   seq: number;
   agent_id: string;
@@ -44,7 +44,7 @@ interface Owed {
 export type Frame =
   | { type: "welcome"; user_id: string; last_seq: number }
   | { type: "notification"; text: string; count: number }
-  | ({ type: "subtitle"; text: string } & Owed)
-  | ({ type: "canvas_command"; command: unknown } & Owed)
+  | ({ type: "subtitle"; text: string } & DeliveredMessage)
+  | ({ type: "canvas_command"; command: unknown } & DeliveredMessage)
   | { type: "answered"; idempotency_key: string; seq: number | null }
   | { type: "error"; message_id?: string; problem: { detail?: string; title?: string } };

@@ -1,4 +1,4 @@
-/** Daily jobs: today's windows as they fill, who was missed, and how the days before went. */
+/** Daily users: a day's windows, misses, and the history of past days. */
 
 import type { JSX } from "preact";
 import { serverNow, tick } from "../../lib/clock";
@@ -13,12 +13,12 @@ import type { Window, Windows } from "./types";
 import { Users } from "./users";
 import { DueMinutes, WindowsChart } from "./windows";
 
-const NEVER = (): boolean => false;
-const MOST_OPEN = 6;
+const IGNORE_CHANGES = (): boolean => false;
+const MAX_OPEN_SHOWN = 6;
 
 export default function DailyPage(): JSX.Element {
   const date = query.value.get("date");
-  const data = useData<Windows>("/v1/daily/windows", { query: { date }, every: 3_000, when: NEVER });
+  const data = useData<Windows>("/v1/daily/windows", { query: { date }, every: 3_000, when: IGNORE_CHANGES });
   const shown = data.value.value;
   if (!shown) {
     const problem = data.problem.value;
@@ -33,11 +33,11 @@ export default function DailyPage(): JSX.Element {
   return (
     <div class="stack daily">
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
-      <ADay shown={shown} />
+      <DaySummary shown={shown} />
       {shown.windows.length === 0 ? (
         <Card key="windows" title="Windows">
-          <Empty title={`Nobody is due on ${shown.date}`}>
-            <p>Each user has an hour before a due time of their own, in which a job is tried until it succeeds. Add a user to begin.</p>
+          <Empty title={`No user is due on ${shown.date}`}>
+            <p>Each user has a due time. In the hour before it, the daily target is tried until it succeeds. Add a user to begin.</p>
           </Empty>
         </Card>
       ) : (
@@ -55,8 +55,8 @@ export default function DailyPage(): JSX.Element {
           </div>
         </div>
       )}
-      {/* Without its name, a day's first window would take its place, and close what is open in it. */}
-      <div key="people" class="daily-two">
+      {/* Without a key, a day's first window would reuse this element, and close its open dialogs. */}
+      <div key="users" class="daily-two">
         <History today={shown.now.slice(0, 10)} shown={shown.date} />
         <Users />
       </div>
@@ -64,7 +64,7 @@ export default function DailyPage(): JSX.Element {
   );
 }
 
-function ADay({ shown }: { shown: Windows }): JSX.Element {
+function DaySummary({ shown }: { shown: Windows }): JSX.Element {
   const { counts } = shown;
   const decided = counts.success + counts.cutoff_reached;
   const today = shown.now.slice(0, 10);
@@ -86,8 +86,8 @@ function ADay({ shown }: { shown: Windows }): JSX.Element {
           { name: "Served", value: compact(counts.success) },
           { name: "Waiting", value: `${compact(shown.waiting)}${shown.waiting_until ? " and more" : ""}` },
           { name: "Missed", value: compact(counts.cutoff_reached), tone: counts.cutoff_reached ? "bad" : "" },
-          { name: "Of them, nobody there", value: compact(counts.late), tone: counts.late ? "warn" : "" },
-          { name: "Served, of those decided", value: decided ? percent(counts.success / decided) : "–" },
+          { name: "Missed, decided late", value: compact(counts.late), tone: counts.late ? "warn" : "" },
+          { name: "Served, share of decided", value: decided ? percent(counts.success / decided) : "–" },
         ]}
       />
     </div>
@@ -103,16 +103,16 @@ function OpenNow({ windows }: { windows: Window[] }): JSX.Element {
     <Card title="Open now" aside={open.length ? counted(open.length, "due time") : undefined}>
       {open.length === 0 && <p class="muted">No window is open at this moment.</p>}
       <ul class="open-windows">
-        {open.slice(0, MOST_OPEN).map((one) => (
-          <Filling key={one.due_time} window={one} />
+        {open.slice(0, MAX_OPEN_SHOWN).map((one) => (
+          <OpenWindow key={one.due_time} window={one} />
         ))}
       </ul>
-      {open.length > MOST_OPEN && <p class="quiet">and {counted(open.length - MOST_OPEN, "later one")}</p>}
+      {open.length > MAX_OPEN_SHOWN && <p class="quiet">and {counted(open.length - MAX_OPEN_SHOWN, "later one")}</p>}
     </Card>
   );
 }
 
-function Filling({ window }: { window: Window }): JSX.Element {
+function OpenWindow({ window }: { window: Window }): JSX.Element {
   const all = window.waiting === null ? null : window.success + window.cutoff_reached + window.waiting;
   return (
     <li>

@@ -1,4 +1,4 @@
-/** How the last days went. */
+/** The verdicts of the last days. */
 
 import type { JSX } from "preact";
 import { useData } from "../../lib/data";
@@ -10,31 +10,31 @@ const DAYS = 30;
 
 export function History({ today, shown }: { today: string; shown: string }): JSX.Element {
   const data = useData<{ since: string; items: Day[] }>("/v1/daily/history", { query: { days: DAYS }, every: 10_000, when: () => false });
-  const told = data.value.value;
-  const most = Math.max(...(told?.items ?? []).map((day) => day.success + day.cutoff_reached), 1);
+  const answer = data.value.value;
+  const most = Math.max(...(answer?.items ?? []).map((day) => day.success + day.cutoff_reached), 1);
   return (
     <Card title="History" aside={`last ${DAYS} days`}>
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
-      {!told && !data.problem.value && <Loading what="the history" />}
-      {told && told.items.length === 0 && <p class="muted">No day has a verdict yet.</p>}
+      {!answer && !data.problem.value && <Loading what="the history" />}
+      {answer && answer.items.length === 0 && <p class="muted">No day has a verdict yet.</p>}
       <ul class="days">
-        {told?.items.map((day) => (
-          <Past key={day.date} day={day} most={most} today={today} shown={shown} />
+        {answer?.items.map((day) => (
+          <HistoryDay key={day.date} day={day} most={most} today={today} shown={shown} />
         ))}
       </ul>
     </Card>
   );
 }
 
-function Past({ day, most, today, shown }: { day: Day; most: number; today: string; shown: string }): JSX.Element {
+function HistoryDay({ day, most, today, shown }: { day: Day; most: number; today: string; shown: string }): JSX.Element {
   const all = day.success + day.cutoff_reached;
-  const words = `${compact(day.success)} served, ${compact(day.cutoff_reached)} missed${day.late ? `, ${compact(day.late)} of them with nobody there` : ""}`;
+  const label = `${compact(day.success)} served, ${compact(day.cutoff_reached)} missed${day.late ? `, ${compact(day.late)} of them decided late` : ""}`;
   return (
     <li>
       <a class="number" href={day.date === today ? "/daily" : `/daily?date=${day.date}`} {...(day.date === shown ? { "aria-current": "date" as const } : {})}>
         {day.date}
       </a>
-      <span class="day-bar" role="img" aria-label={words} title={words} style={{ width: `${Math.max(2, (all / most) * 100)}%` }}>
+      <span class="day-bar" role="img" aria-label={label} title={label} style={{ width: `${Math.max(2, (all / most) * 100)}%` }}>
         <span class="status-success" style={{ flexGrow: day.success }} />
         <span class="status-failure" style={{ flexGrow: day.cutoff_reached }} />
       </span>

@@ -1,4 +1,4 @@
-/** Who was not served on a day, and why. */
+/** The users who were not served on a day, and why. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -9,18 +9,18 @@ import { Card, Loading, ProblemNotice } from "../../ui/parts";
 import { toast } from "../../ui/toast";
 import { CAUSES, type Verdict } from "./types";
 
-const PAGE = 50;
+const PAGE_SIZE = 50;
 
 export function Misses({ date, missed }: { date: string; missed: number }): JSX.Element {
-  const data = useData<ListPage<Verdict>>("/v1/daily/misses", { query: { date, limit: PAGE }, every: 5_000, when: () => false });
-  const later = useSignal<ListPage<Verdict> | null>(null);
-  const told = data.value.value;
-  const items = [...(told?.items ?? []), ...(later.value?.items ?? [])];
-  const cursor = later.value ? later.value.next_cursor : told?.next_cursor;
+  const data = useData<ListPage<Verdict>>("/v1/daily/misses", { query: { date, limit: PAGE_SIZE }, every: 5_000, when: () => false });
+  const morePages = useSignal<ListPage<Verdict> | null>(null);
+  const firstPage = data.value.value;
+  const items = [...(firstPage?.items ?? []), ...(morePages.value?.items ?? [])];
+  const cursor = morePages.value ? morePages.value.next_cursor : firstPage?.next_cursor;
   async function more(): Promise<void> {
     try {
-      const page = await callApi<ListPage<Verdict>>("GET", "/v1/daily/misses", { query: { date, limit: PAGE, cursor } });
-      later.value = { items: [...(later.value?.items ?? []), ...page.items], next_cursor: page.next_cursor };
+      const page = await callApi<ListPage<Verdict>>("GET", "/v1/daily/misses", { query: { date, limit: PAGE_SIZE, cursor } });
+      morePages.value = { items: [...(morePages.value?.items ?? []), ...page.items], next_cursor: page.next_cursor };
     } catch (error) {
       toast(asProblem(error).message, { bad: true });
     }
@@ -28,8 +28,8 @@ export function Misses({ date, missed }: { date: string; missed: number }): JSX.
   return (
     <Card title="Missed" aside={missed ? `${compact(missed)} on ${date}` : undefined} class="misses">
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
-      {!told && !data.problem.value && <Loading what="misses" />}
-      {told && items.length === 0 && <p class="muted">Nobody was missed on {date}.</p>}
+      {!firstPage && !data.problem.value && <Loading what="misses" />}
+      {firstPage && items.length === 0 && <p class="muted">No user was missed on {date}.</p>}
       {items.length > 0 && (
         <div class="scrolled" tabIndex={0} role="region" aria-label="Misses">
           <table class="plain-table">
@@ -53,7 +53,7 @@ export function Misses({ date, missed }: { date: string; missed: number }): JSX.
                       {clockTime(one.decided_at)}
                     </time>
                   </td>
-                  <td>{one.late ? `late: ${CAUSES[one.cause ?? ""] ?? one.cause ?? "nobody was there"}` : "no success in time"}</td>
+                  <td>{one.late ? `late: ${CAUSES[one.cause ?? ""] ?? one.cause ?? "unknown cause"}` : "no success in time"}</td>
                 </tr>
               ))}
             </tbody>

@@ -1,4 +1,4 @@
-/** What the operations about daily jobs answer. */
+/** What the operations about daily users answer. */
 
 export interface Counts {
   success: number;
@@ -47,10 +47,10 @@ export interface DailyUser {
   status: string | null;
 }
 
-/** Why nobody was there at a cutoff. */
+/** Why a verdict was late. */
 export const CAUSES: Record<string, string> = {
-  down: "nobody was running",
-  stalled: "the runner stood still",
+  down: "no process was running",
+  stalled: "the runner was stalled",
   clock: "the clock could not be trusted",
-  store: "the database was away",
+  store: "the database was unavailable",
 };

@@ -1,4 +1,4 @@
-/** Users who are served daily: listed, found, added, moved to another time, and let go. */
+/** Users who are served daily: listed, found, added, changed, and removed. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -11,16 +11,16 @@ import { Card, Loading, ProblemNotice, RelativeTime } from "../../ui/parts";
 import { toast } from "../../ui/toast";
 import type { DailyUser, Verdict } from "./types";
 
-const PAGE = 50;
+const PAGE_SIZE = 50;
 
 export function Users(): JSX.Element {
-  const trail = useSignal<string[]>([]);
+  const cursors = useSignal<string[]>([]);
   const editing = useSignal<DailyUser | "new" | null>(null);
-  const seen = useSignal<string | null>(null);
-  const cursor = trail.value.at(-1);
-  const data = useData<ListPage<DailyUser>>("/v1/daily/users", { query: { limit: PAGE, cursor }, every: 10_000, when: () => false });
-  const told = data.value.value;
-  const next = told?.next_cursor;
+  const openUser = useSignal<string | null>(null);
+  const cursor = cursors.value.at(-1);
+  const data = useData<ListPage<DailyUser>>("/v1/daily/users", { query: { limit: PAGE_SIZE, cursor }, every: 10_000, when: () => false });
+  const page = data.value.value;
+  const next = page?.next_cursor;
   return (
     <Card
       title="Users"
@@ -33,38 +33,38 @@ export function Users(): JSX.Element {
         )
       }
     >
-      <Find onFound={(id) => (seen.value = id)} />
+      <Find onFound={(id) => (openUser.value = id)} />
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
-      {!told && !data.problem.value && <Loading what="users" />}
-      {told && told.items.length === 0 && <p class="muted">Nobody is served daily yet.</p>}
+      {!page && !data.problem.value && <Loading what="users" />}
+      {page && page.items.length === 0 && <p class="muted">There are no daily users yet.</p>}
       <ul class="user-list">
-        {told?.items.map((one) => (
+        {page?.items.map((one) => (
           <li key={one.user_id}>
-            <button class="button plain clip" type="button" onClick={() => (seen.value = one.user_id)}>
+            <button class="button plain clip" type="button" onClick={() => (openUser.value = one.user_id)}>
               {one.user_id}
             </button>
             <span class="number">{one.due_time}</span>
             <span class="quiet">
               cutoff <RelativeTime at={one.next_cutoff} />
             </span>
-            <Last user={one} />
+            <LastStatus user={one} />
           </li>
         ))}
       </ul>
       <div class="row">
-        {trail.value.length > 0 && (
-          <button class="button plain" type="button" onClick={() => (trail.value = trail.value.slice(0, -1))}>
+        {cursors.value.length > 0 && (
+          <button class="button plain" type="button" onClick={() => (cursors.value = cursors.value.slice(0, -1))}>
             Earlier
           </button>
         )}
         {next && (
-          <button class="button plain" type="button" onClick={() => (trail.value = [...trail.value, next])}>
+          <button class="button plain" type="button" onClick={() => (cursors.value = [...cursors.value, next])}>
             Later
           </button>
         )}
       </div>
       <EditUser user={editing.value} onClose={() => (editing.value = null)} onDone={data.refresh} />
-      <OneUser id={seen.value} onClose={() => (seen.value = null)} onEdit={(user) => (editing.value = user)} onGone={data.refresh} />
+      <UserDialog id={openUser.value} onClose={() => (openUser.value = null)} onEdit={(user) => (editing.value = user)} onDeleted={data.refresh} />
     </Card>
   );
 }
@@ -88,7 +88,7 @@ function Find({ onFound }: { onFound: (id: string) => void }): JSX.Element {
   );
 }
 
-function Last({ user }: { user: DailyUser }): JSX.Element {
+function LastStatus({ user }: { user: DailyUser }): JSX.Element {
   if (user.status === null) return <span class="quiet">no day yet</span>;
   const good = user.status === "success";
   return (
@@ -99,29 +99,29 @@ function Last({ user }: { user: DailyUser }): JSX.Element {
 }
 
 function EditUser({ user, onClose, onDone }: { user: DailyUser | "new" | null; onClose: () => void; onDone: () => void }): JSX.Element {
-  const known = user !== null && user !== "new" ? user : undefined;
+  const existing = user !== null && user !== "new" ? user : undefined;
   async function send(values: FormData): Promise<void> {
-    const id = known?.user_id ?? String(values.get("user_id") ?? "").trim();
-    const kept = await callApi<DailyUser>("PUT", `/v1/daily/users/${encodeURIComponent(id)}`, {
+    const id = existing?.user_id ?? String(values.get("user_id") ?? "").trim();
+    const saved = await callApi<DailyUser>("PUT", `/v1/daily/users/${encodeURIComponent(id)}`, {
       body: { due_time: String(values.get("due_time") ?? "") },
     });
-    const from = kept.changes.at(-1)?.from_date ?? kept.next_date;
-    toast(`${id} is served until ${kept.due_time} UTC, from ${from} on.`);
+    const from = saved.changes.at(-1)?.from_date ?? saved.next_date;
+    toast(`${id} is served until ${saved.due_time} UTC, from ${from} on.`);
     onDone();
     onClose();
   }
   return (
-    <Dialog title={known ? `Due time of ${known.user_id}` : "Add user"} open={user !== null} onClose={onClose}>
-      <Form fields={["user_id", "due_time"]} send={send} submit={known ? "Change it" : "Add"}>
+    <Dialog title={existing ? `Due time of ${existing.user_id}` : "Add user"} open={user !== null} onClose={onClose}>
+      <Form fields={["user_id", "due_time"]} send={send} submit={existing ? "Change it" : "Add"}>
         {(problem) => (
           <>
-            {!known && (
+            {!existing && (
               <Field label="User" name="user_id" problem={problem}>
                 {(wiring) => <input {...wiring} autocomplete="off" />}
               </Field>
             )}
-            <Field label="Due time" name="due_time" problem={problem} help="In UTC. The job is tried from an hour before; a window that has opened keeps its time.">
-              {(wiring) => <input {...wiring} type="time" defaultValue={known?.due_time ?? ""} />}
+            <Field label="Due time" name="due_time" problem={problem} help="In UTC. The daily target is tried from an hour before; an open window keeps its time.">
+              {(wiring) => <input {...wiring} type="time" defaultValue={existing?.due_time ?? ""} />}
             </Field>
           </>
         )}
@@ -130,42 +130,42 @@ function EditUser({ user, onClose, onDone }: { user: DailyUser | "new" | null; o
   );
 }
 
-interface OneProps {
+interface UserDialogProps {
   id: string | null;
   onClose: () => void;
   onEdit: (user: DailyUser) => void;
-  onGone: () => void;
+  onDeleted: () => void;
 }
 
-function OneUser({ id, onClose, onEdit, onGone }: OneProps): JSX.Element {
+function UserDialog({ id, onClose, onEdit, onDeleted }: UserDialogProps): JSX.Element {
   return (
     <Dialog title={id ?? "User"} open={id !== null} onClose={onClose}>
-      {id !== null && <Told key={id} id={id} onClose={onClose} onEdit={onEdit} onGone={onGone} />}
+      {id !== null && <UserDetails key={id} id={id} onClose={onClose} onEdit={onEdit} onDeleted={onDeleted} />}
     </Dialog>
   );
 }
 
-function Told({ id, onClose, onEdit, onGone }: OneProps & { id: string }): JSX.Element {
+function UserDetails({ id, onClose, onEdit, onDeleted }: UserDialogProps & { id: string }): JSX.Element {
   const path = `/v1/daily/users/${encodeURIComponent(id)}`;
-  const sure = useSignal(false);
+  const confirming = useSignal(false);
   const user = useData<DailyUser>(path, { when: () => false });
   const days = useData<ListPage<Verdict>>(`${path}/days`, { query: { limit: 30 }, when: () => false });
-  const told = user.value.value;
+  const loaded = user.value.value;
   async function remove(): Promise<void> {
     try {
       await callApi("DELETE", path);
-      toast(`${id} is served daily no more.`);
-      onGone();
+      toast(`${id} is no longer served daily.`);
+      onDeleted();
     } catch (error) {
       toast(asProblem(error).message, { bad: true });
     }
     onClose();
   }
-  if (!told) return user.problem.value ? <ProblemNotice problem={user.problem.value} /> : <Loading what="the user" />;
+  if (!loaded) return user.problem.value ? <ProblemNotice problem={user.problem.value} /> : <Loading what="the user" />;
   return (
     <div class="stack">
       <p>
-        Due at <strong class="number">{told.due_time}</strong> UTC. The next window is open from {fullTime(told.next_opens_at)} to {fullTime(told.next_cutoff)}.
+        Due at <strong class="number">{loaded.due_time}</strong> UTC. The next window is open from {fullTime(loaded.next_opens_at)} to {fullTime(loaded.next_cutoff)}.
       </p>
       <ul class="past-days">
         {days.value.value?.items.map((day) => (
@@ -178,16 +178,16 @@ function Told({ id, onClose, onEdit, onGone }: OneProps & { id: string }): JSX.E
       {days.value.value?.items.length === 0 && <p class="muted">No day has a verdict yet.</p>}
       {hasScope("write") && (
         <div class="row">
-          <button class="button" type="button" onClick={() => (onClose(), onEdit(told))}>
+          <button class="button" type="button" onClick={() => (onClose(), onEdit(loaded))}>
             Change due time
           </button>
-          {sure.value ? (
+          {confirming.value ? (
             <button class="button danger" type="button" onClick={() => void remove()}>
-              Yes, serve no more
+              Yes, stop serving
             </button>
           ) : (
-            <button class="button" type="button" onClick={() => (sure.value = true)}>
-              Serve no more
+            <button class="button" type="button" onClick={() => (confirming.value = true)}>
+              Stop serving
             </button>
           )}
         </div>

@@ -10,7 +10,7 @@ import { Chart, axes, barSeries, rangeFromZero, stacked, rangeOfWholeBars, WHOLE
 import { Card } from "../../ui/parts";
 import type { Window } from "./types";
 
-const SHOWN = 30;
+const ROWS_SHOWN = 30;
 const QUARTER = 900;
 const A_DAY = 86_400;
 
@@ -35,7 +35,7 @@ function barsOf(date: string, windows: Window[]): Bar[] {
   return drawn;
 }
 
-function barWords(bar: Bar | undefined): string {
+function describeBar(bar: Bar | undefined): string {
   if (!bar) return "";
   const times = `due ${inUtc(bar.at)} to ${inUtc(bar.at + QUARTER)}`;
   return `${times}: ${compact(bar.success)} served, ${compact(bar.waiting)} waiting, ${compact(bar.missed)} missed`;
@@ -61,7 +61,7 @@ export function WindowsChart({ date, windows }: { date: string; windows: Window[
     <Chart
       label={`Verdicts by due time: ${compact(served)} served, ${compact(missed)} missed, over ${counted(windows.length, "due time")}`}
       data={data}
-      describe={(index) => barWords(drawn[index])}
+      describe={(index) => describeBar(drawn[index])}
       options={() => {
         const [x, y] = axes(compact, WHOLE_NUMBERS);
         return {
@@ -80,8 +80,8 @@ export function DueMinutes({ windows }: { windows: Window[] }): JSX.Element {
   void tick.value;
   const now = serverNow();
   const ahead = windows.findIndex((one) => Date.parse(one.cutoff) > now);
-  const first = more.value ? 0 : Math.max(0, (ahead < 0 ? windows.length : ahead) - SHOWN / 2);
-  const shown = more.value ? windows : windows.slice(first, first + SHOWN);
+  const first = more.value ? 0 : Math.max(0, (ahead < 0 ? windows.length : ahead) - ROWS_SHOWN / 2);
+  const shown = more.value ? windows : windows.slice(first, first + ROWS_SHOWN);
   return (
     <Card title="Due times" aside={`${windows.length} in all`}>
       <div class="scrolled" tabIndex={0} role="region" aria-label="Verdicts by due time">

@@ -1,4 +1,4 @@
-/** One endpoint: its cadence and what changed it, why it runs next when it does, and how to steer it. */
+/** One endpoint: its cadence, why its next run is when it is, and steering. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -12,23 +12,23 @@ import { heading } from "../../ui/shell";
 import type { PageProps } from "../page";
 import "./endpoint.css";
 import { Fact, RunDetails } from "./run";
-import { asked, moved, zoomed, type Sight } from "./scales";
+import { queriedRange, moveRange, zoomRange, type TimeRange } from "./scales";
 import { Steer } from "./steer";
-import { TimelineChart, latest } from "./timeline";
-import type { Endpoint, Foreseen, Plan, Point, Preview, Spell, Timeline } from "./types";
+import { TimelineChart, latestRange } from "./timeline";
+import type { Endpoint, PlannedRun, Plan, TimelineRun, Preview, HintPeriod, Timeline } from "./types";
 import { Why } from "./why";
 
 const HOUR = 3_600_000;
-const REACHES = [
+const RANGES = [
   { name: "15 m", length: HOUR / 4 },
   { name: "1 h", length: HOUR },
   { name: "6 h", length: 6 * HOUR },
   { name: "1 d", length: 24 * HOUR },
   { name: "7 d", length: 7 * 24 * HOUR },
 ];
-const LISTED = 25;
-/** Closer to the present than this part of what is in sight, it is the present: time goes on meanwhile. */
-const NEAR = 200;
+const RUNS_LISTED = 25;
+/** A range that ends within this fraction of its length before now counts as live. */
+const LIVE_TOLERANCE = 200;
 
 export default function EndpointPage({ params }: PageProps): JSX.Element {
   const id = params["id"] ?? "";
@@ -37,32 +37,32 @@ export default function EndpointPage({ params }: PageProps): JSX.Element {
 
 function OneEndpoint({ id }: { id: string }): JSX.Element {
   const path = `/v1/endpoints/${encodeURIComponent(id)}`;
-  const concerns = { when: (change: { endpoints: Set<string>; steered: boolean }) => change.steered || change.endpoints.has(id) };
-  const data = useData<Endpoint>(path, concerns);
-  const plan = useData<Plan>(`${path}/plan`, concerns);
+  const ownChanges = { when: (change: { endpoints: Set<string>; steered: boolean }) => change.steered || change.endpoints.has(id) };
+  const data = useData<Endpoint>(path, ownChanges);
+  const plan = useData<Plan>(`${path}/plan`, ownChanges);
   const length = useSignal(HOUR);
-  /** Somewhere in the past; undefined while it follows the present. */
-  const held = useSignal<Sight | undefined>(undefined);
+  /** A range in the past; undefined while the chart is live. */
+  const fixedRange = useSignal<TimeRange | undefined>(undefined);
   const preview = useSignal<Preview | undefined>(undefined);
   void tick.value;
-  const sight = held.value ?? latest(length.value);
-  const timeline = useData<Timeline>(`${path}/timeline`, { ...concerns, query: { ...asked(sight), limit: 2_000 } });
+  const range = fixedRange.value ?? latestRange(length.value);
+  const timeline = useData<Timeline>(`${path}/timeline`, { ...ownChanges, query: { ...queriedRange(range), limit: 2_000 } });
   const endpoint = data.value.value;
   useEffect(() => {
     if (endpoint) heading.value = endpoint.name;
   }, [endpoint?.name]);
-  const told = timeline.value.value;
+  const loadedTimeline = timeline.value.value;
   if (!endpoint) {
     const problem = data.problem.value;
     if (problem?.status === 404) return <Missing />;
     return problem ? <ProblemNotice problem={problem} retry={data.refresh} /> : <Loading what="the endpoint" />;
   }
-  function look(next: Sight): void {
+  function showRange(next: TimeRange): void {
     const size = next.to - next.from;
-    // Who comes back to the present follows it again.
-    const back = next.to >= latest(size).to - size / NEAR && (held.value === undefined ? next.from >= sight.from : true);
+    // Back at the present, the chart is live again.
+    const back = next.to >= latestRange(size).to - size / LIVE_TOLERANCE && (fixedRange.value === undefined ? next.from >= range.from : true);
     length.value = size;
-    held.value = back ? undefined : next;
+    fixedRange.value = back ? undefined : next;
   }
   function refresh(): void {
     for (const one of [data, plan, timeline]) one.refresh();
@@ -73,40 +73,40 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
     <div class="stack endpoint-page">
       {data.problem.value && <ProblemNotice problem={data.problem.value} />}
       <Facts endpoint={endpoint} />
-      <Card title="Cadence" aside={held.value ? `${clockTime(sight.from)} to ${clockTime(sight.to)}` : `last ${span(length.value * 0.85)}, live`}>
-        <Sights sight={sight} live={held.value === undefined} onSight={look} onLive={() => (held.value = undefined)} onLength={(next) => { length.value = next; held.value = undefined; }} length={length.value} />
-        {told ? (
+      <Card title="Cadence" aside={fixedRange.value ? `${clockTime(range.from)} to ${clockTime(range.to)}` : `last ${span(length.value * 0.85)}, live`}>
+        <RangeControls range={range} live={fixedRange.value === undefined} onRange={showRange} onLive={() => (fixedRange.value = undefined)} onLength={(next) => { length.value = next; fixedRange.value = undefined; }} length={length.value} />
+        {loadedTimeline ? (
           <TimelineChart
             endpoint={endpoint}
-            timeline={told}
-            foreseen={ahead(endpoint, preview.value)}
-            wished={preview.value?.after.runs}
-            sight={sight}
-            onSight={look}
+            timeline={loadedTimeline}
+            planned={plannedRuns(endpoint, preview.value)}
+            previewed={preview.value?.after.runs}
+            range={range}
+            onRange={showRange}
             selected={chosen}
             onSelect={select}
           />
         ) : (
           <Loading what="the timeline" />
         )}
-        <Keys />
-        {told && !told.complete && <p class="quiet">There were more runs than are drawn; zoom in to see each.</p>}
-        <Marks />
+        <KeyHelp />
+        {loadedTimeline && !loadedTimeline.complete && <p class="quiet">Not all runs are drawn; zoom in to see each.</p>}
+        <TimelineLegend />
       </Card>
-      {chosen && <RunDetails id={chosen} endpoint={endpoint} spells={told?.spells ?? []} onClose={() => select(null)} />}
+      {chosen && <RunDetails id={chosen} endpoint={endpoint} periods={loadedTimeline?.spells ?? []} onClose={() => select(null)} />}
       <div class="endpoint-sides">
         <div class="stack">
           {plan.value.value && <Why plan={plan.value.value} />}
-          <Hints endpoint={endpoint} timeline={told} />
+          <Hints endpoint={endpoint} timeline={loadedTimeline} />
         </div>
         <Steer endpoint={endpoint} onPreview={(next) => (preview.value = next)} onDone={refresh} />
       </div>
-      {told && <Runs runs={told.runs} chosen={chosen} onSelect={select} />}
+      {loadedTimeline && <Runs runs={loadedTimeline.runs} chosen={chosen} onSelect={select} />}
     </div>
   );
 }
 
-function ahead(endpoint: Endpoint, preview: Preview | undefined): Foreseen[] {
+function plannedRuns(endpoint: Endpoint, preview: Preview | undefined): PlannedRun[] {
   if (preview) return preview.before.runs;
   return endpoint.next_run_at ? [{ at: endpoint.next_run_at, source: endpoint.next_source }] : [];
 }
@@ -132,7 +132,7 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
       aside={
         <span class="row">
           {endpoint.running && <span class="badge accent">running</span>}
-          {!endpoint.enabled && <span class="badge warn">switched off</span>}
+          {!endpoint.enabled && <span class="badge warn">disabled</span>}
           {!endpoint.job_active && <span class="badge warn">its job is paused</span>}
           {paused && <span class="badge warn">paused</span>}
           {endpoint.failure_count > 0 && <span class="badge bad">{counted(endpoint.failure_count, "failure")} in a row</span>}
@@ -153,7 +153,7 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
         <Fact name="Baseline">{baseline(endpoint.baseline)}</Fact>
         <Fact name="Now">{fresh ? `every ${span(fresh.interval_ms)}, by a hint (${endpoint.hint_mode})` : "as its baseline says"}</Fact>
         <Fact name="Guard">
-          {guard.min_interval_ms ? `at least ${span(guard.min_interval_ms)}` : "no least"}, {guard.max_interval_ms ? `at most ${span(guard.max_interval_ms)}` : "no most"}
+          {guard.min_interval_ms ? `at least ${span(guard.min_interval_ms)}` : "no minimum"}, {guard.max_interval_ms ? `at most ${span(guard.max_interval_ms)}` : "no maximum"}
         </Fact>
         <Fact name="Target" wide>
           <code class="wrap">{endpoint.target.kind === "http" ? `${endpoint.target.method ?? "GET"} ${endpoint.target.url ?? ""}` : endpoint.target.kind}</code>
@@ -163,35 +163,35 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
   );
 }
 
-interface SightsProps {
-  sight: Sight;
+interface RangeControlsProps {
+  range: TimeRange;
   live: boolean;
   length: number;
-  onSight: (sight: Sight) => void;
+  onRange: (range: TimeRange) => void;
   onLive: () => void;
   onLength: (length: number) => void;
 }
 
-function Sights({ sight, live, length, onSight, onLive, onLength }: SightsProps): JSX.Element {
-  const size = sight.to - sight.from;
+function RangeControls({ range, live, length, onRange, onLive, onLength }: RangeControlsProps): JSX.Element {
+  const size = range.to - range.from;
   return (
-    <div class="row sights" role="group" aria-label="What is in sight">
-      {REACHES.map((reach) => (
-        <button key={reach.name} class="button" type="button" aria-pressed={live && Math.abs(reach.length - length) < 1} onClick={() => onLength(reach.length)}>
-          {reach.name}
+    <div class="row range-controls" role="group" aria-label="Time range">
+      {RANGES.map((choice) => (
+        <button key={choice.name} class="button" type="button" aria-pressed={live && Math.abs(choice.length - length) < 1} onClick={() => onLength(choice.length)}>
+          {choice.name}
         </button>
       ))}
-      <span class="sights-moves">
-        <button class="button" type="button" aria-label="Earlier" onClick={() => onSight(moved(sight, -size / 2))}>
+      <span class="range-moves">
+        <button class="button" type="button" aria-label="Earlier" onClick={() => onRange(moveRange(range, -size / 2))}>
           ←
         </button>
-        <button class="button" type="button" aria-label="Later" onClick={() => onSight(moved(sight, size / 2))}>
+        <button class="button" type="button" aria-label="Later" onClick={() => onRange(moveRange(range, size / 2))}>
           →
         </button>
-        <button class="button" type="button" aria-label="Zoom out" onClick={() => onSight(zoomed(sight, 2))}>
+        <button class="button" type="button" aria-label="Zoom out" onClick={() => onRange(zoomRange(range, 2))}>
           −
         </button>
-        <button class="button" type="button" aria-label="Zoom in" onClick={() => onSight(zoomed(sight, 0.5))}>
+        <button class="button" type="button" aria-label="Zoom in" onClick={() => onRange(zoomRange(range, 0.5))}>
           +
         </button>
         <button class="button" type="button" disabled={live} onClick={onLive}>
@@ -202,7 +202,7 @@ function Sights({ sight, live, length, onSight, onLive, onLength }: SightsProps)
   );
 }
 
-function Keys(): JSX.Element {
+function KeyHelp(): JSX.Element {
   return (
     <p class="quiet" id="timeline-keys">
       Drag to move, pinch or Ctrl and wheel to zoom. With the keyboard: ← → move, + − zoom, Home is now, Shift ← → go from run to run.
@@ -210,7 +210,7 @@ function Keys(): JSX.Element {
   );
 }
 
-const MARKS = [
+const TIMELINE_MARKS = [
   { class: "source-baseline", label: "baseline" },
   { class: "source-hint", label: "interval hint" },
   { class: "source-one-shot", label: "one-shot" },
@@ -219,31 +219,31 @@ const MARKS = [
   { class: "source-other", label: "other" },
   { class: "mark-failure", label: "ring: failed" },
   { class: "mark-forbidden", label: "outside the guard" },
-  { class: "mark-ahead", label: "to come" },
+  { class: "mark-ahead", label: "planned" },
 ];
 
-function Marks(): JSX.Element {
-  return <Legend items={MARKS} />;
+function TimelineLegend(): JSX.Element {
+  return <Legend items={TIMELINE_MARKS} />;
 }
 
 function Hints({ endpoint, timeline }: { endpoint: Endpoint; timeline: Timeline | undefined }): JSX.Element | null {
-  const spells = (timeline?.spells ?? []).slice(-8).toReversed();
-  if (spells.length === 0 && !endpoint.pause_reason) return null;
+  const periods = (timeline?.spells ?? []).slice(-8).toReversed();
+  if (periods.length === 0 && !endpoint.pause_reason) return null;
   const now = serverNow();
   return (
-    <Card title="Hints and pauses" aside="in sight, newest first">
-      <ul class="spells">
-        {spells.map((spell, place) => (
-          <li key={place}>
-            <span class={`swatch source-${spell.kind === "interval" ? "hint" : spell.kind === "pause" ? "paused" : "one-shot"}`} />
+    <Card title="Hints and pauses" aside="in this time range, newest first">
+      <ul class="hint-periods">
+        {periods.map((period, index) => (
+          <li key={index}>
+            <span class={`swatch source-${period.kind === "interval" ? "hint" : period.kind === "pause" ? "paused" : "one-shot"}`} />
             <div>
               <div>
-                {spell.kind === "interval" ? `Every ${span(spell.interval_ms ?? 0)}` : spell.kind === "pause" ? "Paused" : `Once at ${clockTime(spell.at ?? spell.begin)}`}
-                {holds(spell, now) && <span class="badge accent">holds</span>}
+                {period.kind === "interval" ? `Every ${span(period.interval_ms ?? 0)}` : period.kind === "pause" ? "Paused" : `Once at ${clockTime(period.at ?? period.begin)}`}
+                {isActive(period, now) && <span class="badge accent">active</span>}
               </div>
-              {spell.reason && <div class="reason">{spell.reason}</div>}
+              {period.reason && <div class="reason">{period.reason}</div>}
               <div class="quiet">
-                {spell.origin}, {shortTime(spell.begin, now)} to {shortTime(spell.end, now)}
+                {period.origin}, {shortTime(period.begin, now)} to {shortTime(period.end, now)}
               </div>
             </div>
           </li>
@@ -253,16 +253,16 @@ function Hints({ endpoint, timeline }: { endpoint: Endpoint; timeline: Timeline 
   );
 }
 
-/** A one-shot holds until its moment has come. */
-function holds(spell: Spell, now: number): boolean {
-  const end = spell.kind === "one-shot" && spell.at ? spell.at : spell.end;
-  return Date.parse(spell.begin) <= now && Date.parse(end) > now;
+/** Whether it is in force; a one-shot is until its time. */
+function isActive(period: HintPeriod, now: number): boolean {
+  const end = period.kind === "one-shot" && period.at ? period.at : period.end;
+  return Date.parse(period.begin) <= now && Date.parse(end) > now;
 }
 
-function Runs({ runs, chosen, onSelect }: { runs: Point[]; chosen: string | undefined; onSelect: (run: string) => void }): JSX.Element {
-  const newest = runs.slice(-LISTED).toReversed();
+function Runs({ runs, chosen, onSelect }: { runs: TimelineRun[]; chosen: string | undefined; onSelect: (run: string) => void }): JSX.Element {
+  const newest = runs.slice(-RUNS_LISTED).toReversed();
   return (
-    <Card title="Runs" aside={runs.length > LISTED ? `the newest ${LISTED} of ${counted(runs.length, "run")} in sight` : `${counted(runs.length, "run")} in sight`}>
+    <Card title="Runs" aside={runs.length > RUNS_LISTED ? `the newest ${RUNS_LISTED} of ${counted(runs.length, "run")} in this time range` : `${counted(runs.length, "run")} in this time range`}>
       {newest.length === 0 ? (
         <p class="muted">Nothing ran in this time.</p>
       ) : (
@@ -273,7 +273,7 @@ function Runs({ runs, chosen, onSelect }: { runs: Point[]; chosen: string | unde
               <th scope="col">Status</th>
               <th scope="col">Why then</th>
               <th scope="col">Took</th>
-              <th scope="col" class="wide-only">Said</th>
+              <th scope="col" class="wide-only">Message</th>
             </tr>
           </thead>
           <tbody>

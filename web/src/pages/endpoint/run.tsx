@@ -1,21 +1,21 @@
-/** One run in every detail: what caused it, what was asked, what came back. */
+/** One run in detail: its cause, its request, and its response. */
 
 import type { JSX } from "preact";
 import { useData } from "../../lib/data";
 import { counted, fullTime, span } from "../../lib/format";
 import { Card, Loading, ProblemNotice, Source, Status } from "../../ui/parts";
-import { began } from "./scales";
-import { spellWords } from "./timeline";
-import type { Endpoint, Point, Run, Spell } from "./types";
+import { startedAt } from "./scales";
+import { describePeriod } from "./timeline";
+import type { Endpoint, TimelineRun, Run, HintPeriod } from "./types";
 
 interface Props {
   id: string;
   endpoint: Endpoint;
-  spells: Spell[];
+  periods: HintPeriod[];
   onClose: () => void;
 }
 
-export function RunDetails({ id, endpoint, spells, onClose }: Props): JSX.Element {
+export function RunDetails({ id, endpoint, periods, onClose }: Props): JSX.Element {
   const data = useData<Run>(`/v1/runs/${encodeURIComponent(id)}`, { when: (change) => change.endpoints.has(endpoint.id), every: 60_000 });
   const run = data.value.value;
   const problem = data.problem.value;
@@ -31,12 +31,12 @@ export function RunDetails({ id, endpoint, spells, onClose }: Props): JSX.Elemen
     >
       {problem && <ProblemNotice problem={problem} retry={data.refresh} />}
       {!run && !problem && <Loading what="the run" />}
-      {run && <Details run={run} endpoint={endpoint} spells={spells} />}
+      {run && <Details run={run} endpoint={endpoint} periods={periods} />}
     </Card>
   );
 }
 
-function Details({ run, endpoint, spells }: { run: Run; endpoint: Endpoint; spells: Spell[] }): JSX.Element {
+function Details({ run, endpoint, periods }: { run: Run; endpoint: Endpoint; periods: HintPeriod[] }): JSX.Element {
   return (
     <div class="stack">
       <dl class="facts">
@@ -51,11 +51,11 @@ function Details({ run, endpoint, spells }: { run: Run; endpoint: Endpoint; spel
         <Fact name="Took">{span(run.duration_ms)}</Fact>
         <Fact name="Attempt">
           {run.attempt}
-          {!run.verdict && run.status ? ", not the last word on its slot" : ""}
+          {!run.verdict && run.status ? ", not the verdict of its slot" : ""}
           {run.coalesced > 0 ? `, stands for ${counted(run.coalesced, "more slot")}` : ""}
         </Fact>
       </dl>
-      <p>{because(run, spells, endpoint)}</p>
+      <p>{explainMoment(run, periods, endpoint)}</p>
       {run.reason && <p class="muted">{run.reason}</p>}
       {run.error && (
         <div>
@@ -86,31 +86,31 @@ export function Fact({ name, wide = false, children }: { name: string; wide?: bo
   );
 }
 
-const BECAUSE: Record<string, string> = {
-  "baseline-cron": "Its cron line named this moment.",
+const SOURCE_SENTENCES: Record<string, string> = {
+  "baseline-cron": "Its cron line set this time.",
   "baseline-interval": "It was one baseline interval after the run before.",
-  "baseline-once": "It was the moment it was made for.",
-  "ai-interval": "An interval hint set its pace.",
-  "ai-oneshot": "A one-shot hint asked for this moment.",
+  "baseline-once": "It was the time of its one run.",
+  "ai-interval": "An interval hint set its interval.",
+  "ai-oneshot": "A one-shot hint set this time.",
   "clamped-min": "Its guard allowed no sooner run.",
   "clamped-max": "Its guard allowed no later run.",
   paused: "A pause ended then.",
   first: "It was created to start at once.",
-  manual: "Somebody asked for a run.",
-  resume: "It was resumed, and planned anew.",
-  retry: "The attempt before failed, and was tried again.",
-  quota: "The quota opened then.",
+  manual: "A run was requested by hand.",
+  resume: "It was resumed, and its next run was planned anew.",
+  retry: "The previous attempt failed, and was retried.",
+  quota: "A quota had delayed it until then.",
 };
 
-/** Why a run came when it did, with the reason and the origin of the hint that held then. */
-function because(run: Point, spells: Spell[], endpoint: Endpoint): string {
-  const sentence = BECAUSE[run.source] ?? `Its moment was set by ${run.source}.`;
+/** Why a run came when it did, with the reason and the origin of its hint. */
+function explainMoment(run: TimelineRun, periods: HintPeriod[], endpoint: Endpoint): string {
+  const sentence = SOURCE_SENTENCES[run.source] ?? `Its time was set by ${run.source}.`;
   const kinds = run.source === "ai-oneshot" ? ["one-shot"] : run.source === "paused" || run.source === "resume" ? ["pause"] : ["interval", "one-shot"];
-  const at = began(run);
+  const at = startedAt(run);
   const due = Date.parse(run.due_at);
-  const held = spells.findLast((one) => kinds.includes(one.kind) && Date.parse(one.begin) <= at && Date.parse(one.end) >= due - 1);
-  if (run.source.startsWith("baseline") || !held) return sentence;
-  return `${sentence} ${held.origin} asked for it (${spellWords(held)}), for ${endpoint.name}.`;
+  const period = periods.findLast((one) => kinds.includes(one.kind) && Date.parse(one.begin) <= at && Date.parse(one.end) >= due - 1);
+  if (run.source.startsWith("baseline") || !period) return sentence;
+  return `${sentence} ${period.origin} asked for it (${describePeriod(period)}), for ${endpoint.name}.`;
 }
 
 function request(endpoint: Endpoint): string {

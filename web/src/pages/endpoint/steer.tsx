@@ -1,4 +1,4 @@
-/** Steering an endpoint: thought about first, with what the governor would do, then done. */
+/** Steering an endpoint, with a preview of what the governor would do. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -12,120 +12,120 @@ import { Card, ProblemNotice, Source, ServerText, RelativeTime } from "../../ui/
 import { toast } from "../../ui/toast";
 import type { Endpoint, Preview } from "./types";
 
-type Way = "propose_interval" | "propose_next_time" | "pause_until" | "resume" | "run_now" | "clear_hints";
-type Words = Record<string, unknown>;
+type Action = "propose_interval" | "propose_next_time" | "pause_until" | "resume" | "run_now" | "clear_hints";
+type Values = Record<string, unknown>;
 
-const WAYS: { way: Way; name: string; done: string }[] = [
-  { way: "propose_interval", name: "Interval", done: "The interval is proposed." },
-  { way: "propose_next_time", name: "Next time", done: "The next time is proposed." },
-  { way: "pause_until", name: "Pause", done: "It is paused." },
-  { way: "resume", name: "Resume", done: "It is resumed." },
-  { way: "run_now", name: "Run now", done: "It runs as soon as its guard allows." },
-  { way: "clear_hints", name: "Clear hints", done: "Its hints are cleared." },
+const ACTIONS: { action: Action; name: string; doneText: string }[] = [
+  { action: "propose_interval", name: "Interval", doneText: "The interval is proposed." },
+  { action: "propose_next_time", name: "Next time", doneText: "The next time is proposed." },
+  { action: "pause_until", name: "Pause", doneText: "It is paused." },
+  { action: "resume", name: "Resume", doneText: "It is resumed." },
+  { action: "run_now", name: "Run now", doneText: "It runs as soon as its guard allows." },
+  { action: "clear_hints", name: "Clear hints", doneText: "Its hints are cleared." },
 ];
 const MINUTE = 60_000;
-const WAIT_MS = 250;
+const PREVIEW_DELAY_MS = 250;
 
 interface Props {
   endpoint: Endpoint;
-  /** Told what would be, for the timeline; undefined when nothing is thought about. */
+  /** Called with the preview, for the timeline; undefined when there is none. */
   onPreview: (preview: Preview | undefined) => void;
   onDone: () => void;
 }
 
 export function Steer({ endpoint, onPreview, onDone }: Props): JSX.Element {
-  const chosen = useSignal<Way | undefined>(undefined);
+  const chosen = useSignal<Action | undefined>(undefined);
   const paused = endpoint.paused_until !== null && Date.parse(endpoint.paused_until) > serverNow();
   const hinted = endpoint.interval_hint !== null || endpoint.one_shot_hint !== null;
-  const fits: Partial<Record<Way, boolean>> = { pause_until: !paused, resume: paused, clear_hints: hinted, propose_interval: endpoint.baseline.kind !== "once" };
-  const ways = WAYS.filter(({ way }) => fits[way] ?? true);
+  const available: Partial<Record<Action, boolean>> = { pause_until: !paused, resume: paused, clear_hints: hinted, propose_interval: endpoint.baseline.kind !== "once" };
+  const actions = ACTIONS.filter(({ action }) => available[action] ?? true);
   function close(): void {
     chosen.value = undefined;
     onPreview(undefined);
   }
   if (!hasScope("steer")) return <Card title="Steer"><p class="muted">Your key may look, but not steer.</p></Card>;
   return (
-    <Card title="Steer" aside="seen before it is done">
-      <div class="ways" role="group" aria-label="How to steer">
-        {ways.map(({ way, name }) => (
-          <button key={way} class="button" type="button" aria-pressed={chosen.value === way} onClick={() => (chosen.value === way ? close() : (chosen.value = way))}>
+    <Card title="Steer" aside="with a preview">
+      <div class="steer-actions" role="group" aria-label="How to steer">
+        {actions.map(({ action, name }) => (
+          <button key={action} class="button" type="button" aria-pressed={chosen.value === action} onClick={() => (chosen.value === action ? close() : (chosen.value = action))}>
             {name}
           </button>
         ))}
       </div>
       {chosen.value && (
-        <Thought key={chosen.value} way={chosen.value} endpoint={endpoint} onPreview={onPreview} onClose={close} onDone={onDone} />
+        <SteerForm key={chosen.value} action={chosen.value} endpoint={endpoint} onPreview={onPreview} onClose={close} onDone={onDone} />
       )}
     </Card>
   );
 }
 
-/** The tool and what it takes, as the server knows them. */
-function asked(way: Way, values: Words): { tool: string; arguments: Words } {
-  if (way === "resume") return { tool: "pause_until", arguments: { untilIso: null, ...reason(values) } };
-  if (way === "run_now" || way === "clear_hints") return { tool: way, arguments: {} };
-  if (way === "propose_interval") {
-    return { tool: way, arguments: { intervalMs: durationMs(values, "interval"), ttlMinutes: (durationMs(values, "ttl") ?? MINUTE) / MINUTE, ...reason(values) } };
+/** The tool call, as the API takes it. */
+function toolCall(action: Action, values: Values): { tool: string; arguments: Values } {
+  if (action === "resume") return { tool: "pause_until", arguments: { untilIso: null, ...reason(values) } };
+  if (action === "run_now" || action === "clear_hints") return { tool: action, arguments: {} };
+  if (action === "propose_interval") {
+    return { tool: action, arguments: { intervalMs: durationMs(values, "interval"), ttlMinutes: (durationMs(values, "ttl") ?? MINUTE) / MINUTE, ...reason(values) } };
   }
-  if (way === "propose_next_time") return { tool: way, arguments: { nextRunInMs: durationMs(values, "in"), ...reason(values) } };
+  if (action === "propose_next_time") return { tool: action, arguments: { nextRunInMs: durationMs(values, "in"), ...reason(values) } };
   const until = new Date(serverNow() + (durationMs(values, "for") ?? 0)).toISOString();
-  return { tool: way, arguments: { untilIso: until, ...reason(values) } };
+  return { tool: action, arguments: { untilIso: until, ...reason(values) } };
 }
 
-function reason(values: Words): Words {
-  const said = String(values["reason"] ?? "").trim();
-  return said ? { reason: said } : {};
+function reason(values: Values): Values {
+  const text = String(values["reason"] ?? "").trim();
+  return text ? { reason: text } : {};
 }
 
-interface ThoughtProps extends Props {
-  way: Way;
+interface SteerFormProps extends Props {
+  action: Action;
   onClose: () => void;
 }
 
-function Thought({ way, endpoint, onPreview, onDone, onClose }: ThoughtProps): JSX.Element {
+function SteerForm({ action, endpoint, onPreview, onDone, onClose }: SteerFormProps): JSX.Element {
   const form = useRef<HTMLFormElement>(null);
-  const seen = useSignal<Preview | undefined>(undefined);
+  const preview = useSignal<Preview | undefined>(undefined);
   const problem = useSignal<Problem | undefined>(undefined);
   const sending = useSignal(false);
-  const waiting = useRef(0);
-  const looks = useRef(0);
-  const values = (): Words => Object.fromEntries(new FormData(form.current ?? undefined));
+  const timer = useRef(0);
+  const previewRequests = useRef(0);
+  const values = (): Values => Object.fromEntries(new FormData(form.current ?? undefined));
   const path = `/v1/endpoints/${encodeURIComponent(endpoint.id)}`;
 
-  async function look(): Promise<void> {
-    const mine = ++looks.current;
-    let preview: Preview | undefined;
+  async function loadPreview(): Promise<void> {
+    const request = ++previewRequests.current;
+    let loaded: Preview | undefined;
     let refused: Problem | undefined;
     try {
-      preview = await callApi<Preview>("POST", `${path}/preview`, { body: { ...asked(way, values()), runs: 30 } });
+      loaded = await callApi<Preview>("POST", `${path}/preview`, { body: { ...toolCall(action, values()), runs: 30 } });
     } catch (error) {
       refused = asProblem(error);
     }
-    // Answers may come in another order than questions, or when nobody thinks about it any more.
-    if (mine !== looks.current) return;
-    seen.value = preview;
+    // Answers may arrive out of order, or after the form was closed.
+    if (request !== previewRequests.current) return;
+    preview.value = loaded;
     problem.value = refused;
-    onPreview(preview);
+    onPreview(loaded);
   }
-  function soon(): void {
-    clearTimeout(waiting.current);
-    waiting.current = window.setTimeout(() => void look(), WAIT_MS);
+  function loadPreviewSoon(): void {
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => void loadPreview(), PREVIEW_DELAY_MS);
   }
   useEffect(() => {
-    void look();
+    void loadPreview();
     return () => {
-      clearTimeout(waiting.current);
-      looks.current += 1;
+      clearTimeout(timer.current);
+      previewRequests.current += 1;
     };
   }, [endpoint.next_run_at, endpoint.paused_until]);
 
-  async function apply(event: SubmitEvent): Promise<void> {
+  async function onSubmit(event: SubmitEvent): Promise<void> {
     event.preventDefault();
     if (sending.value) return;
     sending.value = true;
     try {
-      await done(path, asked(way, values()));
-      toast(WAYS.find((one) => one.way === way)?.done ?? "Done.");
+      await sendCommand(path, toolCall(action, values()));
+      toast(ACTIONS.find((one) => one.action === action)?.doneText ?? "Done.");
       onClose();
       onDone();
     } catch (error) {
@@ -134,40 +134,40 @@ function Thought({ way, endpoint, onPreview, onDone, onClose }: ThoughtProps): J
       sending.value = false;
     }
   }
-  const fields = FIELDS[way] ?? [];
-  const told = problem.value;
-  const elsewhere = told && !fields.some((field) => told.of(field.apiField)) ? told : undefined;
+  const fields = FIELDS[action] ?? [];
+  const shownProblem = problem.value;
+  const generalProblem = shownProblem && !fields.some((field) => shownProblem.of(field.apiField)) ? shownProblem : undefined;
   return (
-    <form class="stack thought" ref={form} noValidate onInput={soon} onSubmit={(event) => void apply(event)}>
+    <form class="stack steer-form" ref={form} noValidate onInput={loadPreviewSoon} onSubmit={(event) => void onSubmit(event)}>
       {fields.map((field) => (
-        <DurationField key={field.name} {...field} problem={told} />
+        <DurationField key={field.name} {...field} problem={shownProblem} />
       ))}
-      {way !== "run_now" && way !== "clear_hints" && (
-        <Field label="Reason" name="reason" problem={told} help="Kept beside it, for whoever asks why.">
+      {action !== "run_now" && action !== "clear_hints" && (
+        <Field label="Reason" name="reason" problem={shownProblem} help="Stored with the hint, and shown in explanations.">
           {(wiring) => <input {...wiring} maxLength={500} autoComplete="off" />}
         </Field>
       )}
-      {elsewhere && <ProblemNotice problem={elsewhere} />}
-      {seen.value && <Seen preview={seen.value} />}
+      {generalProblem && <ProblemNotice problem={generalProblem} />}
+      {preview.value && <PreviewPanel preview={preview.value} />}
       <div class="row">
-        <button class="button primary" type="submit" disabled={sending.value || (told !== undefined && !seen.value)}>
+        <button class="button primary" type="submit" disabled={sending.value || (shownProblem !== undefined && !preview.value)}>
           {sending.value ? "Sending…" : "Apply"}
         </button>
         <button class="button plain" type="button" onClick={onClose}>
-          Leave it
+          Cancel
         </button>
       </div>
     </form>
   );
 }
 
-async function done(path: string, { tool, arguments: given }: { tool: string; arguments: Words }): Promise<void> {
+async function sendCommand(path: string, { tool, arguments: given }: { tool: string; arguments: Values }): Promise<void> {
   if (tool === "run_now") await callApi("POST", `${path}/run-now`, { body: {} });
   else if (tool === "clear_hints") await callApi("DELETE", `${path}/hints`);
   else await callApi("POST", `${path}/tools/${tool}`, { body: given });
 }
 
-const FIELDS: Partial<Record<Way, DurationFieldProps[]>> = {
+const FIELDS: Partial<Record<Action, DurationFieldProps[]>> = {
   propose_interval: [
     { label: "Run every", name: "interval", apiField: "intervalMs", count: 30, unit: "seconds" },
     { label: "For", name: "ttl", apiField: "ttlMinutes", count: 60, unit: "minutes" },
@@ -176,34 +176,34 @@ const FIELDS: Partial<Record<Way, DurationFieldProps[]>> = {
   pause_until: [{ label: "Pause for", name: "for", apiField: "untilIso", count: 30, unit: "minutes" }],
 };
 
-function Seen({ preview }: { preview: Preview }): JSX.Element {
+function PreviewPanel({ preview }: { preview: Preview }): JSX.Element {
   const { before, after } = preview;
   return (
     <div class="preview" role="status" aria-label="Preview">
       <h3>{preview.changed ? "What the governor would do" : "The next run would stay where it is"}</h3>
       <div class="preview-moves">
-        <Move name="Now" course={before} />
+        <PlanSummary name="Now" forecast={before} />
         <span aria-hidden="true">→</span>
-        <Move name="Then" course={after} />
+        <PlanSummary name="Then" forecast={after} />
       </div>
       <p class="muted"><ServerText text={after.plan.answer} /></p>
     </div>
   );
 }
 
-function Move({ name, course }: { name: string; course: Preview["before"] }): JSX.Element {
-  const [first, second] = course.runs;
-  const pace = first && second ? Date.parse(second.at) - Date.parse(first.at) : undefined;
+function PlanSummary({ name, forecast }: { name: string; forecast: Preview["before"] }): JSX.Element {
+  const [first, second] = forecast.runs;
+  const interval = first && second ? Date.parse(second.at) - Date.parse(first.at) : undefined;
   return (
     <div>
       <div class="quiet">{name}</div>
-      <strong>{course.plan.next_run_at ? <RelativeTime at={course.plan.opens_at ?? course.plan.next_run_at} /> : "no next run"}</strong>
+      <strong>{forecast.plan.next_run_at ? <RelativeTime at={forecast.plan.opens_at ?? forecast.plan.next_run_at} /> : "no next run"}</strong>
       <div>
-        <Source source={course.plan.source} />
+        <Source source={forecast.plan.source} />
       </div>
       <div class="quiet">
-        {pace !== undefined && `then every ${span(pace)}`}
-        {course.runs.length > 0 && `: ${course.runs.slice(0, 4).map((run) => clockTime(run.at)).join(", ")}`}
+        {interval !== undefined && `then every ${span(interval)}`}
+        {forecast.runs.length > 0 && `: ${forecast.runs.slice(0, 4).map((run) => clockTime(run.at)).join(", ")}`}
       </div>
     </div>
   );

@@ -1,62 +1,62 @@
-/** Runs over the cadence as a step line, with hints, pauses and the guard; zoomed and moved by hand. */
+/** The cadence as a step line with its runs, hints, pauses and guard; it can be zoomed and moved. */
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { serverNow, tick } from "../../lib/clock";
 import { clockTime, counted, fullTime, shortSpan, span } from "../../lib/format";
 import { sourceKind } from "../../ui/parts";
-import { dots, marks, moved, thinned, ticks, zoomed, type Dot, type Sight } from "./scales";
-import type { Endpoint, Foreseen, Spell, Timeline } from "./types";
+import { dots, marks, moveRange, thinOut, ticks, zoomRange, type Dot, type TimeRange } from "./scales";
+import type { Endpoint, PlannedRun, HintPeriod, Timeline } from "./types";
 
-const LANE = 22;
-const LANES = ["interval", "one-shot", "pause"] as const;
-const LANE_NAMES = { interval: "Hints", "one-shot": "One-shots", pause: "Pauses" };
+const ROW_HEIGHT = 22;
+const ROWS = ["interval", "one-shot", "pause"] as const;
+const ROW_LABELS = { interval: "Hints", "one-shot": "One-shots", pause: "Pauses" };
 const LEFT = 62;
 const RIGHT = 12;
 const PLOT = 190;
 const AXIS = 26;
-const TOP = LANE * LANES.length + 10;
+const TOP = ROW_HEIGHT * ROWS.length + 10;
 const HEIGHT = TOP + PLOT + AXIS;
 
 interface Props {
   endpoint: Endpoint;
   timeline: Timeline;
-  foreseen: Foreseen[];
-  /** What would be, while steering is thought about. */
-  wished: Foreseen[] | undefined;
-  sight: Sight;
-  onSight: (sight: Sight) => void;
+  planned: PlannedRun[];
+  /** The runs that a previewed change would lead to. */
+  previewed: PlannedRun[] | undefined;
+  range: TimeRange;
+  onRange: (range: TimeRange) => void;
   selected: string | undefined;
   onSelect: (run: string) => void;
 }
 
 export function TimelineChart(props: Props): JSX.Element {
-  const { endpoint, timeline, sight } = props;
+  const { endpoint, timeline, range } = props;
   void tick.value;
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const inner = Math.max(width - LEFT - RIGHT, 50);
-  const x = (at: number): number => LEFT + ((at - sight.from) / (sight.to - sight.from)) * inner;
+  const x = (at: number): number => LEFT + ((at - range.from) / (range.to - range.from)) * inner;
   const all = useMemo(() => dots(timeline.runs), [timeline]);
-  const shown = thinned(all, sight, Math.floor(inner / 5));
-  const [least, most] = bounds(endpoint, shown, [...props.foreseen, ...(props.wished ?? [])]);
+  const shown = thinOut(all, range, Math.floor(inner / 5));
+  const [least, most] = bounds(endpoint, shown, [...props.planned, ...(props.previewed ?? [])]);
   const y = (gap: number): number => {
     const share = (Math.log(gap) - Math.log(least)) / (Math.log(most) - Math.log(least));
     return TOP + PLOT - 8 - share * (PLOT - 16);
   };
-  const hands = useHands(box, props, inner);
+  const handlers = usePointerAndKeys(box, props, inner);
   const now = serverNow();
   return (
     <div
       class="timeline"
       ref={box}
       role="group"
-      aria-label={said(all, timeline, sight)}
+      aria-label={describeTimeline(all, timeline, range)}
       aria-describedby="timeline-keys"
       tabIndex={0}
-      data-from={new Date(sight.from).toISOString()}
-      data-to={new Date(sight.to).toISOString()}
-      {...hands}
+      data-from={new Date(range.from).toISOString()}
+      data-to={new Date(range.to).toISOString()}
+      {...handlers}
     >
       <svg width={width} height={HEIGHT} aria-hidden="true">
         <defs>
@@ -67,23 +67,23 @@ export function TimelineChart(props: Props): JSX.Element {
             <rect class="hatch" width="2.5" height="6" />
           </pattern>
         </defs>
-        <Grid x={x} y={y} sight={sight} least={least} most={most} inner={inner} />
-        {LANES.map((lane, place) => (
-          <text key={lane} class="lane-name" x={0} y={place * LANE + 15}>
-            {LANE_NAMES[lane]}
+        <Grid x={x} y={y} range={range} least={least} most={most} inner={inner} />
+        {ROWS.map((row, place) => (
+          <text key={row} class="row-label" x={0} y={place * ROW_HEIGHT + 15}>
+            {ROW_LABELS[row]}
           </text>
         ))}
         <g clip-path="url(#timeline-plot)">
           <GuardBands endpoint={endpoint} y={y} least={least} most={most} inner={inner} />
-          {timeline.spells.map((spell, place) => (
-            <SpellBar key={place} spell={spell} x={x} sight={sight} />
+          {timeline.spells.map((period, place) => (
+            <PeriodBar key={place} period={period} x={x} range={range} />
           ))}
           <path class="cadence" d={steps(shown, x, y)} />
           <line class="now" x1={x(now)} x2={x(now)} y1={0} y2={TOP + PLOT} />
-          <Ahead runs={props.foreseen} last={all.at(-1)?.at ?? null} x={x} y={y} class="ahead" />
-          {props.wished && <Ahead runs={props.wished} last={all.at(-1)?.at ?? null} x={x} y={y} class="ahead wished" />}
+          <PlannedDots runs={props.planned} last={all.at(-1)?.at ?? null} x={x} y={y} class="ahead" />
+          {props.previewed && <PlannedDots runs={props.previewed} last={all.at(-1)?.at ?? null} x={x} y={y} class="ahead previewed" />}
           {shown.map((dot) => (
-            <RunDot key={dot.run.id} dot={dot} x={x} y={y} otherwise={endpoint.baseline.interval_ms ?? most} selected={dot.run.id === props.selected} />
+            <RunDot key={dot.run.id} dot={dot} x={x} y={y} fallback={endpoint.baseline.interval_ms ?? most} selected={dot.run.id === props.selected} />
           ))}
         </g>
       </svg>
@@ -96,35 +96,35 @@ function useWidth(box: { current: HTMLElement | null }): number {
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    const watch = new ResizeObserver(() => element.clientWidth && setWidth(element.clientWidth));
-    watch.observe(element);
-    return () => watch.disconnect();
+    const observer = new ResizeObserver(() => element.clientWidth && setWidth(element.clientWidth));
+    observer.observe(element);
+    return () => observer.disconnect();
   }, []);
   return width;
 }
 
-/** From the shortest to the longest interval that is to be seen, with some air. */
-function bounds(endpoint: Endpoint, shown: Dot[], ahead: Foreseen[]): [number, number] {
+/** From the shortest to the longest interval shown, with a margin. */
+function bounds(endpoint: Endpoint, shown: Dot[], ahead: PlannedRun[]): [number, number] {
   const gaps = shown.flatMap((dot) => (dot.gap ? [dot.gap] : []));
-  const soon = ahead.slice(1).map((one, place) => Date.parse(one.at) - Date.parse(ahead[place]!.at));
+  const plannedGaps = ahead.slice(1).map((one, place) => Date.parse(one.at) - Date.parse(ahead[place]!.at));
   const marked = [endpoint.guard.min_interval_ms, endpoint.guard.max_interval_ms, endpoint.baseline.interval_ms];
-  const every = [...gaps, ...soon.filter((gap) => gap > 0), ...marked.filter((one): one is number => !!one)];
+  const every = [...gaps, ...plannedGaps.filter((gap) => gap > 0), ...marked.filter((one): one is number => !!one)];
   if (every.length === 0) return [10_000, 600_000];
   return [Math.max(Math.min(...every) / 1.5, 50), Math.max(...every) * 1.5];
 }
 
-function said(all: Dot[], timeline: Timeline, sight: Sight): string {
-  const inside = all.filter((dot) => dot.at >= sight.from && dot.at <= sight.to);
+function describeTimeline(all: Dot[], timeline: Timeline, range: TimeRange): string {
+  const inside = all.filter((dot) => dot.at >= range.from && dot.at <= range.to);
   const bad = inside.filter((dot) => dot.run.status !== "success" && dot.run.status !== null).length;
-  const hints = timeline.spells.filter((one) => Date.parse(one.end) > sight.from && Date.parse(one.begin) < sight.to).length;
-  return `Timeline, ${clockTime(sight.from)} to ${clockTime(sight.to)}: ${counted(inside.length, "run")}, ${bad} not successful, ${counted(hints, "hint or pause", "hints and pauses")}`;
+  const hints = timeline.spells.filter((one) => Date.parse(one.end) > range.from && Date.parse(one.begin) < range.to).length;
+  return `Timeline, ${clockTime(range.from)} to ${clockTime(range.to)}: ${counted(inside.length, "run")}, ${bad} not successful, ${counted(hints, "hint or pause", "hints and pauses")}`;
 }
 
 type Scale = (value: number) => number;
 
-function Grid(props: { x: Scale; y: Scale; sight: Sight; least: number; most: number; inner: number }): JSX.Element {
-  const { x, y, sight, inner } = props;
-  const days = sight.to - sight.from > 2 * 86_400_000;
+function Grid(props: { x: Scale; y: Scale; range: TimeRange; least: number; most: number; inner: number }): JSX.Element {
+  const { x, y, range, inner } = props;
+  const days = range.to - range.from > 2 * 86_400_000;
   return (
     <g class="grid">
       {marks(props.least, props.most, 6).map((gap) => (
@@ -135,16 +135,16 @@ function Grid(props: { x: Scale; y: Scale; sight: Sight; least: number; most: nu
           </text>
         </g>
       ))}
-      {ticks(sight, Math.max(2, Math.floor(inner / 90))).map((at) => (
+      {ticks(range, Math.max(2, Math.floor(inner / 90))).map((at) => (
         <text key={at} x={x(at)} y={TOP + PLOT + 18} text-anchor="middle">
-          {days ? new Date(at).toLocaleDateString(undefined, { day: "numeric", month: "short" }) : clockTime(at).slice(0, sight.to - sight.from < 600_000 ? 8 : 5)}
+          {days ? new Date(at).toLocaleDateString(undefined, { day: "numeric", month: "short" }) : clockTime(at).slice(0, range.to - range.from < 600_000 ? 8 : 5)}
         </text>
       ))}
     </g>
   );
 }
 
-/** What the guard does not allow is shaded; the baseline is a dotted line. */
+/** Intervals outside the guard are shaded; the baseline is a dotted line. */
 function GuardBands(props: { endpoint: Endpoint; y: Scale; least: number; most: number; inner: number }): JSX.Element {
   const { endpoint, y, inner } = props;
   const { min_interval_ms: min, max_interval_ms: max } = endpoint.guard;
@@ -160,31 +160,31 @@ function GuardBands(props: { endpoint: Endpoint; y: Scale; least: number; most: 
   );
 }
 
-export function spellWords(spell: Spell): string {
+export function describePeriod(period: HintPeriod): string {
   const what =
-    spell.kind === "interval" ? `every ${span(spell.interval_ms ?? 0)}` : spell.kind === "pause" ? "paused" : `once at ${clockTime(spell.at ?? spell.begin)}`;
-  return spell.reason ? `${what}: ${spell.reason}` : what;
+    period.kind === "interval" ? `every ${span(period.interval_ms ?? 0)}` : period.kind === "pause" ? "paused" : `once at ${clockTime(period.at ?? period.begin)}`;
+  return period.reason ? `${what}: ${period.reason}` : what;
 }
 
-function SpellBar({ spell, x, sight }: { spell: Spell; x: Scale; sight: Sight }): JSX.Element | null {
-  const begin = Math.max(Date.parse(spell.begin), sight.from);
-  const end = Math.min(Date.parse(spell.end), sight.to);
+function PeriodBar({ period, x, range }: { period: HintPeriod; x: Scale; range: TimeRange }): JSX.Element | null {
+  const begin = Math.max(Date.parse(period.begin), range.from);
+  const end = Math.min(Date.parse(period.end), range.to);
   if (end < begin) return null;
-  const top = LANES.indexOf(spell.kind) * LANE + 2;
+  const top = ROWS.indexOf(period.kind) * ROW_HEIGHT + 2;
   const size = Math.max(x(end) - x(begin), 3);
-  const words = spellWords(spell);
+  const text = describePeriod(period);
   const fits = Math.floor((size - 12) / 6.5);
   return (
-    <g class={`spell ${spell.kind}`}>
-      <rect x={x(begin)} y={top} width={size} height={LANE - 5} rx={4} />
-      {spell.kind === "pause" && <rect class="paused" x={x(begin)} y={TOP} width={size} height={PLOT} />}
-      {spell.kind === "one-shot" && spell.at && <path class="moment" d={diamond(x(Date.parse(spell.at)), top + 8.5)} />}
+    <g class={`hint-period ${period.kind}`}>
+      <rect x={x(begin)} y={top} width={size} height={ROW_HEIGHT - 5} rx={4} />
+      {period.kind === "pause" && <rect class="paused" x={x(begin)} y={TOP} width={size} height={PLOT} />}
+      {period.kind === "one-shot" && period.at && <path class="moment" d={diamond(x(Date.parse(period.at)), top + 8.5)} />}
       {fits > 3 && (
         <text x={x(begin) + 6} y={top + 13}>
-          {words.length > fits ? `${words.slice(0, fits - 1)}…` : words}
+          {text.length > fits ? `${text.slice(0, fits - 1)}…` : text}
         </text>
       )}
-      <title>{`${words} (${spell.origin}), ${fullTime(spell.begin)} to ${fullTime(spell.end)}`}</title>
+      <title>{`${text} (${period.origin}), ${fullTime(period.begin)} to ${fullTime(period.end)}`}</title>
     </g>
   );
 }
@@ -193,7 +193,7 @@ function diamond(x: number, y: number): string {
   return `M${x} ${y - 5}l5 5-5 5-5-5z`;
 }
 
-/** A line that stays at an interval until the next run shows another. */
+/** A step line through the intervals between runs. */
 function steps(shown: Dot[], x: Scale, y: Scale): string {
   let path = "";
   let last: number | undefined;
@@ -207,9 +207,9 @@ function steps(shown: Dot[], x: Scale, y: Scale): string {
   return path;
 }
 
-function RunDot({ dot, x, y, otherwise, selected }: { dot: Dot; x: Scale; y: Scale; otherwise: number; selected: boolean }): JSX.Element {
+function RunDot({ dot, x, y, fallback, selected }: { dot: Dot; x: Scale; y: Scale; fallback: number; selected: boolean }): JSX.Element {
   const status = dot.run.status ?? "running";
-  const place = { cx: x(dot.at), cy: y(dot.gap || otherwise) };
+  const place = { cx: x(dot.at), cy: y(dot.gap || fallback) };
   return (
     <g class={`run ring-${status}`} data-run={dot.run.id}>
       {selected && <circle class="chosen" {...place} r={10} />}
@@ -219,7 +219,7 @@ function RunDot({ dot, x, y, otherwise, selected }: { dot: Dot; x: Scale; y: Sca
   );
 }
 
-function Ahead(props: { runs: Foreseen[]; last: number | null; x: Scale; y: Scale; class: string }): JSX.Element {
+function PlannedDots(props: { runs: PlannedRun[]; last: number | null; x: Scale; y: Scale; class: string }): JSX.Element {
   let before = props.last;
   return (
     <g class={props.class}>
@@ -233,69 +233,69 @@ function Ahead(props: { runs: Foreseen[]; last: number | null; x: Scale; y: Scal
   );
 }
 
-/** Mouse, touch and keys. */
-function useHands(box: { current: HTMLElement | null }, props: Props, inner: number): Record<string, unknown> {
-  const newest = useRef(props);
-  newest.current = props;
-  const fingers = useRef(new Map<number, { x: number; y: number; start: number }>());
+/** Handlers for mouse, touch and keys. */
+function usePointerAndKeys(box: { current: HTMLElement | null }, props: Props, inner: number): Record<string, unknown> {
+  const current = useRef(props);
+  current.current = props;
+  const pointers = useRef(new Map<number, { x: number; y: number; start: number }>());
   const dragged = useRef(false);
-  const at = (clientX: number, sight: Sight): number => {
+  const at = (clientX: number, range: TimeRange): number => {
     const left = (box.current?.getBoundingClientRect().left ?? 0) + LEFT;
-    return sight.from + ((clientX - left) / inner) * (sight.to - sight.from);
+    return range.from + ((clientX - left) / inner) * (range.to - range.from);
   };
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    // Preact listens passively to wheels; this one must be able to keep the page where it is.
-    function turn(event: WheelEvent): void {
-      const { sight, onSight } = newest.current;
+    // Preact's wheel listeners are passive; this one has to prevent scrolling.
+    function onWheel(event: WheelEvent): void {
+      const { range, onRange } = current.current;
       const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey;
       if (!event.ctrlKey && !event.metaKey && !sideways) return;
       event.preventDefault();
-      if (event.ctrlKey || event.metaKey) onSight(zoomed(sight, Math.exp(event.deltaY / 300), at(event.clientX, sight)));
-      else onSight(moved(sight, ((event.deltaX || event.deltaY) / inner) * (sight.to - sight.from)));
+      if (event.ctrlKey || event.metaKey) onRange(zoomRange(range, Math.exp(event.deltaY / 300), at(event.clientX, range)));
+      else onRange(moveRange(range, ((event.deltaX || event.deltaY) / inner) * (range.to - range.from)));
     }
-    element.addEventListener("wheel", turn, { passive: false });
-    return () => element.removeEventListener("wheel", turn);
+    element.addEventListener("wheel", onWheel, { passive: false });
+    return () => element.removeEventListener("wheel", onWheel);
   }, [inner]);
 
   function onPointerDown(event: PointerEvent): void {
     if (event.button !== 0) return;
-    fingers.current.set(event.pointerId, { x: event.clientX, y: event.clientY, start: event.clientX });
+    pointers.current.set(event.pointerId, { x: event.clientX, y: event.clientY, start: event.clientX });
     dragged.current = false;
   }
   function onPointerMove(event: PointerEvent): void {
-    const held = fingers.current.get(event.pointerId);
-    if (!held) return;
-    const { sight, onSight } = newest.current;
-    const length = sight.to - sight.from;
-    if (Math.abs(event.clientX - held.start) > 4 && !dragged.current) {
+    const pointer = pointers.current.get(event.pointerId);
+    if (!pointer) return;
+    const { range, onRange } = current.current;
+    const length = range.to - range.from;
+    if (Math.abs(event.clientX - pointer.start) > 4 && !dragged.current) {
       dragged.current = true;
       box.current?.setPointerCapture(event.pointerId);
     }
-    const other = [...fingers.current].find(([id]) => id !== event.pointerId)?.[1];
+    const other = [...pointers.current].find(([id]) => id !== event.pointerId)?.[1];
     if (other) {
-      const before = Math.max(20, Math.abs(held.x - other.x));
+      const before = Math.max(20, Math.abs(pointer.x - other.x));
       const after = Math.max(20, Math.abs(event.clientX - other.x));
-      onSight(zoomed(sight, before / after, at((event.clientX + other.x) / 2, sight)));
-    } else if (dragged.current) onSight(moved(sight, ((held.x - event.clientX) / inner) * length));
-    held.x = event.clientX;
+      onRange(zoomRange(range, before / after, at((event.clientX + other.x) / 2, range)));
+    } else if (dragged.current) onRange(moveRange(range, ((pointer.x - event.clientX) / inner) * length));
+    pointer.x = event.clientX;
   }
   function onPointerUp(event: PointerEvent): void {
-    const held = fingers.current.delete(event.pointerId);
-    if (!held || dragged.current || event.type !== "pointerup") return;
+    const pointer = pointers.current.delete(event.pointerId);
+    if (!pointer || dragged.current || event.type !== "pointerup") return;
     const near = nearest(box.current, event.clientX, event.clientY);
-    if (near) newest.current.onSelect(near);
+    if (near) current.current.onSelect(near);
   }
   function onKeyDown(event: KeyboardEvent): void {
-    const { sight, onSight } = newest.current;
-    const length = sight.to - sight.from;
+    const { range, onRange } = current.current;
+    const length = range.to - range.from;
     const acts: Record<string, () => void> = {
-      ArrowLeft: () => (event.shiftKey ? beside(newest.current, -1) : onSight(moved(sight, -length / 8))),
-      ArrowRight: () => (event.shiftKey ? beside(newest.current, 1) : onSight(moved(sight, length / 8))),
-      "+": () => onSight(zoomed(sight, 1 / 1.5)),
-      "-": () => onSight(zoomed(sight, 1.5)),
-      Home: () => onSight(latest(length)),
+      ArrowLeft: () => (event.shiftKey ? selectNeighbour(current.current, -1) : onRange(moveRange(range, -length / 8))),
+      ArrowRight: () => (event.shiftKey ? selectNeighbour(current.current, 1) : onRange(moveRange(range, length / 8))),
+      "+": () => onRange(zoomRange(range, 1 / 1.5)),
+      "-": () => onRange(zoomRange(range, 1.5)),
+      Home: () => onRange(latestRange(length)),
     };
     const act = acts[event.key === "=" ? "+" : event.key];
     if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -305,31 +305,31 @@ function useHands(box: { current: HTMLElement | null }, props: Props, inner: num
   return { onPointerDown, onPointerMove, onPointerUp, onPointerCancel: onPointerUp, onKeyDown };
 }
 
-/** The newest part of this length, with a little of what is ahead. */
-export function latest(length: number): Sight {
+/** The newest range of this length, with a little of the future. */
+export function latestRange(length: number): TimeRange {
   const now = serverNow();
   return { from: now - length * 0.85, to: now + length * 0.15 };
 }
 
-const REACH = 14;
+const CLICK_DISTANCE = 14;
 
 /** The run under the pointer or close to it. */
 function nearest(box: HTMLElement | null, clientX: number, clientY: number): string | undefined {
-  let best: { id: string; away: number } | undefined;
+  let best: { id: string; distance: number } | undefined;
   for (const element of box?.querySelectorAll<SVGElement>("[data-run]") ?? []) {
     const place = element.getBoundingClientRect();
-    const away = Math.hypot(place.left + place.width / 2 - clientX, place.top + place.height / 2 - clientY);
-    if (away < REACH && (!best || away < best.away)) best = { id: element.dataset["run"]!, away };
+    const distance = Math.hypot(place.left + place.width / 2 - clientX, place.top + place.height / 2 - clientY);
+    if (distance < CLICK_DISTANCE && (!best || distance < best.distance)) best = { id: element.dataset["run"]!, distance };
   }
   return best?.id;
 }
 
-function beside(props: Props, step: 1 | -1): void {
+function selectNeighbour(props: Props, step: 1 | -1): void {
   const all = dots(props.timeline.runs);
   const here = all.findIndex((dot) => dot.run.id === props.selected);
   const next = here < 0 ? all.at(-1) : all[here + step];
   if (!next) return;
   props.onSelect(next.run.id);
-  const { from, to } = props.sight;
-  if (next.at < from || next.at > to) props.onSight(moved(props.sight, next.at - (from + to) / 2));
+  const { from, to } = props.range;
+  if (next.at < from || next.at > to) props.onRange(moveRange(props.range, next.at - (from + to) / 2));
 }

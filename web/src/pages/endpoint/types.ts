@@ -45,7 +45,7 @@ export interface Plan {
   answer: string;
 }
 
-export interface Point {
+export interface TimelineRun {
   id: string;
   slot: string;
   due_at: string;
@@ -62,13 +62,13 @@ export interface Point {
   reason: string | null;
 }
 
-export interface Run extends Point {
+export interface Run extends TimelineRun {
   endpoint_id: string;
   claimed_at: string;
   response: unknown;
 }
 
-export interface Spell {
+export interface HintPeriod {
   kind: "interval" | "one-shot" | "pause";
   begin: string;
   end: string;
@@ -83,20 +83,20 @@ export interface Timeline {
   now: string;
   since: string;
   until: string;
-  runs: Point[];
-  spells: Spell[];
+  runs: TimelineRun[];
+  spells: HintPeriod[];
   next_run_at: string | null;
   next_source: string;
   complete: boolean;
 }
 
-export interface Foreseen {
+export interface PlannedRun {
   at: string;
   source: string;
 }
 
 export interface Preview {
-  before: { plan: Plan; runs: Foreseen[] };
-  after: { plan: Plan; runs: Foreseen[] };
+  before: { plan: Plan; runs: PlannedRun[] };
+  after: { plan: Plan; runs: PlannedRun[] };
   changed: boolean;
 }

@@ -1,4 +1,4 @@
-/** What people were alerted to, newest first. */
+/** The newest alerts. */
 
 import type { JSX } from "preact";
 import { useData } from "../../lib/data";
@@ -12,19 +12,19 @@ interface Alert {
   raised_at: string;
 }
 
-const SHOWN = 8;
+const LIMIT = 8;
 
 export function Alerts(): JSX.Element | null {
-  const data = useData<{ items: Alert[] }>("/v1/alerts", { query: { limit: SHOWN }, every: 10_000, when: () => false });
-  const told = data.value.value;
-  if (!told) return null;
+  const data = useData<{ items: Alert[] }>("/v1/alerts", { query: { limit: LIMIT }, every: 10_000, when: () => false });
+  const answer = data.value.value;
+  if (!answer) return null;
   return (
-    <Card title="Alerts" aside={told.items.length ? "newest first" : undefined}>
-      {told.items.length === 0 && <p class="muted">There is nothing to be alarmed about: no breach, no endpoint that keeps failing, no quota near its end.</p>}
+    <Card title="Alerts" aside={answer.items.length ? "newest first" : undefined}>
+      {answer.items.length === 0 && <p class="muted">There are no alerts: no service level breached, no endpoint failing repeatedly, no quota nearly spent.</p>}
       <ul class="levels">
-        {told.items.map((one) => (
+        {answer.items.map((one) => (
           <li key={one.key}>
-            <span class={`badge ${one.state === "over" ? "good" : "bad"}`}>{one.state === "over" ? "over" : one.kind}</span> <ServerText text={one.text} />{" "}
+            <span class={`badge ${one.state === "over" ? "good" : "bad"}`}>{one.state === "over" ? "resolved" : `firing: ${one.kind}`}</span> <ServerText text={one.text} />{" "}
             <span class="quiet">
               <RelativeTime at={one.raised_at} tense="past" wall />
             </span>

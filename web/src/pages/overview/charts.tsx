@@ -6,22 +6,22 @@ import uPlot from "uplot";
 import { clockTime, compact, counted, shortSpan, span } from "../../lib/format";
 import { color } from "../../lib/theme";
 import { Chart, axes, barSeries, rangeFromZero, stacked, rangeOfWholeBars, WHOLE_NUMBERS, type Columns } from "../../ui/chart";
-import type { Beat, Forecast, Pulse } from "./types";
+import type { HistogramBin, Forecast, RunHistogram } from "./types";
 
 export const STATUSES = ["success", "failure", "timeout", "abandoned", "skipped", "cancelled"];
-const A_MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 
-export function RunsChart({ pulse }: { pulse: Pulse }): JSX.Element {
+export function RunsChart({ histogram }: { histogram: RunHistogram }): JSX.Element {
   const data = useMemo(() => {
-    const times = pulse.beats.map((beat) => (Date.parse(beat.at) + pulse.span_ms / 2) / 1_000);
-    const each = A_MINUTE / pulse.span_ms;
-    return stacked(times, STATUSES.map((status) => pulse.beats.map((beat) => (beat.statuses[status] ?? 0) * each)));
-  }, [pulse]);
+    const times = histogram.beats.map((bin) => (Date.parse(bin.at) + histogram.span_ms / 2) / 1_000);
+    const each = MINUTE_MS / histogram.span_ms;
+    return stacked(times, STATUSES.map((status) => histogram.beats.map((bin) => (bin.statuses[status] ?? 0) * each)));
+  }, [histogram]);
   return (
     <Chart
-      label={`Runs per minute by status: ${counted(pulse.runs, "run")} in all`}
+      label={`Runs per minute by status: ${counted(histogram.runs, "run")} in all`}
       data={data}
-      describe={(index) => beatWords(pulse.beats[index])}
+      describe={(index) => describeBin(histogram.beats[index])}
       options={() => ({
         scales: { x: { range: rangeOfWholeBars }, y: { range: rangeFromZero } },
         axes: axes(compact, WHOLE_NUMBERS),
@@ -51,21 +51,21 @@ export function ForecastChart({ forecast }: { forecast: Forecast }): JSX.Element
   );
 }
 
-export function LatenessChart({ pulse }: { pulse: Pulse }): JSX.Element {
+export function LatenessChart({ histogram }: { histogram: RunHistogram }): JSX.Element {
   const data = useMemo<Columns>(
     () => [
-      pulse.beats.map((beat) => Date.parse(beat.at) / 1_000),
-      pulse.beats.map((beat) => beat.late_p99_ms),
-      pulse.beats.map((beat) => beat.late_p50_ms),
+      histogram.beats.map((bin) => Date.parse(bin.at) / 1_000),
+      histogram.beats.map((bin) => bin.late_p99_ms),
+      histogram.beats.map((bin) => bin.late_p50_ms),
     ],
-    [pulse],
+    [histogram],
   );
-  const said = pulse.late_p99_ms === null ? "nothing ran" : `p99 delay ${span(pulse.late_p99_ms)}`;
+  const delay = histogram.late_p99_ms === null ? "nothing ran" : `p99 delay ${span(histogram.late_p99_ms)}`;
   return (
     <Chart
-      label={`Lateness: ${said}`}
+      label={`Lateness: ${delay}`}
       data={data}
-      describe={(index) => lateWords(pulse.beats[index])}
+      describe={(index) => describeDelay(histogram.beats[index])}
       options={() => ({
         scales: { y: { range: rangeFromZero } },
         axes: axes(shortSpan),
@@ -75,15 +75,15 @@ export function LatenessChart({ pulse }: { pulse: Pulse }): JSX.Element {
   );
 }
 
-function beatWords(beat: Beat | undefined): string {
-  if (!beat) return "";
-  const counts = STATUSES.filter((status) => beat.statuses[status]).map((status) => `${beat.statuses[status] ?? 0} ${status}`);
-  return `${clockTime(beat.at)}: ${counts.join(", ") || "no run ended"}`;
+function describeBin(bin: HistogramBin | undefined): string {
+  if (!bin) return "";
+  const counts = STATUSES.filter((status) => bin.statuses[status]).map((status) => `${bin.statuses[status] ?? 0} ${status}`);
+  return `${clockTime(bin.at)}: ${counts.join(", ") || "no run ended"}`;
 }
 
-function lateWords(beat: Beat | undefined): string {
-  if (!beat || beat.late_p50_ms === null || beat.late_p99_ms === null) return "";
-  return `${clockTime(beat.at)}: p50 delay ${span(beat.late_p50_ms)}, p99 delay ${span(beat.late_p99_ms)}`;
+function describeDelay(bin: HistogramBin | undefined): string {
+  if (!bin || bin.late_p50_ms === null || bin.late_p99_ms === null) return "";
+  return `${clockTime(bin.at)}: p50 delay ${span(bin.late_p50_ms)}, p99 delay ${span(bin.late_p99_ms)}`;
 }
 
 function line(name: string): uPlot.Series {

@@ -22,7 +22,7 @@ export default function OverviewPage(): JSX.Element {
     return (
       <div class="stack">
         <Breaches levels={levels} />
-        <Beginning />
+        <NothingYet />
         <ServiceLevels levels={levels} />
         <Alerts />
       </div>
@@ -35,12 +35,12 @@ export default function OverviewPage(): JSX.Element {
       <Figures items={figures(shown)} />
       <div class="overview-charts">
         <div class="stack">
-          <Card title="Runs per minute" aside={<Reach overview={shown} />}>
-            <RunsChart pulse={shown.pulse} />
+          <Card title="Runs per minute" aside={<HistogramRange overview={shown} />}>
+            <RunsChart histogram={shown.pulse} />
             <Legend items={statusesIn(shown).map((status) => ({ class: `status-${status}`, label: status }))} />
           </Card>
-          <Card title="Lateness" aside="how long after its moment a run began">
-            <LatenessChart pulse={shown.pulse} />
+          <Card title="Lateness" aside="delay between due time and start">
+            <LatenessChart histogram={shown.pulse} />
             <Legend items={[{ class: "source-baseline", label: "p50" }, { class: "status-timeout", label: "p99" }]} />
           </Card>
           <Quotas quotas={shown.quotas} resets={shown.quota_resets_at} />
@@ -48,7 +48,7 @@ export default function OverviewPage(): JSX.Element {
         <div class="stack">
           <Card title="Due next" aside={`the next ${span(shown.forecast.due.length * shown.forecast.span_ms)}, if nothing is steered`}>
             <ForecastChart forecast={shown.forecast} />
-            <p class="quiet">{waiting(shown.forecast)}</p>
+            <p class="quiet">{overdueText(shown.forecast)}</p>
           </Card>
           <ServiceLevels levels={levels} />
           <Alerts />
@@ -59,19 +59,19 @@ export default function OverviewPage(): JSX.Element {
   );
 }
 
-/** Those that occur; what never happens needs no colour. */
+/** The statuses that occur, for the legend. */
 function statusesIn(overview: Overview): string[] {
-  return STATUSES.filter((status) => status === "success" || overview.pulse.beats.some((beat) => beat.statuses[status]));
+  return STATUSES.filter((status) => status === "success" || overview.pulse.beats.some((bin) => bin.statuses[status]));
 }
 
-function Reach({ overview }: { overview: Overview }): JSX.Element {
+function HistogramRange({ overview }: { overview: Overview }): JSX.Element {
   const { pulse, now } = overview;
   const reach = span(Date.parse(now) - Date.parse(pulse.since));
   return <>{pulse.complete ? `last ${reach}` : `the newest ${counted(pulse.runs, "run")}, ${reach}`}</>;
 }
 
-function waiting(forecast: Forecast): string {
-  const overdue = forecast.overdue ? `${compact(forecast.overdue)} due already, waiting to start` : "Nothing waits to start";
+function overdueText(forecast: Forecast): string {
+  const overdue = forecast.overdue ? `${compact(forecast.overdue)} due already, waiting to start` : "No run is waiting to start";
   return forecast.complete ? `${overdue}.` : `${overdue}. There are too many endpoints to count: these are the soonest.`;
 }
 
@@ -95,15 +95,15 @@ function tone(rate: number | null): string {
 
 function Planners({ planners }: { planners: Planner[] }): JSX.Element {
   return (
-    <Card title="Planners" aside="within the same time">
+    <Card title="Planners" aside="in the same time">
       {planners.length === 0 ? (
-        <p class="muted">No planner had anything to say.</p>
+        <p class="muted">There were no analyses.</p>
       ) : (
         <table class="small-table">
           <thead>
             <tr>
               <th scope="col">Planner</th>
-              <th scope="col">Sittings</th>
+              <th scope="col">Analyses</th>
               <th scope="col">Tokens</th>
               <th scope="col">Last</th>
             </tr>
@@ -129,18 +129,18 @@ function Planners({ planners }: { planners: Planner[] }): JSX.Element {
 }
 
 const QUOTA_NAMES: Record<string, string> = { runs: "Runs", planner_tokens: "Planner tokens", endpoints: "Endpoints" };
-const QUOTA_WORDS: Record<string, string> = { near: "over 80 %", nearer: "over 95 %", spent: "spent" };
+const QUOTA_LABELS: Record<string, string> = { near: "over 80 %", nearer: "over 95 %", spent: "spent" };
 
 function Quotas({ quotas, resets }: { quotas: Quota[]; resets: string }): JSX.Element {
   return (
-    <Card title="Quota this month" aside={<>begins anew <RelativeTime at={resets} /></>}>
+    <Card title="Quota this month" aside={<>resets <RelativeTime at={resets} /></>}>
       <ul class="quotas">
         {quotas.map((one) => (
           <li key={one.name}>
             <div class="row spread">
               <span>{QUOTA_NAMES[one.name] ?? one.name}</span>
               <span class="number">
-                {one.level !== "ok" && <span class={`badge ${one.level === "near" ? "warn" : "bad"}`}>{QUOTA_WORDS[one.level]}</span>}{" "}
+                {one.level !== "ok" && <span class={`badge ${one.level === "near" ? "warn" : "bad"}`}>{QUOTA_LABELS[one.level]}</span>}{" "}
                 {compact(one.used)}
                 <span class="muted">{one.limit === null ? ", no limit" : ` of ${compact(one.limit)}`}</span>
               </span>
@@ -155,7 +155,7 @@ function Quotas({ quotas, resets }: { quotas: Quota[]; resets: string }): JSX.El
   );
 }
 
-function Beginning(): JSX.Element {
+function NothingYet(): JSX.Element {
   return (
     <Empty title="Nothing is scheduled yet">
       <p>Create a job and an endpoint, or start the demo to see something move:</p>

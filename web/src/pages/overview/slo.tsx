@@ -1,4 +1,4 @@
-/** What is promised, and whether it is kept. */
+/** Service levels, and whether they are met. */
 
 import type { JSX } from "preact";
 import { useData, type Data } from "../../lib/data";
@@ -19,55 +19,55 @@ interface Level {
 
 type Levels = Data<{ breached: number; items: Level[] }>;
 
-const WORDS: Record<string, string> = {
-  tick_budget: "Ticks are quick",
-  saturation: "Workers have room",
-  queue_pressure: "Queues stay short",
-  job_latency: "Runs are quick",
-  cutoff_miss_rate: "Daily jobs in time",
-  dead_man: "Ticks keep coming",
+const LABELS: Record<string, string> = {
+  tick_budget: "Tick duration p95",
+  saturation: "Worker saturation",
+  queue_pressure: "Queue depth",
+  job_latency: "Run duration p95",
+  cutoff_miss_rate: "Daily cutoff miss rate",
+  dead_man: "Time since last tick",
 };
 
 export function useLevels(): Levels {
   return useData("/v1/slo", { every: 10_000, when: () => false });
 }
 
-function wordsOf(level: Level): string {
-  return WORDS[level.slo] ?? level.slo.replaceAll("_", " ");
+function labelOf(level: Level): string {
+  return LABELS[level.slo] ?? level.slo.replaceAll("_", " ");
 }
 
-/** A measured value in the unit of its promise. */
-function measured(slo: string, value: number): string {
+/** A value in the unit of its service level. */
+function formatValue(slo: string, value: number): string {
   if (/tick_budget|latency|dead/.test(slo)) return span(value);
   if (/saturation|miss|rate/.test(slo)) return percent(value);
   return String(Math.round(value));
 }
 
-/** What is broken, where nobody overlooks it. */
+/** Breached service levels, at the top of the page. */
 export function Breaches({ levels }: { levels: Levels }): JSX.Element | null {
-  const told = levels.value.value;
-  if (!told || told.breached === 0) return null;
-  const names = [...new Set(told.items.filter((one) => one.breached).map(wordsOf))];
+  const answer = levels.value.value;
+  if (!answer || answer.breached === 0) return null;
+  const names = [...new Set(answer.items.filter((one) => one.breached).map(labelOf))];
   return (
     <p class="notice bad" role="status">
-      {counted(told.breached, "service level is", "service levels are")} breached: {names.join(", ")}.
+      {counted(answer.breached, "service level is", "service levels are")} breached: {names.join(", ")}.
     </p>
   );
 }
 
-/** Those that are broken, or about to be; the others are there for who wants to know. */
+/** Service levels that are breached or at risk; the others are folded. */
 export function ServiceLevels({ levels }: { levels: Levels }): JSX.Element | null {
-  const told = levels.value.value;
-  if (!told || told.items.length === 0) return null;
-  const bad = told.items.filter((one) => one.breached || one.judgement === "bad").toSorted((one, other) => Number(other.breached) - Number(one.breached));
-  const kept = told.items.filter((one) => !bad.includes(one) && one.value !== null);
+  const answer = levels.value.value;
+  if (!answer || answer.items.length === 0) return null;
+  const bad = answer.items.filter((one) => one.breached || one.judgement === "bad").toSorted((one, other) => Number(other.breached) - Number(one.breached));
+  const met = answer.items.filter((one) => !bad.includes(one) && one.value !== null);
   return (
-    <Card title="Service levels" aside={told.breached === 0 ? "none breached" : `${told.breached} breached`}>
+    <Card title="Service levels" aside={answer.breached === 0 ? "none breached" : `${answer.breached} breached`}>
       <div class="stack tight">
         {bad.length > 0 && <LevelList levels={bad} />}
         <details>
-          <summary>{kept.length === 0 ? "Nothing was measured yet" : `${counted(kept.length, "promise is", "promises are")} kept`}</summary>
-          <LevelList levels={kept} />
+          <summary>{met.length === 0 ? "No data yet" : `${counted(met.length, "service level is", "service levels are")} met`}</summary>
+          <LevelList levels={met} />
         </details>
       </div>
     </Card>
@@ -77,7 +77,7 @@ export function ServiceLevels({ levels }: { levels: Levels }): JSX.Element | nul
 function State({ level }: { level: Level }): JSX.Element {
   if (level.breached) return <span class="badge bad">breached</span>;
   if (level.judgement === "bad") return <span class="badge warn">at risk</span>;
-  return level.judgement === "unjudged" ? <span class="badge">too little to tell</span> : <span class="badge good">kept</span>;
+  return level.judgement === "unjudged" ? <span class="badge">too few samples</span> : <span class="badge good">met</span>;
 }
 
 function LevelList({ levels }: { levels: Level[] }): JSX.Element {
@@ -86,12 +86,12 @@ function LevelList({ levels }: { levels: Level[] }): JSX.Element {
       {levels.map((one) => (
         <li key={`${one.process} ${one.scheduler} ${one.slo}`} class="row spread">
           <span>
-            <State level={one} /> {wordsOf(one)}{" "}
+            <State level={one} /> {labelOf(one)}{" "}
             <span class="quiet">{one.scheduler}</span>
           </span>
           <span class="quiet number">
             {one.breached && one.since ? <>since <RelativeTime at={one.since} tense="past" wall />, </> : null}
-            {one.value === null ? "nothing measured" : `${measured(one.slo, one.value)}, at most ${measured(one.slo, one.threshold)}`}
+            {one.value === null ? "no data" : `${formatValue(one.slo, one.value)}, at most ${formatValue(one.slo, one.threshold)}`}
           </span>
         </li>
       ))}

@@ -8,17 +8,17 @@ export interface Forecast {
   complete: boolean;
 }
 
-export interface Beat {
+export interface HistogramBin {
   at: string;
   statuses: Record<string, number>;
   late_p50_ms: number | null;
   late_p99_ms: number | null;
 }
 
-export interface Pulse {
+export interface RunHistogram {
   since: string;
   span_ms: number;
-  beats: Beat[];
+  beats: HistogramBin[];
   runs: number;
   success_rate: number | null;
   late_p50_ms: number | null;
@@ -48,7 +48,7 @@ export interface Overview {
   endpoints: number;
   in_flight: number;
   forecast: Forecast;
-  pulse: Pulse;
+  pulse: RunHistogram;
   quotas: Quota[];
   quota_resets_at: string;
   planners: Planner[];

@@ -1,16 +1,16 @@
-/** Planners: what they thought and did, what that cost, what learning wins, and the rules. */
+/** Planners: their analyses, what they cost, what learning saves, and the rules. */
 
 import type { JSX } from "preact";
 import "./planners.css";
 import { Rules } from "./rules";
-import { Sittings } from "./sittings";
+import { Analyses } from "./analyses";
 import { Costs, Learning } from "./spending";
 
 export default function PlannersPage(): JSX.Element {
   return (
     <div class="stack planners">
       <div class="planners-sides">
-        <Sittings />
+        <Analyses />
         <div class="stack">
           <Learning />
           <Costs />

@@ -1,4 +1,4 @@
-/** The form of a rule; what the server cannot take is said at its field. */
+/** The form of a rule; the server's messages are shown at their fields. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -24,7 +24,7 @@ export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => vo
   const jobs = useData<ListPage<{ id: string; name: string }>>("/v1/jobs", { query: { limit: 200 }, when: () => false });
   async function send(form: FormData): Promise<void> {
     const values: Values = Object.fromEntries(form);
-    const words = {
+    const body = {
       name: values["name"],
       when: values["when"],
       then: step(values, "then"),
@@ -32,17 +32,17 @@ export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => vo
       cooldown_ms: durationMs(values, "cooldown") ?? 0,
       once_per_incident: values["once"] === "on",
     };
-    if (rule) await callApi("PATCH", `/v1/rules/${encodeURIComponent(rule.id)}`, { body: words });
-    else await callApi("POST", "/v1/rules", { body: { ...words, job_id: values["job_id"], ...(values["endpoint_id"] ? { endpoint_id: values["endpoint_id"] } : {}) } });
-    toast(rule ? "The rule is changed." : "The rule is written.");
+    if (rule) await callApi("PATCH", `/v1/rules/${encodeURIComponent(rule.id)}`, { body });
+    else await callApi("POST", "/v1/rules", { body: { ...body, job_id: values["job_id"], ...(values["endpoint_id"] ? { endpoint_id: values["endpoint_id"] } : {}) } });
+    toast(rule ? "The rule is changed." : "The rule is created.");
     onDone();
   }
   const fields = ["name", "when", "job_id", "endpoint_id", "cooldown_ms", ...["then", "relax"].flatMap((one) => [one, `${one}.intervalMs`, `${one}.nextRunInMs`, `${one}.pauseMs`, `${one}.ttlMinutes`, `${one}.endpoint`])];
   return (
-    <Form send={send} fields={fields} submit={rule ? "Change" : "Write"}>
+    <Form send={send} fields={fields} submit={rule ? "Change" : "Create"}>
       {(problem) => (
         <>
-          <Field label="Name" name="name" problem={problem} help="The reason of all that it does.">
+          <Field label="Name" name="name" problem={problem} help="Given as the reason of its hints.">
             {(wiring) => <input {...wiring} defaultValue={rule?.name ?? ""} autoComplete="off" />}
           </Field>
           {!rule && (
@@ -59,7 +59,7 @@ export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => vo
             </Field>
           )}
           {!rule && (
-            <Field label="Endpoint" name="endpoint_id" problem={problem} help="Its id; if left out, each of the job.">
+            <Field label="Endpoint" name="endpoint_id" problem={problem} help="Its id; if left out, each endpoint of the job.">
               {(wiring) => <input {...wiring} autoComplete="off" />}
             </Field>
           )}
@@ -68,9 +68,9 @@ export function RuleForm({ rule, onDone }: { rule: Rule | null; onDone: () => vo
           </Field>
           <StepFields title="Then" part="then" step={rule?.then ?? null} problem={problem} />
           <StepFields title="When it no longer holds" part="relax" step={rule?.relax ?? null} problem={problem} optional />
-          <DurationField label="Leave it alone afterwards for" name="cooldown" apiField="cooldown_ms" {...splitDuration(rule?.cooldown_ms ?? 0)} problem={problem} />
+          <DurationField label="Cooldown" name="cooldown" apiField="cooldown_ms" {...splitDuration(rule?.cooldown_ms ?? 0)} problem={problem} />
           <label class="check">
-            <input type="checkbox" name="once" defaultChecked={rule?.once_per_incident ?? false} /> Once in an incident
+            <input type="checkbox" name="once" defaultChecked={rule?.once_per_incident ?? false} /> Once per incident
           </label>
           {rule && rule.escalate.length > 0 && <p class="quiet">{counted(rule.escalate.length, "escalation stays", "escalations stay")} as set elsewhere.</p>}
         </>
@@ -89,16 +89,16 @@ interface StepProps {
 
 function StepFields({ title, part, step: given, problem, optional }: StepProps): JSX.Element {
   const tool = useSignal<string>(given?.tool ?? (optional ? "" : "propose_interval"));
-  const like = (ms: number | null | undefined, otherwise: number): { count: number; unit: string } => splitDuration(ms ?? otherwise);
+  const fieldValue = (ms: number | null | undefined, fallback: number): { count: number; unit: string } => splitDuration(ms ?? fallback);
   return (
     <fieldset class="step">
       <Field label={title} name={part} problem={problem}>
         {(wiring) => (
           <select {...wiring} name={`${part}-tool`} value={tool.value} onChange={(event) => (tool.value = event.currentTarget.value)}>
             {optional && <option value="">Nothing</option>}
-            {Object.entries(TOOLS).map(([name, words]) => (
+            {Object.entries(TOOLS).map(([name, label]) => (
               <option key={name} value={name}>
-                {words}
+                {label}
               </option>
             ))}
           </select>
@@ -106,16 +106,16 @@ function StepFields({ title, part, step: given, problem, optional }: StepProps):
       </Field>
       {tool.value === "propose_interval" && (
         <>
-          <DurationField label={`${title}: every`} name={`${part}-interval`} apiField={`${part}.intervalMs`} {...like(given?.intervalMs, 30_000)} problem={problem} />
-          <DurationField label={`${title}: for`} name={`${part}-ttl`} apiField={`${part}.ttlMinutes`} {...like((given?.ttlMinutes ?? 60) * MINUTE, 60 * MINUTE)} problem={problem} />
+          <DurationField label={`${title}: every`} name={`${part}-interval`} apiField={`${part}.intervalMs`} {...fieldValue(given?.intervalMs, 30_000)} problem={problem} />
+          <DurationField label={`${title}: for`} name={`${part}-ttl`} apiField={`${part}.ttlMinutes`} {...fieldValue((given?.ttlMinutes ?? 60) * MINUTE, 60 * MINUTE)} problem={problem} />
         </>
       )}
       {(tool.value === "propose_next_time" || tool.value === "wake") && (
-        <DurationField label={`${title}: after`} name={`${part}-in`} apiField={`${part}.nextRunInMs`} {...like(given?.nextRunInMs, 0)} problem={problem} />
+        <DurationField label={`${title}: after`} name={`${part}-in`} apiField={`${part}.nextRunInMs`} {...fieldValue(given?.nextRunInMs, 0)} problem={problem} />
       )}
-      {tool.value === "pause_until" && <DurationField label={`${title}: for, or 0 to resume`} name={`${part}-pause`} apiField={`${part}.pauseMs`} {...like(given?.pauseMs, 30 * MINUTE)} problem={problem} />}
+      {tool.value === "pause_until" && <DurationField label={`${title}: for, or 0 to resume`} name={`${part}-pause`} apiField={`${part}.pauseMs`} {...fieldValue(given?.pauseMs, 30 * MINUTE)} problem={problem} />}
       {tool.value !== "" && (
-        <Field label={`${title}: whom`} name={`${part}.endpoint`} problem={problem} help="The name of an endpoint of the job; if left out, the one it looks at.">
+        <Field label={`${title}: endpoint`} name={`${part}.endpoint`} problem={problem} help="The name of an endpoint of the job; if left out, the endpoint of the run.">
           {(wiring) => <input {...wiring} name={`${part}-endpoint`} defaultValue={given?.endpoint ?? ""} autoComplete="off" />}
         </Field>
       )}
@@ -127,12 +127,12 @@ function StepFields({ title, part, step: given, problem, optional }: StepProps):
 function step(values: Values, part: string): Record<string, unknown> | null {
   const tool = String(values[`${part}-tool`] ?? "");
   if (!tool) return null;
-  const whom = String(values[`${part}-endpoint`] ?? "").trim();
+  const endpoint = String(values[`${part}-endpoint`] ?? "").trim();
   const own: Record<string, Record<string, unknown>> = {
     propose_interval: { intervalMs: durationMs(values, `${part}-interval`), ttlMinutes: (durationMs(values, `${part}-ttl`) ?? 0) / MINUTE },
     propose_next_time: { nextRunInMs: durationMs(values, `${part}-in`) },
     wake: { nextRunInMs: durationMs(values, `${part}-in`) },
     pause_until: { pauseMs: durationMs(values, `${part}-pause`) || null },
   };
-  return { tool, ...own[tool], ...(whom ? { endpoint: whom } : {}) };
+  return { tool, ...own[tool], ...(endpoint ? { endpoint: endpoint } : {}) };
 }

@@ -1,25 +1,25 @@
-/** What planners cost, by day and by endpoint, and what learning has won. */
+/** What planners cost, by day and by endpoint, and what learning saves. */
 
 import type { JSX } from "preact";
 import type { ListPage } from "../../lib/api";
 import { useData } from "../../lib/data";
 import { compact, counted, percent, span } from "../../lib/format";
 import { Card, Loading, ProblemNotice } from "../../ui/parts";
-import type { Learned, Spending, Tokens } from "./types";
+import type { LearningResult, Spending, Tokens } from "./types";
 
-const SLOWLY = { every: 30_000, minGapMs: 10_000 };
-const MOST = 12;
-const all = (tokens: Tokens): number => tokens.input + tokens.output;
+const REFRESH = { every: 30_000, minGapMs: 10_000 };
+const MAX_ROWS = 12;
+const allTokens = (tokens: Tokens): number => tokens.input + tokens.output;
 
 export function Costs(): JSX.Element {
-  const data = useData<Spending>("/v1/analyses/spending", { ...SLOWLY, query: { days: 7 } });
-  const told = data.value.value;
-  if (!told) return <Card title="Cost">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="the cost" />}</Card>;
-  const most = Math.max(...told.days.map((one) => all(one.tokens)), 1);
+  const data = useData<Spending>("/v1/analyses/spending", { ...REFRESH, query: { days: 7 } });
+  const answer = data.value.value;
+  if (!answer) return <Card title="Cost">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="the cost" />}</Card>;
+  const most = Math.max(...answer.days.map((one) => allTokens(one.tokens)), 1);
   return (
-    <Card title="Cost" aside={`7 days, ${counted(all(told.tokens), "token")}${told.complete ? "" : " of the newest sittings"}`}>
-      {told.days.length === 0 ? (
-        <p class="muted">No planner has sat in these days.</p>
+    <Card title="Cost" aside={`7 days, ${counted(allTokens(answer.tokens), "token")}${answer.complete ? "" : " of the newest analyses"}`}>
+      {answer.days.length === 0 ? (
+        <p class="muted">There were no analyses in these days.</p>
       ) : (
         <div class="costs">
           <table class="small-table">
@@ -27,45 +27,45 @@ export function Costs(): JSX.Element {
             <thead>
               <tr>
                 <th scope="col">Day and planner</th>
-                <th scope="col">Sittings</th>
+                <th scope="col">Analyses</th>
                 <th scope="col">Tokens</th>
               </tr>
             </thead>
             <tbody>
-              {told.days.map((one) => (
+              {answer.days.map((one) => (
                 <tr key={`${one.day} ${one.planner}`}>
                   <th scope="row">
                     {one.day} <span class="badge">{one.planner}</span>
                   </th>
                   <td class="number">{compact(one.sittings)}</td>
                   <td class="number">
-                    {compact(all(one.tokens))}
-                    <div class="bar" style={{ width: `${(all(one.tokens) / most) * 100}%` }} />
+                    {compact(allTokens(one.tokens))}
+                    <div class="bar" style={{ width: `${(allTokens(one.tokens) / most) * 100}%` }} />
                   </td>
                 </tr>
               ))}
             </tbody>
           </table>
           <table class="small-table">
-            <caption>By endpoint, the dearest first</caption>
+            <caption>By endpoint, the most expensive first</caption>
             <thead>
               <tr>
                 <th scope="col">Endpoint and planner</th>
-                <th scope="col">Sittings</th>
+                <th scope="col">Analyses</th>
                 <th scope="col">Tokens</th>
                 <th scope="col">Each</th>
               </tr>
             </thead>
             <tbody>
-              {told.endpoints.slice(0, MOST).map((one) => (
+              {answer.endpoints.slice(0, MAX_ROWS).map((one) => (
                 <tr key={`${one.endpoint_id} ${one.planner}`}>
                   <th scope="row">
                     <a href={`/endpoints/${encodeURIComponent(one.endpoint_id)}`}>{one.endpoint_id}</a> <span class="badge">{one.planner}</span>{" "}
                     {one.failed > 0 && <span class="badge bad">{one.failed} failed</span>}
                   </th>
                   <td class="number">{compact(one.sittings)}</td>
-                  <td class="number">{compact(all(one.tokens))}</td>
-                  <td class="number">{compact(Math.round(all(one.tokens) / one.sittings))}</td>
+                  <td class="number">{compact(allTokens(one.tokens))}</td>
+                  <td class="number">{compact(Math.round(allTokens(one.tokens) / one.sittings))}</td>
                 </tr>
               ))}
             </tbody>
@@ -76,30 +76,30 @@ export function Costs(): JSX.Element {
   );
 }
 
-type Part = (row: Learned) => number;
+type Part = (row: LearningResult) => number;
 const changes: Part = (row) => row.changes;
 const runs: Part = (row) => row.plain_looks;
-const total = (rows: Learned[], part: Part): number => rows.reduce((sum, row) => sum + part(row), 0);
+const total = (rows: LearningResult[], part: Part): number => rows.reduce((sum, row) => sum + part(row), 0);
 
-/** Of delays by changes, of runs by runs: each weighs as often as it came. */
-function mean(rows: Learned[], value: Part, weight: Part): number {
+/** The mean of a value, weighted: delays by changes, shares of runs by runs. */
+function mean(rows: LearningResult[], value: Part, weight: Part): number {
   const weights = total(rows, weight);
   return weights ? total(rows, (row) => value(row) * weight(row)) / weights : 0;
 }
 
 export function Learning(): JSX.Element {
-  const data = useData<ListPage<Learned>>("/v1/learning", { ...SLOWLY, query: { limit: 200 } });
-  const told = data.value.value;
-  if (!told) return <Card title="Learning">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="what was learned" />}</Card>;
-  const rows = told.items.filter((row) => row.changes > 0).toSorted((one, other) => won(other) - won(one));
+  const data = useData<ListPage<LearningResult>>("/v1/learning", { ...REFRESH, query: { limit: 200 } });
+  const answer = data.value.value;
+  if (!answer) return <Card title="Learning">{data.problem.value ? <ProblemNotice problem={data.problem.value} /> : <Loading what="what was learned" />}</Card>;
+  const rows = answer.items.filter((row) => row.changes > 0).toSorted((one, other) => savedMs(other) - savedMs(one));
   return (
-    <Card title="What learning wins" aside="how late changes are seen">
+    <Card title="What learning saves" aside="how late changes are seen">
       {rows.length === 0 ? (
-        <p class="muted">No change was seen yet. The learning planner needs runs of endpoints with an interval; in the shadow it only thinks.</p>
+        <p class="muted">No change was seen yet. The learning planner needs runs of endpoints with an interval; in shadow mode it changes nothing.</p>
       ) : (
         <div class="stack tight">
-          <Summary rows={told.items.filter((row) => row.learning === "shadow")} shadow />
-          <Summary rows={told.items.filter((row) => row.learning === "on")} shadow={false} />
+          <Summary rows={answer.items.filter((row) => row.learning === "shadow")} shadow />
+          <Summary rows={answer.items.filter((row) => row.learning === "on")} shadow={false} />
           <table class="small-table learned">
             <thead>
               <tr>
@@ -110,7 +110,7 @@ export function Learning(): JSX.Element {
               </tr>
             </thead>
             <tbody>
-              {rows.slice(0, MOST).map((row) => (
+              {rows.slice(0, MAX_ROWS).map((row) => (
                 <tr key={row.endpoint_id}>
                   <th scope="row">
                     <a href={`/endpoints/${encodeURIComponent(row.endpoint_id)}`}>{row.name}</a> {row.learning === "on" && <span class="badge accent">steers</span>}
@@ -123,23 +123,23 @@ export function Learning(): JSX.Element {
               ))}
             </tbody>
           </table>
-          {told.next_cursor && <p class="quiet">Of the first 200 endpoints, by their ids.</p>}
+          {answer.next_cursor && <p class="quiet">Of the first 200 endpoints, by their ids.</p>}
         </div>
       )}
     </Card>
   );
 }
 
-const won = (row: Learned): number => (row.plain_delay_ms - row.delay_ms) * row.changes;
+const savedMs = (row: LearningResult): number => (row.plain_delay_ms - row.delay_ms) * row.changes;
 
-/** Endpoints that did not change are among them: it is their runs that are spent on others. */
-function Summary({ rows, shadow }: { rows: Learned[]; shadow: boolean }): JSX.Element | null {
-  const came = total(rows, changes);
-  if (!came) return null;
-  const seen = shadow ? counted(came, "change would be", "changes would be") : counted(came, "change was", "changes were");
+/** Includes endpoints that did not change: their runs are the ones spent on others. */
+function Summary({ rows, shadow }: { rows: LearningResult[]; shadow: boolean }): JSX.Element | null {
+  const changeCount = total(rows, changes);
+  if (!changeCount) return null;
+  const noticed = shadow ? counted(changeCount, "change would be", "changes would be") : counted(changeCount, "change was", "changes were");
   return (
     <p>
-      {shadow ? "In the shadow" : "Where it steers"}, {seen} seen after <strong>{span(mean(rows, (row) => row.delay_ms, changes))}</strong> on average instead of{" "}
+      {shadow ? "In shadow mode" : "Where it steers"}, {noticed} seen after <strong>{span(mean(rows, (row) => row.delay_ms, changes))}</strong> on average instead of{" "}
       <strong>{span(mean(rows, (row) => row.plain_delay_ms, changes))}</strong>, with {percent(mean(rows, (row) => row.looks, runs), 0)} of the runs.
     </p>
   );

@@ -13,7 +13,7 @@ export interface ToolCall {
   error: string | null;
 }
 
-export interface Sitting {
+export interface Analysis {
   id: string;
   job_id: string;
   endpoint_id: string;
@@ -37,7 +37,7 @@ export interface Spending {
   complete: boolean;
 }
 
-export interface Learned {
+export interface LearningResult {
   endpoint_id: string;
   name: string;
   learning: "off" | "shadow" | "on";

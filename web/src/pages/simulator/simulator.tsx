@@ -1,4 +1,4 @@
-/** A scenario on a slider: by the product's rules and by those that were published, side by side. */
+/** A scenario on a slider: under the product's rules and under the published ones, side by side. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -9,27 +9,27 @@ import { useShortcut } from "../../lib/keys";
 import { query, setQuery } from "../../lib/router";
 import { Icon } from "../../ui/icons";
 import { Card, Legend, Loading, ProblemNotice } from "../../ui/parts";
-import { Lanes, steeringWords } from "./lanes";
+import { RunChart, describeSteering } from "./run_chart";
 import "./simulator.css";
-import type { Course, Simulation } from "./types";
+import type { ModeResult, Simulation } from "./types";
 
-const NEVER = { when: () => false, every: 86_400_000 };
-const USUAL = "flash-sale";
+const LOAD_ONCE = { when: () => false, every: 86_400_000 };
+const DEFAULT_SCENARIO = "flash-sale";
 const FRAME_MS = 100;
-const FRAME_S = 6;
+const SECONDS_PER_FRAME = 6;
 const STEP_S = 10;
 const BEGIN_S = 60;
 
 export default function SimulatorPage(): JSX.Element {
-  const scenario = query.value.get("scenario") ?? USUAL;
-  const data = useData<Simulation>("/v1/simulation", { ...NEVER, query: { scenario } });
+  const scenario = query.value.get("scenario") ?? DEFAULT_SCENARIO;
+  const data = useData<Simulation>("/v1/simulation", { ...LOAD_ONCE, query: { scenario } });
   const shown = data.value.value;
   const problem = data.problem.value;
   if (!shown && problem) {
     return (
       <div class="stack">
         <ProblemNotice problem={problem} retry={data.refresh} />
-        {scenario !== USUAL && <a href="/simulator">Go to the flash sale</a>}
+        {scenario !== DEFAULT_SCENARIO && <a href="/simulator">Go to the flash sale</a>}
       </div>
     );
   }
@@ -49,7 +49,7 @@ function Player({ simulation }: { simulation: Simulation }): JSX.Element {
   useEffect(() => {
     if (!playing.value) return;
     const timer = setInterval(() => {
-      second.value = Math.min(end, second.value + FRAME_S);
+      second.value = Math.min(end, second.value + SECONDS_PER_FRAME);
       if (second.value >= end) playing.value = false;
     }, FRAME_MS);
     return () => clearInterval(timer);
@@ -81,11 +81,11 @@ function Player({ simulation }: { simulation: Simulation }): JSX.Element {
             minute {Math.floor(now / 60)}, {phase?.name}
           </output>
         </div>
-        <World simulation={simulation} second={now} />
+        <MeasurementTable simulation={simulation} second={now} />
       </Card>
-      <div class="courses">
-        <CourseCard simulation={simulation} course={simulation.corrected} name="Corrected" aside="the product's own rules" second={now} />
-        <CourseCard simulation={simulation} course={simulation.as_published} name="As published" aside="the prototype's rules" second={now} />
+      <div class="mode-results">
+        <ResultCard simulation={simulation} result={simulation.corrected} name="Corrected" aside="the product's own rules" second={now} />
+        <ResultCard simulation={simulation} result={simulation.as_published} name="As published" aside="the prototype's rules" second={now} />
       </div>
       <Card title="Runs so far" aside="by tier">
         <Tiers simulation={simulation} second={now} />
@@ -106,14 +106,14 @@ function Scenarios({ simulation }: { simulation: Simulation }): JSX.Element {
   );
 }
 
-/** What was last known of the world at the end of the minute before. */
-function World({ simulation, second }: { simulation: Simulation; second: number }): JSX.Element {
+/** The latest measurements at the end of the previous minute. */
+function MeasurementTable({ simulation, second }: { simulation: Simulation; second: number }): JSX.Element {
   const minute = Math.min(Math.max(0, Math.ceil(second / 60) - 1), simulation.minutes - 1);
   const [one, other] = [simulation.corrected.minutes[minute], simulation.as_published.minutes[minute]];
   return (
-    <div class="world" role="group" aria-label="The world" tabIndex={0}>
+    <div class="world" role="group" aria-label="Measurements" tabIndex={0}>
     <table class="small-table">
-      <caption>What each of them knew of the world at the end of minute {minute}</caption>
+      <caption>Latest measurements at the end of minute {minute}</caption>
       <thead>
         <tr>
           <th scope="col">Rules</th>
@@ -153,38 +153,38 @@ const CAUSES = [
   { class: "mark-steering", label: "steered" },
 ];
 
-function CourseCard(props: { simulation: Simulation; course: Course; name: string; aside: string; second: number }): JSX.Element {
-  const { simulation, course, name, second } = props;
-  const past = course.runs.filter((run) => run.second <= second).length;
-  const latest = course.steering.filter((one) => one.second <= second).slice(-3).toReversed();
+function ResultCard(props: { simulation: Simulation; result: ModeResult; name: string; aside: string; second: number }): JSX.Element {
+  const { simulation, result, name, second } = props;
+  const past = result.runs.filter((run) => run.second <= second).length;
+  const latest = result.steering.filter((one) => one.second <= second).slice(-3).toReversed();
   return (
-    <Card title={name} aside={`${counted(past, "run")} so far, ${course.runs.length} in all`} class="course">
+    <Card title={name} aside={`${counted(past, "run")} so far, ${result.runs.length} in all`} class="mode-result">
       <p class="quiet">{props.aside}</p>
-      <Lanes simulation={simulation} course={course} name={name} second={second} />
+      <RunChart simulation={simulation} result={result} name={name} second={second} />
       <Legend items={CAUSES} />
-      <h3>Steered last</h3>
+      <h3>Latest steering</h3>
       <ul class="latest">
         {latest.length === 0 && <li class="muted">Nothing yet.</li>}
-        {latest.map((one, place) => (
-          <li key={place}>
-            <span class="quiet number">{`${Math.floor(one.second / 60)}:${String(one.second % 60).padStart(2, "0")}`}</span> {one.lane}: {steeringWords(one)}
+        {latest.map((one, index) => (
+          <li key={index}>
+            <span class="quiet number">{`${Math.floor(one.second / 60)}:${String(one.second % 60).padStart(2, "0")}`}</span> {one.lane}: {describeSteering(one)}
           </li>
         ))}
       </ul>
-      <Checks course={course} />
+      <Checks result={result} />
     </Card>
   );
 }
 
-function Checks({ course }: { course: Course }): JSX.Element {
-  const passed = course.checks.filter((check) => check.passed).length;
+function Checks({ result }: { result: ModeResult }): JSX.Element {
+  const passed = result.checks.filter((check) => check.passed).length;
   return (
     <details class="checks">
       <summary>
-        {passed} of {course.checks.length} checks hold
+        {passed} of {result.checks.length} checks hold
       </summary>
       <ul>
-        {course.checks.map((check) => (
+        {result.checks.map((check) => (
           <li key={check.name}>
             <span class={`badge ${check.passed ? "good" : "bad"}`}>{check.passed ? "holds" : "fails"}</span> {check.name.replaceAll("-", " ")}
             <div class="quiet">{check.detail}</div>
@@ -197,9 +197,9 @@ function Checks({ course }: { course: Course }): JSX.Element {
 
 function Tiers({ simulation, second }: { simulation: Simulation; second: number }): JSX.Element {
   const tiers = [...new Set(simulation.lanes.map((lane) => lane.tier))];
-  const count = (course: Course, tier: string): number => {
+  const count = (result: ModeResult, tier: string): number => {
     const names = new Set(simulation.lanes.filter((lane) => lane.tier === tier).map((lane) => lane.name));
-    return course.runs.filter((run) => run.second <= second && names.has(run.lane)).length;
+    return result.runs.filter((run) => run.second <= second && names.has(run.lane)).length;
   };
   return (
     <table class="small-table tiers">

@@ -1,6 +1,6 @@
 /** What `GET /v1/simulation` answers. */
 
-export interface Lane {
+export interface SimulatedEndpoint {
   name: string;
   tier: string;
   baseline_s: number;
@@ -14,7 +14,7 @@ export interface SimulatedRun {
   cause: string;
 }
 
-export interface Steering {
+export interface SteeringEvent {
   second: number;
   lane: string;
   kind: "interval" | "one-shot" | "pause" | "resume" | "clear";
@@ -23,10 +23,10 @@ export interface Steering {
   until_s: number | null;
 }
 
-export interface Course {
+export interface ModeResult {
   mode: string;
   runs: SimulatedRun[];
-  steering: Steering[];
+  steering: SteeringEvent[];
   minutes: Record<string, number | string | boolean | null>[];
   checks: { name: string; passed: boolean; detail: string }[];
 }
@@ -36,8 +36,8 @@ export interface Simulation {
   scenarios: string[];
   minutes: number;
   phases: { name: string; begin_s: number; end_s: number }[];
-  lanes: Lane[];
+  lanes: SimulatedEndpoint[];
   units: Record<string, string>;
-  corrected: Course;
-  as_published: Course;
+  corrected: ModeResult;
+  as_published: ModeResult;
 }

@@ -1,4 +1,4 @@
-/** Making users and agents. */
+/** Forms that create users and agents. */
 
 import type { JSX } from "preact";
 import { callApi } from "../../lib/api";
@@ -9,34 +9,34 @@ import { toast } from "../../ui/toast";
 interface Props {
   open: boolean;
   onClose: () => void;
-  onMade: (id: string) => void;
+  onCreated: (id: string) => void;
 }
 
-export function words(values: FormData, name: string): string {
+export function formText(values: FormData, name: string): string {
   return String(values.get(name) ?? "").trim();
 }
 
-const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const LOCAL_TIMEZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-export function NewUser({ open, onClose, onMade }: Props): JSX.Element {
+export function NewUser({ open, onClose, onCreated }: Props): JSX.Element {
   async function send(values: FormData): Promise<void> {
-    const id = words(values, "user_id");
-    const timezone = words(values, "timezone");
+    const id = formText(values, "user_id");
+    const timezone = formText(values, "timezone");
     await callApi("PUT", `/v1/users/${encodeURIComponent(id)}`, { body: timezone ? { timezone } : {} });
-    toast(`${id} is there.`);
-    onMade(id);
+    toast(`User ${id} is created.`);
+    onCreated(id);
     onClose();
   }
   return (
     <Dialog title="New user" open={open} onClose={onClose}>
-      <Form fields={["user_id", "timezone"]} send={send} submit="Make user">
+      <Form fields={["user_id", "timezone"]} send={send} submit="Create user">
         {(problem) => (
           <>
             <Field label="Id" name="user_id" problem={problem}>
               {(wiring) => <input {...wiring} required autocomplete="off" />}
             </Field>
-            <Field label="Time zone" name="timezone" problem={problem} help="Moments like “at 5pm” are meant in it.">
-              {(wiring) => <input {...wiring} defaultValue={HERE} autocomplete="off" />}
+            <Field label="Time zone" name="timezone" problem={problem} help="Times like “at 5pm” are read in it.">
+              {(wiring) => <input {...wiring} defaultValue={LOCAL_TIMEZONE} autocomplete="off" />}
             </Field>
           </>
         )}
@@ -45,19 +45,19 @@ export function NewUser({ open, onClose, onMade }: Props): JSX.Element {
   );
 }
 
-export function NewAgent({ open, onClose, onMade }: Props): JSX.Element {
+export function NewAgent({ open, onClose, onCreated }: Props): JSX.Element {
   async function send(values: FormData): Promise<void> {
-    const id = words(values, "agent_id");
-    const model = words(values, "model");
-    const told = { name: words(values, "name"), instructions: words(values, "instructions") };
-    await callApi("PUT", `/v1/agents/${encodeURIComponent(id)}`, { body: { ...told, ...(model ? { model } : {}) } });
-    toast(`${told.name} is there.`);
-    onMade(id);
+    const id = formText(values, "agent_id");
+    const model = formText(values, "model");
+    const agent = { name: formText(values, "name"), instructions: formText(values, "instructions") };
+    await callApi("PUT", `/v1/agents/${encodeURIComponent(id)}`, { body: { ...agent, ...(model ? { model } : {}) } });
+    toast(`Agent ${agent.name} is created.`);
+    onCreated(id);
     onClose();
   }
   return (
     <Dialog title="New agent" open={open} onClose={onClose}>
-      <Form fields={["agent_id", "name", "instructions", "model"]} send={send} submit="Make agent">
+      <Form fields={["agent_id", "name", "instructions", "model"]} send={send} submit="Create agent">
         {(problem) => (
           <>
             <Field label="Id" name="agent_id" problem={problem}>
@@ -66,7 +66,7 @@ export function NewAgent({ open, onClose, onMade }: Props): JSX.Element {
             <Field label="Name" name="name" problem={problem}>
               {(wiring) => <input {...wiring} required autocomplete="off" />}
             </Field>
-            <Field label="Instructions" name="instructions" problem={problem} help="What it is for, and how it speaks.">
+            <Field label="Instructions" name="instructions" problem={problem} help="Its purpose and tone.">
               {(wiring) => <textarea {...wiring} />}
             </Field>
             <Field label="Model" name="model" problem={problem} help="provider:model, or offline. Without one: that of the settings, or else offline.">
