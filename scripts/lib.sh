@@ -150,7 +150,7 @@ with_uv() { install_uv && uv pip install --quiet --python "$python" --editable "
 
 with_pip() { pip install --editable "$1" --constraint constraints.txt; }
 
-uv() { "$python" "$root/scripts/uv_like_pip.py" "$@"; }
+uv() { "$python" "$root/scripts/uv_with_pip_settings.py" "$@"; }
 
 pip() { "$python" -m pip --quiet "$@"; }
 

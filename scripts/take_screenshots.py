@@ -14,10 +14,10 @@ from tests.browser.dashboard_site import A_LINK, launch
 from tests.surfaces.server_process import UP, Program, running
 
 SPEED = 30
-A_WHILE_MS = 130_000
-"""Of real time: all of the sale, and so much more that its start is out of sight."""
-SETTLED_MS = 1_500
-IN_THE_SALE_S = 1_200
+WARM_UP_MS = 130_000
+"""In real time: the whole sale, and enough after it that its start has left the charts."""
+PAGE_SETTLE_MS = 1_500
+SLIDER_SECOND = 1_200
 
 
 class Screenshot(NamedTuple):
@@ -45,7 +45,7 @@ SCREENSHOTS = (
 JOB = """
 def serve(user_id, service_date):
     if user_id.endswith("7"):
-        raise RuntimeError("it never works")
+        raise RuntimeError("always fails")
 """
 DAILY_USERS = 400
 
@@ -78,10 +78,10 @@ def job_folder() -> Iterator[Path]:
 
 def converse(page: Page) -> None:
     """Have the agent schedule something, and wait until it has fired."""
-    for words in ("every weekday at 9:00 tell me what is planned", "remind me in 1 minute to stretch"):
-        page.get_by_role("textbox", name="Message to").fill(words)
+    for message in ("every weekday at 9:00 tell me what is planned", "remind me in 1 minute to stretch"):
+        page.get_by_role("textbox", name="Message to").fill(message)
         page.keyboard.press("Enter")
-        page.wait_for_timeout(SETTLED_MS)
+        page.wait_for_timeout(PAGE_SETTLE_MS)
     page.get_by_role("link", name="scheduled").first.wait_for()
 
 
@@ -99,11 +99,11 @@ def take_screenshot(
     page = context.new_page()
     page.goto(address + screenshot.path)
     page.locator("main .card, main .table, main .endpoint").first.wait_for()
-    page.wait_for_timeout(SETTLED_MS)
+    page.wait_for_timeout(PAGE_SETTLE_MS)
     if screenshot.name == "agents":
         converse(page)
     if screenshot.name == "simulator":
-        page.get_by_role("slider", name="Minute").fill(str(IN_THE_SALE_S))
+        page.get_by_role("slider", name="Minute").fill(str(SLIDER_SECOND))
     page.screenshot(path=folder / f"{screenshot.name}.png", animations="disabled")
     context.close()
 
@@ -120,12 +120,12 @@ def main(folder: Path) -> None:
         sync_playwright() as playwright,
     ):
         browser = launch(playwright)
-        first = browser.new_context()
-        page = first.new_page()
+        login_context = browser.new_context()
+        page = login_context.new_page()
         page.goto(A_LINK.findall(program.said)[-1])
-        create_data(first, program)
-        page.wait_for_timeout(A_WHILE_MS)
-        state = first.storage_state()
+        create_data(login_context, program)
+        page.wait_for_timeout(WARM_UP_MS)
+        state = login_context.storage_state()
         for screenshot in SCREENSHOTS:
             take_screenshot(screenshot, browser, folder, address=program.address, state=state)
         browser.close()
