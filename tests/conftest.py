@@ -1,4 +1,4 @@
-"""How hard the properties are tried: quickly by default, at length with CADENZA_SOAK."""
+"""How many examples the property tests try, and in which order test files run."""
 
 import os
 import signal
@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, settings
 # Endpoints have many parts, and a busy machine draws them slowly; neither says anything about a rule.
 SLOW_IS_FINE = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
-# The quick run tries the same examples every time, so that it says something about the change at hand;
-# the long one looks for new ones.
+# Without --soak the same examples are tried every time, so that a failure is about the change at hand;
+# --soak looks for new ones.
 settings.register_profile(
     "default",
     max_examples=80,
@@ -19,6 +19,7 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=SLOW_IS_FINE,
 )
+settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
 settings.register_profile("soak", settings.get_profile("default"), max_examples=5_000, derandomize=False)
 # Programs that tests start take any port that is free, so that several can run at a time.
 os.environ.setdefault("CADENZA_PORT", "0")
@@ -26,7 +27,9 @@ os.environ.setdefault("CADENZA_PORT", "0")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.load_profile("soak" if os.environ.get("CADENZA_SOAK") else "default")
+PROFILES = {"CADENZA_SOAK": "soak", "CADENZA_TEST_QUICK": "quick"}
+"""What `scripts/test --soak` and `--quick` set."""
+settings.load_profile(next((PROFILES[name] for name in PROFILES if os.environ.get(name)), "default"))
 
 LONG_FIRST = ("browser", "contract", "surfaces", "faults", "docs", "integration")
 """Processes take files in this order, so that none is left alone with a long one at the end."""
