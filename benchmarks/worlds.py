@@ -156,7 +156,7 @@ def drifting(size: Size, chance: Random) -> World:
     return World(tuple(tracks), size.until)
 
 
-def office_hours(size: Size, chance: Random) -> World:
+def business_hours(size: Size, chance: Random) -> World:
     """Unequal rates, eight times as high by day as by night; for longer, since a day must pass first."""
     until = 2 * size.until
 
@@ -170,7 +170,7 @@ def office_hours(size: Size, chance: Random) -> World:
     return World(tuple(tracks), until)
 
 
-def spells(hidden: Hidden, until: float, *, chance: Random) -> tuple[float, ...]:
+def change_moments(hidden: Hidden, until: float, *, chance: Random) -> tuple[float, ...]:
     """Moments at which something begins, ends, begins again."""
     moments: list[float] = []
     at = chance.expovariate(1 / hidden.every)
@@ -191,7 +191,9 @@ def switched(moments: tuple[float, ...], hidden: Hidden) -> tuple[Piece, ...]:
 def bursts(size: Size, chance: Random) -> World:
     """Long calm, then hours in which changes follow each other, and nothing says so beforehand."""
     hidden = Hidden(0.1 / HOUR, 3 / HOUR, 30 * HOUR, 10 * HOUR)
-    pieces = (switched(spells(hidden, size.until, chance=chance), hidden) for _ in range(size.endpoints))
+    pieces = (
+        switched(change_moments(hidden, size.until, chance=chance), hidden) for _ in range(size.endpoints)
+    )
     tracks = tuple(track(one, size.until, chance=chance) for one in pieces)
     return World(tracks, size.until, hidden=hidden)
 
@@ -201,7 +203,7 @@ def siblings(size: Size, chance: Random) -> World:
     hidden = Hidden(0.05 / HOUR, 3 / HOUR, 24 * HOUR, 3 * HOUR, together=JOB)
     tracks: list[Track] = []
     while len(tracks) < size.endpoints:
-        pieces = switched(spells(hidden, size.until, chance=chance), hidden)
+        pieces = switched(change_moments(hidden, size.until, chance=chance), hidden)
         tracks += (track(pieces, size.until, chance=chance) for _ in range(JOB))
     return World(tuple(tracks[: size.endpoints]), size.until, hidden=hidden)
 
@@ -211,7 +213,7 @@ def precursors(size: Size, chance: Random) -> World:
     course = Hidden(0.05 / HOUR, 4 / HOUR, 15 * HOUR, 1.5 * HOUR)
 
     def one() -> Track:
-        moments = spells(course, size.until, chance=chance)
+        moments = change_moments(course, size.until, chance=chance)
         return track(switched(moments, course), size.until, chance=chance, stressed=moments)
 
     return World(tuple(one() for _ in range(size.endpoints)), size.until, wide=True)
@@ -240,7 +242,7 @@ WORLDS: Mapping[str, Make] = {
     "sigma 2": steady(2.0),
     "nothing changes": quiet,
     "drifting": drifting,
-    "office hours": office_hours,
+    "office hours": business_hours,
     "bursts": bursts,
     "siblings": siblings,
     "precursors": precursors,

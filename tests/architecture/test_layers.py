@@ -82,7 +82,7 @@ def meanings(module: ast.Module) -> dict[str, str]:
     return known
 
 
-def spoken(path: Path) -> set[str]:
+def used_names(path: Path) -> set[str]:
     """Everything imported that a file uses, by its full name."""
     module = parsed(path)
     known = meanings(module)
@@ -129,13 +129,13 @@ def test_the_domain_touches_nothing_outside(path: Path) -> None:
 
 
 def test_only_the_adapters_of_time_and_identity_ask_the_world() -> None:
-    asked = {name(path): list(filter(asks_the_world, spoken(path))) for path in FILES}
+    asked = {name(path): list(filter(asks_the_world, used_names(path))) for path in FILES}
     assert {file: asks for file, asks in asked.items() if asks and file not in MAY_ASK} == {}
 
 
 @pytest.mark.parametrize("adapter", sorted(MAY_ASK))
 def test_the_adapters_that_may_ask_the_world_do_so(adapter: str) -> None:
-    assert any(map(asks_the_world, spoken(SOURCE / adapter)))
+    assert any(map(asks_the_world, used_names(SOURCE / adapter)))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_the_adapters_that_may_ask_the_world_do_so(adapter: str) -> None:
 def test_a_question_to_the_world_is_recognized(tmp_path: Path, line: str) -> None:
     path = tmp_path / "curious.py"
     path.write_text(line)
-    assert any(map(asks_the_world, spoken(path)))
+    assert any(map(asks_the_world, used_names(path)))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_question_to_the_world_is_recognized(tmp_path: Path, line: str) -> Non
 def test_a_question_to_a_port_is_none_to_the_world(tmp_path: Path, line: str) -> None:
     path = tmp_path / "modest.py"
     path.write_text(line)
-    assert not any(map(asks_the_world, spoken(path)))
+    assert not any(map(asks_the_world, used_names(path)))
 
 
 def test_the_public_names_are_pinned() -> None:

@@ -68,7 +68,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def household(address: str) -> list[Endpoint]:
+def busy_and_slow_endpoints(address: str) -> list[Endpoint]:
     """Many that fail at once and often, and some that take their time."""
     busy = [an_endpoint(f"busy-{number:03}", baseline=Every(250)) for number in range(BUSY)]
     target = HttpTarget(address)
@@ -110,7 +110,7 @@ def ran_after(moment: float, prefix: str) -> int:
 
 
 def test_backup_and_restore_beside_a_worker_under_load(home: Path, address: str) -> None:
-    asyncio.run(keep(LIVE, *household(address)))
+    asyncio.run(keep(LIVE, *busy_and_slow_endpoints(address)))
     with up(home / "log"):
         until(lambda: runs_in(LIVE) > 3 * BUSY)
         before = runs_in(LIVE)

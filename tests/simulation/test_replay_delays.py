@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadenza.sim.replay.delays import Delay, DelayStatistics, UnnoticedChange, delay_of, delay_statistics
+from cadenza.sim.replay.replay import Delay, DelayStatistics, UnnoticedChange, delay_of, delay_statistics
 from cadenza.testing.clock import NEW_YEAR
 
 

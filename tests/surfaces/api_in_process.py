@@ -15,7 +15,7 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.ids import RandomTokens, TimeOrderedIds
 from cadenza.adapters.null import NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
-from cadenza.adapters.stores.memory.secrets import MemorySealed
+from cadenza.adapters.stores.memory.access import MemorySealed
 from cadenza.adapters.stores.memory.store import MemoryStore
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.engine.agents.conversation import Conversations

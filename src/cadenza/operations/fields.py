@@ -1,9 +1,10 @@
-"""Field types of commands: texts, ids, counts, durations and moments."""
+"""Field types of commands, and lists in pages."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -16,6 +17,8 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from cadenza.domain.validation import LONGEST_SPAN_MS, LONGEST_TEXT, as_whole_number
+from cadenza.operations.operation import Command, View
+from cadenza.ports.catalog import Page
 
 WITHOUT_CONTROL = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
 ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
@@ -64,3 +67,32 @@ Moment = Annotated[
 Labels = Annotated[dict[str, str], Field(max_length=32)]
 Limit = Annotated[int, Whole(1, MOST_LISTED)]
 Cursor = Annotated[str, StringConstraints(strict=True, pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
+
+
+Item = TypeVar("Item")
+
+
+class Paged(Command):
+    """A part of a list."""
+
+    limit: Limit = 100
+    """How many, at most."""
+    cursor: Cursor | None = None
+    """The `next_cursor` of the page before."""
+
+    def page(self) -> Page:
+        """The page to read: one item more than the limit, to see whether there is a next page."""
+        return Page(self.limit + 1, self.cursor)
+
+
+class Listed(View, Generic[Item]):
+    """A page of a list."""
+
+    items: list[Item]
+    next_cursor: str | None = None
+    """Where the next page begins; null at the end."""
+
+
+def split_page(found: Sequence[Item], limit: int) -> tuple[list[Item], bool]:
+    """The items of the page, and whether there is a next one."""
+    return list(found[:limit]), len(found) > limit

@@ -18,10 +18,9 @@ from cadenza.operations.planning.planners import PLANNERS
 from cadenza.operations.planning.rule_trial import RULE_TRIAL
 from cadenza.operations.planning.rules import RULES
 from cadenza.operations.scheduling.endpoint_table import ROWS
-from cadenza.operations.scheduling.endpoint_trial import TRIAL
 from cadenza.operations.scheduling.endpoints import ENDPOINTS
 from cadenza.operations.scheduling.jobs import JOBS
-from cadenza.operations.scheduling.preview import PREVIEW
+from cadenza.operations.scheduling.preview import PREVIEW, TRIAL
 from cadenza.operations.scheduling.runs import RUNS
 from cadenza.operations.scheduling.steering import STEERING
 from cadenza.operations.scheduling.timeline import TIMELINE

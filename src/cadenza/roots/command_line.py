@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from cadenza.surfaces.cli.connection import Connection, OperationClient
+from cadenza.surfaces.cli.connection import CliOptions, OperationClient
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.launchers import (
     Backup,
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 @asynccontextmanager
-async def connect(connection: Connection) -> AsyncIterator[OperationClient]:
+async def connect(connection: CliOptions) -> AsyncIterator[OperationClient]:
     """Connect to the named server, or else open the application on the database of the settings."""
     from cadenza.roots.settings import read_settings
     from cadenza.roots.wiring.application import DEFAULT_TENANT, named_server
@@ -121,7 +121,7 @@ def launch_worker() -> int:
     return launch()
 
 
-def launch_mcp(connection: Connection) -> int:
+def launch_mcp(connection: CliOptions) -> int:
     """Serve agents."""
     from cadenza.roots.mcp import launch
 

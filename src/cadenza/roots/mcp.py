@@ -11,14 +11,14 @@ from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.application import DEFAULT_TENANT, local_client, named_server
 from cadenza.roots.wiring.process import open_log, run_event_loop
 from cadenza.roots.wiring.remote_client import remote_client
-from cadenza.surfaces.cli.connection import Connection
+from cadenza.surfaces.cli.connection import CliOptions
 from cadenza.surfaces.mcp.caller import EXTRA, McpCaller, missing_extra
 
 ORIGIN = "mcp"
 REMEDY = "CADENZA_MCP_SCOPES says what is allowed"
 
 
-def launch(connection: Connection) -> int:
+def launch(connection: CliOptions) -> int:
     """Serve until standard input is closed; the exit code."""
     if sys.stdin is None or sys.stdout is None:
         raise Unavailable("Standard input or output is closed: a program that speaks MCP starts this.")
@@ -26,7 +26,7 @@ def launch(connection: Connection) -> int:
     return 0
 
 
-async def serve(settings: Settings, connection: Connection) -> None:
+async def serve(settings: Settings, connection: CliOptions) -> None:
     """Serve agents in the name of one tenant, or of a key."""
     try:
         from cadenza.surfaces.mcp import stdio
@@ -41,7 +41,7 @@ async def serve(settings: Settings, connection: Connection) -> None:
 
 
 @asynccontextmanager
-async def open_mcp_caller(settings: Settings, connection: Connection) -> AsyncIterator[McpCaller]:
+async def open_mcp_caller(settings: Settings, connection: CliOptions) -> AsyncIterator[McpCaller]:
     """A visit to the application on the database of the settings, or to the one behind a server."""
     caller = Caller(connection.tenant or DEFAULT_TENANT, allowed(settings), ORIGIN)
     server = named_server(settings, connection)

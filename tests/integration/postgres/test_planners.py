@@ -215,7 +215,7 @@ class Planners:
 
 
 @contextmanager
-def crew(url: str, folder: Path) -> Iterator[Planners]:
+def planner_processes(url: str, folder: Path) -> Iterator[Planners]:
     planners = Planners(url, folder)
     try:
         yield planners
@@ -228,7 +228,7 @@ def crew(url: str, folder: Path) -> Iterator[Planners]:
 async def test_when_the_planner_is_killed_another_takes_over_within_seconds(
     database_url: str, tmp_path: Path
 ) -> None:
-    with crew(database_url, tmp_path) as planners:
+    with planner_processes(database_url, tmp_path) as planners:
         async with a_store(database_url) as store:
             first = planners.start()
             await until(lambda: planners.says(first, ACTS))

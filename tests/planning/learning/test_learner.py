@@ -6,8 +6,7 @@ from random import Random
 import pytest
 
 from cadenza.domain.planning.learning.learner import Period, learn
-from cadenza.domain.planning.learning.long_term_rate import GammaRate
-from cadenza.domain.planning.learning.prior import RatePrior
+from cadenza.domain.planning.learning.long_term_rate import GammaRate, RatePrior
 from cadenza.domain.planning.learning.proposal import Bounds, decide
 from cadenza.domain.planning.learning.run_value import DelayPenalty
 from cadenza.domain.planning.learning.state import EndpointModel, Observation, SharedModel

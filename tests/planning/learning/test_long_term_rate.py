@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from cadenza.domain.planning.learning.long_term_rate import (
+    PRIOR_PERIODS,
     Evidence,
     GammaRate,
+    RatePrior,
     changes_per_seen_one,
     evidence_of,
 )
-from cadenza.domain.planning.learning.prior import PRIOR_PERIODS, RatePrior
 
 SHAPES, SPANS = some.floats(0.3, 30.0), some.floats(1.0, 500.0)
 GAPS = some.floats(0.05, 20.0)

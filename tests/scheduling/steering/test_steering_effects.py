@@ -20,14 +20,14 @@ def after(**span: float) -> datetime:
     return NEW_YEAR + timedelta(**span)
 
 
-async def a_corridor(**fields: Any) -> WorkerFixture:
+async def a_fixture(**fields: Any) -> WorkerFixture:
     fixture = WorkerFixture()
     await fixture.add(**({"in_ms": 60 * MINUTE} | fields))
     return fixture
 
 
 async def test_an_interval_lasts_an_hour_unless_told_otherwise() -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     await fixture.tool("propose_interval", intervalMs=5_000)
     hint = (await fixture.endpoint()).interval_hint
     assert hint is not None
@@ -36,7 +36,7 @@ async def test_an_interval_lasts_an_hour_unless_told_otherwise() -> None:
 
 @pytest.mark.parametrize("ttl", [1, 0.5, 90, 527_040])
 async def test_an_interval_lasts_as_long_as_it_is_told(ttl: float) -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     await fixture.tool("propose_interval", intervalMs=5_000, ttlMinutes=ttl, reason="surge")
     hint = (await fixture.endpoint()).interval_hint
     assert hint is not None
@@ -45,7 +45,7 @@ async def test_an_interval_lasts_as_long_as_it_is_told(ttl: float) -> None:
 
 @pytest.mark.parametrize("span_ms", [0, 1, 10 * MINUTE, 30 * MINUTE, 24 * 60 * MINUTE])
 async def test_a_one_shot_lasts_until_half_an_hour_after_its_moment(span_ms: int) -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     await fixture.tool("propose_next_time", nextRunInMs=span_ms)
     hint = (await fixture.endpoint()).one_shot_hint
     assert hint is not None
@@ -54,7 +54,7 @@ async def test_a_one_shot_lasts_until_half_an_hour_after_its_moment(span_ms: int
 
 
 async def test_an_explicit_ttl_of_a_one_shot_counts_from_now() -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     await fixture.tool("propose_next_time", nextRunInMs=10 * MINUTE, ttlMinutes=10.01)
     hint = (await fixture.endpoint()).one_shot_hint
     assert hint is not None
@@ -62,32 +62,32 @@ async def test_an_explicit_ttl_of_a_one_shot_counts_from_now() -> None:
 
 
 async def test_a_moment_may_be_given_in_any_zone() -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     amended = await fixture.tool("propose_next_time", nextRunAtIso="2025-01-01T01:10:00+01:00")
     assert amended.endpoint.next_run_at == after(minutes=10)
 
 
 async def test_an_interval_brings_the_next_run_forward() -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     amended = await fixture.tool("propose_interval", intervalMs=5_000)
     assert (amended.endpoint.next_run_at, amended.endpoint.next_source) == (after(seconds=5), "ai-interval")
     assert amended.endpoint == await fixture.endpoint()
 
 
 async def test_an_interval_that_relaxes_moves_the_next_run_later() -> None:
-    fixture = await a_corridor(in_ms=MINUTE, last_run_at=NEW_YEAR)
+    fixture = await a_fixture(in_ms=MINUTE, last_run_at=NEW_YEAR)
     amended = await fixture.tool("propose_interval", intervalMs=10 * MINUTE)
     assert amended.endpoint.next_run_at == after(minutes=10)
 
 
 async def test_the_guard_bounds_a_nudge() -> None:
-    fixture = await a_corridor(guard=Guard(min_interval_ms=30_000))
+    fixture = await a_fixture(guard=Guard(min_interval_ms=30_000))
     amended = await fixture.tool("propose_next_time", nextRunInMs=0)
     assert (amended.endpoint.next_run_at, amended.endpoint.next_source) == (after(seconds=30), "clamped-min")
 
 
 async def test_writing_one_hint_leaves_the_other_alone() -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     await fixture.tool("propose_interval", intervalMs=5_000, ttlMinutes=5, reason="surge")
     before = (await fixture.endpoint()).interval_hint
     await fixture.tool("propose_next_time", nextRunInMs=1_000, reason="look")
@@ -98,7 +98,7 @@ async def test_writing_one_hint_leaves_the_other_alone() -> None:
 
 
 async def test_a_pause_closes_the_gate_and_null_opens_it() -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     await fixture.tool("pause_until", untilIso="2025-01-02T00:00:00Z", reason="maintenance")
     paused = await fixture.endpoint()
     assert (paused.paused_until, paused.pause_reason) == (after(days=1), "maintenance")
@@ -110,7 +110,7 @@ async def test_a_pause_closes_the_gate_and_null_opens_it() -> None:
 
 
 async def test_every_call_is_remembered_with_its_origin_and_reason() -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     await fixture.tool("propose_interval", intervalMs=5_000, reason="surge")
     await fixture.tool("propose_next_time", nextRunInMs=0, reason=None)
     await fixture.tool("pause_until", untilIso="2025-01-02T00:00:00Z", reason="x" * 2_000)
@@ -127,13 +127,13 @@ async def test_every_call_is_remembered_with_its_origin_and_reason() -> None:
 
 
 async def test_a_call_is_one_commit() -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     await fixture.tool("propose_next_time", nextRunInMs=0)
     assert fixture.store.calls == {"amend": 1}
 
 
 async def test_a_tool_says_what_it_is_for() -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     tools = fixture.steering.tools((await fixture.endpoint()).key, origin="test")
     assert [tool.description for tool in tools.values()] == [
         "Run every so often for a while, then fall back to the baseline.",
@@ -143,7 +143,7 @@ async def test_a_tool_says_what_it_is_for() -> None:
 
 
 async def test_a_call_is_typed() -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     tools = fixture.steering.tools((await fixture.endpoint()).key, origin="test")
     arguments: ProposeIntervalArguments = {"intervalMs": 5_000, "reason": "surge"}
     assert (await call_tool(tools, "propose_interval", arguments)).endpoint.next_run_at == after(seconds=5)
@@ -152,7 +152,7 @@ async def test_a_call_is_typed() -> None:
 
 
 async def test_a_planner_of_rules_acts_on_the_first_that_matches() -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     planner = RuleBasedPlanner(
         PlannerRule(lambda seen: seen.endpoint.failure_count > 0, "pause_until", {"untilIso": None}),
         PlannerRule(lambda _: True, "propose_interval", {"intervalMs": 5_000}),
@@ -168,7 +168,7 @@ async def test_a_planner_of_rules_acts_on_the_first_that_matches() -> None:
 
 
 async def test_a_planner_without_a_matching_rule_does_nothing() -> None:
-    fixture = await a_corridor()
+    fixture = await a_fixture()
     before = await fixture.endpoint()
     planner = RuleBasedPlanner(PlannerRule(lambda _: False, "pause_until", {"untilIso": None}))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cadenza.sim.replay.replay import ReplayReport
 from cadenza.sim.report import Report
-from cadenza.surfaces.cli.connection import Connection, OperationClient
+from cadenza.surfaces.cli.connection import CliOptions, OperationClient
 from cadenza.surfaces.cli.launchers import (
     Backup,
     BenchResult,
@@ -56,7 +56,7 @@ class Recorder:
         )
 
     @asynccontextmanager
-    async def target(self, connection: Connection) -> AsyncIterator[OperationClient]:
+    async def target(self, connection: CliOptions) -> AsyncIterator[OperationClient]:
         if self.error is not None:
             raise self.error
         yield self
@@ -99,7 +99,7 @@ class Recorder:
     def worker(self) -> int:
         return self.code
 
-    def mcp(self, connection: Connection) -> int:
+    def mcp(self, connection: CliOptions) -> int:
         return self.code
 
     def migrate(self) -> Migration:

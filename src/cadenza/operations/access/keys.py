@@ -12,9 +12,8 @@ from cadenza.domain.access.key import ApiKey, Caller, Scope
 from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.operations.access.caller_cache import caller_of
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Id, Moment, Name
+from cadenza.operations.fields import Id, Listed, Moment, Name, Paged, split_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.ports.access import KeyStore, StoredKey
 
 PREFIX = "cad_"

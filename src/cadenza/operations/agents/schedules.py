@@ -20,9 +20,8 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.engine.agents.schedules import AgentSchedules, CreatedSchedule
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import WITHOUT_CONTROL, Flag, Id, Name, Whole
+from cadenza.operations.fields import WITHOUT_CONTROL, Flag, Id, Listed, Name, Paged, Whole, split_page
 from cadenza.operations.operation import CREATED, Command, View, operation
-from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.ports.catalog import EndpointFilter
 
 LONGEST_DELAY_S = 315_360_000

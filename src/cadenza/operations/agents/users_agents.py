@@ -12,9 +12,8 @@ from cadenza.engine.agents.schedules import EVERY_MINUTE
 from cadenza.operations.access.keys import new_key
 from cadenza.operations.agents.schedules import user_of
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import WITHOUT_CONTROL, Id, Name, Whole
+from cadenza.operations.fields import WITHOUT_CONTROL, Id, Listed, Name, Paged, Whole, split_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.paging import Listed, Paged, split_page
 
 LONGEST_TOKEN_S = 86_400
 Instructions = Annotated[

@@ -10,8 +10,8 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.daily.user import Cause, DailyGap, DayCounts, DayStatus, Verdict
 from cadenza.operations.context import RequestContext
 from cadenza.operations.daily.users import OneDailyUser, key_of, spelled
+from cadenza.operations.fields import Listed, Paged, split_page
 from cadenza.operations.operation import View, operation
-from cadenza.operations.paging import Listed, Paged, split_page
 
 A_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 

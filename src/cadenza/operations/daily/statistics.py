@@ -11,9 +11,8 @@ from cadenza.domain.monitoring.statistics import BEFORE_FIRST_MISS, MissCursor
 from cadenza.operations.context import RequestContext
 from cadenza.operations.daily.days import CountsView, ServiceDate, VerdictView
 from cadenza.operations.daily.users import spelled
-from cadenza.operations.fields import Whole
+from cadenza.operations.fields import Listed, Paged, Whole
 from cadenza.operations.operation import Command, View, operation
-from cadenza.operations.paging import Listed, Paged
 
 EACH_SHARD = 1_500
 """Users of a shard that are counted as undecided, at most; later cutoffs are left out."""

@@ -13,9 +13,8 @@ from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import A_DUE_TIME, DUE_TIME_FORM, DailyUser, DayStatus, enrollment
 from cadenza.domain.daily.window import opens
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Flag, Id
+from cadenza.operations.fields import Flag, Id, Listed, Paged, split_page
 from cadenza.operations.operation import NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.paging import Listed, Paged, split_page
 
 MOST_AT_ONCE = 1_000
 

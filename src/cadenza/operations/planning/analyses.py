@@ -8,9 +8,8 @@ from pydantic import JsonValue
 from cadenza.domain.access.key import Scope
 from cadenza.domain.planning.analysis import Analysis, Tokens, Trigger
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Whole
+from cadenza.operations.fields import Listed, Paged, Whole, split_page
 from cadenza.operations.operation import View, operation
-from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
 
 

@@ -10,9 +10,8 @@ from cadenza.domain.planning.learning.serialization import PLANNER, LearnedSumma
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Whole
+from cadenza.operations.fields import Listed, Paged, Whole, split_page
 from cadenza.operations.operation import Command, View, operation
-from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.planning.analyses import AnalysesPage, AnalysisView, DayView, TokensView
 from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 

@@ -10,9 +10,8 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.rule import MOST_RULES, Rule
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Flag, Id, Name, SpanOrNone
+from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, SpanOrNone, split_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.planning.rule_schemas import (
     AnyStep,
     Escalations,

@@ -13,9 +13,8 @@ from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus
 from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import unvalidated
-from cadenza.operations.fields import Id, Limit
+from cadenza.operations.fields import Id, Limit, Listed, Paged, split_page
 from cadenza.operations.operation import View, operation
-from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.scheduling.endpoint_view import IntervalHintView, OneShotHintView
 from cadenza.operations.scheduling.endpoints import Selected
 from cadenza.operations.scheduling.schemas import BaselineShape, as_shape

@@ -8,8 +8,8 @@ from cadenza.domain.scheduling.explain import Explanation
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.plan import Source
 from cadenza.operations.documented_models import unvalidated
+from cadenza.operations.fields import Listed
 from cadenza.operations.operation import View
-from cadenza.operations.paging import Listed
 from cadenza.operations.scheduling.schemas import (
     BaselineShape,
     GuardShape,

@@ -13,9 +13,8 @@ from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, plan_first_run, redefine
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Flag, Id, Labels, Name, Text
+from cadenza.operations.fields import Flag, Id, Labels, Name, Paged, Text, split_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
-from cadenza.operations.paging import Paged, split_page
 from cadenza.operations.scheduling.endpoint_view import EndpointsPage, EndpointView
 from cadenza.operations.scheduling.schemas import (
     DEFAULT_PLANNING,

@@ -7,9 +7,8 @@ from typing import Self
 from cadenza.domain.access.key import Scope
 from cadenza.domain.scheduling.endpoint import Job
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Flag, Id, Name, Text
+from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, Text, split_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.scheduling.endpoints import archive
 
 

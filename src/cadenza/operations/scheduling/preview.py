@@ -1,4 +1,4 @@
-"""Previews what a steering call would change, without changing it."""
+"""What a steering call would change, and a trial run of a target; neither is recorded."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -13,6 +13,7 @@ from cadenza.domain.monitoring.forecast import ForecastRun, forecast_runs
 from cadenza.domain.scheduling import steer
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.run import Claim, RunStatus
 from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.engine.steering import COMMANDS
 from cadenza.engine.steering_commands import SteeringContext
@@ -22,6 +23,7 @@ from cadenza.operations.operation import View, operation
 from cadenza.operations.scheduling.endpoint_view import PlanView
 from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
 from cadenza.operations.scheduling.steering import explain_plan
+from cadenza.ports.access import QuotaAnswer
 
 DEFAULT, MOST = 12, 200
 
@@ -112,3 +114,49 @@ def _outlook(context: RequestContext, endpoint: Endpoint, most: int) -> CourseVi
 
 
 PREVIEW = (preview_steering,)
+
+
+class TrialView(View):
+    """What the target answered."""
+
+    status: RunStatus
+    duration_ms: int
+    error: str | None
+    response: JsonValue
+
+
+@operation("POST /v1/endpoints/{endpoint_id}/test", Scope.STEER)
+async def test_endpoint(context: RequestContext, command: OneEndpoint) -> TrialView:
+    """Try an endpoint's target once, and show what it answers.
+
+    Nothing is recorded, counted or planned anew; the target itself is really called.
+    """
+    endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
+    completion = await context.dependencies.executor.execute(_trial_claim(context, endpoint), QuotaAnswer())
+    outcome = completion.outcome
+    return TrialView(
+        status=outcome.status,
+        duration_ms=outcome.duration_ms,
+        error=outcome.error,
+        response=outcome.response,
+    )
+
+
+def _trial_claim(context: RequestContext, endpoint: Endpoint) -> Claim:
+    """A claim that is not in the store."""
+    now, ids = context.dependencies.clock.now(), context.dependencies.ids
+    return Claim(
+        run_id=ids.new(),
+        token=ids.new(),
+        endpoint=endpoint,
+        slot=now,
+        due_at=now,
+        attempt=1,
+        source=Source.MANUAL,
+        claimed_at=now,
+        lease_until=now,
+        started_at=now,
+    )
+
+
+TRIAL = (test_endpoint,)

@@ -11,9 +11,8 @@ from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
 from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import unvalidated
-from cadenza.operations.fields import Id, Moment
+from cadenza.operations.fields import Id, Listed, Moment, Paged
 from cadenza.operations.operation import Command, View, operation
-from cadenza.operations.paging import Listed, Paged
 from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live
 from cadenza.ports.catalog import Page
 from cadenza.ports.scheduling import RunFilter

@@ -11,8 +11,8 @@ from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.explain import explain
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintKind
 from cadenza.operations.context import RequestContext
+from cadenza.operations.fields import Listed, Paged, split_page
 from cadenza.operations.operation import View, operation
-from cadenza.operations.paging import Listed, Paged, split_page
 from cadenza.operations.scheduling.endpoint_view import EndpointView, PlanView
 from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live, unless_archived
 from cadenza.ports.catalog import Page

@@ -30,7 +30,7 @@ from cadenza.roots.wiring.agents import conversations, models
 from cadenza.roots.wiring.secrets import open_secrets
 from cadenza.roots.wiring.stores import open_store
 from cadenza.sim.playback import Playback
-from cadenza.surfaces.cli.connection import Connection
+from cadenza.surfaces.cli.connection import CliOptions
 
 OpenDispatcher = Callable[[], AbstractAsyncContextManager[Dispatcher]]
 
@@ -107,7 +107,7 @@ class ServerAddress(NamedTuple):
     key: str | None
 
 
-def named_server(settings: Settings, connection: Connection) -> ServerAddress | None:
+def named_server(settings: Settings, connection: CliOptions) -> ServerAddress | None:
     """The server of the command line or the settings; None for the database of the settings."""
     server = settings.server if connection.server is None else connection.server
     if not server:

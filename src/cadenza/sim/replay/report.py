@@ -3,8 +3,7 @@
 from typing import Any, NamedTuple
 
 from cadenza.domain.validation import iso
-from cadenza.sim.replay.delays import DelayStatistics, delay_statistics
-from cadenza.sim.replay.replay import ReplayReport, ReplayResult
+from cadenza.sim.replay.replay import DelayStatistics, ReplayReport, ReplayResult, delay_statistics
 
 
 class ReplayStatistics(NamedTuple):

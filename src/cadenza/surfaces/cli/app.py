@@ -18,7 +18,7 @@ from cadenza.surfaces.cli.commands.maintenance import (
 )
 from cadenza.surfaces.cli.commands.overview import Overview
 from cadenza.surfaces.cli.commands.sim import sim_app
-from cadenza.surfaces.cli.connection import Connection, Key, Server, Tenant
+from cadenza.surfaces.cli.connection import CliOptions, Key, Server, Tenant
 from cadenza.surfaces.cli.exits import Exit, exit_code
 from cadenza.surfaces.cli.groups import add_groups
 from cadenza.surfaces.cli.launchers import Launchers
@@ -93,7 +93,7 @@ def _add_roles(app: App, launchers: Launchers) -> None:
     @app.command(help_epilogue="Example: CADENZA_MCP_SCOPES=steer cadenza mcp")
     def mcp(*, server: Server = None, key: Key = None, tenant: Tenant = None) -> int:
         """Serve agents over standard input and output, with the scopes of CADENZA_MCP_SCOPES."""
-        return launchers.mcp(Connection(server=server, key=key, tenant=tenant))
+        return launchers.mcp(CliOptions(server=server, key=key, tenant=tenant))
 
 
 def _add_maintenance(app: App, launchers: Launchers) -> None:

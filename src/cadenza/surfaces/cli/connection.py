@@ -23,7 +23,7 @@ Tenant = Annotated[
 
 @Parameter(name="*", group=WHERE)
 @dataclass(frozen=True, kw_only=True)
-class Connection:
+class CliOptions:
     """Where a command is carried out (database or server), and how it prints (text or JSON)."""
 
     json: Annotated[bool, Parameter(help="Print one JSON document.")] = False
@@ -32,7 +32,7 @@ class Connection:
     tenant: Tenant = None
 
 
-AS_CONFIGURED = Connection()
+AS_CONFIGURED = CliOptions()
 
 
 class OperationClient(Protocol):
@@ -46,6 +46,6 @@ class OperationClient(Protocol):
 class ClientOpener(Protocol):
     """Opens a client."""
 
-    def __call__(self, connection: Connection) -> AbstractAsyncContextManager[OperationClient]:
+    def __call__(self, connection: CliOptions) -> AbstractAsyncContextManager[OperationClient]:
         """A client that is closed when the context ends."""
         ...

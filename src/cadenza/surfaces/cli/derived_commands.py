@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from inspect import Parameter, Signature
 from typing import Any
 
-from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.lookup import find_id, find_one
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
 from cadenza.surfaces.cli.parameters import ARGUMENTS, OPTIONS, FieldParameter
@@ -31,7 +31,7 @@ class DerivedCommand:
 
     def build(self, answer: Answer) -> Callable[..., int]:
         """The function that cyclopts reads; `answer` takes a connection, a request and what to print."""
-        from cadenza.operations.paging import Paged
+        from cadenza.operations.fields import Paged
         from cadenza.operations.table import BY_NAME
 
         operation = BY_NAME[self.operation]
@@ -83,5 +83,5 @@ def _parameters(fields: Fields, *, paged: bool) -> Iterator[Parameter]:
         kind = Parameter.POSITIONAL_ONLY if required else Parameter.KEYWORD_ONLY
         yield Parameter(field.name, kind, default=field.default, annotation=field.type)
     shared = {"paging": (Paging, FIRST_PAGE)} if paged else {}
-    for name, (type_, default) in {**shared, "connection": (Connection, AS_CONFIGURED)}.items():
+    for name, (type_, default) in {**shared, "connection": (CliOptions, AS_CONFIGURED)}.items():
         yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=type_)

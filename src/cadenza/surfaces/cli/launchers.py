@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from cadenza.surfaces.cli.connection import ClientOpener, Connection
+from cadenza.surfaces.cli.connection import ClientOpener, CliOptions
 from cadenza.surfaces.cli.output.terminal import Progress
 
 if TYPE_CHECKING:  # Only for its name: importing it costs more time than `cadenza --help` has.
@@ -131,7 +131,7 @@ class Launchers:
     worker: Callable[[], int]
     planner: Callable[[], int]
     daily: Callable[[], int]
-    mcp: Callable[[Connection], int]
+    mcp: Callable[[CliOptions], int]
     migrate: Callable[[], Migration]
     doctor: Callable[[], Sequence[Finding]]
     backup: BackupLauncher

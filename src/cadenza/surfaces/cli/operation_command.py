@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cyclopts import App
 
-from cadenza.surfaces.cli.connection import ClientOpener, Connection, OperationClient
+from cadenza.surfaces.cli.connection import ClientOpener, CliOptions, OperationClient
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.output.stdout import write_json
@@ -29,14 +29,14 @@ class Commands:
         self._open_client = open_client
         self._now = now
 
-    def ask(self, connection: Connection, operation: str, arguments: Mapping[str, Any] | None = None) -> int:
+    def ask(self, connection: CliOptions, operation: str, arguments: Mapping[str, Any] | None = None) -> int:
         """Ask one operation, and print its answer."""
         given = arguments or {}
         return self.answer(connection, lambda client: client.ask(operation, given), operation, given)
 
     def answer(
         self,
-        connection: Connection,
+        connection: CliOptions,
         request: Request,
         view: str | Renderer,
         words: Mapping[str, Any] | None = None,
@@ -56,7 +56,7 @@ class Commands:
         return Exit.DONE
 
     def fetch(
-        self, connection: Connection, request: Callable[[OperationClient], Awaitable[Answer]]
+        self, connection: CliOptions, request: Callable[[OperationClient], Awaitable[Answer]]
     ) -> Answer:
         """What a request returns."""
         import asyncio

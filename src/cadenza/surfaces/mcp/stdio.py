@@ -14,7 +14,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 
-class Lines:
+class InputLines:
     """The lines of a file, read by a daemon thread.
 
     The library's own reader cannot be interrupted: a signal would find it
@@ -48,7 +48,7 @@ async def serve(server: Server[Any]) -> None:
 
 
 async def _serve(server: Server[Any]) -> None:
-    lines = Lines(os.dup(sys.stdin.fileno()))
+    lines = InputLines(os.dup(sys.stdin.fileno()))
     # What is printed meanwhile goes to standard error: the library keeps the wire for itself.
     async with stdio_server(stdin=cast("AsyncFile[str]", lines)) as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

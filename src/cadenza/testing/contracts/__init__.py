@@ -12,6 +12,7 @@ from cadenza.testing.contracts.agents.schedules import ScheduleContract
 from cadenza.testing.contracts.agents.users_agents import UserAgentContract
 from cadenza.testing.contracts.daily.statistics import DailyStatisticsContract
 from cadenza.testing.contracts.daily.users import DailyContract
+from cadenza.testing.contracts.daily.verdicts import VerdictContract
 from cadenza.testing.contracts.monitoring.run_alerts import RunAlertContract
 from cadenza.testing.contracts.monitoring.slo_alerts import SloAlertContract
 from cadenza.testing.contracts.monitoring.statistics import StatisticsContract
@@ -52,6 +53,7 @@ class StoreContract(
     SloAlertContract,
     RunAlertContract,
     DailyContract,
+    VerdictContract,
     DailyStatisticsContract,
     UserAgentContract,
     ConversationContract,

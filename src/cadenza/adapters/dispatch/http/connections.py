@@ -1,21 +1,55 @@
-"""Connection pools whose sockets the SSRF guard has checked."""
+"""Connection pools whose sockets the SSRF guard has checked, and name resolution."""
 
+import asyncio
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from math import inf
 from typing import Self
 
 import aiohttp
-from aiohttp.abc import AbstractResolver
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from cadenza.adapters.dispatch.http.failure import as_exchange_failure
 from cadenza.adapters.dispatch.http.hop import Hop
-from cadenza.adapters.dispatch.http.resolver import SystemResolver
 from cadenza.adapters.dispatch.http.ssrf_guard import SsrfGuard
+
+THREADS = 16
+NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+MOST_ADDRESSES = 8
+"""The addresses that are tried for one name; an answer can hold thousands."""
+
+
+class SystemResolver(AbstractResolver):
+    """Resolves names in its own threads, so that slow lookups do not block other users of threads."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="names")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """The addresses of a name, in the order the system prefers."""
+        ask = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+        try:
+            infos = await asyncio.get_running_loop().run_in_executor(self._threads, ask)
+        except UnicodeError:
+            raise socket.gaierror(socket.EAI_NONAME, "not a name") from None
+        return [
+            ResolveResult(
+                hostname=host, host=str(address[0]), port=port, family=found, proto=protocol, flags=NUMERIC
+            )
+            for found, _, protocol, _, address in infos[:MOST_ADDRESSES]
+        ]
+
+    async def close(self) -> None:
+        """Release the threads; a lookup that hangs ends by the system's own timeout."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,10 @@ from datetime import datetime
 
 from aiohttp import ClientResponse, hdrs
 
-from cadenza.adapters.dispatch.http.capture import Body, read_body
 from cadenza.adapters.dispatch.http.connections import ConnectionPools
-from cadenza.adapters.dispatch.http.content import Document, read_document, recorded
+from cadenza.adapters.dispatch.http.content import Body, Document, read_body, read_document, recorded
 from cadenza.adapters.dispatch.http.failure import ExchangeFailed, Failure
-from cadenza.adapters.dispatch.http.hop import Hop, first_hop, message_id
-from cadenza.adapters.dispatch.http.redirects import REDIRECTS, next_hop
+from cadenza.adapters.dispatch.http.hop import REDIRECTS, Hop, first_hop, message_id, next_hop
 from cadenza.adapters.dispatch.http.secret_references import NO_SECRETS, reveal
 from cadenza.adapters.dispatch.http.signing import signature_headers
 from cadenza.domain.json_values import Json, follow_path

@@ -1,9 +1,10 @@
-"""Keys, sessions, tenants, replies to idempotent requests, and rates."""
+"""Keys, sessions, tenants, secrets, replies to idempotent requests, and rates."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from itertools import islice
+from typing import NamedTuple
 
 from cadenza.adapters.access.rate_limiter import oldest_kept
 from cadenza.adapters.stores.common import already_exists, not_found
@@ -13,6 +14,7 @@ from cadenza.domain.access.tenant import MonthlyUsage, QuotaUsage, Tenant, charg
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.ports.access import IdempotentReply, Session, StoredKey, UsageOfMonth
 from cadenza.ports.catalog import FIRST_PAGE, Page
+from cadenza.ports.secrets import SecretEntry, SecretKey
 
 NOTHING = MonthlyUsage()
 
@@ -187,3 +189,44 @@ def charge_runs(tables: MemoryTables, settled: Iterable[SettledRun]) -> None:
 def _spend(tables: MemoryTables, tenant_id: str, month: str, *, runs: int = 0, tokens: int = 0) -> None:
     before = tables.spent.get((tenant_id, month), NOTHING)
     tables.spent[tenant_id, month] = MonthlyUsage(before.runs + runs, before.planner_tokens + tokens)
+
+
+class _StoredSecret(NamedTuple):
+    sealed: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class MemorySealed:
+    """Keeps sealed values as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._secrets: dict[SecretKey, _StoredSecret] = {}
+
+    async def put(self, key: SecretKey, sealed: str, *, now: datetime) -> None:
+        before = self._secrets.get(key)
+        self._secrets[key] = _StoredSecret(sealed, now if before is None else before.created_at, now)
+
+    async def replace(self, key: SecretKey, sealed: str, *, instead_of: str) -> bool:
+        before = self._secrets.get(key)
+        if before is None or before.sealed != instead_of:
+            return False
+        self._secrets[key] = before._replace(sealed=sealed)
+        return True
+
+    async def find(self, keys: Collection[SecretKey]) -> dict[SecretKey, str]:
+        return {key: self._secrets[key].sealed for key in keys if key in self._secrets}
+
+    async def delete(self, key: SecretKey) -> bool:
+        return self._secrets.pop(key, None) is not None
+
+    async def names(self, tenant_id: str, page: Page = FIRST_PAGE) -> list[SecretEntry]:
+        listed = sorted(
+            SecretEntry(key.name, stored.created_at, stored.updated_at)
+            for key, stored in self._secrets.items()
+            if key.tenant_id == tenant_id and (page.after is None or key.name > page.after)
+        )
+        return listed[: page.limit]
+
+    async def keys(self, *, limit: int, after: SecretKey | None = None) -> list[SecretKey]:
+        return sorted(key for key in self._secrets if after is None or key > after)[:limit]

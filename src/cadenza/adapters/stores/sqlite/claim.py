@@ -7,7 +7,7 @@ from threading import Lock
 
 from cadenza.adapters.stores.sql.rows import from_micros, read_endpoint, to_micros
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
-from cadenza.adapters.stores.sqlite.batches import read_many, write_many
+from cadenza.adapters.stores.sqlite.cycle_statements import read_many, write_many
 from cadenza.adapters.stores.sqlite.settle import SettledClaim
 from cadenza.domain.scheduling.due import claim
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease

@@ -17,11 +17,12 @@ from cadenza.adapters.stores.sql.rows import (
 )
 from cadenza.adapters.stores.sql.scheduling.settling import CompletedBatch, is_ordinary
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
-from cadenza.adapters.stores.sqlite.batches import read_many, write_many
 from cadenza.adapters.stores.sqlite.cycle_statements import (
     add_textless_runs,
+    read_many,
     runs_as_claimed,
     settle_ordinary,
+    write_many,
 )
 from cadenza.adapters.stores.sqlite.dialect import SqliteConnection, run_to_end
 from cadenza.domain.access.tenant import charges

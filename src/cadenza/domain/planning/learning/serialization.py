@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 from cadenza.domain.json_values import Json
 from cadenza.domain.planning.learning.change_signals import BINS, SignalBin
 from cadenza.domain.planning.learning.gains import Gains
-from cadenza.domain.planning.learning.long_term_rate import Evidence
-from cadenza.domain.planning.learning.prior import RatePrior
+from cadenza.domain.planning.learning.long_term_rate import Evidence, RatePrior
 from cadenza.domain.planning.learning.recent_rate import (
     GRID_SIZE,
     PERSISTENCE_PERIODS,

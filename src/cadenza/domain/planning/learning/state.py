@@ -1,5 +1,8 @@
 """The model of one endpoint, and the model that endpoints with a common budget share."""
 
+# Durations are counted in periods: one period is the endpoint's own baseline interval. So nothing in
+# this folder knows seconds, and endpoints with different intervals learn from each other.
+
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -15,8 +18,7 @@ from cadenza.domain.planning.learning.change_signals import (
     excitation_strength,
 )
 from cadenza.domain.planning.learning.gains import Gains
-from cadenza.domain.planning.learning.long_term_rate import Evidence
-from cadenza.domain.planning.learning.prior import RatePrior
+from cadenza.domain.planning.learning.long_term_rate import Evidence, RatePrior
 from cadenza.domain.planning.learning.recent_rate import PopulationRates, RecentRate
 from cadenza.domain.planning.learning.run_price import RunPrice
 from cadenza.domain.planning.learning.run_value import DelayPenalty

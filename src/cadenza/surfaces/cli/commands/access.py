@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.validation import parse_duration_ms
 from cadenza.surfaces.cli.argument_parsing import file_text, later, whole_number
-from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.parameters import ASecret, Name, NewName, present
@@ -35,7 +35,7 @@ class Keys(Commands):
         name: NewName,
         scope: Scopes = ("read",),
         expires: Expires = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Make a key. Its secret is shown only now."""
         given: dict[str, Any] = {"name": name, "scopes": list(scope)}
@@ -52,7 +52,7 @@ class Secrets(Commands):
     list_ = DerivedCommand("list_secrets")
 
     @example("billing-token")
-    def put(self, name: ASecret, /, *, connection: Connection = AS_CONFIGURED) -> int:
+    def put(self, name: ASecret, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
         """Keep a secret, in place of the one before; it is read from a prompt, or from standard input."""
         return self.ask(connection, "put_secret", {"secret_name": name, "value": _value(name)})
 
@@ -76,7 +76,7 @@ class Tenants(Commands):
         schedules_per_user: Count = None,
         schedule_fires_per_day: Count = None,
         schedule_tokens_per_day: Count = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Set all limits of a tenant; what is left out is without limit, or as by default for schedules."""
         given = {

@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from cadenza.domain.validation import parse_duration_ms
-from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
@@ -37,12 +37,12 @@ class Users(Commands):
     show = DerivedCommand("get_user", "ada")
 
     @example("ada --timezone Europe/Berlin")
-    def put(self, user: AUser, /, *, timezone: Zone = None, connection: Connection = AS_CONFIGURED) -> int:
+    def put(self, user: AUser, /, *, timezone: Zone = None, connection: CliOptions = AS_CONFIGURED) -> int:
         """Keep a user, new or changed."""
         return self.ask(connection, "put_user", {"user_id": user, "timezone": timezone})
 
     @example("ada --for 10m")
-    def token(self, user: AUser, /, *, for_: Lasts = "1h", connection: Connection = AS_CONFIGURED) -> int:
+    def token(self, user: AUser, /, *, for_: Lasts = "1h", connection: CliOptions = AS_CONFIGURED) -> int:
         """Make a token that speaks for this user alone. It is shown only now."""
         return self.ask(
             connection, "create_user_token", {"user_id": user, "ttl_seconds": _seconds("--for", for_)}
@@ -66,7 +66,7 @@ class Agents(Commands):
         name: NewName,
         instructions: Instructions = "",
         model: Model = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Keep an agent, new or changed; without a model anywhere, it works offline."""
         given = {"agent_id": agent, "name": name, "instructions": instructions, "model": model}
@@ -74,7 +74,13 @@ class Agents(Commands):
 
     @example('helper "remind me in 20 minutes to take the pizza out" --user ada')
     def say(
-        self, agent: AnAgent, text: Words, /, *, user: OnBehalfOf, connection: Connection = AS_CONFIGURED
+        self,
+        agent: AnAgent,
+        text: Words,
+        /,
+        *,
+        user: OnBehalfOf,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Say something to an agent in the name of a user, and read its answer."""
         return self.ask(connection, "send_message", {"agent_id": agent, "user_id": user, "text": text})
@@ -94,7 +100,7 @@ class Schedules(Commands):
         user: OfUser = None,
         done: Done = False,
         paging: Paging = FIRST_PAGE,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """List schedules, in the order of their ids."""
         given = present(enabled_only=not done, user_id=user)
@@ -117,7 +123,7 @@ class Schedules(Commands):
         cron: CronLine = None,
         timezone: ScheduleZone = None,
         may_schedule: MaySchedule = False,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Have an agent told something at a moment, once, or again and again."""
         given = present(

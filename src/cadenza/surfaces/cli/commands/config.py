@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.surfaces.cli.argument_parsing import file_text
-from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.output.stdout import write, write_json
@@ -40,7 +40,7 @@ class Config(Commands):
         file: ConfigFile,
         dry_run: DryRun = False,
         prune: Prune = False,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Bring jobs and endpoints to what a file says, in one commit."""
         from cadenza.operations.config.file import ConfigFile as Read
@@ -58,7 +58,7 @@ class Config(Commands):
         return self.answer(connection, request, _differences)
 
     @example()
-    def export(self, *, connection: Connection = AS_CONFIGURED) -> int:
+    def export(self, *, connection: CliOptions = AS_CONFIGURED) -> int:
         """Write down everything as a file that cadenza apply takes; secrets stand in it as references."""
         found = self.fetch(connection, lambda client: client.ask("export_config", {}))
         if connection.json:

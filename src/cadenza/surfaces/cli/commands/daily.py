@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
@@ -30,13 +30,13 @@ class Daily(Commands):
     )
 
     @example("ada --due 07:30")
-    def put(self, user: AUser, /, *, due: Due, connection: Connection = AS_CONFIGURED) -> int:
+    def put(self, user: AUser, /, *, due: Due, connection: CliOptions = AS_CONFIGURED) -> int:
         """Serve a user daily, or at another time."""
         return self.ask(connection, "put_daily_user", {"user_id": user, "due_time": due})
 
     @example("ada")
     def show(
-        self, user: AUser, /, *, paging: Paging = FIRST_PAGE, connection: Connection = AS_CONFIGURED
+        self, user: AUser, /, *, paging: Paging = FIRST_PAGE, connection: CliOptions = AS_CONFIGURED
     ) -> int:
         """Show a user with a daily job, and what became of past days."""
 
@@ -48,7 +48,7 @@ class Daily(Commands):
 
     @example("2030-01-31")
     def days(
-        self, date: ADate, /, *, paging: Paging = FIRST_PAGE, connection: Connection = AS_CONFIGURED
+        self, date: ADate, /, *, paging: Paging = FIRST_PAGE, connection: CliOptions = AS_CONFIGURED
     ) -> int:
         """Tell what became of a day: how many verdicts are which, and whose."""
 
@@ -60,7 +60,7 @@ class Daily(Commands):
         return self.answer(connection, request, "get_day")
 
     @example("users.csv")
-    def import_(self, file: ImportFile, /, *, connection: Connection = AS_CONFIGURED) -> int:
+    def import_(self, file: ImportFile, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
         """Serve all users of a file daily; if a line is wrong, nothing of the file is taken."""
         from cadenza.surfaces.cli.commands.daily_import import imported, opened
 
@@ -86,18 +86,23 @@ class DailyReports(Commands):
     """How days go."""
 
     @example()
-    def windows(self, date: ADay = None, /, *, connection: Connection = AS_CONFIGURED) -> int:
+    def windows(self, date: ADay = None, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
         """Tell how a day's windows fill: verdicts by due time, and who still waits."""
         return self.ask(connection, "get_windows", present(date=date))
 
     @example("--days 7")
-    def history(self, *, days: Days = 30, connection: Connection = AS_CONFIGURED) -> int:
+    def history(self, *, days: Days = 30, connection: CliOptions = AS_CONFIGURED) -> int:
         """Tell how the last days went."""
         return self.ask(connection, "get_history", {"days": days})
 
     @example()
     def misses(
-        self, date: ADay = None, /, *, paging: Paging = FIRST_PAGE, connection: Connection = AS_CONFIGURED
+        self,
+        date: ADay = None,
+        /,
+        *,
+        paging: Paging = FIRST_PAGE,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """List users who were not served on a day, by due time."""
         return self.answer(

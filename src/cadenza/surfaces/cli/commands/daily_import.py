@@ -37,7 +37,7 @@ class Line(NamedTuple):
     wrong: str = ""
 
 
-class Lines:
+class FileLines:
     """The lines of a file that can be read twice, one at a time."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -66,22 +66,22 @@ class Lines:
 
 
 @contextmanager
-def opened(name: str) -> Iterator[Lines]:
+def opened(name: str) -> Iterator[FileLines]:
     """The lines of a file, or of standard input, which is copied to a temporary file."""
     if name == STANDARD_INPUT:
         with tempfile.TemporaryFile() as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
-            yield Lines(copy)
+            yield FileLines(copy)
         return
     try:
         file = Path(name).open("rb")  # noqa: SIM115 - it is closed below, apart from what goes wrong here
     except OSError as problem:
         raise InvalidRequest(f"{name} cannot be read: {problem.strerror}.", "file") from None
     with file:
-        yield Lines(file)
+        yield FileLines(file)
 
 
-async def imported(client: OperationClient, lines: Lines) -> dict[str, Any]:
+async def imported(client: OperationClient, lines: FileLines) -> dict[str, Any]:
     """Store all users, a thousand in one commit; after an interruption it can be run again."""
     total = _checked(lines)
     done = 0
@@ -93,7 +93,7 @@ async def imported(client: OperationClient, lines: Lines) -> dict[str, Any]:
     return {"lines": done}
 
 
-def _checked(lines: Lines) -> int:
+def _checked(lines: FileLines) -> int:
     """The number of users; InvalidRequest with the first invalid lines, if there are any."""
     count, faults, wrong = 0, list[Fault](), 0
     with counting("checking…") as progress:

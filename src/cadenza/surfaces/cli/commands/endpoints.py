@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from cadenza.domain.errors import InvalidRequest
 from cadenza.surfaces.cli.argument_parsing import document, earlier
 from cadenza.surfaces.cli.commands.endpoint_options import EndpointOptions, changes
-from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.lookup import ENDPOINT, find_id, find_one, job_filter
 from cadenza.surfaces.cli.operation_command import Commands, example
@@ -42,7 +42,7 @@ class Endpoints(Commands):
         options: EndpointOptions = NOTHING_GIVEN,
         start_now: StartNow = False,
         file: File = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Create an endpoint in a job; its first run is one interval away, or at once with --start-now."""
         base = {} if file is None else document("--file", file)
@@ -66,7 +66,7 @@ class Endpoints(Commands):
         options: EndpointOptions = NOTHING_GIVEN,
         unlabel: Unlabel = (),
         file: File = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Change an endpoint; what is left out stays as it is."""
         base = {} if file is None else document("--file", file)
@@ -104,7 +104,7 @@ class EndpointReports(Commands):
         *,
         since: Since = "1h",
         until: Until = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Show an endpoint's runs in a span of time, and what steered it meanwhile."""
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.lookup import JOB, ask_about
 from cadenza.surfaces.cli.operation_command import Commands, example
@@ -31,7 +31,7 @@ class Jobs(Commands):
         id: Id = None,
         description: Description = None,
         active: Active = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Create a job."""
         given = present(name=name, id=id, description=description, active=active)
@@ -46,7 +46,7 @@ class Jobs(Commands):
         name: Name = None,
         description: Description = None,
         active: Active = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Change a job; what is left out stays as it is."""
         given = present(name=name, description=description, active=active)

@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from cadenza.surfaces.cli.argument_parsing import whole_number
-from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.lookup import ENDPOINT, ask_about
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.parameters import AnEndpoint
@@ -18,7 +18,7 @@ class Overview(Commands):
     """How endpoints and the whole service fare."""
 
     @example("traffic")
-    def explain(self, endpoint: AnEndpoint, /, *, connection: Connection = AS_CONFIGURED) -> int:
+    def explain(self, endpoint: AnEndpoint, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
         """Tell why an endpoint's next run is when it is."""
         return self.answer(
             connection,
@@ -27,31 +27,31 @@ class Overview(Commands):
         )
 
     @example("traffic")
-    def health(self, endpoint: AnEndpoint, /, *, connection: Connection = AS_CONFIGURED) -> int:
+    def health(self, endpoint: AnEndpoint, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
         """Sum up an endpoint's runs over the last 1, 4 and 24 hours."""
         return self._about(connection, "get_health", endpoint)
 
     @example("--months 3")
-    def usage(self, *, months: Months = 12, connection: Connection = AS_CONFIGURED) -> int:
+    def usage(self, *, months: Months = 12, connection: CliOptions = AS_CONFIGURED) -> int:
         """Tell what was spent this month and before, and what the limits are."""
         return self.ask(connection, "get_usage", {"months": months})
 
     @example()
-    def alerts(self, *, connection: Connection = AS_CONFIGURED) -> int:
+    def alerts(self, *, connection: CliOptions = AS_CONFIGURED) -> int:
         """List the newest alerts."""
         return self.ask(connection, "list_alerts")
 
     @example()
-    def slo(self, *, connection: Connection = AS_CONFIGURED) -> int:
+    def slo(self, *, connection: CliOptions = AS_CONFIGURED) -> int:
         """Tell where the service levels stand, and since when one is breached."""
         return self.ask(connection, "get_slo")
 
     @example("--minutes 15")
-    def overview(self, *, minutes: Minutes = 60, connection: Connection = AS_CONFIGURED) -> int:
+    def overview(self, *, minutes: Minutes = 60, connection: CliOptions = AS_CONFIGURED) -> int:
         """Tell at a glance what is due, running and done, and what is left of the quota."""
         return self.ask(connection, "get_overview", {"minutes": minutes})
 
-    def _about(self, connection: Connection, operation: str, endpoint: str) -> int:
+    def _about(self, connection: CliOptions, operation: str, endpoint: str) -> int:
         return self.answer(
             connection, lambda client: ask_about(client, ENDPOINT, endpoint, operation), operation
         )

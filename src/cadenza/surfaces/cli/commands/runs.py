@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.validation import iso
 from cadenza.surfaces.cli.argument_parsing import earlier
-from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.lookup import ENDPOINT, JOB, find_id
@@ -67,7 +67,7 @@ class Runs(Commands):
         wanted: Wanted = ALL,
         follow: Follow = False,
         paging: Paging = FIRST_PAGE,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """List closed runs, newest first."""
         if follow:
@@ -81,7 +81,7 @@ class Runs(Commands):
 
     show = DerivedCommand("get_run", "0191a7c2f4b100003c9d7e5a1b2f4c6d")
 
-    def _follow(self, wanted: Wanted, connection: Connection) -> int:
+    def _follow(self, wanted: Wanted, connection: CliOptions) -> int:
         if wanted.until is not None:
             raise InvalidRequest("--follow goes without --until.", "--until")
         import json

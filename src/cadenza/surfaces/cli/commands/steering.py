@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.validation import parse_duration_ms
 from cadenza.surfaces.cli.argument_parsing import later, minutes
-from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.lookup import ENDPOINT, ask_about, job_filter
 from cadenza.surfaces.cli.operation_command import Commands, example
@@ -33,7 +33,7 @@ IfRunNow = Annotated[bool, Parameter(negative="", help="If it ran now.")]
 IfCleared = Annotated[bool, Parameter(negative="", help="If its hints were cleared.")]
 
 
-class Steering(Commands):
+class SteeringCommands(Commands):
     """Steering: hints, pauses, trials."""
 
     @example('traffic --every 20s --for 1h --reason "flash sale"')
@@ -45,7 +45,7 @@ class Steering(Commands):
         every: Every,
         for_: For = "1h",
         reason: Reason = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Run more often, or more seldom, for a while; then the baseline counts again."""
         given = {"intervalMs": parse_duration_ms("--every", every), "ttlMinutes": minutes("--for", for_)}
@@ -61,7 +61,7 @@ class Steering(Commands):
         at: At = None,
         for_: ForOrNot = None,
         reason: Reason = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Run once at a moment, or after a span, within the guard."""
         if (in_ is None) == (at is None):
@@ -83,7 +83,7 @@ class Steering(Commands):
         job: OfJob = None,
         label: Labels = (),
         reason: Reason = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Pause one endpoint, or all of a job or with labels. To stop one for good, update it --disabled."""
         given = {"untilIso": later("--until", until, self._now()), **_reason(reason)}
@@ -100,7 +100,7 @@ class Steering(Commands):
         job: OfJob = None,
         label: Labels = (),
         reason: Reason = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Resume one endpoint, or all of a job or with labels."""
         given = _reason(reason)
@@ -109,7 +109,7 @@ class Steering(Commands):
         return self._ask_many(connection, "resume_endpoints", job=job, label=label, given=given)
 
     @example("traffic")
-    def test(self, endpoint: AnEndpoint, /, *, connection: Connection = AS_CONFIGURED) -> int:
+    def test(self, endpoint: AnEndpoint, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
         """Call an endpoint's target once, and record nothing. Exits with 1 when it fails."""
         trial = self.fetch(connection, lambda client: ask_about(client, ENDPOINT, endpoint, "test_endpoint"))
         if connection.json:
@@ -133,7 +133,7 @@ class Steering(Commands):
         resume: IfResumed = False,
         run_now: IfRunNow = False,
         clear: IfCleared = False,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Tell what steering an endpoint would lead to, and do nothing."""
         calls: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -151,14 +151,14 @@ class Steering(Commands):
         given = {"tool": tool, "arguments": arguments}
         return self._ask(connection, "preview_steering", endpoint, **given)
 
-    def _ask(self, connection: Connection, operation: str, endpoint: str, **given: Any) -> int:
+    def _ask(self, connection: CliOptions, operation: str, endpoint: str, **given: Any) -> int:
         return self.answer(
             connection, lambda client: ask_about(client, ENDPOINT, endpoint, operation, **given), operation
         )
 
     def _ask_many(
         self,
-        connection: Connection,
+        connection: CliOptions,
         operation: str,
         *,
         job: str | None,

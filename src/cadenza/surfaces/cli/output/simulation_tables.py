@@ -11,8 +11,7 @@ from rich.text import Text
 from cadenza.domain.validation import iso
 from cadenza.sim.checks import Check
 from cadenza.sim.recording import Recording, Snapshot
-from cadenza.sim.replay.delays import DelayStatistics
-from cadenza.sim.replay.replay import ReplayReport
+from cadenza.sim.replay.replay import DelayStatistics, ReplayReport
 from cadenza.sim.replay.report import measures
 from cadenza.sim.report import Report
 from cadenza.sim.scenario import SnapshotColumn, Value

@@ -213,7 +213,7 @@ class ScheduleFiringContract(AgentContract):
             work
             for number, (peer, held) in enumerate(zip(peers, claims, strict=True))
             for work in (
-                Bench(peer).finalize([(one, self._spoken(talk, one.run_id)) for one in held]),
+                Bench(peer).finalize([(one, self._outcome_with_turn(talk, one.run_id)) for one in held]),
                 peer.conversations.commit_turn(talk.turn(f"{number}", COACH)),
                 peer.conversations.begin_turn(TUTOR, token=f"{number}", now=now, until=until),
                 peer.schedules.add_schedule(ANNA, lambda _, n=number: a_schedule(f"sched-new-{n}")),  # type: ignore[misc]
@@ -233,5 +233,5 @@ class ScheduleFiringContract(AgentContract):
         ):
             assert left == []
 
-    def _spoken(self, talk: ConversationFixture, run_id: str) -> Outcome:
+    def _outcome_with_turn(self, talk: ConversationFixture, run_id: str) -> Outcome:
         return Outcome(RunStatus.SUCCESS, turn=talk.turn(run_id, firing=run_id))

@@ -9,7 +9,7 @@ from cadenza.domain.daily.user import DayCounts, enrollment
 from cadenza.domain.daily.window import DAY, cutoff
 from cadenza.domain.monitoring.statistics import DayTotal, DueMinuteCounts, MissCursor, UndecidedUsers
 from cadenza.ports.store import Store
-from cadenza.testing.contracts.daily.users import NOON, TODAY, a_user, cut, enrolled_at
+from cadenza.testing.contracts.daily.daily_fixtures import NOON, TODAY, a_user, cut, enrolled_at
 from cadenza.testing.contracts.harness import Contract
 
 SIX, SEVEN = 18 * 60, 19 * 60

@@ -1,4 +1,4 @@
-"""`cadenza rules`."""
+"""`cadenza rules` and `cadenza analyses`."""
 
 import shlex
 from typing import Annotated, Any
@@ -7,12 +7,12 @@ from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.validation import parse_duration_ms, quoted
-from cadenza.surfaces.cli.argument_parsing import bound, pairs
-from cadenza.surfaces.cli.connection import AS_CONFIGURED, Connection, OperationClient
+from cadenza.surfaces.cli.argument_parsing import bound, pairs, whole_number
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
-from cadenza.surfaces.cli.lookup import ENDPOINT, JOB, RULE, find_id
+from cadenza.surfaces.cli.lookup import ENDPOINT, JOB, RULE, ask_about, find_id
 from cadenza.surfaces.cli.operation_command import Commands, example
-from cadenza.surfaces.cli.parameters import AJob, ARule, Id, Name, present
+from cadenza.surfaces.cli.parameters import AJob, AnEndpoint, ARule, Id, Name, present
 
 STEP = "TOOL NAME=VALUE …, such as 'wake endpoint=investigator' or 'propose_interval interval=20s ttl=1h'"
 Endpoint = Annotated[
@@ -64,7 +64,7 @@ class Rules(Commands):
         cooldown: Cooldown = None,
         once: Once = None,
         enabled: Enabled = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Write a rule; its condition is read and tried at once."""
         words = {"id": id, "name": name, "when": when, "once_per_incident": once, "enabled": enabled}
@@ -93,7 +93,7 @@ class Rules(Commands):
         cooldown: Cooldown = None,
         once: Once = None,
         enabled: Enabled = None,
-        connection: Connection = AS_CONFIGURED,
+        connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Change a rule; what is left out stays as it is."""
         words = {"name": name, "when": when, "once_per_incident": once, "enabled": enabled}
@@ -108,7 +108,7 @@ class Rules(Commands):
         return self.answer(connection, request, "update_rule")
 
     @example("slow --endpoint traffic")
-    def test(self, rule: ARule, /, *, endpoint: On = None, connection: Connection = AS_CONFIGURED) -> int:
+    def test(self, rule: ARule, /, *, endpoint: On = None, connection: CliOptions = AS_CONFIGURED) -> int:
         """Tell what a rule would do about an endpoint as it stands; nothing is changed."""
 
         async def request(client: OperationClient) -> Any:
@@ -178,3 +178,34 @@ def _words(option: str, text: str) -> list[str]:
     if not words:
         raise InvalidRequest(f"{option} takes a tool with NAME=VALUE, and not {quoted(text)}.", option)
     return words
+
+
+Days = Annotated[int, Parameter(converter=whole_number, help="How many days to look back, today among them.")]
+
+
+class Analyses(Commands):
+    """What planners thought and did, and what it cost."""
+
+    list_ = DerivedCommand(
+        "list_analyses", "traffic", about="List planners' analyses of an endpoint, newest first."
+    )
+    recent = DerivedCommand(
+        "list_sittings", "--limit 20", about="List planners' analyses of all endpoints, newest first."
+    )
+    learned = DerivedCommand(
+        "list_learning", about="Tell what the learning planner wins and, in the shadow, would have won."
+    )
+
+    @example("traffic --days 7")
+    def cost(self, endpoint: AnEndpoint, /, *, days: Days = 7, connection: CliOptions = AS_CONFIGURED) -> int:
+        """Tell how many analyses and tokens planners spent on an endpoint, by day."""
+        return self.answer(
+            connection,
+            lambda client: ask_about(client, ENDPOINT, endpoint, "get_planner_cost", days=days),
+            "get_planner_cost",
+        )
+
+    @example("--days 7")
+    def spending(self, *, days: Days = 7, connection: CliOptions = AS_CONFIGURED) -> int:
+        """Tell how many analyses and tokens planners spent on which endpoints."""
+        return self.ask(connection, "get_spending", {"days": days})
