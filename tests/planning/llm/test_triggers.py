@@ -4,6 +4,7 @@ import pytest
 from pydantic_ai.models.test import TestModel
 from tests.planning.llm.llm_fixtures import SHOP, TRACE, LlmJob
 
+from cadenza.adapters.planners.llm import triggers
 from cadenza.adapters.planners.llm.planner import LlmPlanner
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.planner_settings import Planning
@@ -141,7 +142,7 @@ async def test_what_was_skipped_shows_nothing(job: LlmJob) -> None:
 
 
 async def test_the_remembered_states_are_bounded(job: LlmJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cadenza.adapters.planners.llm.triggers.MOST_REMEMBERED", 1)
+    monkeypatch.setattr(triggers, "MOST_REMEMBERED", 1)
     planner = a_planner(job)
     await job.ran({"queue": 1})
     await analyze(job, planner)
