@@ -5,17 +5,18 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { serverNow, tick } from "../../lib/clock";
 import { useData } from "../../lib/data";
-import { baseline, clockTime, counted, shortTime, span } from "../../lib/format";
+import { baseline, clockTime, counted, span } from "../../lib/format";
 import { query, setQuery } from "../../lib/router";
 import { Card, Empty, Legend, Loading, ProblemNotice, Source, Status, RelativeTime } from "../../ui/parts";
 import { heading } from "../../ui/shell";
 import type { PageProps } from "../page";
 import "./endpoint.css";
+import { Hints } from "./hints";
 import { Fact, RunDetails } from "./run";
-import { queriedRange, moveRange, zoomRange, type TimeRange } from "./scales";
+import { latestRange, moveRange, queriedRange, zoomRange, type TimeRange } from "./scales";
 import { Steer } from "./steer";
-import { TimelineChart, latestRange } from "./timeline";
-import type { Endpoint, PlannedRun, Plan, TimelineRun, Preview, HintPeriod, Timeline } from "./types";
+import { TimelineChart } from "./timeline";
+import type { Endpoint, PlannedRun, Plan, TimelineRun, Preview, Timeline } from "./types";
 import { Why } from "./why";
 
 const HOUR = 3_600_000;
@@ -224,39 +225,6 @@ const TIMELINE_MARKS = [
 
 function TimelineLegend(): JSX.Element {
   return <Legend items={TIMELINE_MARKS} />;
-}
-
-function Hints({ endpoint, timeline }: { endpoint: Endpoint; timeline: Timeline | undefined }): JSX.Element | null {
-  const periods = (timeline?.spells ?? []).slice(-8).toReversed();
-  if (periods.length === 0 && !endpoint.pause_reason) return null;
-  const now = serverNow();
-  return (
-    <Card title="Hints and pauses" aside="in this time range, newest first">
-      <ul class="hint-periods">
-        {periods.map((period, index) => (
-          <li key={index}>
-            <span class={`swatch source-${period.kind === "interval" ? "hint" : period.kind === "pause" ? "paused" : "one-shot"}`} />
-            <div>
-              <div>
-                {period.kind === "interval" ? `Every ${span(period.interval_ms ?? 0)}` : period.kind === "pause" ? "Paused" : `Once at ${clockTime(period.at ?? period.begin)}`}
-                {isActive(period, now) && <span class="badge accent">active</span>}
-              </div>
-              {period.reason && <div class="reason">{period.reason}</div>}
-              <div class="quiet">
-                {period.origin}, {shortTime(period.begin, now)} to {shortTime(period.end, now)}
-              </div>
-            </div>
-          </li>
-        ))}
-      </ul>
-    </Card>
-  );
-}
-
-/** Whether it is in force; a one-shot is until its time. */
-function isActive(period: HintPeriod, now: number): boolean {
-  const end = period.kind === "one-shot" && period.at ? period.at : period.end;
-  return Date.parse(period.begin) <= now && Date.parse(end) > now;
 }
 
 function Runs({ runs, chosen, onSelect }: { runs: TimelineRun[]; chosen: string | undefined; onSelect: (run: string) => void }): JSX.Element {

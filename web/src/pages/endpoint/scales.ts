@@ -1,5 +1,6 @@
 /** Scales of the timeline: time range, axis marks, and which runs are drawn. */
 
+import { serverNow } from "../../lib/clock";
 import type { TimelineRun } from "./types";
 
 /** The time range of the chart, in milliseconds. */
@@ -20,6 +21,12 @@ export function zoomRange(range: TimeRange, factor: number, around = (range.from
 
 export function moveRange(range: TimeRange, by: number): TimeRange {
   return { from: range.from + by, to: range.to + by };
+}
+
+/** The newest range of this length, with a little of the future. */
+export function latestRange(length: number): TimeRange {
+  const now = serverNow();
+  return { from: now - length * 0.85, to: now + length * 0.15 };
 }
 
 /** A wider range to load, on a grid, so that small moves need no new request. */

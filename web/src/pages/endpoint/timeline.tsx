@@ -5,7 +5,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { serverNow, tick } from "../../lib/clock";
 import { clockTime, counted, fullTime, shortSpan, span } from "../../lib/format";
 import { sourceKind } from "../../ui/parts";
-import { dots, marks, moveRange, thinOut, ticks, zoomRange, type Dot, type TimeRange } from "./scales";
+import { dots, marks, thinOut, ticks, type Dot, type TimeRange } from "./scales";
+import { usePointerAndKeys, type TimelineInput } from "./timeline_input";
 import type { Endpoint, PlannedRun, HintPeriod, Timeline } from "./types";
 
 const ROW_HEIGHT = 22;
@@ -18,16 +19,11 @@ const AXIS = 26;
 const TOP = ROW_HEIGHT * ROWS.length + 10;
 const HEIGHT = TOP + PLOT + AXIS;
 
-interface Props {
+interface Props extends TimelineInput {
   endpoint: Endpoint;
-  timeline: Timeline;
   planned: PlannedRun[];
   /** The runs that a previewed change would lead to. */
   previewed: PlannedRun[] | undefined;
-  range: TimeRange;
-  onRange: (range: TimeRange) => void;
-  selected: string | undefined;
-  onSelect: (run: string) => void;
 }
 
 export function TimelineChart(props: Props): JSX.Element {
@@ -44,7 +40,7 @@ export function TimelineChart(props: Props): JSX.Element {
     const share = (Math.log(gap) - Math.log(least)) / (Math.log(most) - Math.log(least));
     return TOP + PLOT - 8 - share * (PLOT - 16);
   };
-  const handlers = usePointerAndKeys(box, props, inner);
+  const handlers = usePointerAndKeys(box, props, { left: LEFT, width: inner });
   const now = serverNow();
   return (
     <div
@@ -231,105 +227,4 @@ function PlannedDots(props: { runs: PlannedRun[]; last: number | null; x: Scale;
       })}
     </g>
   );
-}
-
-/** Handlers for mouse, touch and keys. */
-function usePointerAndKeys(box: { current: HTMLElement | null }, props: Props, inner: number): Record<string, unknown> {
-  const current = useRef(props);
-  current.current = props;
-  const pointers = useRef(new Map<number, { x: number; y: number; start: number }>());
-  const dragged = useRef(false);
-  const at = (clientX: number, range: TimeRange): number => {
-    const left = (box.current?.getBoundingClientRect().left ?? 0) + LEFT;
-    return range.from + ((clientX - left) / inner) * (range.to - range.from);
-  };
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    // Preact's wheel listeners are passive; this one has to prevent scrolling.
-    function onWheel(event: WheelEvent): void {
-      const { range, onRange } = current.current;
-      const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey;
-      if (!event.ctrlKey && !event.metaKey && !sideways) return;
-      event.preventDefault();
-      if (event.ctrlKey || event.metaKey) onRange(zoomRange(range, Math.exp(event.deltaY / 300), at(event.clientX, range)));
-      else onRange(moveRange(range, ((event.deltaX || event.deltaY) / inner) * (range.to - range.from)));
-    }
-    element.addEventListener("wheel", onWheel, { passive: false });
-    return () => element.removeEventListener("wheel", onWheel);
-  }, [inner]);
-
-  function onPointerDown(event: PointerEvent): void {
-    if (event.button !== 0) return;
-    pointers.current.set(event.pointerId, { x: event.clientX, y: event.clientY, start: event.clientX });
-    dragged.current = false;
-  }
-  function onPointerMove(event: PointerEvent): void {
-    const pointer = pointers.current.get(event.pointerId);
-    if (!pointer) return;
-    const { range, onRange } = current.current;
-    const length = range.to - range.from;
-    if (Math.abs(event.clientX - pointer.start) > 4 && !dragged.current) {
-      dragged.current = true;
-      box.current?.setPointerCapture(event.pointerId);
-    }
-    const other = [...pointers.current].find(([id]) => id !== event.pointerId)?.[1];
-    if (other) {
-      const before = Math.max(20, Math.abs(pointer.x - other.x));
-      const after = Math.max(20, Math.abs(event.clientX - other.x));
-      onRange(zoomRange(range, before / after, at((event.clientX + other.x) / 2, range)));
-    } else if (dragged.current) onRange(moveRange(range, ((pointer.x - event.clientX) / inner) * length));
-    pointer.x = event.clientX;
-  }
-  function onPointerUp(event: PointerEvent): void {
-    const pointer = pointers.current.delete(event.pointerId);
-    if (!pointer || dragged.current || event.type !== "pointerup") return;
-    const near = nearest(box.current, event.clientX, event.clientY);
-    if (near) current.current.onSelect(near);
-  }
-  function onKeyDown(event: KeyboardEvent): void {
-    const { range, onRange } = current.current;
-    const length = range.to - range.from;
-    const acts: Record<string, () => void> = {
-      ArrowLeft: () => (event.shiftKey ? selectNeighbour(current.current, -1) : onRange(moveRange(range, -length / 8))),
-      ArrowRight: () => (event.shiftKey ? selectNeighbour(current.current, 1) : onRange(moveRange(range, length / 8))),
-      "+": () => onRange(zoomRange(range, 1 / 1.5)),
-      "-": () => onRange(zoomRange(range, 1.5)),
-      Home: () => onRange(latestRange(length)),
-    };
-    const act = acts[event.key === "=" ? "+" : event.key];
-    if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    act();
-  }
-  return { onPointerDown, onPointerMove, onPointerUp, onPointerCancel: onPointerUp, onKeyDown };
-}
-
-/** The newest range of this length, with a little of the future. */
-export function latestRange(length: number): TimeRange {
-  const now = serverNow();
-  return { from: now - length * 0.85, to: now + length * 0.15 };
-}
-
-const CLICK_DISTANCE = 14;
-
-/** The run under the pointer or close to it. */
-function nearest(box: HTMLElement | null, clientX: number, clientY: number): string | undefined {
-  let best: { id: string; distance: number } | undefined;
-  for (const element of box?.querySelectorAll<SVGElement>("[data-run]") ?? []) {
-    const place = element.getBoundingClientRect();
-    const distance = Math.hypot(place.left + place.width / 2 - clientX, place.top + place.height / 2 - clientY);
-    if (distance < CLICK_DISTANCE && (!best || distance < best.distance)) best = { id: element.dataset["run"]!, distance };
-  }
-  return best?.id;
-}
-
-function selectNeighbour(props: Props, step: 1 | -1): void {
-  const all = dots(props.timeline.runs);
-  const here = all.findIndex((dot) => dot.run.id === props.selected);
-  const next = here < 0 ? all.at(-1) : all[here + step];
-  if (!next) return;
-  props.onSelect(next.run.id);
-  const { from, to } = props.range;
-  if (next.at < from || next.at > to) props.onRange(moveRange(props.range, next.at - (from + to) / 2));
 }
