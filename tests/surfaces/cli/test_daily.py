@@ -8,7 +8,7 @@ import pytest
 from tests.surfaces.cli.cli_fixtures import CliRunner, CliTarget
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.surfaces.cli.commands.daily_import import imported, opened
+from cadenza.surfaces.cli.commands.daily_import import import_users, open_lines
 
 
 def write(folder: Path, text: str) -> str:
@@ -104,8 +104,8 @@ async def test_a_large_file_takes_no_more_memory_than_a_small_one(tmp_path: Path
     client = Counting()
     tracemalloc.start()
     try:
-        with opened(str(path)) as lines:
-            assert await imported(client, lines) == {"lines": 30_000}
+        with open_lines(str(path)) as lines:
+            assert await import_users(client, lines) == {"lines": 30_000}
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -118,6 +118,6 @@ async def test_nothing_is_asked_before_every_line_was_looked_at(tmp_path: Path) 
     path = tmp_path / "users.csv"
     path.write_text("ada,07:30\n" * 2_000 + "wrong\n")
     client = Counting()
-    with opened(str(path)) as lines, pytest.raises(InvalidRequest):
-        await imported(client, lines)
+    with open_lines(str(path)) as lines, pytest.raises(InvalidRequest):
+        await import_users(client, lines)
     assert client.batches == []

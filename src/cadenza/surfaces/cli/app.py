@@ -87,7 +87,7 @@ def _add_roles(app: App, launchers: Launchers) -> None:
 
     @alone.default
     def daily() -> int:
-        """Serve users with a daily job until stopped; on PostgreSQL, any number may share them."""
+        """Serve daily users until stopped; on PostgreSQL, any number may share them."""
         return launchers.daily()
 
     @app.command(help_epilogue="Example: CADENZA_MCP_SCOPES=steer cadenza mcp")

@@ -35,13 +35,13 @@ GROUPS = {
     "rules": Group("What owners want done, and when.", (("planning", "Rules"),)),
     "analyses": Group("What planners thought and did, and what it cost.", (("planning", "Analyses"),)),
     "schedules": Group("What users and their agents have planned.", (("agents", "Schedules"),)),
-    "users": Group("Those to whom agents speak.", (("agents", "Users"),)),
-    "agents": Group("Those who answer users.", (("agents", "Agents"),)),
+    "users": Group("Users of agents.", (("agents", "Users"),)),
+    "agents": Group("Conversational agents.", (("agents", "Agents"),)),
     "daily": Group(
-        "Users with a daily job; alone, it serves them until stopped.",
+        "Daily users; alone, it serves them until stopped.",
         (("daily", "Daily"), ("daily", "DailyReports")),
     ),
-    "keys": Group("Keys that let callers in.", (("access", "Keys"),)),
+    "keys": Group("API keys.", (("access", "Keys"),)),
     "secrets": Group("Secrets for targets: written and named, never shown.", (("access", "Secrets"),)),
     "tenants": Group(
         "Owners, and what they may have and spend: on the database itself.", (("access", "Tenants"),)

@@ -24,7 +24,7 @@ Shortest = Annotated[str | None, Parameter(help="The shortest interval: 20s, 1m;
 
 
 class Keys(Commands):
-    """Keys that let callers in."""
+    """API keys."""
 
     list_ = DerivedCommand("list_keys")
 

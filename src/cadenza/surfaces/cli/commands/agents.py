@@ -11,7 +11,7 @@ from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
 from cadenza.surfaces.cli.parameters import AnAgent, AUser, NewName, present
 
-OnBehalfOf = Annotated[str, Parameter(name="--user", help="The user who says it.")]
+UserOption = Annotated[str, Parameter(name="--user", help="The user who says it.")]
 Zone = Annotated[str | None, Parameter(help="An IANA time zone, such as Europe/Berlin.")]
 Lasts = Annotated[str, Parameter(name="--for", help="How long it speaks for the user: 10m, 1h.")]
 Instructions = Annotated[str, Parameter(allow_leading_hyphen=True, help="What it is for, and how it speaks.")]
@@ -21,7 +21,7 @@ OfUser = Annotated[str | None, Parameter(name="--user", help="Those of this user
 ForUser = Annotated[str, Parameter(name="--user", help="Whose schedule it is.")]
 ByAgent = Annotated[str, Parameter(name="--agent", help="Who answers when it fires.")]
 Label = Annotated[str, Parameter(allow_leading_hyphen=True, help="A short label.")]
-Prompt = Annotated[str, Parameter(allow_leading_hyphen=True, help="What the agent is told when it fires.")]
+PromptOption = Annotated[str, Parameter(allow_leading_hyphen=True, help="What the agent gets when it fires.")]
 At = Annotated[str | None, Parameter(help="When it fires, once; without an offset, in the time zone.")]
 In = Annotated[str | None, Parameter(name="--in", help="Fire once, after a span: 20m, 2h.")]
 CronLine = Annotated[str | None, Parameter(name="--cron", help="Fire again and again: five fields.")]
@@ -31,7 +31,7 @@ MaySchedule = Annotated[bool, Parameter(help="Whether it may make schedules when
 
 
 class Users(Commands):
-    """Those to whom agents speak."""
+    """Users of agents."""
 
     list_ = DerivedCommand("list_users")
     show = DerivedCommand("get_user", "ada")
@@ -52,7 +52,7 @@ class Users(Commands):
 
 
 class Agents(Commands):
-    """Those who answer users."""
+    """Conversational agents."""
 
     list_ = DerivedCommand("list_agents")
     show = DerivedCommand("get_agent", "helper")
@@ -79,7 +79,7 @@ class Agents(Commands):
         text: Words,
         /,
         *,
-        user: OnBehalfOf,
+        user: UserOption,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Say something to an agent in the name of a user, and read its answer."""
@@ -117,7 +117,7 @@ class Schedules(Commands):
         user: ForUser,
         agent: ByAgent,
         name: Label,
-        prompt: Prompt,
+        prompt: PromptOption,
         at: At = None,
         in_: In = None,
         cron: CronLine = None,

@@ -16,10 +16,10 @@ if TYPE_CHECKING:  # Rich costs time.
     from rich.console import RenderableType
 
 LARGEST = 8 * 1024 * 1024
-ConfigFile = Annotated[
+FileOption = Annotated[
     str, Parameter(name=("--file", "-f"), help="A file in YAML or JSON; - is standard input.")
 ]
-DryRun = Annotated[bool, Parameter(help="Tell what would change, and change nothing.")]
+DryRun = Annotated[bool, Parameter(help="Show what would change, and change nothing.")]
 Prune = Annotated[
     bool,
     Parameter(
@@ -37,15 +37,15 @@ class Config(Commands):
     def apply(
         self,
         *,
-        file: ConfigFile,
+        file: FileOption,
         dry_run: DryRun = False,
         prune: Prune = False,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Bring jobs and endpoints to what a file says, in one commit."""
-        from cadenza.operations.config.file import ConfigFile as Read
+        from cadenza.operations.config.file import ConfigFile
 
-        config = Read(file_text("--file", file, longest=LARGEST))
+        config = ConfigFile(file_text("--file", file, longest=LARGEST))
 
         async def request(client: OperationClient) -> Any:
             try:

@@ -1,4 +1,4 @@
-"""`cadenza daily …`: users with a daily job, and their days."""
+"""`cadenza daily …`: daily users, and their days."""
 
 from typing import Annotated, Any
 
@@ -22,12 +22,10 @@ ImportFile = Annotated[
 
 
 class Daily(Commands):
-    """Users with a daily job."""
+    """Daily users."""
 
     users = DerivedCommand("list_daily_users")
-    list_ = DerivedCommand(
-        "list_daily_users", about="List users with a daily job, as `cadenza daily users` does."
-    )
+    list_ = DerivedCommand("list_daily_users", about="List daily users, as `cadenza daily users` does.")
 
     @example("ada --due 07:30")
     def put(self, user: AUser, /, *, due: Due, connection: CliOptions = AS_CONFIGURED) -> int:
@@ -38,7 +36,7 @@ class Daily(Commands):
     def show(
         self, user: AUser, /, *, paging: Paging = FIRST_PAGE, connection: CliOptions = AS_CONFIGURED
     ) -> int:
-        """Show a user with a daily job, and what became of past days."""
+        """Show a daily user, and what became of past days."""
 
         async def request(client: OperationClient) -> dict[str, Any]:
             found = await client.ask("get_daily_user", {"user_id": user})
@@ -50,7 +48,7 @@ class Daily(Commands):
     def days(
         self, date: ADate, /, *, paging: Paging = FIRST_PAGE, connection: CliOptions = AS_CONFIGURED
     ) -> int:
-        """Tell what became of a day: how many verdicts are which, and whose."""
+        """Show what became of a day: how many verdicts are which, and whose."""
 
         async def request(client: OperationClient) -> dict[str, Any]:
             first = await client.ask("get_day", {"date": date, "limit": 1})
@@ -62,10 +60,10 @@ class Daily(Commands):
     @example("users.csv")
     def import_(self, file: ImportFile, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
         """Serve all users of a file daily; if a line is wrong, nothing of the file is taken."""
-        from cadenza.surfaces.cli.commands.daily_import import imported, opened
+        from cadenza.surfaces.cli.commands.daily_import import import_users, open_lines
 
-        with opened(file) as lines:
-            return self.answer(connection, lambda client: imported(client, lines), "put_daily_users")
+        with open_lines(file) as lines:
+            return self.answer(connection, lambda client: import_users(client, lines), "put_daily_users")
 
     delete = DerivedCommand(
         "delete_daily_user", "ada", options=("with_days",), about="Serve a user daily no more."
@@ -87,12 +85,12 @@ class DailyReports(Commands):
 
     @example()
     def windows(self, date: ADay = None, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Tell how a day's windows fill: verdicts by due time, and who still waits."""
+        """Show how a day's windows fill: verdicts by due time, and who still waits."""
         return self.ask(connection, "get_windows", present(date=date))
 
     @example("--days 7")
     def history(self, *, days: Days = 30, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Tell how the last days went."""
+        """Show how the last days went."""
         return self.ask(connection, "get_history", {"days": days})
 
     @example()

@@ -66,7 +66,7 @@ class FileLines:
 
 
 @contextmanager
-def opened(name: str) -> Iterator[FileLines]:
+def open_lines(name: str) -> Iterator[FileLines]:
     """The lines of a file, or of standard input, which is copied to a temporary file."""
     if name == STANDARD_INPUT:
         with tempfile.TemporaryFile() as copy:
@@ -81,7 +81,7 @@ def opened(name: str) -> Iterator[FileLines]:
         yield FileLines(file)
 
 
-async def imported(client: OperationClient, lines: FileLines) -> dict[str, Any]:
+async def import_users(client: OperationClient, lines: FileLines) -> dict[str, Any]:
     """Store all users, a thousand in one commit; after an interruption it can be run again."""
     total = _checked(lines)
     done = 0

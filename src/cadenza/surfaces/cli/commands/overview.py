@@ -19,7 +19,7 @@ class Overview(Commands):
 
     @example("traffic")
     def explain(self, endpoint: AnEndpoint, /, *, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Tell why an endpoint's next run is when it is."""
+        """Explain why an endpoint's next run is when it is."""
         return self.answer(
             connection,
             lambda client: ask_about(client, ENDPOINT, endpoint, "explain_endpoint"),
@@ -33,7 +33,7 @@ class Overview(Commands):
 
     @example("--months 3")
     def usage(self, *, months: Months = 12, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Tell what was spent this month and before, and what the limits are."""
+        """Show what was spent this month and before, and what the limits are."""
         return self.ask(connection, "get_usage", {"months": months})
 
     @example()
@@ -43,12 +43,12 @@ class Overview(Commands):
 
     @example()
     def slo(self, *, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Tell where the service levels stand, and since when one is breached."""
+        """Show where the service levels stand, and since when one is breached."""
         return self.ask(connection, "get_slo")
 
     @example("--minutes 15")
     def overview(self, *, minutes: Minutes = 60, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Tell at a glance what is due, running and done, and what is left of the quota."""
+        """Show at a glance what is due, running and done, and what is left of the quota."""
         return self.ask(connection, "get_overview", {"minutes": minutes})
 
     def _about(self, connection: CliOptions, operation: str, endpoint: str) -> int:

@@ -34,7 +34,7 @@ Cooldown = Annotated[
 ]
 Once = Annotated[bool | None, Parameter(name="--once", negative="--repeat", help="Fire once in an incident.")]
 Enabled = Annotated[
-    bool | None, Parameter(name="--enabled", negative="--disabled", help="Whether anybody looks at it.")
+    bool | None, Parameter(name="--enabled", negative="--disabled", help="Whether the rule is evaluated.")
 ]
 On = Annotated[str | None, Parameter(name="--endpoint", help="What to try it on, by id or name.")]
 NONE = "none"
@@ -109,7 +109,7 @@ class Rules(Commands):
 
     @example("slow --endpoint traffic")
     def test(self, rule: ARule, /, *, endpoint: On = None, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Tell what a rule would do about an endpoint as it stands; nothing is changed."""
+        """Show what a rule would do about an endpoint as it stands; nothing is changed."""
 
         async def request(client: OperationClient) -> Any:
             about = await _about_endpoint(client, endpoint)
@@ -193,12 +193,12 @@ class Analyses(Commands):
         "list_sittings", "--limit 20", about="List planners' analyses of all endpoints, newest first."
     )
     learned = DerivedCommand(
-        "list_learning", about="Tell what the learning planner wins and, in the shadow, would have won."
+        "list_learning", about="Show what the learning planner wins and, in the shadow, would have won."
     )
 
     @example("traffic --days 7")
     def cost(self, endpoint: AnEndpoint, /, *, days: Days = 7, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Tell how many analyses and tokens planners spent on an endpoint, by day."""
+        """Show how many analyses and tokens planners spent on an endpoint, by day."""
         return self.answer(
             connection,
             lambda client: ask_about(client, ENDPOINT, endpoint, "get_planner_cost", days=days),
@@ -207,5 +207,5 @@ class Analyses(Commands):
 
     @example("--days 7")
     def spending(self, *, days: Days = 7, connection: CliOptions = AS_CONFIGURED) -> int:
-        """Tell how many analyses and tokens planners spent on which endpoints."""
+        """Show how many analyses and tokens planners spent on which endpoints."""
         return self.ask(connection, "get_spending", {"days": days})

@@ -24,11 +24,11 @@ StepSeconds = Annotated[
     int,
     Parameter(converter=whole_number, help="How far the clock moves between two ticks: 1, 2, 5 or 10."),
 ]
-Steering = Annotated[
+PlannerOption = Annotated[
     str | None,
     Parameter(help="Who steers instead of the policies: rules, rules:FILE, learned or scripted."),
 ]
-OneEndpoint = Annotated[str | None, Parameter(help="The endpoint's id, or its name if no other has it.")]
+EndpointOption = Annotated[str | None, Parameter(help="The endpoint's id, or its name if no other has it.")]
 WholeJob = Annotated[str | None, Parameter(help="All endpoints of this job, together.")]
 Policies = Annotated[
     tuple[str, ...],
@@ -72,7 +72,7 @@ def scenario_command(launch: SimLauncher, scenario: str) -> Callable[..., int]:
     def command(
         *,
         as_published: AsPublished = False,
-        planner: Steering = None,
+        planner: PlannerOption = None,
         json: Json = False,
         step_seconds: StepSeconds = 5,
     ) -> int:
@@ -97,7 +97,7 @@ def replay_command(launchers: Launchers) -> Callable[..., int]:
 
     def command(
         *,
-        endpoint: OneEndpoint = None,
+        endpoint: EndpointOption = None,
         job: WholeJob = None,
         policy: Policies = (),
         since: Since = None,

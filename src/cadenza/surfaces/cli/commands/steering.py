@@ -135,7 +135,7 @@ class SteeringCommands(Commands):
         clear: IfCleared = False,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
-        """Tell what steering an endpoint would lead to, and do nothing."""
+        """Show what steering an endpoint would lead to, and do nothing."""
         calls: dict[str, tuple[str, dict[str, Any]]] = {}
         if every is not None:
             calls["--every"] = ("propose_interval", {"intervalMs": parse_duration_ms("--every", every)})

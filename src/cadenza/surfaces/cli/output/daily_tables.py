@@ -1,4 +1,4 @@
-"""Users with a daily job, their days, and the windows of a day, as tables."""
+"""Daily users, their days, and the windows of a day, as tables."""
 
 from collections.abc import Iterator
 from typing import Any

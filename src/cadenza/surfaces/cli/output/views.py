@@ -54,7 +54,7 @@ VIEWS: dict[str, View | str] = {
     "explain_endpoint": cards.plan,
     "pause_endpoints": _steered("Paused"),
     "resume_endpoints": _steered("Resumed"),
-    "list_hints": listing(columns.HINTS, "Nobody has given a hint yet."),
+    "list_hints": listing(columns.HINTS, "No hints yet."),
     "list_runs": listing(columns.RUNS, "There are no such runs."),
     "get_run": reports.run_card,
     "get_health": reports.health,
