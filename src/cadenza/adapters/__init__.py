@@ -1,1 +1,1 @@
-"""The driven side: what the ports are made of."""
+"""Implementations of the ports."""

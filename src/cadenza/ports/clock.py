@@ -1,4 +1,4 @@
-"""Time that only ever runs forward."""
+"""Wall clock, monotonic stopwatch and cron."""
 
 from datetime import datetime
 from typing import Protocol

@@ -1,1 +1,1 @@
-"""Ways in; each takes what it starts from its root."""
+"""Interfaces for callers: HTTP, command line, MCP, WebSocket, dashboard."""
