@@ -43,7 +43,7 @@ async def serve(settings: Settings, connection: CliOptions) -> None:
 @asynccontextmanager
 async def open_mcp_caller(settings: Settings, connection: CliOptions) -> AsyncIterator[McpCaller]:
     """A visit to the application on the database of the settings, or to the one behind a server."""
-    caller = Caller(connection.tenant or DEFAULT_TENANT, allowed(settings), ORIGIN)
+    caller = Caller(connection.tenant or DEFAULT_TENANT, mcp_scopes(settings), ORIGIN)
     server = named_server(settings, connection)
     if server is not None:
         async with remote_client(*server) as remote:
@@ -53,7 +53,7 @@ async def open_mcp_caller(settings: Settings, connection: CliOptions) -> AsyncIt
         yield McpCaller(caller, local.ask, REMEDY)
 
 
-def allowed(settings: Settings) -> frozenset[Scope]:
+def mcp_scopes(settings: Settings) -> frozenset[Scope]:
     """The scopes that the settings give to agents."""
     try:
         scopes = frozenset(map(Scope, settings.mcp_scopes))

@@ -104,7 +104,7 @@ class SocketServer:
 
     def count(self) -> int:
         """How many sockets there are, as whoever watches is told."""
-        told = re.search(r"^cadenza_sockets (\d+)", self.metrics.written().decode(), re.MULTILINE)
+        told = re.search(r"^cadenza_sockets (\d+)", self.metrics.to_text().decode(), re.MULTILINE)
         assert told is not None
         return int(told[1])
 

@@ -72,7 +72,7 @@ async def test_a_frame_beyond_all_bounds_ends_its_socket_and_loses_nothing(
 
 async def test_who_sends_too_fast_is_told_so_and_what_was_taken_is_answered() -> None:
     async with (
-        open_socket_server(frames_per_s=5, said=100) as socket_server,
+        open_socket_server(frames_per_s=5, unanswered=100) as socket_server,
         socket_server.connect_user() as client,
     ):
         for number in range(40):
@@ -93,7 +93,7 @@ async def test_who_sends_too_fast_is_told_so_and_what_was_taken_is_answered() ->
 
 
 async def test_more_words_than_an_agent_can_answer_are_refused() -> None:
-    async with open_socket_server(said=2) as socket_server, socket_server.connect_user() as client:
+    async with open_socket_server(unanswered=2) as socket_server, socket_server.connect_user() as client:
         for words in ("think", "more", "too much"):
             await client.say(words, id=words.replace(" ", "-"))
         assert (await client.receive_error())["status"] == 429
@@ -106,7 +106,7 @@ async def test_more_words_than_an_agent_can_answer_are_refused() -> None:
 
 
 async def test_what_a_user_leaves_unanswered_behind_counts_on_the_next_socket() -> None:
-    async with open_socket_server(said=2) as socket_server:
+    async with open_socket_server(unanswered=2) as socket_server:
         async with socket_server.connect_user() as client:
             await client.say("think")
             await client.say("more")

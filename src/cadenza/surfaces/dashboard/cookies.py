@@ -13,7 +13,7 @@ def name_for(scope: Scope) -> str:
     return f"cadenza_session_{server[1] if server else 0}"
 
 
-def shown(scope: Scope) -> str | None:
+def session_secret(scope: Scope) -> str | None:
     """The secret in the cookie of a request, if there is one."""
     wanted = name_for(scope)
     for header, value in scope["headers"]:

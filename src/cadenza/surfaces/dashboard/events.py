@@ -11,7 +11,7 @@ from starlette.routing import Route
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import CadenzaError, NotAllowed
 from cadenza.operations.monitoring.live_changes import NOTHING, ChangeReader, ChangeSummary, LiveChanges
-from cadenza.surfaces.dashboard.responses import clocks, refused
+from cadenza.surfaces.dashboard.responses import clocks, error_response
 from cadenza.surfaces.http.problems import TOO_MANY, Refusal
 from cadenza.surfaces.http.service import Service
 
@@ -38,7 +38,7 @@ class Events:
         try:
             caller = await self._admitted(request)
         except (CadenzaError, Refusal) as problem:
-            return refused(problem, request)
+            return error_response(problem, request)
         return StreamingResponse(
             self._events(request, caller), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
         )

@@ -5,12 +5,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from starlette.requests import Request
 from starlette.routing import Route
 
-from cadenza.domain.access.key import Scope as Right
+from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
 from cadenza.operations.access import sessions
 from cadenza.operations.access.sessions import NewSession
 from cadenza.surfaces.dashboard import cookies
-from cadenza.surfaces.dashboard.responses import clocks, served
+from cadenza.surfaces.dashboard.responses import as_endpoint, clocks
 from cadenza.surfaces.http.auth import Authenticator, unauthorized
 from cadenza.surfaces.http.request import body_of, json_arguments, refuse_body
 from cadenza.surfaces.http.response import JSON_TYPE, RawResponse
@@ -44,7 +44,7 @@ class Login:
     def routes(self) -> list[Route]:
         """Its routes, one for each method."""
         methods = {"POST": self._log_in, "GET": self._show, "DELETE": self._log_out}
-        return [Route(PATH, served(answer), methods=[method]) for method, answer in methods.items()]
+        return [Route(PATH, as_endpoint(answer), methods=[method]) for method, answer in methods.items()]
 
     async def _log_in(self, request: Request) -> RawResponse:
         wait = self._authenticator.lockout(request.scope)
@@ -63,15 +63,15 @@ class Login:
 
     async def _show(self, request: Request) -> RawResponse:
         refuse_body(request.scope)
-        secret = cookies.shown(request.scope)
+        secret = cookies.session_secret(request.scope)
         session = None if secret is None else await sessions.valid_session(self._dependencies, secret)
         if secret is None or session is None:
-            raise unauthorized("Nobody is logged in.")
+            raise unauthorized("Not logged in.")
         return self._session_response(NewSession(secret, session), request, new=False)
 
     async def _log_out(self, request: Request) -> RawResponse:
         refuse_body(request.scope)
-        secret = cookies.shown(request.scope)
+        secret = cookies.session_secret(request.scope)
         if secret is not None:
             self._authenticator.must_show_csrf(request.scope, secret)
             await sessions.log_out(self._dependencies, secret)
@@ -81,7 +81,7 @@ class Login:
         session = entered.session
         words = {
             "tenant_id": session.tenant_id,
-            "scopes": [right for right in Right if right in session.scopes],
+            "scopes": [scope for scope in Scope if scope in session.scopes],
             "csrf": sessions.csrf_token(entered.secret),
             "expires_at": session.expires_at,
         }

@@ -26,19 +26,19 @@ class SendRaw(Response):
         await self._outgoing.send(scope, send)
 
 
-def refused(problem: CadenzaError | Refusal, request: Request) -> SendRaw:
+def error_response(problem: CadenzaError | Refusal, request: Request) -> SendRaw:
     """The response of an error."""
     return SendRaw(problem_response(describe_problem(problem, request.scope["cadenza.request_id"])))
 
 
-def served(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+def as_endpoint(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
     """A Starlette endpoint that sends the answer, or the refusal that it raises."""
 
     async def serve(request: Request) -> Response:
         try:
             return SendRaw(await answer(request))
         except (CadenzaError, Refusal) as problem:
-            return refused(problem, request)
+            return error_response(problem, request)
 
     return serve
 

@@ -22,12 +22,11 @@ from cadenza.surfaces.dashboard.events import Events
 from cadenza.surfaces.dashboard.login import Login
 from cadenza.surfaces.dashboard.pages import Dashboard
 from cadenza.surfaces.http import openapi
-from cadenza.surfaces.http import pages as llms
 from cadenza.surfaces.http.auth import Authenticator
 from cadenza.surfaces.http.idempotency import HEADER
 from cadenza.surfaces.http.metrics import Metrics
 from cadenza.surfaces.http.middleware import RequestMiddleware
-from cadenza.surfaces.http.pages import Health, Pages
+from cadenza.surfaces.http.pages import Health, Pages, llms_text
 from cadenza.surfaces.http.problems import BAD_REQUEST, KINDS, Refusal, describe_problem
 from cadenza.surfaces.http.response import problem_response
 from cadenza.surfaces.http.routing import OperationRoutes
@@ -61,7 +60,7 @@ def http_app(
     service = Service(application, authenticator=authenticator, rate_limit=options.rate_limit)
     pages = Pages(
         document=partial(openapi.document, operations, options.version),
-        llms=partial(llms.text, operations),
+        llms=partial(llms_text, operations),
         metrics=options.metrics,
         health=Health(application.dependencies, options.alive),
     )

@@ -13,7 +13,7 @@ from cadenza.surfaces.http.problems import NOT_ALLOWED, TOO_MANY, UNAUTHORIZED, 
 from cadenza.surfaces.http.request import single_header
 
 SCHEME = "bearer"
-A_WHILE = timedelta(minutes=1)
+LOCKOUT = timedelta(minutes=1)
 MOST_FAILURES = 30
 """Wrong keys that one address may send before it is locked out for a while."""
 MOST_ADDRESSES = 10_000
@@ -31,13 +31,13 @@ class Failures:
     def wait_s(self, address: str, now: datetime) -> int | None:
         """For how many seconds an address is still locked out; None if it is not."""
         began, count = self._seen.get(address, (now, 0))
-        left = began + A_WHILE - now
+        left = began + LOCKOUT - now
         return int(left.total_seconds()) + 1 if count >= MOST_FAILURES and left > timedelta() else None
 
     def note(self, address: str, now: datetime) -> None:
         """Count one more."""
         began, count = self._seen.get(address, (now, 0))
-        if now - began >= A_WHILE:
+        if now - began >= LOCKOUT:
             began, count = now, 0
         self._seen[address] = (began, count + 1)
         self._seen.move_to_end(address)
@@ -54,7 +54,7 @@ class Authenticator:
 
     async def caller(self, scope: Scope) -> tuple[Caller, str]:
         """The caller, and the key or session secret that they sent."""
-        secret = cookies.shown(scope)
+        secret = cookies.session_secret(scope)
         if secret is not None and single_header(scope, b"authorization") is None:
             return await self._in_session(scope, secret), secret
         token = bearer(scope)

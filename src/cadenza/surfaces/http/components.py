@@ -7,7 +7,7 @@ from typing import Any
 from cadenza.operations.operation import AnyOperation, Route, View
 
 Schema = dict[str, Any]
-WITHIN, HERE = "#/$defs/", "#/components/schemas/"
+DEFS_PREFIX, COMPONENTS_PREFIX = "#/$defs/", "#/components/schemas/"
 SHOWN = "Shown"
 
 
@@ -45,7 +45,7 @@ class Components:
         schema.pop("$defs", None)
         name = operation.command.__name__
         self._add({name: schema})
-        return {"ref": {"$ref": f"{HERE}{name}"}, "required": required}
+        return {"ref": {"$ref": f"{COMPONENTS_PREFIX}{name}"}, "required": required}
 
     def view(self, view: type[View]) -> Schema:
         """A reference to the schema of an answer."""
@@ -53,7 +53,7 @@ class Components:
         parts: dict[str, Schema] = schema.pop("$defs", {}) | {view.__name__: schema}
         names = self._renamed(parts)
         self._shown |= {names.get(name, name): _moved(part, names) for name, part in parts.items()}
-        return {"$ref": f"{HERE}{names.get(view.__name__, view.__name__)}"}
+        return {"$ref": f"{COMPONENTS_PREFIX}{names.get(view.__name__, view.__name__)}"}
 
     @staticmethod
     def title(view: type[View]) -> str:
@@ -86,9 +86,9 @@ def _moved(part: Any, names: dict[str, str]) -> Any:
         return {key: _moved(value, names) for key, value in part.items()}
     if isinstance(part, list):
         return [_moved(value, names) for value in part]
-    if isinstance(part, str) and part.startswith(WITHIN):
-        name = part.removeprefix(WITHIN)
-        return f"{HERE}{names.get(name, name)}"
+    if isinstance(part, str) and part.startswith(DEFS_PREFIX):
+        name = part.removeprefix(DEFS_PREFIX)
+        return f"{COMPONENTS_PREFIX}{names.get(name, name)}"
     return part
 
 

@@ -10,7 +10,7 @@ from starlette.types import Scope
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import InvalidRequest
-from cadenza.operations import fields as wire
+from cadenza.operations.fields import AN_ID
 from cadenza.operations.idempotency import Answer, IdempotentRequest, ReplySubject
 from cadenza.surfaces.http.problems import CONFLICT, problem_json
 from cadenza.surfaces.http.request import single_header
@@ -18,7 +18,7 @@ from cadenza.surfaces.http.request import single_header
 HEADER = "Idempotency-Key"
 SHAPE = r"^[\x21-\x7e]{1,255}$"
 A_KEY = pattern(SHAPE[1:-1])
-AN_ID = pattern(wire.AN_ID)
+ID_PATTERN = pattern(AN_ID)
 
 
 def key_of(scope: Scope) -> str | None:
@@ -29,14 +29,16 @@ def key_of(scope: Scope) -> str | None:
     return key
 
 
-def about(caller: Caller, arguments: Mapping[str, Any]) -> ReplySubject:
+def reply_subject(caller: Caller, arguments: Mapping[str, Any]) -> ReplySubject:
     """The tenant of a request, and the user that it is about."""
     named = arguments.get("user_id") if caller.on_behalf_of is None else caller.on_behalf_of.user_id
-    is_one = isinstance(named, str) and AN_ID.fullmatch(named)
+    is_one = isinstance(named, str) and ID_PATTERN.fullmatch(named)
     return ReplySubject(caller.tenant_id, named if is_one else None)
 
 
-def asked(about: ReplySubject, key: str, *, token: str, scope: Scope, body: bytes) -> IdempotentRequest:
+def idempotent_request(
+    subject: ReplySubject, key: str, *, token: str, scope: Scope, body: bytes
+) -> IdempotentRequest:
     """A request with its idempotency key, identified by a digest.
 
     It is made with the caller's own key: what is stored tells nothing of a short
@@ -46,7 +48,7 @@ def asked(about: ReplySubject, key: str, *, token: str, scope: Scope, body: byte
     for part in (scope["method"].encode(), _path(scope), scope["query_string"], body):
         digest.update(len(part).to_bytes(8))
         digest.update(part)
-    return IdempotentRequest(about, key, digest.hexdigest())
+    return IdempotentRequest(subject, key, digest.hexdigest())
 
 
 def _path(scope: Scope) -> bytes:

@@ -70,6 +70,6 @@ class Metrics:
         """Report the number of open sockets; a restarted API replaces the function."""
         self._sockets.set_function(count)
 
-    def written(self) -> bytes:
+    def to_text(self) -> bytes:
         """All metrics in the Prometheus text format."""
         return generate_latest(self.registry)

@@ -21,7 +21,7 @@ from cadenza.surfaces.http.metrics import MEDIA_TYPE, Metrics
 from cadenza.surfaces.http.problems import KINDS, TYPES
 
 REMEMBERED = timedelta(seconds=1)
-OK, AWAY = 200, 503
+OK, UNAVAILABLE = 200, 503
 
 
 class Health:
@@ -55,7 +55,7 @@ class Health:
 
 
 def _answer(status: str) -> JSONResponse:
-    return JSONResponse({"status": status}, OK if status == "ok" else AWAY)
+    return JSONResponse({"status": status}, OK if status == "ok" else UNAVAILABLE)
 
 
 class Pages:
@@ -97,7 +97,7 @@ class Pages:
         return PlainTextResponse(self._llms_text)
 
     async def _metrics_page(self, _: Request) -> Response:
-        return Response(self._metrics.written(), media_type=MEDIA_TYPE)
+        return Response(self._metrics.to_text(), media_type=MEDIA_TYPE)
 
     async def _problem(self, request: Request) -> Response:
         kind = next((kind for kind in KINDS if kind.name == request.path_params["name"]), None)
@@ -131,7 +131,7 @@ Schemas: [OpenAPI](/openapi.json). For people: [documentation](/docs).
 """
 
 
-def text(operations: Iterable[AnyOperation]) -> str:
+def llms_text(operations: Iterable[AnyOperation]) -> str:
     """The text of llms.txt."""
     return HEAD + "\n" + "".join(_line(one, one.route) for one in operations if one.route is not None)
 

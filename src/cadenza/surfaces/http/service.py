@@ -13,9 +13,16 @@ from cadenza.operations.application import Application
 from cadenza.operations.idempotency import Answer, reply_once
 from cadenza.operations.operation import NO_CONTENT, AnyOperation, Route
 from cadenza.surfaces.http import idempotency
-from cadenza.surfaces.http import request as reading
 from cadenza.surfaces.http.auth import Authenticator
 from cadenza.surfaces.http.problems import TOO_MANY, Refusal, describe_problem
+from cadenza.surfaces.http.request import (
+    QueryReader,
+    body_of,
+    json_arguments,
+    merged,
+    refuse_body,
+    refuse_query,
+)
 from cadenza.surfaces.http.response import answer_response, problem_response
 
 Arguments = Mapping[str, Any]
@@ -56,7 +63,7 @@ class ServedOperation:
         self._status = route.status
         self._has_body = route.has_body
         self._once = operation.writes
-        self._query = reading.QueryReader(operation)
+        self._query = QueryReader(operation)
         self._service = service
         self._to_json = operation.view.__pydantic_serializer__.to_json
 
@@ -76,28 +83,28 @@ class ServedOperation:
         caller, token = await self._service.admit(scope)
         if self._once:
             caller.must(self.operation.scope)
-        body, words = await self._words(scope, receive)
-        arguments = reading.merged(scope["path_params"], words)
+        body, words = await self._arguments(scope, receive)
+        arguments = merged(scope["path_params"], words)
         key = idempotency.key_of(scope) if self._once else None
         if key is None:
             return await self._perform(arguments, caller)
-        about = idempotency.about(caller, arguments)
+        subject = idempotency.reply_subject(caller, arguments)
         request_id: str = scope["cadenza.request_id"]
         return await reply_once(
             self._service.application.dependencies,
-            idempotency.asked(about, key, token=token, scope=scope, body=body),
+            idempotency.idempotent_request(subject, key, token=token, scope=scope, body=body),
             partial(self._carry_out, arguments, caller, request_id=request_id),
             to_store=partial(self._kept, request_id),
         )
 
-    async def _words(self, scope: Scope, receive: Receive) -> tuple[bytes, dict[str, Any]]:
+    async def _arguments(self, scope: Scope, receive: Receive) -> tuple[bytes, dict[str, Any]]:
         """The raw body, and the arguments from the body or the query."""
         if not self._has_body:
-            reading.refuse_body(scope)
+            refuse_body(scope)
             return b"", self._query.read(scope["query_string"])
-        reading.refuse_query(scope)
-        body = await reading.body_of(scope, receive)
-        return body, reading.json_arguments(scope, body)
+        refuse_query(scope)
+        body = await body_of(scope, receive)
+        return body, json_arguments(scope, body)
 
     async def _carry_out(self, arguments: Arguments, caller: Caller, *, request_id: str) -> Answer:
         """The answer, also of a refusal: a repeated request gets the same one."""

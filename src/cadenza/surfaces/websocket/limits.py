@@ -20,7 +20,7 @@ class SocketLimits:
     """How long agents may go on answering when the process shuts down."""
     waiting: int = 1_000
     """Clients that have connected and not yet sent a hello."""
-    said: int = 16
+    unanswered: int = 16
     """Messages of one user that may wait for the agent's answer to the one before."""
 
 

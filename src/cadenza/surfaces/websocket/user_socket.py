@@ -44,7 +44,7 @@ class SharedSockets(NamedTuple):
     limits: SocketLimits
     answer_message: AnswerMessage
     tasks: BackgroundTasks
-    said: Counter[UserKey]
+    unanswered: Counter[UserKey]
     """Unanswered messages by user, also those whose sockets have closed."""
 
 
@@ -61,11 +61,11 @@ class UserSocket:
         "_acks",
         "_connection",
         "_pace",
-        "_said",
         "_sent",
         "_shared",
         "_stream",
         "_to_ack",
+        "_unanswered",
         "acking",
         "id",
         "socket_user",
@@ -90,7 +90,7 @@ class UserSocket:
         self._stream = stream
         self._shared = shared
         self._pace = Pace(shared.limits.frames_per_s)
-        self._said: dict[str, deque[MessageFrame]] = {}
+        self._unanswered: dict[str, deque[MessageFrame]] = {}
         self._sent = self._acked = self._to_ack = stream.received
 
     async def run(self) -> None:
@@ -169,32 +169,32 @@ class UserSocket:
 
     def _queue_message(self, message: MessageFrame) -> Refusal | None:
         """Queue a message for its agent, which answers one after the other."""
-        if self._shared.said[self.socket_user.user] >= self._shared.limits.said:
+        if self._shared.unanswered[self.socket_user.user] >= self._shared.limits.unanswered:
             return Refusal(TOO_MANY, "Too many messages wait for their answers, and this one was not taken.")
-        self._shared.said[self.socket_user.user] += 1
-        waiting = self._said.get(message.agent_id)
+        self._shared.unanswered[self.socket_user.user] += 1
+        waiting = self._unanswered.get(message.agent_id)
         if waiting is None:
-            self._said[message.agent_id] = deque([message])
+            self._unanswered[message.agent_id] = deque([message])
             self._shared.tasks.keep(self._answer(message.agent_id))
         else:
             waiting.append(message)
         return None
 
     async def _answer(self, agent_id: str) -> None:
-        waiting = self._said[agent_id]
+        waiting = self._unanswered[agent_id]
         try:
             while waiting:
                 await self._answer_one(waiting[0])
                 waiting.popleft()
                 self._message_done()
         finally:
-            del self._said[agent_id]
+            del self._unanswered[agent_id]
 
     def _message_done(self) -> None:
-        said, user = self._shared.said, self.socket_user.user
-        said[user] -= 1
-        if not said[user]:
-            del said[user]
+        unanswered, user = self._shared.unanswered, self.socket_user.user
+        unanswered[user] -= 1
+        if not unanswered[user]:
+            del unanswered[user]
 
     async def _answer_one(self, message: MessageFrame) -> None:
         try:
