@@ -70,8 +70,8 @@ class House:
         return [line for line in self.log.lines[before:] if line.event in (BREACHED, KEPT)]
 
     def standing(self, slo: Slo) -> SloStatus:
-        quota_usage = [one for one in self.watcher.evaluate() if one.state.measured]
-        (found,) = [one for one in quota_usage if one.state.measured and one.state.measured.slo is slo]
+        statuses = [one for one in self.watcher.evaluate() if one.state.measured]
+        (found,) = [one for one in statuses if one.state.measured and one.state.measured.slo is slo]
         return found
 
 

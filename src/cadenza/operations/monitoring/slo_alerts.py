@@ -42,17 +42,17 @@ class SloView(View):
     evaluated_at: datetime
 
     @classmethod
-    def of(cls, standing: SloStatus) -> Self:
-        """The view of a standing."""
-        measured, since = standing.state.measured, standing.state.breached_since
-        assert measured is not None, "what stands somewhere was measured"
+    def of(cls, status: SloStatus) -> Self:
+        """The view of an SLO status."""
+        measured, since = status.state.measured, status.state.breached_since
+        assert measured is not None, "a stored status has a measurement"
         return cls(
-            process=standing.process,
-            scheduler=standing.scheduler,
+            process=status.process,
+            scheduler=status.scheduler,
             breached=since is not None,
             since=since,
-            window_minutes=standing.window_minutes,
-            evaluated_at=standing.evaluated_at,
+            window_minutes=status.window_minutes,
+            evaluated_at=status.evaluated_at,
             **measured._asdict(),
         )
 
@@ -68,8 +68,8 @@ class SlosView(View):
 @operation("GET /v1/slo", Scope.READ)
 async def get_slo(context: RequestContext, command: GetSlo) -> SlosView:  # noqa: ARG001 - every handler takes a command
     """Tell where the service levels stand: measured value, threshold, and since when one is breached."""
-    quota_usage = await context.store.slos.slos(context.dependencies.system_now() - FRESH)
-    items = [SloView.of(standing) for standing in quota_usage]
+    statuses = await context.store.slos.slos(context.dependencies.system_now() - FRESH)
+    items = [SloView.of(status) for status in statuses]
     return SlosView(breached=sum(item.breached for item in items), items=items)
 
 

@@ -25,8 +25,10 @@ MANY = 260
 """Of two tenants: more than any store looks through for the alerts of a third."""
 
 
-def a_standing(at: datetime = NEW_YEAR, *, process: str = "host/up", slo: Slo = Slo.SATURATION) -> SloStatus:
-    """A promise that is broken."""
+def a_slo_status(
+    at: datetime = NEW_YEAR, *, process: str = "host/up", slo: Slo = Slo.SATURATION
+) -> SloStatus:
+    """The status of a breached SLO."""
     measured = SloMeasurement(slo, Judgement.BAD, 0.93, 0.8, 1, due_bucket=None, rising=False)
     return SloStatus(process, "endpoints", at, 15, SloState(measured, 4, 0, at - MINUTE))
 
@@ -71,21 +73,21 @@ class SloAlertContract(Contract):
     """`put_slos`, `slos`, `raise_alert`, `take_alerts` and what ends them."""
 
     async def test_a_standing_comes_back_as_it_was_put(self, store: Store) -> None:
-        quota_usage = [a_standing(), a_standing(slo=Slo.TICK_BUDGET), a_standing(process="other/up")]
-        await store.slos.put_slos(quota_usage)
+        statuses = [a_slo_status(), a_slo_status(slo=Slo.TICK_BUDGET), a_slo_status(process="other/up")]
+        await store.slos.put_slos(statuses)
         found = await store.slos.slos(NEW_YEAR)
-        assert sorted(found, key=repr) == sorted(quota_usage, key=repr)
+        assert sorted(found, key=repr) == sorted(statuses, key=repr)
 
     async def test_a_standing_takes_the_place_of_the_one_before(self, store: Store) -> None:
-        await store.slos.put_slos([a_standing()])
-        kept = a_standing(NEW_YEAR + MINUTE)
+        await store.slos.put_slos([a_slo_status()])
+        kept = a_slo_status(NEW_YEAR + MINUTE)
         kept = kept._replace(state=replace(kept.state, breached_since=None))
         await store.slos.put_slos([kept])
         assert await store.slos.slos(NEW_YEAR) == [kept]
 
     async def test_standings_of_processes_that_are_gone_are_not_told(self, store: Store) -> None:
         await store.slos.put_slos(
-            [a_standing(process="gone"), a_standing(NEW_YEAR + MINUTE, process="there")]
+            [a_slo_status(process="gone"), a_slo_status(NEW_YEAR + MINUTE, process="there")]
         )
         assert [one.process for one in await store.slos.slos(NEW_YEAR + MINUTE)] == ["there"]
         await store.slos.forget_slos(NEW_YEAR + MINUTE)

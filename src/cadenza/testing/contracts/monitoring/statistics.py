@@ -39,7 +39,9 @@ def an_analysis(minute: int, endpoint_id: str, **fields: Any) -> Analysis:
 
 
 class StatisticsContract(Contract):
-    """`these`, `ahead`, `in_flight`, `latest`, `latest_of`, `stretch` and `sat`."""
+    """`endpoints_by_key`, `upcoming_runs`, `in_flight`, `latest_runs`, `latest_runs_of`, `runs_between`,
+    `recent_analyses` and `planner_activity`.
+    """
 
     async def test_these_endpoints_come_in_the_order_of_their_ids_without_archived_ones(
         self, bench: Bench
