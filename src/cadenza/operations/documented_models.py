@@ -69,9 +69,9 @@ def _fields(kind: type[BaseModel]) -> set[str]:
 
 def unvalidated(kind: type[Model], fields: dict[str, Any]) -> Model:
     """A model of trusted values for all its fields; `model_construct` is slower, for aliases and defaults."""
-    to_domain = kind.__new__(kind)
-    object.__setattr__(to_domain, "__dict__", fields)
-    object.__setattr__(to_domain, "__pydantic_fields_set__", _fields(kind))
-    object.__setattr__(to_domain, "__pydantic_extra__", None)
-    object.__setattr__(to_domain, "__pydantic_private__", None)
-    return to_domain
+    model = kind.__new__(kind)
+    object.__setattr__(model, "__dict__", fields)
+    object.__setattr__(model, "__pydantic_fields_set__", _fields(kind))
+    object.__setattr__(model, "__pydantic_extra__", None)
+    object.__setattr__(model, "__pydantic_private__", None)
+    return model

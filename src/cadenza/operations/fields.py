@@ -58,7 +58,7 @@ Id = Annotated[str, StringConstraints(strict=True, pattern=AN_ID)]
 Name = Annotated[str, StringConstraints(strict=True, pattern=ONE_LINE, max_length=200)]
 Text = Annotated[str, StringConstraints(strict=True, pattern=WITHOUT_CONTROL, max_length=LONGEST_TEXT)]
 Span = Annotated[int, Whole(1, LONGEST_SPAN_MS)]
-SpanOrNone = Annotated[int, Whole(0, LONGEST_SPAN_MS)]
+SpanFromZero = Annotated[int, Whole(0, LONGEST_SPAN_MS)]
 Flag = Annotated[bool, Field(strict=True)]
 IsoText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Moment = Annotated[

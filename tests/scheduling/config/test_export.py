@@ -13,7 +13,7 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.target import METHODS
 from cadenza.operations.config import apply as config
 from cadenza.operations.config.file import ConfigFile
-from cadenza.operations.config.yaml_writer import written
+from cadenza.operations.config.yaml_writer import to_yaml
 from cadenza.testing.builders import an_endpoint
 
 SPANS = st.integers(1, 400_000_000)
@@ -97,7 +97,7 @@ async def emptied_and_restored(endpoints: list[dict[str, Any]]) -> None:
         await front.ask("create_endpoint", **(given | fields))
     before = await front.store.catalog.find("default"), await front.store.catalog.jobs("default")
     document = await front.ask("export_config")
-    for file in (document, ConfigFile(written(document)).document):
+    for file in (document, ConfigFile(to_yaml(document)).document):
         answer = await front.ask("apply_config", **file, prune=True)
         assert answer["changes"] == []
         assert (
@@ -120,8 +120,8 @@ async def test_an_export_holds_references_and_no_secret(front: Front) -> None:
     await front.ask("put_secret", secret_name="TOKEN", value="correct horse")
     await front.endpoint(target=A_TARGET | {"headers": {"Authorization": "Bearer ${secret:TOKEN}"}})
     document = await front.ask("export_config")
-    assert "Bearer ${secret:TOKEN}" in written(document)
-    assert "correct horse" not in written(document) + str(document)
+    assert "Bearer ${secret:TOKEN}" in to_yaml(document)
+    assert "correct horse" not in to_yaml(document) + str(document)
 
 
 async def test_a_program_that_embeds_the_scheduler_can_be_exported_too(front: Front) -> None:

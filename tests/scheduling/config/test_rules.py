@@ -23,7 +23,7 @@ from cadenza.domain.planning.rules.rule import (
     WakeStep,
 )
 from cadenza.operations.config.file import ConfigFile
-from cadenza.operations.config.yaml_writer import written
+from cadenza.operations.config.yaml_writer import to_yaml
 from cadenza.testing.fakes import FakeIds
 
 FILE = """
@@ -206,7 +206,7 @@ async def test_what_is_exported_is_what_was_applied(front: Front) -> None:
     await front.ask("update_rule", rule_id="tidy", enabled=False)
     view = await front.ask("export_config")
     assert (await front.ask("apply_config", **view, prune=True))["changes"] == []
-    text = written(view)
+    text = to_yaml(view)
     spoken = yaml.safe_load(text)["jobs"][0]["rules"]
     (surge, tidy) = document()["jobs"][0]["rules"]
     surge["escalate"][0]["then"]["ttl"] = "1m30s"

@@ -83,14 +83,14 @@ class NewScheduleView(View):
     """The next three fires spelled out, with weekday, year and time zone."""
 
     @classmethod
-    def of(cls, to_domain: CreatedSchedule) -> Self:
+    def of(cls, created: CreatedSchedule) -> Self:
         """The view of a schedule that was made."""
-        schedule = to_domain.schedule
+        schedule = created.schedule
         return cls(
             id=schedule.id,
             name=schedule.name,
             next_run_at=schedule.next_run_at,
-            next_fires=to_domain.next_fires_text,
+            next_fires=created.next_fires_text,
         )
 
 

@@ -132,8 +132,8 @@ def _as_json(value: Any) -> JsonValue:
         return [_as_json(one) for one in value]
     if isinstance(value, Escalation):
         return {"after_ms": value.after_ms, "then": _as_json(value.then)}
-    spoken: JsonValue = to_jsonable_python(value)
-    return spoken
+    document: JsonValue = to_jsonable_python(value)
+    return document
 
 
 CONFIG = (apply_config, export_config)

@@ -12,7 +12,7 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.rule import MOST_ESCALATIONS, MOST_RULES
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.validation import parse_duration_ms
-from cadenza.operations.fields import Flag, Id, Labels, Name, SpanOrNone, Text
+from cadenza.operations.fields import Flag, Id, Labels, Name, SpanFromZero, Text
 from cadenza.operations.operation import Command
 from cadenza.operations.planning.rule_schemas import SHAPES, AnyStep, EscalationShape, When
 from cadenza.operations.scheduling.schemas import (
@@ -115,7 +115,7 @@ class RuleWords(Shape):
     when: When
     then: ConfigStep
     relax: ConfigStep | None = IF_GIVEN
-    cooldown_ms: SpanOrNone = 0
+    cooldown_ms: SpanFromZero = 0
     once_per_incident: Flag = False
     escalate: Annotated[list[ConfigEscalation], Field(max_length=MOST_ESCALATIONS)] = []
     enabled: Flag | None = IF_GIVEN

@@ -22,7 +22,7 @@ WIDTH = 100
 LARGE_FIRST = sorted(UNITS_MS.items(), key=lambda unit: -unit[1])
 
 
-def written(document: Mapping[str, Any]) -> str:
+def to_yaml(document: Mapping[str, Any]) -> str:
     """The YAML of what `export_config` answers."""
     plain = ConfigDocument.model_validate(document).model_dump(mode="json", exclude_defaults=True)
     for job in plain.get("jobs", []):
@@ -52,7 +52,7 @@ def _shorten(endpoint: dict[str, Any]) -> None:
         endpoint["baseline"] = f"every {span(endpoint['baseline']['interval_ms'])}"
     for part, words in (("guard", GUARD), ("policy", POLICY)):
         if part in endpoint:
-            endpoint[part] = _as_json(endpoint[part], words)
+            endpoint[part] = _with_durations_as_text(endpoint[part], words)
 
 
 def _shorten_rule(rule: dict[str, Any]) -> None:
@@ -64,12 +64,12 @@ def _shorten_rule(rule: dict[str, Any]) -> None:
     for one in rule.get("escalate", []):
         one["then"] = _step(one["then"])
     if "escalate" in rule:
-        rule["escalate"] = [_as_json(one, ESCALATION) for one in rule["escalate"]]
+        rule["escalate"] = [_with_durations_as_text(one, ESCALATION) for one in rule["escalate"]]
 
 
 def _step(step: dict[str, Any]) -> dict[str, Any]:
     """A step with its spans as words; a ttl that is no whole number of milliseconds stays a number."""
-    given = _as_json(step, STEP)
+    given = _with_durations_as_text(step, STEP)
     ttl_ms = given.get("ttlMinutes", 0) * A_MINUTE_MS
     if ttl_ms and ttl_ms == int(ttl_ms):
         del given["ttlMinutes"]
@@ -77,7 +77,7 @@ def _step(step: dict[str, Any]) -> dict[str, Any]:
     return {"tool": given.pop("tool"), **given}
 
 
-def _as_json(part: dict[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+def _with_durations_as_text(part: dict[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
     """Spans as words; none at all has no word, and stays a number."""
     spans = {word: span(part[field]) for word, field in words.items() if part.get(field)}
     said = {words[word] for word in spans}

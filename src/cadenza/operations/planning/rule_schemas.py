@@ -21,7 +21,7 @@ from cadenza.domain.planning.rules.rule import (
 )
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import WITHOUT_CONTROL, Name, Span, SpanOrNone
+from cadenza.operations.fields import WITHOUT_CONTROL, Name, Span, SpanFromZero
 from cadenza.operations.scheduling.schemas import Shape, part
 from cadenza.ports.catalog import EndpointFilter, Page
 
@@ -65,7 +65,7 @@ class RunSoonShape(StepShape):
     """Run once, after a while."""
 
     tool: Literal["propose_next_time"]
-    nextRunInMs: SpanOrNone
+    nextRunInMs: SpanFromZero
     ttlMinutes: Ttl | None = None
 
 
@@ -80,7 +80,7 @@ class WakeShape(StepShape):
     """Resume what is paused, and let it run soon; what is not paused stays as it is."""
 
     tool: Literal["wake"]
-    nextRunInMs: SpanOrNone = 0
+    nextRunInMs: SpanFromZero = 0
     ttlMinutes: Ttl | None = None
 
 
@@ -139,7 +139,7 @@ def rule_parts_as_shapes(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _made_part(name: str, words: Any) -> Any:
+def _part_to_domain(name: str, words: Any) -> Any:
     """A field of a rule, converted to the domain."""
     if name == "escalate":
         return tuple(part(f"escalate.{place}", one.to_domain) for place, one in enumerate(words))
@@ -148,24 +148,24 @@ def _made_part(name: str, words: Any) -> Any:
 
 def rule_parts_to_domain(words: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a rule, converted to the domain; InvalidRequest with all faults."""
-    to_domain: dict[str, Any] = {}
+    converted: dict[str, Any] = {}
     faults: list[Fault] = []
     for name, said in words.items():
         try:
-            to_domain[name] = _made_part(name, said)
+            converted[name] = _part_to_domain(name, said)
         except InvalidRequest as problem:
             faults += problem.faults or [Fault(name, problem.message)]
     if faults:
         raise InvalidRequest(faults[0].message, faults[0].field, faults)
-    return to_domain
+    return converted
 
 
 MOST_SIBLINGS = 10_000
 """In a job with more endpoints, not all names are checked."""
 
 
-async def within_limits(context: RequestContext, rule: Rule) -> Rule:
-    """The rule, with a condition that can be parsed and endpoints of its job."""
+async def check_rule(context: RequestContext, rule: Rule) -> Rule:
+    """The rule, if its condition can be parsed and its job has the endpoints it names; or InvalidRequest."""
     context.dependencies.expressions.check(rule.when)
     found = await context.store.catalog.find(
         context.tenant_id, wanted=EndpointFilter(rule.job_id), page=Page(MOST_SIBLINGS)

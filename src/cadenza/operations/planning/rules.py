@@ -10,15 +10,15 @@ from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.rule import MOST_RULES, Rule
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, SpanOrNone, split_page
+from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, SpanFromZero, split_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.planning.rule_schemas import (
     AnyStep,
     Escalations,
     When,
+    check_rule,
     rule_parts_as_shapes,
     rule_parts_to_domain,
-    within_limits,
 )
 from cadenza.ports.planning import RuleFilter
 
@@ -35,7 +35,7 @@ class RuleFields(Command):
     """What to do while it holds, unless it is so already."""
     relax: AnyStep | None = None
     """What to do when it no longer holds."""
-    cooldown_ms: SpanOrNone = 0
+    cooldown_ms: SpanFromZero = 0
     """How long after it fired `then` is left alone, also by the next incident."""
     once_per_incident: Flag = False
     escalate: Escalations = []
@@ -69,7 +69,7 @@ class UpdateRule(OneRule):
     when: When | None = None
     then: AnyStep | None = None
     relax: AnyStep | None = None
-    cooldown_ms: SpanOrNone | None = None
+    cooldown_ms: SpanFromZero | None = None
     once_per_incident: Flag | None = None
     escalate: Escalations | None = None
     enabled: Flag | None = None
@@ -131,7 +131,7 @@ async def create_rule(context: RequestContext, command: CreateRule) -> RuleView:
         ),
     )
     await context.store.catalog.job(context.tenant_id, rule.job_id)
-    await context.store.rules.add_rule(await within_limits(context, rule), most=MOST_RULES)
+    await context.store.rules.add_rule(await check_rule(context, rule), most=MOST_RULES)
     return RuleView.of(rule)
 
 
@@ -161,7 +161,7 @@ async def update_rule(context: RequestContext, command: UpdateRule) -> RuleView:
             raise InvalidRequest(f"{name} cannot be null; leave it out to keep it.", name)
     changes = rule_parts_to_domain(given)
     tenant_id, rule_id = context.tenant_id, command.rule_id
-    await within_limits(context, replace(await context.store.rules.rule(tenant_id, rule_id), **changes))
+    await check_rule(context, replace(await context.store.rules.rule(tenant_id, rule_id), **changes))
     rule = await context.store.rules.amend_rule(tenant_id, rule_id, lambda before: replace(before, **changes))
     return RuleView.of(rule)
 

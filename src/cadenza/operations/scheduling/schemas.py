@@ -24,7 +24,7 @@ from cadenza.domain.scheduling.target import (
     Target,
 )
 from cadenza.operations.documented_models import Documented, unvalidated
-from cadenza.operations.fields import Flag, Id, Moment, Name, Span, SpanOrNone, Text, Whole
+from cadenza.operations.fields import Flag, Id, Moment, Name, Span, SpanFromZero, Text, Whole
 
 Result = TypeVar("Result")
 
@@ -142,10 +142,10 @@ class PolicyShape(Shape):
     timeout_ms: Span = 30_000
     """Over the whole exchange."""
     max_attempts: Annotated[int, Whole(1, 100)] = 1
-    retry_delay_ms: SpanOrNone = 10_000
+    retry_delay_ms: SpanFromZero = 10_000
     misfire: Misfire = Misfire.RUN
     """What becomes of a slot that is served too late."""
-    misfire_grace_ms: SpanOrNone = 60_000
+    misfire_grace_ms: SpanFromZero = 60_000
     backoff: Backoff = Backoff.NONE
     """What failures do to the baseline interval."""
 

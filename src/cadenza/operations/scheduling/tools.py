@@ -22,7 +22,7 @@ from cadenza.engine.steering_commands import (
     wire_moment,
 )
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Span, SpanOrNone, Text
+from cadenza.operations.fields import Span, SpanFromZero, Text
 from cadenza.operations.operation import View, operation
 from cadenza.operations.scheduling.endpoint_view import PlanView
 from cadenza.operations.scheduling.endpoints import OneEndpoint, Selected, require_live
@@ -47,7 +47,7 @@ class ProposeIntervalCommand(OneEndpoint):
 class ProposeNextTimeCommand(OneEndpoint):
     """Run once, at a moment or after a while; give exactly one of the two."""
 
-    nextRunInMs: SpanOrNone | None = None
+    nextRunInMs: SpanFromZero | None = None
     nextRunAtIso: Iso | None = None
     ttlMinutes: Ttl | None = None
     """Half an hour after the moment, if left out."""

@@ -190,7 +190,7 @@ def size_of(value: Any) -> ValueSize:
 def _listed(tokens: Sequence[Token]) -> int:
     """An upper bound of literal elements: the commas plus one, if there is a literal list or map."""
     pairs = zip([NO_TOKEN, *tokens], tokens, strict=False)
-    states_to_note = any(
+    has_literal_collection = any(
         token.kind == "sign"
         and (
             token.text == "{"
@@ -198,7 +198,11 @@ def _listed(tokens: Sequence[Token]) -> int:
         )
         for before, token in pairs
     )
-    return 1 + sum(token.text == "," and token.kind == "sign" for token in tokens) if states_to_note else 1
+    return (
+        1 + sum(token.text == "," and token.kind == "sign" for token in tokens)
+        if has_literal_collection
+        else 1
+    )
 
 
 def _compares(tokens: Sequence[Token]) -> int:
@@ -216,8 +220,8 @@ def _pattern_ns(tokens: Sequence[Token]) -> int:
     for place, token in enumerate(tokens):
         if token.kind == "word" and token.text == "matches":
             opened, pattern, closed = [*tokens[place + 1 : place + 4], *[NO_TOKEN] * 3][:3]
-            states_to_note = (opened.text, pattern.kind, closed.text) == ("(", "text", ")")
-            if not states_to_note or len(pattern.text) > LONGEST_PATTERN or "{" in pattern.text:
+            is_literal_pattern = (opened.text, pattern.kind, closed.text) == ("(", "text", ")")
+            if not is_literal_pattern or len(pattern.text) > LONGEST_PATTERN or "{" in pattern.text:
                 raise InvalidRequest(
                     "matches takes a pattern that is written out, such as x.matches('^5[0-9]+'): without {},"
                     f" and at most {LONGEST_PATTERN} characters long.",

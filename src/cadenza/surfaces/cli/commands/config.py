@@ -64,9 +64,9 @@ class Config(Commands):
         if connection.json:
             write_json(found)
         else:
-            from cadenza.operations.config.yaml_writer import written
+            from cadenza.operations.config.yaml_writer import to_yaml
 
-            write(written(found))
+            write(to_yaml(found))
         return Exit.DONE
 
 
