@@ -42,7 +42,7 @@ async def serve(settings: Settings, connection: CliOptions) -> None:
 
 @asynccontextmanager
 async def open_mcp_caller(settings: Settings, connection: CliOptions) -> AsyncIterator[McpCaller]:
-    """A visit to the application on the database of the settings, or to the one behind a server."""
+    """A caller of the application on the database of the settings, or of the server that is named."""
     caller = Caller(connection.tenant or DEFAULT_TENANT, mcp_scopes(settings), ORIGIN)
     server = named_server(settings, connection)
     if server is not None:

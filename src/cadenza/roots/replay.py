@@ -16,7 +16,7 @@ from cadenza.ports.scheduling import RunFilter
 from cadenza.ports.store import Store
 from cadenza.roots.settings import read_settings
 from cadenza.roots.wiring.application import DEFAULT_TENANT
-from cadenza.roots.wiring.simulation_planners import learning, ruled, rules_in
+from cadenza.roots.wiring.simulation_planners import learning, rule_planner_factory, rules_in
 from cadenza.roots.wiring.stores import open_store
 from cadenza.sim.adaptive_policies import AimdPlanner, BackoffPlanner
 from cadenza.sim.replay.replay import (
@@ -58,7 +58,7 @@ def policy_named(word: str, tenant_id: str = DEFAULT_TENANT) -> ReplayPolicy:
         case "learned", False:
             return ReplayPolicy(name=word, make_planners=learning)
         case "rules", True:
-            return ReplayPolicy(name=word, make_planners=ruled(rules_in(rest, tenant_id)))
+            return ReplayPolicy(name=word, make_planners=rule_planner_factory(rules_in(rest, tenant_id)))
         case _:
             raise InvalidRequest(f"{quoted(word)} is no policy; there are {POLICIES}.", "policy")
 

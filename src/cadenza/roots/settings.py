@@ -17,7 +17,9 @@ from cadenza.domain.validation import quoted
 
 NOT_SETTINGS = ("CADENZA_SECRET_", "CADENZA_TEST_", "CADENZA_SOAK", "CADENZA_SKIP_DASHBOARD")
 LIKE_A_KEY = "CADENZA_SECRET_KEY"
-NOT_TOLD = frozenset({"alert_url", "daily_target", "database_url", "key", "secret_key", "secret_key_old"})
+SECRET_SETTINGS = frozenset(
+    {"alert_url", "daily_target", "database_url", "key", "secret_key", "secret_key_old"}
+)
 NOTHING = "none"
 LAST_PORT = 65_535
 A_REFERENCE = r"^(env|secret):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
@@ -163,7 +165,7 @@ def read_settings() -> Settings:
         first = problem.errors()[0]
         field = str(first["loc"][0])
         name = f"CADENZA_{field.upper()}"
-        value = "its value" if field in NOT_TOLD else quoted(first["input"])
+        value = "its value" if field in SECRET_SETTINGS else quoted(first["input"])
         expected = _expected(Settings.model_fields[field])
         raise InvalidRequest(f"{name} is wrong: {value} is not {expected}.", name) from None
     except (SettingsError, OSError, UnicodeError) as problem:

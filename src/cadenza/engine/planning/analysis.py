@@ -91,7 +91,7 @@ class AnalysisToolAccess:
     """The tools of one analysis: for its endpoint and siblings only, limited in number, until it ends."""
 
     def __init__(self, entry: PlannerEntry, briefing: Briefing, steering: Steering) -> None:
-        self._seat = entry
+        self._entry = entry
         self._job_id = briefing.endpoint.job_id
         self._allowed_keys = {one.key for one in (briefing.endpoint, *briefing.siblings.values())}
         self._steering = steering
@@ -108,9 +108,9 @@ class AnalysisToolAccess:
         """Call a tool, and record the call with its result."""
         if self._closed:
             raise NotAllowed("The analysis is over.")
-        if len(self.calls) >= self._seat.most_calls:
+        if len(self.calls) >= self._entry.most_calls:
             self.too_many = True
-            raise NotAllowed(f"An analysis may call at most {self._seat.most_calls} tools.")
+            raise NotAllowed(f"An analysis may call at most {self._entry.most_calls} tools.")
         index = len(self.calls)
         call = ToolCall(str(tool)[:100], str(endpoint.id)[:200], _recordable(arguments))
         self.calls.append(call._replace(error="The call was interrupted."))
@@ -130,7 +130,7 @@ class AnalysisToolAccess:
         if command is None:
             raise InvalidRequest(f"There is no tool {quoted(tool)}; there are {', '.join(COMMANDS)}.", "tool")
         within_job = _WithinJob(command.parse(arguments), self._job_id)
-        return await self._steering.steer(endpoint.key, within_job, origin=f"planner:{self._seat.name}")
+        return await self._steering.steer(endpoint.key, within_job, origin=f"planner:{self._entry.name}")
 
 
 class _WithinJob:

@@ -42,7 +42,7 @@ class PlannerPool:
         settings: PlannerPoolSettings = DEFAULT_POOL_SETTINGS,
     ) -> None:
         self.names = frozenset(entry.name for entry in entries)
-        self._seats = entries
+        self._entries = entries
         self._dependencies = dependencies
         self._recorder = recorder
         self._settings = settings
@@ -127,7 +127,7 @@ class PlannerPool:
                     [], [NextAnalysis(request.key, planner) for planner in request.due_planners]
                 )
                 return
-            reports = await self._runner.analyze_with_all(request, briefing, entries=self._seats)
+            reports = await self._runner.analyze_with_all(request, briefing, entries=self._entries)
             analyses = [one.record for one in reports if one.record is not None]
             await self._recorder.record(
                 analyses, [one.next_analysis for one in reports if one.next_analysis is not None]

@@ -17,10 +17,10 @@ from cadenza.ports.agents import AgentTool
 OFFERED: dict[str, AnyOperation] = {
     one.name: one for one in (create_schedule, list_schedules, delete_schedule)
 }
-NOT_SAID = frozenset({"user_id", "limit", "cursor"})
-"""Whose things they are is not for a model to say, and a user has few enough for one page."""
-ALL: dict[str, dict[str, Any]] = {list_schedules.name: {"limit": MOST_LISTED}}
-"""What is said in its place."""
+HIDDEN_ARGUMENTS = frozenset({"user_id", "limit", "cursor"})
+"""Arguments a model may not give: the user is the caller's, and everything fits on one page."""
+FIXED_ARGUMENTS: dict[str, dict[str, Any]] = {list_schedules.name: {"limit": MOST_LISTED}}
+"""Arguments that are set for the model, by operation."""
 
 
 class AgentTools:
@@ -37,9 +37,9 @@ class AgentTools:
         """Have it done, with the arguments that a model may give."""
         if name not in OFFERED:
             raise NotFound(f"There is no tool {name[:60]!r}.")
-        for word in NOT_SAID & arguments.keys():
+        for word in HIDDEN_ARGUMENTS & arguments.keys():
             raise InvalidRequest(f"There is no argument {word}.", word)
-        given = {**arguments, **ALL.get(name, {})}
+        given = {**arguments, **FIXED_ARGUMENTS.get(name, {})}
         view = await self._application.perform(OFFERED[name], given, caller)
         answer: Json = view.model_dump(mode="json")
         return answer
@@ -55,7 +55,9 @@ def tool(name: str) -> AgentTool:
     """A tool as agents see it: the operation's own schema, without what they may not say."""
     schema = deepcopy(OFFERED[name].schema)
     properties: dict[str, Any] = schema["properties"]
-    schema["properties"] = {word: _bare(field) for word, field in properties.items() if word not in NOT_SAID}
+    schema["properties"] = {
+        word: _bare(field) for word, field in properties.items() if word not in HIDDEN_ARGUMENTS
+    }
     schema.pop("title", None)
     schema.pop("description", None)
     return AgentTool(name, OFFERED[name].description, schema)

@@ -15,7 +15,7 @@ from cadenza.operations.fields import WITHOUT_CONTROL, Id
 from cadenza.operations.operation import View, operation
 
 LONGEST_MESSAGE = 8_000
-Said = Annotated[
+MessageText = Annotated[
     str,
     StringConstraints(strict=True, pattern=WITHOUT_CONTROL, min_length=1, max_length=LONGEST_MESSAGE),
 ]
@@ -24,7 +24,7 @@ Said = Annotated[
 class SendMessage(OneAgent):
     """What a user says to an agent."""
 
-    text: Said
+    text: MessageText
     user_id: Id | None = None
     """Who says it; who speaks for a user alone can leave it out."""
 
@@ -58,14 +58,14 @@ class AnswerView(View):
     @classmethod
     def of(cls, deliveries: list[Delivery]) -> Self:
         """The view of what is owed for a turn."""
-        return cls(messages=[_shown(one) for one in deliveries])
+        return cls(messages=[_message_view(one) for one in deliveries])
 
 
-def _shown(deliveries: Delivery) -> SubtitleView | CanvasView:
-    message = deliveries.message
+def _message_view(delivery: Delivery) -> SubtitleView | CanvasView:
+    message = delivery.message
     if isinstance(message, CanvasCommand):
-        return CanvasView(id=deliveries.id, seq=deliveries.seq, command=message.command)
-    return SubtitleView(id=deliveries.id, seq=deliveries.seq, text=message.text)
+        return CanvasView(id=delivery.id, seq=delivery.seq, command=message.command)
+    return SubtitleView(id=delivery.id, seq=delivery.seq, text=message.text)
 
 
 @operation("POST /v1/agents/{agent_id}/messages", Scope.WRITE, agent=False, user=True)

@@ -29,7 +29,9 @@ def planners_for(word: str, scenario: str) -> "Planners":
     name, _, path = word.partition(":")
     match name:
         case "rules":
-            return Planners(name, ruled(_of_simulation(rules_in(path) if path else _sale_rules(scenario))))
+            return Planners(
+                name, rule_planner_factory(_of_simulation(rules_in(path) if path else _sale_rules(scenario)))
+            )
         case "learned" if not path:
             return Planners(name, learning)
         case "scripted" if scenario == SALE and not path:
@@ -58,10 +60,10 @@ async def learning(store: Store) -> Sequence[Planner]:
     return found
 
 
-def ruled(rules: "Sequence[Rule]") -> PlannerFactory:
+def rule_planner_factory(rules: "Sequence[Rule]") -> PlannerFactory:
     """The planner that does what these rules say."""
 
-    async def seated(store: Store) -> Sequence[Planner]:
+    async def make_planner(store: Store) -> Sequence[Planner]:
         from cadenza.adapters.planners.rules.expressions import CelExpressions
         from cadenza.adapters.planners.rules.planner import RulePlanner
         from cadenza.domain.planning.rules.rule import MOST_RULES
@@ -72,7 +74,7 @@ def ruled(rules: "Sequence[Rule]") -> PlannerFactory:
             await store.rules.add_rule(rule, most=MOST_RULES)
         return [RulePlanner(store.rules, store.analyses, CelExpressions())]
 
-    return seated
+    return make_planner
 
 
 def rules_in(path: str, tenant_id: str = TENANT) -> "list[Rule]":

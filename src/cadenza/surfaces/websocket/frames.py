@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from cadenza.domain.agents.delivery import Delivery, write_message
 from cadenza.domain.errors import CadenzaError, InvalidRequest
 from cadenza.domain.validation import iso
-from cadenza.operations.agents.messages import Said
+from cadenza.operations.agents.messages import MessageText
 from cadenza.operations.application import validated
 from cadenza.operations.fields import Flag, Id, Whole
 from cadenza.surfaces.http.idempotency import SHAPE
@@ -41,7 +41,7 @@ class MessageFrame(Frame):
 
     type: Literal["message"]
     agent_id: Id
-    text: Said
+    text: MessageText
     id: Id | None = None
     """The client's own id of the message; errors about it carry the id."""
     idempotency_key: IdempotencyKey | None = None
