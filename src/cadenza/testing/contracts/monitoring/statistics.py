@@ -39,7 +39,9 @@ def an_analysis(minute: int, endpoint_id: str, **fields: Any) -> Analysis:
 
 
 class StatisticsContract(Contract):
-    """`endpoints_by_key`, `upcoming_runs`, `in_flight`, `latest_runs`, `latest_runs_of`, `runs_between`,
+    """What the dashboard reads: endpoints, runs and analyses.
+
+    `endpoints_by_key`, `upcoming_runs`, `in_flight`, `latest_runs`, `latest_runs_of`, `runs_between`,
     `recent_analyses` and `planner_activity`.
     """
 
