@@ -46,7 +46,7 @@ TENANT = "default"
 Fill = Callable[[Sequence[tuple[Any, ...]]], Awaitable[None]]
 
 
-class Place(NamedTuple):
+class BenchmarkDatabase(NamedTuple):
     """A database, a way to fill it, and its server, if it has one."""
 
     store: DailyStore
@@ -55,8 +55,8 @@ class Place(NamedTuple):
     cluster: Cluster | None = None
 
 
-class Endless:
-    """Jobs that do not end."""
+class NeverEndingTarget:
+    """A target whose runs do not end."""
 
     async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:  # noqa: ARG002
         """Wait."""
@@ -64,8 +64,8 @@ class Endless:
         return DONE
 
 
-class Brief:
-    """Jobs that go well, and soon."""
+class QuickTarget:
+    """A target whose runs succeed soon."""
 
     async def run(self, user_id: str, service_date: date, *, tenant_id: str) -> DailyRunResult:  # noqa: ARG002
         """Wait a little."""
@@ -74,8 +74,8 @@ class Brief:
 
 
 @dataclass
-class Ear:
-    """Hears ticks and verdicts."""
+class TickRecorder:
+    """Records ticks and counts verdicts."""
 
     wanted: int
     ticks: list[tuple[float, float]] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Ear:
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
     def emit(self, event: str, measurements: Measurements, metadata: Metadata) -> None:  # noqa: ARG002
-        """Take one event in."""
+        """Record one event."""
         if event == TICK:
             took = measurements["duration_ms"]
             began = datetime.now(UTC).timestamp() * 1_000 - took
@@ -106,12 +106,12 @@ def users(first: int, count: int, cutoffs: tuple[datetime, datetime]) -> Iterato
         )
 
 
-async def add(place: Place, first: int, count: int, cutoffs: tuple[datetime, datetime]) -> int:
+async def add(database: BenchmarkDatabase, first: int, count: int, cutoffs: tuple[datetime, datetime]) -> int:
     """Add users; how many there are then."""
     more = users(first, count, cutoffs)
     while rows := list(islice(more, FILLED_AT_ONCE)):
-        await place.fill(rows)
-    await place.tidy()
+        await database.fill(rows)
+    await database.tidy()
     return first + count
 
 
@@ -141,9 +141,9 @@ async def timed(step: Awaitable[None], cluster: Cluster | None) -> tuple[float, 
     return (perf_counter() - began) * 1_000, (process_time() - spent) * 1_000
 
 
-async def ticking(place: Place, laps: int) -> dict[str, float]:
+async def ticking(database: BenchmarkDatabase, laps: int) -> dict[str, float]:
     """What ticks take while all who are in the window wait or run."""
-    daily = runner(place.store, Endless(), NoTelemetry())
+    daily = runner(database.store, NeverEndingTarget(), NoTelemetry())
     system_clock: list[float] = []
     cpu: list[float] = []
     scanned = 0
@@ -153,7 +153,7 @@ async def ticking(place: Place, laps: int) -> dict[str, float]:
         scanned = (await daily.tick()).users_scanned
 
     for _ in range(laps):
-        took, spent = await timed(tick(), place.cluster)
+        took, spent = await timed(tick(), database.cluster)
         system_clock.append(took)
         cpu.append(spent)
         daily.executor.start_ready()
@@ -161,19 +161,21 @@ async def ticking(place: Place, laps: int) -> dict[str, float]:
     return {
         "users_scanned": scanned,
         "first_ms": round(system_clock[0], 1),
-        **_told(system_clock),
+        **_percentiles(system_clock),
         "cpu_ms": round(median(cpu), 1),
-        "cpu_p95_ms": _told(cpu)["p95_ms"],
+        "cpu_p95_ms": _percentiles(cpu)["p95_ms"],
     }
 
 
-async def writing(place: Place, wanted: int, target_runner: DailyTargetRunner) -> dict[str, float]:
+async def writing(
+    database: BenchmarkDatabase, wanted: int, target_runner: DailyTargetRunner
+) -> dict[str, float]:
     """Verdicts by the thousands, while ticks come every second."""
-    ear = Ear(wanted)
-    daily = runner(place.store, target_runner, ear, max_concurrency=100)
+    recorder = TickRecorder(wanted)
+    daily = runner(database.store, target_runner, recorder, max_concurrency=100)
     began = perf_counter()
     parts = [asyncio.create_task(part()) for part in (daily.run_ticks, daily.execute, daily.finalize)]
-    await ear.done.wait()
+    await recorder.done.wait()
     took = perf_counter() - began
     await asyncio.sleep(1.5)
     for part in parts:
@@ -181,43 +183,45 @@ async def writing(place: Place, wanted: int, target_runner: DailyTargetRunner) -
     with suppress(asyncio.CancelledError):
         await asyncio.gather(*parts)
     await daily.close()
-    late = [late for _, late in ear.ticks[1:]]
+    late = [late for _, late in recorder.ticks[1:]]
     return {
-        "verdicts": ear.finalized,
-        "verdicts_per_second": round(ear.finalized / took),
-        "ticks": len(ear.ticks),
-        **_told([took for took, _ in ear.ticks]),
+        "verdicts": recorder.finalized,
+        "verdicts_per_second": round(recorder.finalized / took),
+        "ticks": len(recorder.ticks),
+        **_percentiles([took for took, _ in recorder.ticks]),
         "latest_ms": round(max(late, default=0), 1),
     }
 
 
-def _told(took: list[float]) -> dict[str, float]:
+def _percentiles(took: list[float]) -> dict[str, float]:
     p95 = quantiles(took, n=20, method="inclusive")[-1] if len(took) > 1 else took[0]
     return {"median_ms": round(median(took), 1), "p95_ms": round(p95, 1), "worst_ms": round(max(took), 1)}
 
 
-async def measure(place: Place, sizes: Sequence[int], window: int, laps: int) -> dict[str, Any]:
+async def measure(
+    database: BenchmarkDatabase, sizes: Sequence[int], window: int, laps: int
+) -> dict[str, Any]:
     """Ticks as users become more, then with a full window, then while verdicts are written."""
     now = datetime.now(UTC)
     soon = (now + timedelta(minutes=25), now + timedelta(minutes=55))
     later = (now + timedelta(hours=3), now + timedelta(hours=24))
     some = window // 10
-    there = await add(place, 0, some, soon)
+    there = await add(database, 0, some, soon)
     growth = {}
     for size in sizes:
-        there = await add(place, there, size - there, later)
-        growth[f"{size:,} users, {some:,} in the window"] = await ticking(place, laps)
-    there = await add(place, there, window - some, soon)
-    full = await ticking(place, laps)
-    success = await writing(place, window, Brief())
+        there = await add(database, there, size - there, later)
+        growth[f"{size:,} users, {some:,} in the window"] = await ticking(database, laps)
+    there = await add(database, there, window - some, soon)
+    full = await ticking(database, laps)
+    success = await writing(database, window, QuickTarget())
     past = (now - timedelta(minutes=2), now - timedelta(minutes=1))
-    await add(place, there, window, past)
-    cutoffs = await writing(place, window, Endless())
+    await add(database, there, window, past)
+    cutoffs = await writing(database, window, NeverEndingTarget())
     return {"growth": growth, "full_window": full, "successes": success, "cutoffs": cutoffs}
 
 
 @asynccontextmanager
-async def on_postgres() -> AsyncIterator[Place]:
+async def on_postgres() -> AsyncIterator[BenchmarkDatabase]:
     """On a server of our own."""
     with a_server() as cluster:
         url = await new_database(cluster, "daily")
@@ -230,13 +234,13 @@ async def on_postgres() -> AsyncIterator[Place]:
         async def tidy() -> None:
             await connection.execute("VACUUM ANALYZE daily_users")
 
-        yield Place(store.daily, fill, tidy, cluster)
+        yield BenchmarkDatabase(store.daily, fill, tidy, cluster)
         await connection.close()
         await store.close()
 
 
 @asynccontextmanager
-async def on_sqlite() -> AsyncIterator[Place]:
+async def on_sqlite() -> AsyncIterator[BenchmarkDatabase]:
     """In a file."""
     statement = f"INSERT INTO daily_users ({', '.join(USER)}) VALUES ({', '.join('?' * len(USER))})"
     with tempfile.TemporaryDirectory() as folder:
@@ -254,14 +258,14 @@ async def on_sqlite() -> AsyncIterator[Place]:
         async def tidy() -> None:
             return
 
-        yield Place(store.daily, fill, tidy)
+        yield BenchmarkDatabase(store.daily, fill, tidy)
         await store.close()
 
 
-async def measured(database: str, sizes: Sequence[int], window: int, laps: int) -> dict[str, Any]:
+async def measured(kind: str, sizes: Sequence[int], window: int, laps: int) -> dict[str, Any]:
     """The figures of one database."""
-    async with {"sqlite": on_sqlite, "postgres": on_postgres}[database]() as place:
-        return await measure(place, sizes, window, laps)
+    async with {"sqlite": on_sqlite, "postgres": on_postgres}[kind]() as database:
+        return await measure(database, sizes, window, laps)
 
 
 def main() -> None:

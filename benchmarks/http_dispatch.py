@@ -78,8 +78,8 @@ def a_claim(url: str) -> Claim:
     )
 
 
-async def crowd(one: Lap, *, concurrency: int, each: int) -> float:
-    """Exchanges per second, with so many at a time."""
+async def requests_per_second(one: Lap, *, concurrency: int, each: int) -> float:
+    """Requests per second, with so many at a time."""
 
     async def worker() -> None:
         for _ in range(each):
@@ -122,7 +122,7 @@ async def compared(pair: dict[str, Lap], *, concurrency: int, count: int, laps: 
     for lap in range(laps + 1):
         for name, one in pair.items():
             began = process_time()
-            rate = await crowd(one, concurrency=concurrency, each=each)
+            rate = await requests_per_second(one, concurrency=concurrency, each=each)
             if lap:  # The first opens the connections.
                 rates[name].append(rate)
                 cpu[name] += process_time() - began

@@ -12,7 +12,17 @@ from random import Random
 from statistics import mean
 from typing import Any, NamedTuple
 
-from benchmarks.policies import Clairvoyant, Fixed, Informed, Learning, Policy, Seen, aimd, backoff, rules
+from benchmarks.policies import (
+    Clairvoyant,
+    Fixed,
+    KnowsTheModel,
+    Learning,
+    Policy,
+    Seen,
+    aimd,
+    backoff,
+    rules,
+)
 from benchmarks.worlds import GUARD_S, JOB, PERIOD_S, WORLDS, Size, Track, World, world
 
 FULL, QUICK = Size(100, 3.0), Size(60, 2.0)
@@ -109,7 +119,7 @@ def simulate(one: World, policy: Policy, *, seed: int) -> Figures:
         heappush(looks, (due[number], number))
         if seen.changed:
             for other in _siblings(number, len(tracks)):
-                _moved(policy.hear(other, at), other, now=at, due=due, last=last, looks=looks)
+                _moved(policy.on_sibling_change(other, at), other, now=at, due=due, last=last, looks=looks)
     return Figures(runs, delays.mean, delays.percentile(0.95), violations)
 
 
@@ -155,7 +165,7 @@ def compare(name: str, size: Size, *, seed: int, peers: bool = True) -> dict[str
     if any(track.changes for track in one.tracks):
         figures["clairvoyant"] = _clairvoyant(one, learning.runs, seed=seed)
     if one.hidden is not None:
-        figures["informed"] = simulate(one, Informed(one.hidden, spent), seed=seed)
+        figures["informed"] = simulate(one, KnowsTheModel(one.hidden, spent), seed=seed)
     return _compared(one, figures, spent=spent)
 
 

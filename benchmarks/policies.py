@@ -34,19 +34,19 @@ class Policy(Protocol):
         """Seconds until the next look at this endpoint."""
         ...
 
-    def hear(self, number: int, at: float) -> float | None:
+    def on_sibling_change(self, number: int, at: float) -> float | None:
         """A sibling has changed: the moment of the next look, if that makes it sooner."""
         ...
 
 
-class Deaf:
-    """Does not care about siblings."""
+class IgnoresSiblings:
+    """Leaves the next look as it is when a sibling changes."""
 
-    def hear(self, _number: int, _at: float) -> float | None:
+    def on_sibling_change(self, _number: int, _at: float) -> float | None:
         return None
 
 
-class Fixed(Deaf):
+class Fixed(IgnoresSiblings):
     """Always the same interval."""
 
     def __init__(self, interval_s: float = PERIOD_S) -> None:
@@ -70,7 +70,7 @@ class Learning:
         self._models[number], self.shared, proposal = after
         return proposal.periods * PERIOD_S
 
-    def hear(self, number: int, at: float) -> float | None:
+    def on_sibling_change(self, number: int, at: float) -> float | None:
         model = self._models[number]
         if model.at_s is None:
             return None
@@ -79,7 +79,7 @@ class Learning:
         return (model.at_s or at) + periods * PERIOD_S
 
 
-class Clairvoyant(Deaf):
+class Clairvoyant(IgnoresSiblings):
     """Knows the true rate of every endpoint at every look, and looks by the square-root law at one price.
 
     The price is the one at which the whole costs as many runs as everybody has.
@@ -108,7 +108,7 @@ class Clairvoyant(Deaf):
         return self._interval(self._world.tracks[number].rate(seen.at))
 
 
-class Balanced(Deaf):
+class BudgetedPolicy(IgnoresSiblings):
     """A shape of intervals, stretched so that as many runs are spent as the baselines would."""
 
     def __init__(self, shape: Callable[[int, Seen], float], allowance: float) -> None:
@@ -129,7 +129,7 @@ class Balanced(Deaf):
         return interval
 
 
-def backoff(allowance: float) -> Balanced:
+def backoff(allowance: float) -> BudgetedPolicy:
     """Twice as long after every look without a change; from the start again after one."""
     waits: dict[int, float] = {}
 
@@ -137,10 +137,10 @@ def backoff(allowance: float) -> Balanced:
         waits[number] = PERIOD_S / 8 if seen.changed else min(waits.get(number, PERIOD_S) * 2, 8 * PERIOD_S)
         return waits[number]
 
-    return Balanced(shape, allowance)
+    return BudgetedPolicy(shape, allowance)
 
 
-def aimd(allowance: float) -> Balanced:
+def aimd(allowance: float) -> BudgetedPolicy:
     """A little longer after every look without a change; half as long after one."""
     waits: dict[int, float] = {}
 
@@ -150,10 +150,10 @@ def aimd(allowance: float) -> Balanced:
         waits[number] = min(max(waits[number], PERIOD_S / 10), 4 * PERIOD_S)
         return waits[number]
 
-    return Balanced(shape, allowance)
+    return BudgetedPolicy(shape, allowance)
 
 
-def rules(allowance: float) -> Balanced:
+def rules(allowance: float) -> BudgetedPolicy:
     """What an owner would write: four times as often for half an hour after anything unusual."""
     alert: dict[int, float] = {}
 
@@ -162,10 +162,10 @@ def rules(allowance: float) -> Balanced:
             alert[number] = seen.at + 6 * PERIOD_S
         return PERIOD_S / 4 if seen.at < alert.get(number, 0.0) else PERIOD_S
 
-    return Balanced(shape, allowance)
+    return BudgetedPolicy(shape, allowance)
 
 
-class Informed:
+class KnowsTheModel:
     """Knows how a world works, but not what nobody can see: whether a spell has begun.
 
     The exact filter over calm and spell, with the true rates and the true turns; endpoints
@@ -205,7 +205,7 @@ class Informed:
         self._run_price = self._run_price.after_proposal(wait, self._allowance)
         return wait * PERIOD_S
 
-    def hear(self, number: int, at: float) -> float | None:
+    def on_sibling_change(self, number: int, at: float) -> float | None:
         if self._hidden.together < JOB or number not in self._last:
             return None
         return self._last[number] + self._beats(number, at) * PERIOD_S

@@ -25,7 +25,7 @@ from benchmarks.workers import CLOCK
 from tests.postgres import Cluster
 
 WARM_UP_S = 1.5
-CREWS = {
+PROCESS_COUNTS = {
     "ceiling_1": ("ceiling", 1),
     "worker_1": ("worker", 1),
     "worker_2": ("worker", 2),
@@ -44,7 +44,7 @@ class Options(NamedTuple):
 
 
 class Lap(NamedTuple):
-    """What a crew did in which time."""
+    """How many cycles some processes completed, and in which time."""
 
     cycles: int
     seconds: float
@@ -83,10 +83,10 @@ async def join(role: str, url: str, batch: int) -> Process:
     return await asyncio.create_subprocess_exec(sys.executable, *arguments, stdin=PIPE, stdout=PIPE)
 
 
-async def counted(crew: list[Process]) -> int:
-    """How many cycles a crew has gone through."""
+async def counted(processes: list[Process]) -> int:
+    """How many cycles these processes have completed."""
     total = 0
-    for process in crew:
+    for process in processes:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(b"\n")
@@ -101,13 +101,13 @@ async def leave(process: Process) -> None:
     assert await process.wait() == 0
 
 
-async def lap(cluster: Cluster, url: str, crew: list[Process], seconds: float) -> Lap:
-    """Watch a crew for a while, when it has warmed up."""
-    await counted(crew)
+async def lap(cluster: Cluster, url: str, processes: list[Process], seconds: float) -> Lap:
+    """Measure these processes for a while, after a warm-up."""
+    await counted(processes)
     await asyncio.sleep(WARM_UP_S)
-    meter, before = Meter(cluster, [process.pid for process in crew]), await counted(crew)
+    meter, before = Meter(cluster, [process.pid for process in processes]), await counted(processes)
     await meter.time(asyncio.sleep(seconds))
-    cycles = await counted(crew) - before
+    cycles = await counted(processes) - before
     assert cycles > 0, f"nothing ran on {url}"
     return Lap(cycles, meter.system_clock, meter.own_cpu, meter.server_cpu)
 
@@ -127,19 +127,19 @@ async def measure(options: Options) -> dict[str, object]:
     """Laps take turns; of each kind the dearest are left out, which the machine's other work disturbed."""
     with a_server() as cluster:
         rounds = [await one_round(cluster, number, options) for number in range(options.rounds)]
-    best = {name: min((one[name] for one in rounds), key=lambda lap: lap.cpu_us) for name in CREWS}
+    best = {name: min((one[name] for one in rounds), key=lambda lap: lap.cpu_us) for name in PROCESS_COUNTS}
     return {name: one.summary() for name, one in best.items()} | compared(rounds, best)
 
 
 async def one_round(cluster: Cluster, number: int, options: Options) -> dict[str, Lap]:
-    """A lap of every crew, each on a database of its own."""
+    """One lap of each set of processes, each on a database of its own."""
     laps = {}
-    for name, (role, size) in CREWS.items():
+    for name, (role, size) in PROCESS_COUNTS.items():
         url = await new_database(cluster, f"{name}_{number}")
         await fill(role, url, options.endpoints)
-        crew = [await join(role, url, options.batch) for _ in range(size)]
-        laps[name] = await lap(cluster, url, crew, options.seconds)
-        await asyncio.gather(*map(leave, crew))
+        processes = [await join(role, url, options.batch) for _ in range(size)]
+        laps[name] = await lap(cluster, url, processes, options.seconds)
+        await asyncio.gather(*map(leave, processes))
     return laps
 
 

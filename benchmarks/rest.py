@@ -102,7 +102,7 @@ async def a_server() -> AsyncIterator[MeasuredServer]:
         await process.wait()
 
 
-class Line(asyncio.Protocol):
+class KeepAliveClient(asyncio.Protocol):
     """One connection that asks the same over and over, as quickly as it is answered.
 
     A client library would cost as much as the server that it measures.
@@ -144,7 +144,7 @@ async def lap(server: MeasuredServer, name: str, *, connections: int, count: int
     each = count // connections
     began, cpu = perf_counter(), cpu_of(server.pid)
     made = [
-        await loop.create_connection(lambda: Line(request, each), "127.0.0.1", server.ports[name])
+        await loop.create_connection(lambda: KeepAliveClient(request, each), "127.0.0.1", server.ports[name])
         for _ in range(connections)
     ]
     await asyncio.gather(*(line.done for _, line in made))

@@ -81,7 +81,7 @@ async def up() -> AsyncIterator[Up]:
             await process.wait()
 
 
-class Phone(asyncio.Protocol):
+class RawSocketClient(asyncio.Protocol):
     """One user's socket, by hand: a client library would cost as much as the server that is measured."""
 
     def __init__(self, token: str, heard: Callable[[dict[str, Any]], None]) -> None:
@@ -148,8 +148,8 @@ class Phone(asyncio.Protocol):
         self._transport.write(bytes([128 | kind]) + size + bytes(4) + words)
 
 
-async def round_robin_by_tenant(works: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
-    """Some at a time."""
+async def gather_bounded(works: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """Await all of these, at most `AT_ONCE` at a time."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(work: Coroutine[Any, Any, Any]) -> Any:
@@ -166,23 +166,23 @@ async def a_user(server: Up, name: str) -> str:
     return str(made["token"])
 
 
-class Crowd:
-    """Users with open sockets, and when each heard what."""
+class SocketClients:
+    """Users with open sockets, and when each received which schedule."""
 
     def __init__(self, server: Up) -> None:
         self._server = server
-        self._phones: list[Phone] = []
+        self._clients: list[RawSocketClient] = []
         self._at: dict[str, datetime] = {}
 
     async def connect(self, tokens: Iterable[str]) -> None:
         """Open a socket for each of these."""
-        await round_robin_by_tenant(map(self._connect, tokens))
+        await gather_bounded(map(self._connect, tokens))
 
     def leave(self) -> None:
         """Close all sockets."""
-        for phone in self._phones:
-            phone.close()
-        self._phones.clear()
+        for client in self._clients:
+            client.close()
+        self._clients.clear()
 
     async def fire(self, names: list[str], *, per_minute: int, seconds: int) -> dict[str, float]:
         """Let schedules fire at a steady rate; how long after their moments users heard of them."""
@@ -190,7 +190,7 @@ class Crowd:
         begin = datetime.now(UTC) + timedelta(seconds=5 + count / 50)
         dues = [begin + timedelta(seconds=60 * number / per_minute) for number in range(count)]
         planned = (self._plan(names[n * 7919 % len(names)], due) for n, due in enumerate(dues))
-        ids = dict(zip(await round_robin_by_tenant(planned), dues, strict=True))
+        ids = dict(zip(await gather_bounded(planned), dues, strict=True))
         late = datetime.now(UTC) > begin
         await asyncio.sleep(max(0.0, (begin - datetime.now(UTC)).total_seconds()))
         cpu = cpu_of(self._server.pid)
@@ -211,9 +211,11 @@ class Crowd:
 
     async def _connect(self, token: str) -> None:
         loop, port = asyncio.get_running_loop(), self._server.port
-        _, phone = await loop.create_connection(lambda: Phone(token, self._heard), "127.0.0.1", port)
-        self._phones.append(phone)
-        await phone.welcome
+        _, client = await loop.create_connection(
+            lambda: RawSocketClient(token, self._heard), "127.0.0.1", port
+        )
+        self._clients.append(client)
+        await client.welcome
 
     def _heard(self, frame: dict[str, Any]) -> None:
         self._at.setdefault(str(frame.get("schedule_id")), datetime.now(UTC))
@@ -235,18 +237,18 @@ async def measure(*, users: int, per_minute: int, seconds: int) -> dict[str, Any
     names = [f"user-{number}" for number in range(users)]
     async with up() as server:
         await server.ask("PUT", "/v1/agents/helper", {"name": "Helper"})
-        tokens = await round_robin_by_tenant(a_user(server, name) for name in names)
-        few, crowd = Crowd(server), Crowd(server)
+        tokens = await gather_bounded(a_user(server, name) for name in names)
+        few, many = SocketClients(server), SocketClients(server)
         await few.connect(tokens[:FEW])
         alone = await few.fire(names[:FEW], per_minute=per_minute, seconds=seconds)
         few.leave()
         await asyncio.sleep(1)
         before = resident_mb(server.pid)
-        await crowd.connect(tokens)
+        await many.connect(tokens)
         connected = resident_mb(server.pid)
-        together = await crowd.fire(names, per_minute=per_minute, seconds=seconds)
+        together = await many.fire(names, per_minute=per_minute, seconds=seconds)
         after = resident_mb(server.pid)
-        crowd.leave()
+        many.leave()
     return {
         "users": users,
         "per_minute": per_minute,
