@@ -12,6 +12,7 @@ from cadenza.domain.daily.clock_trust import ClockTrust
 from cadenza.domain.daily.rules import (
     SHARDS,
     ServicePeriod,
+    concurrency_of_lanes,
     enroll,
     finalize_cutoffs,
     finalize_success,
@@ -19,7 +20,6 @@ from cadenza.domain.daily.rules import (
     new_daily_user,
     shard_of,
     shards_of_lane,
-    slots_of_lanes,
 )
 from cadenza.domain.daily.user import Cause, DailyUser, enrollment
 from cadenza.domain.daily.window import cutoff, opens, service_date
@@ -132,8 +132,8 @@ def test_trust_is_lost_in_one_step_and_won_back_in_three_ticks(steps_s: list[int
 @given(st.integers(1, 500))
 def test_all_lanes_together_have_every_shard_and_every_slot_once(max_concurrency: int) -> None:
     of = lane_count(max_concurrency)
-    assert sum(slots_of_lanes([lane], max_concurrency) for lane in range(of)) == max_concurrency
-    assert all(slots_of_lanes([lane], max_concurrency) >= 1 for lane in range(of))
+    assert sum(concurrency_of_lanes([lane], max_concurrency) for lane in range(of)) == max_concurrency
+    assert all(concurrency_of_lanes([lane], max_concurrency) >= 1 for lane in range(of))
     shards = [shard for lane in range(of) for shard in shards_of_lane(lane, of)]
     assert sorted(shards) == list(range(SHARDS))
 

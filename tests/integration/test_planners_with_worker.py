@@ -16,8 +16,8 @@ from cadenza.adapters.clock import FastClock, SystemClock
 from cadenza.adapters.daily.single_process import FileLeaderLock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.telemetry.event_bus import RunEndedWakeup
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
-from cadenza.adapters.telemetry.subscribers import RunEndedWakeup
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
@@ -248,4 +248,4 @@ async def test_beside_a_file_one_process_plans_at_a_time(
     leave[1].set()
     await asyncio.wait_for(tasks[1], 60)
     assert most == 1
-    assert log.events() == ["another process plans; this one waits for its turn"]
+    assert log.events() == ["another process plans; waiting for the lock"]

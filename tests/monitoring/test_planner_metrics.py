@@ -2,8 +2,8 @@
 
 from prometheus_client import CollectorRegistry
 
+from cadenza.adapters.telemetry.event_bus import RunEndedWakeup
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
-from cadenza.adapters.telemetry.subscribers import RunEndedWakeup
 
 
 def test_sittings_tokens_and_calls_are_counted_by_planner() -> None:

@@ -8,8 +8,8 @@ from socket import socket
 from cadenza.adapters.clock import FastClock, SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.telemetry.event_bus import EventBus, RunEndedWakeup
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
-from cadenza.adapters.telemetry.subscribers import EventBus, RunEndedWakeup
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest
 from cadenza.engine.daily.events import SCHEDULER as DAILY

@@ -55,7 +55,7 @@ class FileLeaderLock:
             waiting = False
             while not _locked(file.fileno()):
                 if not waiting:
-                    self._log.info(f"{self._does}; this one waits for its turn")
+                    self._log.info(f"{self._does}; waiting for the lock")
                 waiting = True
                 await asyncio.sleep(RETRY_S)
             await work()

@@ -63,14 +63,14 @@ class ScheduleRequester:
     """Whether the turn may create schedules."""
 
 
-def check_requester(caller: ScheduleRequester, wanted: NewSchedule) -> None:
+def check_requester(requester: ScheduleRequester, wanted: NewSchedule) -> None:
     """A scheduled turn creates schedules only if its own has `may_schedule`; the new ones cannot have it."""
-    if caller.scheduled and not caller.may_schedule:
+    if requester.scheduled and not requester.may_schedule:
         raise NotAllowed(
             "A turn that a schedule started cannot make schedules: ask the user in your answer, and make"
             " it when they reply."
         )
-    if caller.scheduled and wanted.may_schedule:
+    if requester.scheduled and wanted.may_schedule:
         raise NotAllowed(
             "A schedule that a schedule makes cannot make schedules itself: leave may_schedule out."
         )
@@ -167,9 +167,9 @@ def _in_the_future(moment: datetime, now: datetime) -> datetime:
     return moment
 
 
-def request_digest(caller: ScheduleRequester, wanted: NewSchedule) -> str:
+def request_digest(requester: ScheduleRequester, wanted: NewSchedule) -> str:
     """A digest of the turn and the request, by which a repeated request is recognized."""
-    request = (*caller.user, caller.turn_id, caller.agent_id, *astuple(wanted))
+    request = (*requester.user, requester.turn_id, requester.agent_id, *astuple(wanted))
     return sha256(repr(request).encode()).hexdigest()
 
 
@@ -183,7 +183,7 @@ def schedule_id(request: str, length: int) -> str:
 
 
 def draft_endpoint(
-    caller: ScheduleRequester,
+    requester: ScheduleRequester,
     wanted: NewSchedule,
     *,
     baseline: Once | Cron,
@@ -191,16 +191,16 @@ def draft_endpoint(
     length: int = SHORTEST_ID,
 ) -> Endpoint:
     """The endpoint of a new schedule, without a next run."""
-    request = request_digest(caller, wanted)
+    request = request_digest(requester, wanted)
     prompt = check_text("prompt", wanted.prompt, longest=LONGEST_PROMPT)
     if not prompt.strip():
         raise InvalidRequest("prompt must say what is to be done when it fires.", "prompt")
     return Endpoint(
         id=schedule_id(request, length),
         name=one_line("name", wanted.name),
-        tenant_id=caller.user.tenant_id,
+        tenant_id=requester.user.tenant_id,
         job_id=SCHEDULES_JOB,
-        target=PromptTarget(agent_id, caller.user.id, prompt, wanted.may_schedule, request),
+        target=PromptTarget(agent_id, requester.user.id, prompt, wanted.may_schedule, request),
         baseline=baseline,
         policy=POLICY,
         planning=NO_PLANNER,

@@ -142,7 +142,7 @@ def shard_of(key: UserKey) -> int:
 
 
 def lane_count(max_concurrency: int) -> int:
-    """The number of lanes: groups of shards, each served by one process, with at least one slot each."""
+    """The number of lanes: groups of shards, each served by one process, with at least one run at a time."""
     return min(SHARDS, max_concurrency)
 
 
@@ -156,7 +156,7 @@ def lane_of(shard: int, of: int) -> int:
     return shard % of
 
 
-def slots_of_lanes(held: Iterable[int], max_concurrency: int) -> int:
+def concurrency_of_lanes(held: Iterable[int], max_concurrency: int) -> int:
     """How many runs these lanes may have at once; all lanes together have `max_concurrency`."""
     of = lane_count(max_concurrency)
     return sum(max_concurrency // of + (lane < max_concurrency % of) for lane in held)

@@ -13,7 +13,7 @@ from cadenza.domain.monitoring.rolling import Bucket, RollingStatistics, minute_
 P95 = 95
 LEAST_TICKS = 10
 LEAST_RUNS = 60
-WELL = 0.8
+GOOD_SHARE = 0.8
 """A measurement is good below this part of the threshold."""
 GOOD_IN_A_ROW = 5
 
@@ -137,7 +137,7 @@ def _measurement(slo: Slo, value: float, threshold: float, *, samples: int, leas
         return SloMeasurement(slo, Judgement.GOOD, None, threshold, 0)
     if samples < least:
         return SloMeasurement(slo, Judgement.UNJUDGED, value, threshold, samples)
-    judgement = Judgement.GOOD if value < WELL * threshold else Judgement.FAIR
+    judgement = Judgement.GOOD if value < GOOD_SHARE * threshold else Judgement.FAIR
     return SloMeasurement(slo, Judgement.BAD if value > threshold else judgement, value, threshold, samples)
 
 

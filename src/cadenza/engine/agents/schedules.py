@@ -53,16 +53,16 @@ class AgentSchedules:
         self._clock = clock
         self._cron = cron
 
-    async def create(self, caller: ScheduleRequester, wanted: NewSchedule) -> CreatedSchedule:
+    async def create(self, requester: ScheduleRequester, wanted: NewSchedule) -> CreatedSchedule:
         """Create a schedule; the same request twice in one turn creates it once."""
-        check_requester(caller, wanted)
-        user = await self._store.users.user(caller.user)
-        agent_id = await self._agent_of(caller, wanted)
+        check_requester(requester, wanted)
+        user = await self._store.users.user(requester.user)
+        agent_id = await self._agent_of(requester, wanted)
         baseline = self._baseline(wanted, user)
         limits = (await self._store.tenants.tenant(user.tenant_id)).limits
         await self._ensure_job(user.tenant_id)
         for length in range(SHORTEST_ID, LONGEST_ID):
-            draft = draft_endpoint(caller, wanted, baseline=baseline, agent_id=agent_id, length=length)
+            draft = draft_endpoint(requester, wanted, baseline=baseline, agent_id=agent_id, length=length)
             stored = await self._store_once(user.key, draft, limits)
             if stored is not None:
                 return self._created(stored, user)
@@ -86,11 +86,11 @@ class AgentSchedules:
         except NotFound:
             raise schedule_not_found(schedule_id) from None
 
-    async def _agent_of(self, caller: ScheduleRequester, wanted: NewSchedule) -> str:
-        agent_id = wanted.agent_id or caller.agent_id
+    async def _agent_of(self, requester: ScheduleRequester, wanted: NewSchedule) -> str:
+        agent_id = wanted.agent_id or requester.agent_id
         if agent_id is None:
             raise InvalidRequest("agent_id must say which agent answers when it fires.", "agent_id")
-        await self._store.agents.agent(AgentKey(caller.user.tenant_id, agent_id))
+        await self._store.agents.agent(AgentKey(requester.user.tenant_id, agent_id))
         return agent_id
 
     def _baseline(self, wanted: NewSchedule, user: User) -> Once | Cron:

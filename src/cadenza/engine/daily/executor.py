@@ -16,7 +16,7 @@ from cadenza.ports.daily import DailyTargetRunner, PendingDay
 
 
 class DailyExecutor:
-    """Drains the queue. A run keeps its slot until it has really ended, however late that is."""
+    """Drains the queue. A run counts against the limit until it has really ended, however late that is."""
 
     def __init__(
         self,
@@ -62,14 +62,14 @@ class DailyExecutor:
             self.start_ready()
 
     def start_ready(self) -> None:
-        """Start as many runs as there are free slots; none while the clock is not trusted."""
+        """Start as many runs as the limit leaves free; none while the clock is not trusted."""
         while len(self._running) < self._most and self._daily_clock.trusted:
             day = self._queue.take(self._daily_clock.read().now)
             if day is None:
                 return
             task = asyncio.create_task(self._run(day))
             self._running[task] = day
-            task.add_done_callback(self._free_slot)
+            task.add_done_callback(self._run_ended)
             self.emit_in_flight()
 
     def keep_shards(self, shards: Collection[int], ending: Collection[int] = ()) -> None:
@@ -127,7 +127,7 @@ class DailyExecutor:
     def _timed_out(self) -> DailyRunEnd:
         return DailyRunEnd("timeout", ErrorClass.UNKNOWN, f"not done within {self._timeout_ms} ms")
 
-    def _free_slot(self, task: "asyncio.Task[None]") -> None:
+    def _run_ended(self, task: "asyncio.Task[None]") -> None:
         day = self._running.pop(task)
         self.emit_in_flight()
         if task.cancelled() or task.exception() is not None:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cadenza.domain.daily.rules import lane_count, lane_of, shard_of, shards_of_lane, slots_of_lanes
+from cadenza.domain.daily.rules import concurrency_of_lanes, lane_count, lane_of, shard_of, shards_of_lane
 from cadenza.domain.validation import check_count, check_duration_ms, milliseconds
 from cadenza.engine.async_helpers import first_of, try_once
 from cadenza.engine.daily.clock import DailyClock
@@ -94,7 +94,7 @@ class DailyRunner:
         self.serve(range(self._lane_count))
 
     def serve(self, held: Collection[int], leaving: Collection[int] = ()) -> None:
-        """Serve the users of these lanes alone, with the slots that belong to these lanes.
+        """Serve the users of these lanes alone, with the concurrency that belongs to these lanes.
 
         Users queued in any other lane are removed, and their runs are cancelled. Lanes
         that are `leaving` start nothing more: their runs may finish, and their cutoffs are
@@ -108,16 +108,16 @@ class DailyRunner:
         shards, left = self._shards(held), self._shards(leaving)
         self.ticker.serve(shards | left)
         self.executor.keep_shards(shards, left)
-        self.executor.limit(slots_of_lanes(held, self._settings.max_concurrency))
+        self.executor.limit(concurrency_of_lanes(held, self._settings.max_concurrency))
 
     def done_with(self, leaving: Collection[int]) -> list[int]:
-        """The lanes that can be released: no runs, no verdicts to write, and their slots not in use."""
+        """The lanes that can be released: no runs, no verdicts to write, and their concurrency not in use."""
         users = {day.key for day in self.executor.running.values()} | self.finalizer.users
         busy = {lane_of(shard_of(key), self._lane_count) for key in users}
         done: list[int] = []
         for lane in sorted(leaving):
             left = {*self._held, *leaving} - {lane, *done}
-            if lane not in busy and self.executor.in_flight <= slots_of_lanes(
+            if lane not in busy and self.executor.in_flight <= concurrency_of_lanes(
                 left, self._settings.max_concurrency
             ):
                 done.append(lane)

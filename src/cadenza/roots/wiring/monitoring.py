@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry
 
 from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.telemetry.alert_webhook import WebhookSender
+from cadenza.adapters.telemetry.event_bus import EventBus
 from cadenza.adapters.telemetry.prometheus import SchedulerMetrics
-from cadenza.adapters.telemetry.subscribers import EventBus
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.slo import SloSettings
 from cadenza.engine.daily.tick import STALLED_TICKS

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cadenza.adapters.stores.postgres.arrays import identity
 from cadenza.adapters.stores.postgres.cycle_statements import ANY_DUE, BOUNDS, CLAIMED_COLUMNS, CLAIMS
 from cadenza.adapters.stores.postgres.pool import PostgresPool
-from cadenza.adapters.stores.sql.given_rows import columns_of, given
+from cadenza.adapters.stores.sql.given_rows import columns_of, parameter_table
 from cadenza.adapters.stores.sql.rows import (
     OWNER_COLUMNS,
     SOURCES,
@@ -36,7 +36,7 @@ CLAIMABLE = UNSTEERED | {"enabled": True, "archived": False, "job_active": True}
 
 READ_OWNED = f"""
 SELECT {", ".join(f"e.{column}" for column in OWNER_COLUMNS)}, s.version
-FROM {given("g", "tenant_id", "endpoint_id")}
+FROM {parameter_table("g", "tenant_id", "endpoint_id")}
 JOIN endpoint_states s ON s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id
 JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id
 """

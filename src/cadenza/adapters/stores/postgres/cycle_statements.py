@@ -2,7 +2,7 @@
 
 from cadenza.adapters.stores.postgres.arrays import given_or_shared
 from cadenza.adapters.stores.sql.access.tenants import COUNT_RUNS
-from cadenza.adapters.stores.sql.given_rows import assigned, given
+from cadenza.adapters.stores.sql.given_rows import assigned, parameter_table
 from cadenza.adapters.stores.sql.rows import SELECT_ENDPOINT, STATE_COLUMNS, STEERING_COLUMNS
 from cadenza.domain.scheduling.run import Run
 
@@ -107,7 +107,7 @@ IS_AS_CLAIMED = f"{SAME} AND s.run_id = g.id AND s.version = g.version"
 """Whether a row is as it was claimed. A run id is given once, so it is enough to tell the lease."""
 
 LOCK = f"""
-SELECT FROM {given("g", "tenant_id", "endpoint_id")}
+SELECT FROM {parameter_table("g", "tenant_id", "endpoint_id")}
 JOIN endpoint_states s ON {SAME} ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s
 """
 """Lock the rows of a batch in the order of their keys."""
@@ -117,14 +117,14 @@ STARTED_COLUMNS = (*CLAIM_COLUMNS, "slot", "due_at", "source", "started_at", "st
 START = f"""
 WITH locked AS MATERIALIZED (
     SELECT g.id, s.run_id = g.id AND s.version = g.version AS unchanged
-    FROM {given("g", *CLAIM_COLUMNS, first=2)} JOIN endpoint_states s ON {SAME}
+    FROM {parameter_table("g", *CLAIM_COLUMNS, first=2)} JOIN endpoint_states s ON {SAME}
     ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s
 ), agreed AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE unchanged) AS count FROM locked
 ), started AS (
     UPDATE endpoint_states s
     SET run_slot = g.slot, run_due_at = g.due_at, run_source = g.source, run_started_at = g.started_at
-    FROM {given("g", *STARTED_COLUMNS, first=2)}
+    FROM {parameter_table("g", *STARTED_COLUMNS, first=2)}
     WHERE {IS_AS_CLAIMED} AND g.starts AND (SELECT count FROM agreed) >= $1::int
     RETURNING g.id, s.ctid::text AS place
 )

@@ -22,7 +22,7 @@ def type_of(column: str) -> str:
     return TYPES.get(column, TEXT)
 
 
-def given(name: str, *columns: str, first: int = 1) -> str:
+def parameter_table(name: str, *columns: str, first: int = 1) -> str:
     """The parameters from `first` on, a list for each column, as a table."""
     lists = ", ".join(f"${number}::{type_of(column)}[]" for number, column in enumerate(columns, first))
     return f"unnest({lists}) AS {name} ({', '.join(columns)})"

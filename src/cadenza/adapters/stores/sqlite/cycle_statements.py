@@ -21,7 +21,7 @@ Statement = Callable[[int], str]
 """The text of a statement for so many rows."""
 
 
-def given(rows: int, *columns: str) -> str:
+def values_table(rows: int, *columns: str) -> str:
     """The first parameters of a statement as a table `g`."""
     row = f"({', '.join('?' * len(columns))})"
     return f"WITH g ({', '.join(columns)}) AS (VALUES {', '.join([row] * rows)})"
@@ -70,7 +70,7 @@ ADD_LEASE = "INSERT INTO leases (token, until) VALUES (?, ?)"
 def rows_at(rows: int) -> str:
     """The columns `ENDPOINT_COLUMNS` of rows, and their places. Parameters: the places."""
     return (
-        f"{given(rows, 'place')} SELECT {', '.join(ENDPOINT_COLUMNS)}, s.rowid FROM g"
+        f"{values_table(rows, 'place')} SELECT {', '.join(ENDPOINT_COLUMNS)}, s.rowid FROM g"
         " CROSS JOIN endpoint_states s ON s.rowid = g.place"
         " JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
     )
@@ -80,7 +80,7 @@ def rows_at(rows: int) -> str:
 def lease(rows: int) -> str:
     """Lease rows and open their runs. Parameters: place and run id of each; token, until, three times now."""
     return (
-        f"{given(rows, 'place', 'run_id')} UPDATE endpoint_states AS s"
+        f"{values_table(rows, 'place', 'run_id')} UPDATE endpoint_states AS s"
         " SET claimable_at = NULL, tidy_at = NULL, lease_token = ?, lease_until = ?, run_id = g.run_id,"
         " run_slot = coalesce(s.open_slot_at, s.next_run_at), run_due_at = s.claimable_at,"
         " run_attempt = coalesce(s.open_slot_attempts, 0) + 1, run_source = s.next_source,"
@@ -105,8 +105,8 @@ def add_textless_runs(rows: int) -> str:
     """Add started runs without error, reason and response. Parameters: the columns `SENT_COLUMNS`."""
     columns = (HELD_BY_ROW.get(field, f"g.{field}") for field in TEXTLESS)
     return (
-        f"{given(rows, *SENT_COLUMNS)} INSERT INTO runs ({', '.join(TEXTLESS)}) SELECT {', '.join(columns)}"
-        " FROM g CROSS JOIN endpoint_states s ON s.rowid = g.place"
+        f"{values_table(rows, *SENT_COLUMNS)} INSERT INTO runs ({', '.join(TEXTLESS)})"
+        f" SELECT {', '.join(columns)} FROM g CROSS JOIN endpoint_states s ON s.rowid = g.place"
     )
 
 
@@ -117,7 +117,7 @@ CLAIM_COLUMNS = ("place", "run_id", "token", "version")
 def runs_as_claimed(rows: int) -> str:
     """The runs whose rows are as they were claimed. Parameters: the columns `CLAIM_COLUMNS`."""
     return (
-        f"{given(rows, *CLAIM_COLUMNS)} SELECT g.run_id FROM g"
+        f"{values_table(rows, *CLAIM_COLUMNS)} SELECT g.run_id FROM g"
         f" CROSS JOIN endpoint_states s ON s.rowid = g.place WHERE {IS_AS_CLAIMED}"
     )
 
@@ -137,7 +137,7 @@ def settle_ordinary(rows: int) -> str:
     """Write all that an ordinary run changes. Parameters: the columns `ORDINARY_COLUMNS`."""
     changed = ", ".join(f"{column} = g.{column}" for column in ORDINARY_COLUMNS[len(CLAIM_COLUMNS) :])
     return (
-        f"{given(rows, *ORDINARY_COLUMNS)} UPDATE endpoint_states AS s SET {changed},"
+        f"{values_table(rows, *ORDINARY_COLUMNS)} UPDATE endpoint_states AS s SET {changed},"
         " claimable_at = g.next_run_at, last_run_at = s.run_started_at,"
         f" lease_token = NULL, lease_until = NULL FROM g WHERE s.rowid = g.place AND {IS_AS_CLAIMED}"
     )

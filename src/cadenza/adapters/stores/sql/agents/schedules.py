@@ -4,7 +4,7 @@ from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.sql.agents.users_agents import LOCK_USER, USER_OF_ENDPOINT
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, read_endpoint
-from cadenza.adapters.stores.sql.scheduling.endpoints import GET, JOIN_TENANT, EndpointTables
+from cadenza.adapters.stores.sql.scheduling.endpoints import GET, LOCK_TENANT_SHARED, EndpointTables
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.ports.agents import ChooseSchedule
@@ -29,7 +29,7 @@ class SqlSchedules:
 
     async def add_schedule(self, user: UserKey, decide: ChooseSchedule) -> Endpoint:
         async def work(connection: Connection) -> Endpoint:
-            await connection.fetch(JOIN_TENANT, user.tenant_id)
+            await connection.fetch(LOCK_TENANT_SHARED, user.tenant_id)
             if not await connection.fetch(LOCK_USER, *user):
                 raise not_found("user", user.id)
             active = {one.key: one for one in await self._active(connection, user)}

@@ -19,7 +19,7 @@ from cadenza.adapters.stores.sql.daily.rows import (
     write_verdict,
 )
 from cadenza.adapters.stores.sql.database import BATCH, Connection, Database, delete_in_batches
-from cadenza.adapters.stores.sql.given_rows import assigned, columns_of, given
+from cadenza.adapters.stores.sql.given_rows import assigned, columns_of, parameter_table
 from cadenza.adapters.stores.sql.rows import Read
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.user import DailyGap, DailyUser, Enrollment, Finalization, Verdict
@@ -28,7 +28,7 @@ from cadenza.ports.daily import Enroll, Finalize, PendingDay
 
 # Always in the same order, so that two transactions do not wait for each other.
 GET_USERS = f"""
-SELECT {", ".join(f"u.{column}" for column in USER)} FROM {given("g", "tenant_id", "user_id")}
+SELECT {", ".join(f"u.{column}" for column in USER)} FROM {parameter_table("g", "tenant_id", "user_id")}
 CROSS JOIN daily_users u WHERE u.tenant_id = g.tenant_id AND u.user_id = g.user_id
 ORDER BY u.tenant_id, u.user_id FOR UPDATE OF u
 """
@@ -36,15 +36,15 @@ LAST_DATES = f"""
 SELECT g.tenant_id, g.user_id, (
     SELECT max(v.service_date) FROM daily_verdicts v
     WHERE v.tenant_id = g.tenant_id AND v.user_id = g.user_id
-) FROM {given("g", "tenant_id", "user_id")}
+) FROM {parameter_table("g", "tenant_id", "user_id")}
 """
 ADD_USERS = f"""
-INSERT INTO daily_users ({", ".join(USER)}) SELECT {", ".join(USER)} FROM {given("g", *USER)}
+INSERT INTO daily_users ({", ".join(USER)}) SELECT {", ".join(USER)} FROM {parameter_table("g", *USER)}
 WHERE true ORDER BY tenant_id, user_id ON CONFLICT DO NOTHING RETURNING tenant_id, user_id
 """
 CHANGE_USERS = f"""
 UPDATE daily_users AS u SET {assigned("g", *CHANGED)}
-FROM {given("g", *USER[:2], *CHANGED)} WHERE u.tenant_id = g.tenant_id AND u.user_id = g.user_id
+FROM {parameter_table("g", *USER[:2], *CHANGED)} WHERE u.tenant_id = g.tenant_id AND u.user_id = g.user_id
 """
 GET_USER = f"SELECT {', '.join(USER)} FROM daily_users WHERE tenant_id = $1 AND user_id = $2"
 LIST_USERS = f"""
@@ -64,15 +64,17 @@ ORDER BY next_cutoff, tenant_id, user_id LIMIT $3
 """
 # `WHERE true`: without it SQLite reads ON CONFLICT as the condition of a join.
 ADD_VERDICTS = f"""
-INSERT INTO daily_verdicts ({", ".join(VERDICT)}) SELECT {", ".join(VERDICT)} FROM {given("g", *VERDICT)}
+INSERT INTO daily_verdicts ({", ".join(VERDICT)}) SELECT {", ".join(VERDICT)}
+FROM {parameter_table("g", *VERDICT)}
 WHERE true ON CONFLICT DO NOTHING RETURNING tenant_id, user_id, service_date
 """
 ADD_GAPS = f"""
-INSERT INTO daily_gaps ({", ".join(GAP)}) SELECT {", ".join(GAP)} FROM {given("g", *GAP)}
+INSERT INTO daily_gaps ({", ".join(GAP)}) SELECT {", ".join(GAP)} FROM {parameter_table("g", *GAP)}
 WHERE true ON CONFLICT DO NOTHING RETURNING tenant_id, user_id, from_date
 """
 RESET_CONTEXTS = f"""
-UPDATE users AS u SET context_reset_at = g.decided_at FROM {given("g", "tenant_id", "user_id", "decided_at")}
+UPDATE users AS u SET context_reset_at = g.decided_at
+FROM {parameter_table("g", "tenant_id", "user_id", "decided_at")}
 WHERE u.tenant_id = g.tenant_id AND u.id = g.user_id
     AND (u.context_reset_at IS NULL OR u.context_reset_at < g.decided_at)
 """

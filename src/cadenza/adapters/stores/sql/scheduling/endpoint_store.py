@@ -11,7 +11,12 @@ from cadenza.adapters.stores.sql.rows import (
     read_open_run,
     read_run,
 )
-from cadenza.adapters.stores.sql.scheduling.endpoints import GET, GET_LOCKED, JOIN_TENANT, EndpointTables
+from cadenza.adapters.stores.sql.scheduling.endpoints import (
+    GET,
+    GET_LOCKED,
+    LOCK_TENANT_SHARED,
+    EndpointTables,
+)
 from cadenza.adapters.stores.sql.scheduling.run_search import SqlRunSearch
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
@@ -37,8 +42,12 @@ HINTS = (
 )
 
 
-class Regrouped(Exception):
-    """A change puts an endpoint among others than before: it must wait for changes of whole groups."""
+class NeedsCatalogLock(Exception):
+    """A change of an endpoint's job, labels or archived flag was decided without the tenant's shared lock.
+
+    Bulk changes find their endpoints by these columns, under the exclusive lock: without the shared
+    one, a bulk change could miss the endpoint. Changes of other columns do not need it.
+    """
 
 
 class SqlEndpoints:
@@ -59,22 +68,22 @@ class SqlEndpoints:
     async def amend(self, key: EndpointKey, change: EndpointChange) -> ChangedEndpoint:
         work = partial(self._amend, key=key, change=change)
         try:
-            return await self._database.write(partial(work, joined=False))
-        except Regrouped:
-            return await self._database.write(partial(work, joined=True))
+            return await self._database.write(partial(work, with_shared_lock=False))
+        except NeedsCatalogLock:
+            return await self._database.write(partial(work, with_shared_lock=True))
 
     async def _amend(
-        self, connection: Connection, key: EndpointKey, *, change: EndpointChange, joined: bool
+        self, connection: Connection, key: EndpointKey, *, change: EndpointChange, with_shared_lock: bool
     ) -> ChangedEndpoint:
-        if joined:
-            await connection.fetch(JOIN_TENANT, key.tenant_id)
+        if with_shared_lock:
+            await connection.fetch(LOCK_TENANT_SHARED, key.tenant_id)
         row = await connection.fetchrow(GET_LOCKED, *key)
         if row is None:
             raise not_found("endpoint", key.id)
         before = read_endpoint(row, self._database.read_moment)
         amended = change(before)
-        if not joined and _groups(amended.endpoint) != _groups(before):
-            raise Regrouped
+        if not with_shared_lock and _filter_columns(amended.endpoint) != _filter_columns(before):
+            raise NeedsCatalogLock
         (amended,) = await self._endpoint_tables.amend(connection, [(before, amended)])
         return amended
 
@@ -107,6 +116,6 @@ class SqlRuns(SqlRunSearch):
         return [read_hint(row, self._database.read_moment) for row in rows]
 
 
-def _groups(endpoint: Endpoint) -> tuple[object, ...]:
-    """What endpoints are found by together."""
+def _filter_columns(endpoint: Endpoint) -> tuple[object, ...]:
+    """The columns that bulk changes filter by."""
     return (endpoint.job_id, endpoint.labels, endpoint.archived)

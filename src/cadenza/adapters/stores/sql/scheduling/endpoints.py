@@ -10,7 +10,7 @@ from cadenza.adapters.stores.sql.database import (
     Dialect,
     wake_workers,
 )
-from cadenza.adapters.stores.sql.given_rows import assigned, columns_of, given
+from cadenza.adapters.stores.sql.given_rows import assigned, columns_of, parameter_table
 from cadenza.adapters.stores.sql.rows import (
     LIVE,
     OWNER_COLUMNS,
@@ -37,7 +37,7 @@ from cadenza.ports.ids import Ids
 
 # An endpoint that comes into a job or gets a label waits for changes of jobs, or of many endpoints at once:
 # one would miss the other. This lock comes before all others, and workers never take it.
-JOIN_TENANT = f"{ADVISORY_LOCK}_shared(hashtextextended('catalog' || E'\\n' || $1, 0))"
+LOCK_TENANT_SHARED = f"{ADVISORY_LOCK}_shared(hashtextextended('catalog' || E'\\n' || $1, 0))"
 LOCK_TENANT = f"{ADVISORY_LOCK}(hashtextextended('catalog' || E'\\n' || $1, 0))"
 
 GET = f"{SELECT_ENDPOINT} WHERE s.tenant_id = $1 AND s.endpoint_id = $2"
@@ -55,7 +55,7 @@ COUNT_LIVE_UP_TO = (
 
 ADD_ENDPOINTS = (
     f"INSERT INTO endpoints ({', '.join(OWNER_COLUMNS)})"
-    f" SELECT {', '.join(OWNER_COLUMNS[:-1])}, definition::json FROM {given('g', *OWNER_COLUMNS)}"
+    f" SELECT {', '.join(OWNER_COLUMNS[:-1])}, definition::json FROM {parameter_table('g', *OWNER_COLUMNS)}"
     " WHERE true ON CONFLICT DO NOTHING RETURNING id"
 )
 VERSION = {Dialect.POSTGRES: "(pg_current_xact_id()::text)::bigint", Dialect.SQLITE: "0"}
@@ -73,19 +73,19 @@ ADD_STATES = {
         f"INSERT INTO endpoint_states (tenant_id, endpoint_id,{' rank,' if rank else ''} version,"
         f" {', '.join(STATE_COLUMNS)}) SELECT g.tenant_id, g.endpoint_id, {rank} {VERSION[dialect]},"
         f" {', '.join(f'g.{column}' for column in STATE_COLUMNS)}"
-        f" FROM {given('g', 'tenant_id', 'endpoint_id', *STATE_COLUMNS)}"
+        f" FROM {parameter_table('g', 'tenant_id', 'endpoint_id', *STATE_COLUMNS)}"
     )
     for dialect, rank in RANK.items()
 }
 UPDATE_ENDPOINTS = (
     f"UPDATE endpoints AS e SET {assigned('g', *OWNER_COLUMNS[2:-1])}, definition = g.definition::json"
-    f" FROM {given('g', *OWNER_COLUMNS)} WHERE e.tenant_id = g.tenant_id AND e.id = g.id"
+    f" FROM {parameter_table('g', *OWNER_COLUMNS)} WHERE e.tenant_id = g.tenant_id AND e.id = g.id"
 )
 UPDATE_STATES = {
     Dialect.POSTGRES: (
         f"UPDATE endpoint_states AS s SET {assigned('g', *STATE_COLUMNS)},"
         f" version = greatest(s.version + 1, {VERSION[Dialect.POSTGRES]})"
-        f" FROM {given('g', 'tenant_id', 'endpoint_id', *STATE_COLUMNS)}"
+        f" FROM {parameter_table('g', 'tenant_id', 'endpoint_id', *STATE_COLUMNS)}"
         " WHERE s.tenant_id = g.tenant_id AND s.endpoint_id = g.endpoint_id"
     ),
     Dialect.SQLITE: (
@@ -97,16 +97,16 @@ UPDATE_STATES = {
 """A command changes one endpoint, nearly always: on SQLite a plain row takes half the time of a table of
 one row. PostgreSQL takes all rows of a batch in one round trip."""
 ADD_LABELS = (
-    f"INSERT INTO endpoint_labels ({', '.join(LABEL)}) SELECT {', '.join(LABEL)} FROM {given('g', *LABEL)}"
-    " WHERE true ON CONFLICT DO NOTHING"
+    f"INSERT INTO endpoint_labels ({', '.join(LABEL)}) SELECT {', '.join(LABEL)}"
+    f" FROM {parameter_table('g', *LABEL)} WHERE true ON CONFLICT DO NOTHING"
 )
 DROP_LABELS = (
     f"DELETE FROM endpoint_labels WHERE ({', '.join(LABEL)}) IN"
-    f" (SELECT {', '.join(LABEL)} FROM {given('g', *LABEL)})"
+    f" (SELECT {', '.join(LABEL)} FROM {parameter_table('g', *LABEL)})"
 )
 ADD_RUNS = (
     f"INSERT INTO runs ({', '.join(Run._fields)})"
-    f" SELECT {', '.join(f'g.{column}' for column in Run._fields)} FROM {given('g', *Run._fields)}"
+    f" SELECT {', '.join(f'g.{column}' for column in Run._fields)} FROM {parameter_table('g', *Run._fields)}"
 )
 ADD_HINT = (
     "INSERT INTO hints"
@@ -129,7 +129,7 @@ class EndpointTables:
     async def add(self, connection: Connection, endpoint: Endpoint, admission: Admission = ANY) -> None:
         """Add a new endpoint, if it is admitted; it follows its job from the start."""
         tenant_id, job_id = endpoint.tenant_id, endpoint.job_id
-        await connection.fetch(JOIN_TENANT if admission.most is None else LOCK_TENANT, tenant_id)
+        await connection.fetch(LOCK_TENANT_SHARED if admission.most is None else LOCK_TENANT, tenant_id)
         job = (await self.jobs_by_id(connection, tenant_id, [job_id])).get(job_id)
         if admission.known_job and job is None:
             raise not_found("job", job_id)

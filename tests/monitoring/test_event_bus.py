@@ -1,6 +1,6 @@
 """Events reach whoever is attached; whoever fails is detached, and costs nobody else."""
 
-from cadenza.adapters.telemetry.subscribers import EventBus
+from cadenza.adapters.telemetry.event_bus import EventBus
 from cadenza.ports.telemetry import Measurements, Metadata
 from cadenza.testing import FakeLog, FakeTelemetry
 
