@@ -1,4 +1,4 @@
-"""An office over the memory store, with time at hand."""
+"""The application over the memory store, on a clock that tests move."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -55,8 +55,8 @@ class SecretNames:
         ]
 
 
-class Front:
-    """Asks the office in the name of a tenant, and reads the answers as JSON."""
+class ApplicationFixture:
+    """Asks the application on behalf of a tenant, and returns the answers as JSON."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -98,5 +98,5 @@ class Front:
 
 
 @pytest.fixture
-def front() -> Front:
-    return Front()
+def app() -> ApplicationFixture:
+    return ApplicationFixture()

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.daily.daily_fixtures import DailyFixture, MakeDaily
-from tests.operation_fixtures import front
+from tests.operation_fixtures import app
 
-__all__ = ["front"]
+__all__ = ["app"]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-from tests.operation_fixtures import Front
+from tests.operation_fixtures import ApplicationFixture
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import ServicePeriod, finalize_cutoffs, finalize_success
@@ -16,24 +16,24 @@ TODAY = NEW_YEAR.date()
 HOUR = 3_600_000
 
 
-async def a_day(front: Front) -> None:
+async def a_day(app: ApplicationFixture) -> None:
     """Ann was served at six; bob and cid were not; dan is due at eight."""
     for user, due in (("ann", "06:00"), ("bob", "06:00"), ("cid", "05:30"), ("dan", "08:00")):
-        await front.ask("put_daily_user", user_id=user, due_time=due)
+        await app.ask("put_daily_user", user_id=user, due_time=due)
     six = NEW_YEAR + timedelta(hours=6)
     keys = [UserKey("default", user) for user in ("ann", "bob", "cid")]
-    await front.store.daily.finalize_days(
+    await app.store.daily.finalize_days(
         keys[:1], partial(finalize_success, day=TODAY, returned_at=six - timedelta(minutes=20))
     )
-    await front.store.daily.finalize_days(
+    await app.store.daily.finalize_days(
         keys[1:], partial(finalize_cutoffs, now=six, service=ServicePeriod(NEW_YEAR))
     )
-    front.clock.jump(6 * HOUR)
+    app.clock.jump(6 * HOUR)
 
 
-async def test_windows_tell_verdicts_and_who_waits_by_due_minute(front: Front) -> None:
-    await a_day(front)
-    seen = await front.ask("get_windows")
+async def test_windows_tell_verdicts_and_who_waits_by_due_minute(app: ApplicationFixture) -> None:
+    await a_day(app)
+    seen = await app.ask("get_windows")
     assert (seen["date"], seen["waiting"], seen["waiting_until"]) == ("2025-01-01", 1, None)
     assert seen["counts"] == {"success": 1, "cutoff_reached": 2, "late": 0}
     told = {
@@ -41,46 +41,46 @@ async def test_windows_tell_verdicts_and_who_waits_by_due_minute(front: Front) -
     }
     assert told == {"05:30": (0, 1, 0), "06:00": (1, 1, 0), "08:00": (0, 0, 1)}
     assert seen["windows"][2]["opens_at"] == "2025-01-01T07:00:00Z"
-    tomorrow = await front.ask("get_windows", date="2025-01-02")
+    tomorrow = await app.ask("get_windows", date="2025-01-02")
     assert [one["waiting"] for one in tomorrow["windows"]] == [1, 2]
-    assert (await front.ask("get_windows", by="south"))["windows"] == []
+    assert (await app.ask("get_windows", by="south"))["windows"] == []
 
 
-async def test_history_tells_days_that_have_verdicts(front: Front) -> None:
-    await a_day(front)
-    seen = await front.ask("get_history", days=7)
+async def test_history_tells_days_that_have_verdicts(app: ApplicationFixture) -> None:
+    await a_day(app)
+    seen = await app.ask("get_history", days=7)
     assert seen["items"] == [{"date": "2025-01-01", "success": 1, "cutoff_reached": 2, "late": 0}]
-    assert (await front.ask("get_history", by="south"))["items"] == []
+    assert (await app.ask("get_history", by="south"))["items"] == []
 
 
-async def test_misses_come_page_by_page(front: Front) -> None:
-    await a_day(front)
-    first = await front.ask("list_misses", limit=1)
-    second = await front.ask("list_misses", limit=1, cursor=first["next_cursor"])
+async def test_misses_come_page_by_page(app: ApplicationFixture) -> None:
+    await a_day(app)
+    first = await app.ask("list_misses", limit=1)
+    second = await app.ask("list_misses", limit=1, cursor=first["next_cursor"])
     assert [one["user_id"] for one in first["items"] + second["items"]] == ["cid", "bob"]
     assert second["next_cursor"] is None
-    assert (await front.ask("list_misses", by="south"))["items"] == []
+    assert (await app.ask("list_misses", by="south"))["items"] == []
     with pytest.raises(InvalidRequest, match="cursor must be what an earlier page told"):
-        await front.ask("list_misses", cursor="-1:bob")
+        await app.ask("list_misses", cursor="-1:bob")
 
 
-async def test_a_tenant_sees_its_own_alerts_alone(front: Front) -> None:
+async def test_a_tenant_sees_its_own_alerts_alone(app: ApplicationFixture) -> None:
     for tenant_id in ("default", "south"):
         facts = {"tenant_id": tenant_id, "endpoint_id": f"of-{tenant_id}", "run_id": "r", "failures": 3}
         alert = failure_alert(facts | {"error": "it broke"}, NEW_YEAR, most=3)
         assert alert is not None
-        await front.store.alerts.raise_alert(alert)
-    (seen,) = (await front.ask("list_alerts"))["items"]
+        await app.store.alerts.raise_alert(alert)
+    (seen,) = (await app.ask("list_alerts"))["items"]
     assert seen["text"] == "Endpoint of-default has failed 3 times in a row: it broke"
 
 
-async def test_a_tenant_sees_its_alerts_whoever_has_many(front: Front) -> None:
+async def test_a_tenant_sees_its_alerts_whoever_has_many(app: ApplicationFixture) -> None:
     for number, tenant_id in enumerate(["default", *["south"] * 600]):
         facts = {"tenant_id": tenant_id, "endpoint_id": f"of-{tenant_id}", "run_id": f"{number}"}
-        alert = failure_alert({**facts, "failures": 3, "error": "it broke"}, front.clock.now(), most=3)
+        alert = failure_alert({**facts, "failures": 3, "error": "it broke"}, app.clock.now(), most=3)
         assert alert is not None
-        await front.store.alerts.raise_alert(alert)
-        front.clock.jump(1_000)
-    (seen,) = (await front.ask("list_alerts"))["items"]
+        await app.store.alerts.raise_alert(alert)
+        app.clock.jump(1_000)
+    (seen,) = (await app.ask("list_alerts"))["items"]
     assert seen["text"] == "Endpoint of-default has failed 3 times in a row: it broke"
-    assert len((await front.ask("list_alerts", by="south", limit=5))["items"]) == 5
+    assert len((await app.ask("list_alerts", by="south", limit=5))["items"]) == 5

@@ -38,7 +38,7 @@ RESTARTS = RestartPolicy(crashes=2, first_ms=10)
 FOLLOWS = Planning(learning=Learning.OFF, http_hints=True)
 
 
-class House:
+class PlannerFixture:
     """A worker and its planners in one process."""
 
     def __init__(self, settings: Settings, store: Store, clock: Clock) -> None:
@@ -77,18 +77,18 @@ class House:
 
 
 @pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with a_house(tmp_path, SystemClock()) as house:
-        yield house
+async def fixture(tmp_path: Path) -> AsyncIterator[PlannerFixture]:
+    async with planner_fixture(tmp_path, SystemClock()) as fixture:
+        yield fixture
 
 
 @asynccontextmanager
-async def a_house(folder: Path, clock: Clock) -> AsyncIterator[House]:
+async def planner_fixture(folder: Path, clock: Clock) -> AsyncIterator[PlannerFixture]:
     settings = Settings(
         database_url=f"sqlite:///{folder / 'cadenza.db'}", jitter_ms=0, allow_private_targets=True
     )
     async with open_store(settings, ids=TimeOrderedIds(), log=FakeLog()) as store:
-        yield House(settings, store, clock)
+        yield PlannerFixture(settings, store, clock)
 
 
 async def until(holds: Callable[[], Any], seconds: float = 60) -> Any:
@@ -100,18 +100,18 @@ async def until(holds: Callable[[], Any], seconds: float = 60) -> Any:
     return found
 
 
-async def test_retry_after_over_real_http_pauses_within_a_second(house: House) -> None:
-    async with a_server(says(status=503, Retry_After="120")) as server, house.working():
-        key = await house.add(target=HttpTarget(server.url()))
+async def test_retry_after_over_real_http_pauses_within_a_second(fixture: PlannerFixture) -> None:
+    async with a_server(says(status=503, Retry_After="120")) as server, fixture.working():
+        key = await fixture.add(target=HttpTarget(server.url()))
 
         async def paused() -> Any:
-            endpoint = await house.store.endpoints.get(key)
+            endpoint = await fixture.store.endpoints.get(key)
             return endpoint if endpoint.paused_until is not None else None
 
         endpoint = await until(paused)
-        (hint,) = await house.store.runs.hints(key)
-        (run,) = await house.store.runs.runs(key)
-        (analysis,) = await until(lambda: house.store.analyses.analyses(key))
+        (hint,) = await fixture.store.runs.hints(key)
+        (run,) = await fixture.store.runs.runs(key)
+        (analysis,) = await until(lambda: fixture.store.analyses.analyses(key))
     assert run.finished_at is not None
     assert hint.origin == "planner:http"
     assert hint.reason == endpoint.pause_reason == "503 with Retry-After: 120"
@@ -119,17 +119,17 @@ async def test_retry_after_over_real_http_pauses_within_a_second(house: House) -
     assert (hint.written_at - run.finished_at).total_seconds() < 1
     assert (analysis.planner, analysis.trigger) == ("http", "failure")
     assert [call.tool for call in analysis.calls] == ["pause_until"]
-    figures = generate_latest(house.registry).decode()
+    figures = generate_latest(fixture.registry).decode()
     assert 'cadenza_planner_sittings_total{planner="http",result="done"} 1.0' in figures
     assert "endpoint" not in "".join(line for line in figures.splitlines() if not line.startswith("#"))
 
 
-async def test_max_age_over_real_http_sets_the_pace(house: House) -> None:
-    async with a_server(says("{}", Cache_Control="max-age=300")) as server, house.working():
-        key = await house.add(target=HttpTarget(server.url()))
+async def test_max_age_over_real_http_sets_the_pace(fixture: PlannerFixture) -> None:
+    async with a_server(says("{}", Cache_Control="max-age=300")) as server, fixture.working():
+        key = await fixture.add(target=HttpTarget(server.url()))
 
         async def hinted() -> Any:
-            return (await house.store.endpoints.get(key)).interval_hint
+            return (await fixture.store.endpoints.get(key)).interval_hint
 
         hint = await until(hinted)
     assert (hint.interval_ms, hint.reason) == (300_000, "Cache-Control: max-age=300")
@@ -148,25 +148,29 @@ class Quick:
         return PlannerResult("seen")
 
 
-async def quick_ones(house: House, count: int) -> list[EndpointKey]:
+async def quick_ones(fixture: PlannerFixture, count: int) -> list[EndpointKey]:
     """Endpoints that run one after the other, and of which planners know nothing else."""
-    house.callables.register("work", lambda: 1)
+    fixture.callables.register("work", lambda: 1)
     keys = []
     for number in range(count):
-        keys.append(await house.add(f"endpoint-{number}", target=CallableTarget("work"), job_id=f"{number}"))
+        keys.append(
+            await fixture.add(f"endpoint-{number}", target=CallableTarget("work"), job_id=f"{number}")
+        )
         await asyncio.sleep(0.05)
     return keys
 
 
-async def test_a_hint_follows_its_run_within_a_second(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hint_follows_its_run_within_a_second(
+    fixture: PlannerFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(root, "planners", lambda *_: [Quick()])
-    async with house.working():
-        keys = await quick_ones(house, 20)
-        await until(lambda: house.store.runs.hints(keys[-1]))
+    async with fixture.working():
+        keys = await quick_ones(fixture, 20)
+        await until(lambda: fixture.store.runs.hints(keys[-1]))
         delays = []
         for key in keys:
-            (hint,) = await house.store.runs.hints(key)
-            (run,) = await house.store.runs.runs(key)
+            (hint,) = await fixture.store.runs.hints(key)
+            (run,) = await fixture.store.runs.runs(key)
             assert run.finished_at is not None
             delays.append((hint.written_at - run.finished_at).total_seconds() * 1_000)
     assert max(delays) < 1_000
@@ -174,44 +178,44 @@ async def test_a_hint_follows_its_run_within_a_second(house: House, monkeypatch:
 
 
 async def test_planners_that_crash_start_again_and_scheduling_goes_on(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    fixture: PlannerFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(root, "planners", lambda *_: [Quick()])
     broken = [True]
-    read = house.store.analyses.with_siblings
+    read = fixture.store.analyses.with_siblings
 
     async def with_siblings(*given: Any) -> Any:
         if broken:
             raise ZeroDivisionError("a bug")
         return await read(*given)
 
-    monkeypatch.setattr(house.store.analyses, "with_siblings", with_siblings)
-    async with house.working():
-        (first,) = await quick_ones(house, 1)
+    monkeypatch.setattr(fixture.store.analyses, "with_siblings", with_siblings)
+    async with fixture.working():
+        (first,) = await quick_ones(fixture, 1)
 
         async def crashed() -> bool:
-            return len(house.log.events("warning")) > RESTARTS.crashes
+            return len(fixture.log.events("warning")) > RESTARTS.crashes
 
         await until(crashed)
-        assert await house.store.runs.runs(first)
+        assert await fixture.store.runs.runs(first)
         broken.clear()
-        await until(lambda: house.store.runs.hints(first))
-    line = next(line for line in house.log.lines if "has crashed" in line.event)
+        await until(lambda: fixture.store.runs.hints(first))
+    line = next(line for line in fixture.log.lines if "has crashed" in line.event)
     assert (line.facts["part"], line.facts["problem"]) == ("planner", "ZeroDivisionError: a bug")
 
 
 async def test_planners_keep_up_with_a_fast_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(root, "planners", lambda *_: [Quick()])
-    async with a_house(tmp_path, FastClock(60)) as house:
-        async with house.working():
-            (key,) = await quick_ones(house, 1)
+    async with planner_fixture(tmp_path, FastClock(60)) as fixture:
+        async with fixture.working():
+            (key,) = await quick_ones(fixture, 1)
 
             async def many() -> bool:
-                return len(await house.store.runs.hints(key)) >= 1
+                return len(await fixture.store.runs.hints(key)) >= 1
 
             await until(many)
-        hint = (await house.store.runs.hints(key))[0]
-        (run, *_) = await house.store.runs.runs(key)
+        hint = (await fixture.store.runs.hints(key))[0]
+        (run, *_) = await fixture.store.runs.runs(key)
     assert run.finished_at is not None
     assert (hint.written_at - run.finished_at).total_seconds() < 60
 

@@ -46,8 +46,8 @@ class Sender:
         return problem
 
 
-class House:
-    """A process on a clock that a test moves; it tells what happens at three failures in a row."""
+class AlertFixture:
+    """A process on a clock that a test moves; it alerts after three failures in a row."""
 
     def __init__(
         self, store: MemoryStore | None = None, sender: Sender | None = None, *, sends: bool = True

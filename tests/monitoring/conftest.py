@@ -1,5 +1,5 @@
 """The application under test, for tests of its operations."""
 
-from tests.operation_fixtures import front
+from tests.operation_fixtures import app
 
-__all__ = ["front"]
+__all__ = ["app"]

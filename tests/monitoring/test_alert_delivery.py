@@ -3,7 +3,7 @@
 from datetime import datetime
 
 import pytest
-from tests.monitoring.alert_fixtures import SLO, House, Sender
+from tests.monitoring.alert_fixtures import SLO, AlertFixture, Sender
 
 from cadenza.adapters.access.quota import CountedQuota
 from cadenza.adapters.stores.memory import MemoryStore
@@ -18,23 +18,23 @@ from cadenza.testing.clock import NEW_YEAR
 
 
 async def test_a_breach_and_its_end_are_told_once_each() -> None:
-    house = House()
-    async with house.running():
+    fixture = AlertFixture()
+    async with fixture.running():
         for change in ("begun", "begun", "over", "over"):
-            house.delivery.emit("slo.changed", {"breached": 0}, {**SLO, "change": change})
-        await house.clock.advance(0)
-        assert house.texts == [
+            fixture.delivery.emit("slo.changed", {"breached": 0}, {**SLO, "change": change})
+        await fixture.clock.advance(0)
+        assert fixture.texts == [
             "SLO tick_budget of the daily scheduler is breached: 412 against 300, over 15 minutes.",
             "SLO tick_budget of the daily scheduler is kept again: 412 against 300, over 15 minutes.",
         ]
 
 
 async def test_what_was_told_before_a_restart_is_not_told_again() -> None:
-    first = House()
+    first = AlertFixture()
     async with first.running():
         first.breaches()
         await first.clock.advance(0)
-    second = House(first.store)
+    second = AlertFixture(first.store)
     async with second.running():
         second.breaches()
         await second.clock.advance(600_000)
@@ -42,37 +42,37 @@ async def test_what_was_told_before_a_restart_is_not_told_again() -> None:
 
 
 async def test_what_could_not_be_told_before_a_restart_is_told_after_it() -> None:
-    first = House(sender=Sender(["answered 503"] * 99))
+    first = AlertFixture(sender=Sender(["answered 503"] * 99))
     async with first.running():
         first.breaches()
         await first.clock.advance(0)
-    second = House(first.store)
+    second = AlertFixture(first.store)
     async with second.running():
         await second.clock.advance(600_000)
     assert len(second.sender.alerts) == 1
 
 
 async def test_what_does_not_arrive_is_tried_again_ever_later() -> None:
-    house = House(sender=Sender(["answered 503"] * 3))
-    async with house.running():
-        house.breaches()
-        await house.clock.advance(0)
+    fixture = AlertFixture(sender=Sender(["answered 503"] * 3))
+    async with fixture.running():
+        fixture.breaches()
+        await fixture.clock.advance(0)
         for attempts, later in ((1, 4_000), (2, 5_000), (2, 10_000), (3, 10_000), (4, 60_000), (4, 600_000)):
-            await house.clock.advance(later)
-            assert len(house.sender.sent) == attempts
-    assert house.log.events("warning") == ["an alert could not be sent"]
-    assert [event.metadata["result"] for event in house.telemetry.events] == ["failed"] * 3 + ["sent"]
+            await fixture.clock.advance(later)
+            assert len(fixture.sender.sent) == attempts
+    assert fixture.log.events("warning") == ["an alert could not be sent"]
+    assert [event.metadata["result"] for event in fixture.telemetry.events] == ["failed"] * 3 + ["sent"]
 
 
 async def test_what_never_arrives_is_given_up_in_the_end() -> None:
-    house = House(sender=Sender(["answered 404"] * 99))
-    house.breaches()
-    await house.delivery._store_queued()
+    fixture = AlertFixture(sender=Sender(["answered 404"] * 99))
+    fixture.breaches()
+    await fixture.delivery._store_queued()
     for _ in range(MOST_ATTEMPTS + 3):
-        await house.delivery._send_all(house.sender)
-        house.clock.jump(3_600_000)
-    assert len(house.sender.sent) == MOST_ATTEMPTS
-    assert house.log.events("warning") == ["an alert could not be sent", "an alert is given up"]
+        await fixture.delivery._send_all(fixture.sender)
+        fixture.clock.jump(3_600_000)
+    assert len(fixture.sender.sent) == MOST_ATTEMPTS
+    assert fixture.log.events("warning") == ["an alert could not be sent", "an alert is given up"]
 
 
 def test_the_pauses_grow_to_an_hour() -> None:
@@ -92,17 +92,17 @@ async def test_a_store_that_is_away_keeps_alerts_waiting_and_no_more_than_fit() 
 
     store = MemoryStore(FakeIds())
     store.alerts = away = Away(store.tables)
-    house = House(store)
-    async with house.running():
+    fixture = AlertFixture(store)
+    async with fixture.running():
         for number in range(MOST_QUEUED + 5):
-            house.breaches(number)
-        await house.clock.advance(0)
-        assert house.sender.sent == []
+            fixture.breaches(number)
+        await fixture.clock.advance(0)
+        assert fixture.sender.sent == []
         away.here = True
         for _ in range(60):
-            await house.clock.advance(1_000)
-        assert len(house.sender.alerts) == MOST_QUEUED
-    (lost,) = [line for line in house.log.lines if "lost" in line.event]
+            await fixture.clock.advance(1_000)
+        assert len(fixture.sender.alerts) == MOST_QUEUED
+    (lost,) = [line for line in fixture.log.lines if "lost" in line.event]
     assert lost.facts == {"alerts": 5}
 
 
@@ -115,18 +115,18 @@ def test_levels_of_a_quota(spent: int, limit: int, level: int | None) -> None:
 
 
 async def test_a_quota_is_told_at_80_and_at_95_percent_once_a_month() -> None:
-    house = House()
-    await house.store.tenants.put_tenant(
+    fixture = AlertFixture()
+    await fixture.store.tenants.put_tenant(
         Tenant(id="acme", name="acme", limits=Limits(planner_tokens_per_month=100))
     )
-    quota = CountedQuota(house.store.tenants, house.clock, house.delivery)
-    async with house.running():
+    quota = CountedQuota(fixture.store.tenants, fixture.clock, fixture.delivery)
+    async with fixture.running():
         for tokens in (79, 1, 5, 10, 3):
-            await house.store.tenants.spend_tokens("acme", tokens, house.clock.now())
+            await fixture.store.tenants.spend_tokens("acme", tokens, fixture.clock.now())
             for _ in range(3):
                 await quota.check([QuotaRequest(QuotaKind.AI, "acme", 1)])
-                await house.clock.advance(2_000)
-    assert house.texts == [
+                await fixture.clock.advance(2_000)
+    assert fixture.texts == [
         "Tenant acme has spent 80 % of its quota: 80 of 100 planner_tokens in 2025-01.",
         "Tenant acme has spent 95 % of its quota: 95 of 100 planner_tokens in 2025-01.",
     ]
@@ -156,13 +156,13 @@ def test_as_an_event_it_says_what_kind_it_is() -> None:
 
 
 async def test_without_a_sender_alerts_are_written_down_and_never_sent_later() -> None:
-    house = House(sends=False)
-    async with house.running():
-        house.breaches()
-        await house.clock.advance(0)
-    (written,) = await house.store.alerts.newest_alerts("acme", 10)
+    fixture = AlertFixture(sends=False)
+    async with fixture.running():
+        fixture.breaches()
+        await fixture.clock.advance(0)
+    (written,) = await fixture.store.alerts.newest_alerts("acme", 10)
     assert written.text.startswith("SLO tick_budget of the daily scheduler is breached")
-    later = House(house.store)
+    later = AlertFixture(fixture.store)
     async with later.running():
         await later.clock.advance(60_000)
         assert later.sender.sent == []

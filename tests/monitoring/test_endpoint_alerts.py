@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from tests.monitoring.alert_fixtures import FAILURE, FAILURES, SUCCESS, House
+from tests.monitoring.alert_fixtures import FAILURE, FAILURES, SUCCESS, AlertFixture
 
 from cadenza.adapters.stores.memory import MemoryStore
 from cadenza.adapters.stores.memory.endpoints import MemoryEndpoints
@@ -45,30 +45,30 @@ async def store() -> MemoryStore:
 
 
 async def test_the_third_failure_in_a_row_is_told_once_and_so_is_the_recovery(store: MemoryStore) -> None:
-    house = House(store)
-    async with house.running():
-        await house.fares(*[FAILURE] * 7, SUCCESS, SUCCESS)
-        assert house.texts == [FAILED, WELL.format(7)]
-    (failed, well) = house.sender.alerts
+    fixture = AlertFixture(store)
+    async with fixture.running():
+        await fixture.fares(*[FAILURE] * 7, SUCCESS, SUCCESS)
+        assert fixture.texts == [FAILED, WELL.format(7)]
+    (failed, well) = fixture.sender.alerts
     assert (failed.facts["failures"], failed.facts["error"]) == (FAILURES, "answered 500")
     assert (well.facts["tenant_id"], well.facts["endpoint_id"]) == TRAFFIC.key
 
 
 async def test_it_is_sent_at_once_and_not_only_when_somebody_looks_again(store: MemoryStore) -> None:
-    house = House(store)
-    async with house.running():
-        await house.fares(FAILURE, FAILURE)
-        house.dispatcher.fails("traffic")
-        await house.worker.run_once()
-        await house.clock.advance(0)
-        assert len(house.texts) == 1
+    fixture = AlertFixture(store)
+    async with fixture.running():
+        await fixture.fares(FAILURE, FAILURE)
+        fixture.dispatcher.fails("traffic")
+        await fixture.worker.run_once()
+        await fixture.clock.advance(0)
+        assert len(fixture.texts) == 1
 
 
 async def test_a_recovery_of_what_nobody_was_told_is_not_told(store: MemoryStore) -> None:
-    house = House(store)
-    async with house.running():
-        await house.fares(FAILURE, FAILURE, SUCCESS)
-        assert house.sender.sent == []
+    fixture = AlertFixture(store)
+    async with fixture.running():
+        await fixture.fares(FAILURE, FAILURE, SUCCESS)
+        assert fixture.sender.sent == []
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ async def test_a_worker_that_dies_as_its_run_is_settled_takes_no_alert_with_it(
     store: MemoryStore, outcomes: list[Outcome], told: list[str]
 ) -> None:
     store.endpoints = mortal = Mortal(store.tables)
-    first, second = House(store), House(store)
+    first, second = AlertFixture(store), AlertFixture(store)
     mortal.batches = len(outcomes)
     async with first.running():
         with pytest.raises(Crash):
@@ -93,7 +93,7 @@ async def test_a_worker_that_dies_as_its_run_is_settled_takes_no_alert_with_it(
 
 
 async def test_a_failure_that_was_reset_in_mid_run_has_no_recovery_to_tell(store: MemoryStore) -> None:
-    house = House(store)
+    fixture = AlertFixture(store)
 
     async def reset(_: Claim) -> Outcome:
         await store.endpoints.amend(
@@ -101,18 +101,18 @@ async def test_a_failure_that_was_reset_in_mid_run_has_no_recovery_to_tell(store
         )
         return SUCCESS
 
-    async with house.running():
-        await house.fares(*[FAILURE] * 3)
-        house.dispatcher.on("traffic", reset)
-        await house.worker.run_once()
-        await house.clock.advance(60_000)
-        assert house.texts == [FAILED]
+    async with fixture.running():
+        await fixture.fares(*[FAILURE] * 3)
+        fixture.dispatcher.on("traffic", reset)
+        await fixture.worker.run_once()
+        await fixture.clock.advance(60_000)
+        assert fixture.texts == [FAILED]
 
 
 async def test_without_a_sender_it_is_shown_and_never_sent_later(store: MemoryStore) -> None:
-    house, later = House(store, sends=False), House(store)
-    async with house.running():
-        await house.fares(*[FAILURE] * 3)
+    fixture, later = AlertFixture(store, sends=False), AlertFixture(store)
+    async with fixture.running():
+        await fixture.fares(*[FAILURE] * 3)
     assert [alert.text for alert in await store.alerts.newest_alerts(TRAFFIC.tenant_id, 10)] == [FAILED]
     later.clock.jump(3_600_000)
     async with later.running():

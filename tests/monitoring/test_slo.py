@@ -18,10 +18,10 @@ from cadenza.testing.fakes import LogLine
 
 MINUTE = 60_000
 BREACHED, KEPT = "an SLO is breached", "an SLO is kept again"
-Minute = Callable[["House"], None]
+Minute = Callable[["SloFixture"], None]
 
 
-class House:
+class SloFixture:
     """A watcher that a test feeds, a minute at a time."""
 
     def __init__(self, store: MemoryStore | None = None, **settings: Any) -> None:
@@ -75,40 +75,40 @@ class House:
         return found
 
 
-def a_full_minute(house: House) -> None:
-    house.in_flight(4)
+def a_full_minute(fixture: SloFixture) -> None:
+    fixture.in_flight(4)
 
 
-def a_free_minute(house: House) -> None:
-    house.in_flight(1)
+def a_free_minute(fixture: SloFixture) -> None:
+    fixture.in_flight(1)
 
 
-def missed(house: House) -> None:
-    house.finalized("success", count=9)
-    house.finalized("cutoff_reached", due_bucket=61, count=2)
-    house.finalized("cutoff_reached", due_bucket=540)
+def missed(fixture: SloFixture) -> None:
+    fixture.finalized("success", count=9)
+    fixture.finalized("cutoff_reached", due_bucket=61, count=2)
+    fixture.finalized("cutoff_reached", due_bucket=540)
 
 
 PROMISES: dict[Slo, tuple[Minute, Minute, dict[str, object]]] = {
     Slo.TICK_BUDGET: (
-        lambda house: house.ticks(301),
-        lambda house: house.ticks(200),
+        lambda fixture: fixture.ticks(301),
+        lambda fixture: fixture.ticks(200),
         {"value": 301.0, "threshold": 300, "samples": 30},
     ),
     Slo.SATURATION: (a_full_minute, a_free_minute, {"value": 1.0, "threshold": 0.8, "samples": 1}),
     Slo.QUEUE_PRESSURE: (
-        lambda house: house.depth(1_001),
-        lambda house: house.depth(10),
+        lambda fixture: fixture.depth(1_001),
+        lambda fixture: fixture.depth(10),
         {"value": 1_001.0, "threshold": 1_000, "samples": 3, "rising": False},
     ),
     Slo.JOB_LATENCY: (
-        lambda house: house.jobs(31_000),
-        lambda house: house.jobs(1_000),
+        lambda fixture: fixture.jobs(31_000),
+        lambda fixture: fixture.jobs(1_000),
         {"value": 31_000.0, "threshold": 30_000, "samples": 180},
     ),
     Slo.CUTOFF_MISS_RATE: (
         missed,
-        lambda house: house.finalized("success", count=10),
+        lambda fixture: fixture.finalized("success", count=10),
         {"value": 0.25, "threshold": 0.05, "samples": 36, "due_bucket": 61},
     ),
 }
@@ -117,112 +117,112 @@ PROMISES: dict[Slo, tuple[Minute, Minute, dict[str, object]]] = {
 @pytest.mark.parametrize("slo", PROMISES, ids=str)
 def test_a_breach_is_said_once_and_its_end_once(slo: Slo) -> None:
     bad, good, measured = PROMISES[slo]
-    house = House()
-    assert house.minutes(2, bad) == []
-    began = house.clock.now()
-    (warning,) = house.minutes(1, bad)
+    fixture = SloFixture()
+    assert fixture.minutes(2, bad) == []
+    began = fixture.clock.now()
+    (warning,) = fixture.minutes(1, bad)
     about = {"slo": slo.value, "scheduler": "daily", "window_minutes": 15}
-    since = {"since": iso(house.clock.now())}
+    since = {"since": iso(fixture.clock.now())}
     assert warning == LogLine("warning", BREACHED, {**about, **measured, **since})
-    assert house.minutes(15, bad) == []
-    (over,) = house.minutes(40, good)
+    assert fixture.minutes(15, bad) == []
+    (over,) = fixture.minutes(40, good)
     assert (over.level, over.event) == ("info", KEPT)
     assert over.facts["slo"] == slo.value
     assert over.facts["since"] == since["since"]
-    assert house.clock.now() > began
-    assert [event.metadata["change"] for event in house.telemetry.events] == ["begun", "over"]
+    assert fixture.clock.now() > began
+    assert [event.metadata["change"] for event in fixture.telemetry.events] == ["begun", "over"]
 
 
 @pytest.mark.parametrize("slo", PROMISES, ids=str)
 def test_two_bad_evaluations_are_not_three(slo: Slo) -> None:
     bad, good, _ = PROMISES[slo]
-    house = House(slo_window_minutes=1)
+    fixture = SloFixture(slo_window_minutes=1)
     for _ in range(5):
-        assert house.minutes(2, bad) == []
-        assert house.minutes(1, good) == []
+        assert fixture.minutes(2, bad) == []
+        assert fixture.minutes(1, good) == []
 
 
 @pytest.mark.parametrize("slo", PROMISES, ids=str)
 def test_a_breach_is_over_after_five_good_evaluations(slo: Slo) -> None:
     bad, good, _ = PROMISES[slo]
-    house = House(slo_window_minutes=1)
-    assert len(house.minutes(3, bad)) == 1
-    assert house.minutes(4, good) == []
-    assert house.minutes(1, bad) == []
-    assert house.minutes(4, good) == []
-    assert [line.event for line in house.minutes(1, good)] == [KEPT]
+    fixture = SloFixture(slo_window_minutes=1)
+    assert len(fixture.minutes(3, bad)) == 1
+    assert fixture.minutes(4, good) == []
+    assert fixture.minutes(1, bad) == []
+    assert fixture.minutes(4, good) == []
+    assert [line.event for line in fixture.minutes(1, good)] == [KEPT]
 
 
 def test_what_is_merely_fair_does_not_end_a_breach() -> None:
-    house = House(slo_window_minutes=1)
-    house.minutes(3, lambda one: one.ticks(400))
-    assert house.minutes(20, lambda one: one.ticks(240)) == []
-    assert [line.event for line in house.minutes(5, lambda one: one.ticks(239))] == [KEPT]
+    fixture = SloFixture(slo_window_minutes=1)
+    fixture.minutes(3, lambda one: one.ticks(400))
+    assert fixture.minutes(20, lambda one: one.ticks(240)) == []
+    assert [line.event for line in fixture.minutes(5, lambda one: one.ticks(239))] == [KEPT]
 
 
 def test_the_threshold_itself_is_no_breach() -> None:
-    def at_the_limit(house: House) -> None:
-        house.ticks(300)
-        house.depth(1_000)
-        house.jobs(30_000)
+    def at_the_limit(fixture: SloFixture) -> None:
+        fixture.ticks(300)
+        fixture.depth(1_000)
+        fixture.jobs(30_000)
 
-    house = House(slo_window_minutes=1)
-    assert house.minutes(9, at_the_limit) == []
+    fixture = SloFixture(slo_window_minutes=1)
+    assert fixture.minutes(9, at_the_limit) == []
 
 
 def test_job_latency_is_not_judged_on_fewer_than_sixty_jobs() -> None:
-    house = House(slo_window_minutes=1)
-    assert house.minutes(9, lambda one: one.jobs(99_000, count=59)) == []
-    assert len(house.minutes(3, lambda one: one.jobs(99_000, count=60))) == 1
+    fixture = SloFixture(slo_window_minutes=1)
+    assert fixture.minutes(9, lambda one: one.jobs(99_000, count=59)) == []
+    assert len(fixture.minutes(3, lambda one: one.jobs(99_000, count=60))) == 1
 
 
 def test_ticks_are_not_judged_on_fewer_than_ten() -> None:
-    house = House(slo_window_minutes=1)
-    assert house.minutes(9, lambda one: one.ticks(999, count=9)) == []
-    assert len(house.minutes(3, lambda one: one.ticks(999, count=10))) == 1
+    fixture = SloFixture(slo_window_minutes=1)
+    assert fixture.minutes(9, lambda one: one.ticks(999, count=9)) == []
+    assert len(fixture.minutes(3, lambda one: one.ticks(999, count=10))) == 1
 
 
 def test_saturation_counts_time_and_not_samples() -> None:
-    def busy_but_brief(house: House) -> None:
+    def busy_but_brief(fixture: SloFixture) -> None:
         """Hundreds of samples say full, for six seconds of the minute."""
         for _ in range(300):
-            house.in_flight(4)
-            house.clock.jump(20)
-        house.in_flight(1)
+            fixture.in_flight(4)
+            fixture.clock.jump(20)
+        fixture.in_flight(1)
 
-    house = House(slo_window_minutes=1)
-    assert house.minutes(9, busy_but_brief) == []
+    fixture = SloFixture(slo_window_minutes=1)
+    assert fixture.minutes(9, busy_but_brief) == []
 
 
 def test_a_queue_that_grows_every_minute_of_the_window_is_a_breach_though_it_is_short() -> None:
-    house, depth = House(slo_window_minutes=5), iter(range(1, 100))
-    (warning,) = house.minutes(8, lambda one: one.depth(next(depth)))
+    fixture, depth = SloFixture(slo_window_minutes=5), iter(range(1, 100))
+    (warning,) = fixture.minutes(8, lambda one: one.depth(next(depth)))
     assert (warning.facts["slo"], warning.facts["rising"]) == ("queue_pressure", True)
     assert warning.facts["value"] == 5.0
-    (over,) = house.minutes(9, lambda one: one.depth(5))
+    (over,) = fixture.minutes(9, lambda one: one.depth(5))
     assert over.event == KEPT
 
 
 def test_what_was_finalized_late_stays_out_of_the_miss_rate() -> None:
-    house = House()
-    assert house.minutes(9, lambda one: one.finalized("cutoff_reached", late=True, count=50)) == []
-    assert house.minutes(1) == []
+    fixture = SloFixture()
+    assert fixture.minutes(9, lambda one: one.finalized("cutoff_reached", late=True, count=50)) == []
+    assert fixture.minutes(1) == []
 
 
 def test_when_nothing_happens_any_more_a_breach_ends() -> None:
-    house = House(slo_window_minutes=1)
-    house.minutes(3, missed)
-    assert [line.event for line in house.minutes(5)] == [KEPT]
+    fixture = SloFixture(slo_window_minutes=1)
+    fixture.minutes(3, missed)
+    assert [line.event for line in fixture.minutes(5)] == [KEPT]
 
 
 def test_ticks_that_stop_coming_are_missed_at_once_and_so_is_their_return() -> None:
-    house = House(dead_man_ms=180_000)
-    house.minutes(3, lambda one: one.ticks(1))
-    assert house.minutes(2) == []
-    (warning,) = house.minutes(2)
+    fixture = SloFixture(dead_man_ms=180_000)
+    fixture.minutes(3, lambda one: one.ticks(1))
+    assert fixture.minutes(2) == []
+    (warning,) = fixture.minutes(2)
     assert (warning.facts["slo"], warning.facts["threshold"]) == ("dead_man", 180_000)
     assert warning.facts["value"] == 240_000
-    (over,) = house.minutes(1, lambda one: one.ticks(1))
+    (over,) = fixture.minutes(1, lambda one: one.ticks(1))
     assert over.event == KEPT
 
 
@@ -234,29 +234,29 @@ def test_ticks_that_come_seldom_are_not_missed_sooner(tick_ms: int, patience_ms:
 
 
 def test_schedulers_are_judged_each_by_itself() -> None:
-    house = House()
+    fixture = SloFixture()
 
-    def minute(one: House) -> None:
+    def minute(one: SloFixture) -> None:
         one.ticks(400)
         for _ in range(500):
             one.watcher.emit("sched.tick.stop", {"duration_ms": 1}, {"scheduler": "endpoints"})
 
-    (warning,) = house.minutes(3, minute)
+    (warning,) = fixture.minutes(3, minute)
     assert warning.facts["scheduler"] == "daily"
 
 
 def test_names_of_schedulers_cannot_fill_the_memory() -> None:
-    house = House()
+    fixture = SloFixture()
     for number in range(1_000):
-        house.watcher.emit("sched.tick.stop", {"duration_ms": 1}, {"scheduler": f"{number}"})
-    assert len({standing.scheduler for standing in house.watcher.evaluate()}) <= 8
+        fixture.watcher.emit("sched.tick.stop", {"duration_ms": 1}, {"scheduler": f"{number}"})
+    assert len({standing.scheduler for standing in fixture.watcher.evaluate()}) <= 8
 
 
 async def test_a_breach_that_was_open_before_a_restart_is_not_said_again_but_its_end_is() -> None:
-    first = House(slo_window_minutes=1)
+    first = SloFixture(slo_window_minutes=1)
     first.minutes(3, lambda one: one.ticks(400))
     await first.store.slos.put_slos(first.watcher.evaluate())
-    second = House(first.store, slo_window_minutes=1)
+    second = SloFixture(first.store, slo_window_minutes=1)
     second.clock.jump(5 * MINUTE)
     await second.watcher._resume()
     assert second.minutes(9, lambda one: one.ticks(400)) == []
@@ -264,9 +264,9 @@ async def test_a_breach_that_was_open_before_a_restart_is_not_said_again_but_its
 
 
 def test_the_state_tells_measure_and_threshold() -> None:
-    house = House()
-    house.ticks(250)
-    state = house.standing(Slo.TICK_BUDGET).state
+    fixture = SloFixture()
+    fixture.ticks(250)
+    state = fixture.standing(Slo.TICK_BUDGET).state
     assert state.measured is not None
     assert (state.measured.value, state.measured.threshold, state.measured.judgement) == (250, 300, "fair")
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.operation_fixtures import Front
+from tests.operation_fixtures import ApplicationFixture
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotFound
@@ -17,21 +17,21 @@ CALL = ToolCall("propose_interval", "sibling", {"intervalMs": 30_000}, error="It
 
 
 @pytest.fixture
-async def furnished(front: Front) -> Front:
-    await front.job()
-    await front.endpoint()
-    return front
+async def app_with_analyses(app: ApplicationFixture) -> ApplicationFixture:
+    await app.job()
+    await app.endpoint()
+    return app
 
 
-async def keep(front: Front, *ids: str, key: EndpointKey = KEY, **fields: Any) -> None:
-    given = {"began_at": front.clock.now()} | fields
-    await front.store.analyses.add_analyses([an_analysis(id_, key, **given) for id_ in ids])
+async def keep(app: ApplicationFixture, *ids: str, key: EndpointKey = KEY, **fields: Any) -> None:
+    given = {"began_at": app.clock.now()} | fields
+    await app.store.analyses.add_analyses([an_analysis(id_, key, **given) for id_ in ids])
 
 
-async def test_an_analysis_is_told_whole(furnished: Front) -> None:
-    again = furnished.clock.now() + timedelta(minutes=1)
+async def test_an_analysis_is_told_whole(app_with_analyses: ApplicationFixture) -> None:
+    again = app_with_analyses.clock.now() + timedelta(minutes=1)
     await keep(
-        furnished,
+        app_with_analyses,
         "1",
         reasoning="it grows",
         calls=(CALL,),
@@ -42,7 +42,9 @@ async def test_an_analysis_is_told_whole(furnished: Front) -> None:
         error="no",
         duration_ms=5,
     )
-    page = await furnished.ask("list_analyses", endpoint_id="traffic", holding=frozenset({Scope.READ}))
+    page = await app_with_analyses.ask(
+        "list_analyses", endpoint_id="traffic", holding=frozenset({Scope.READ})
+    )
     assert page == {
         "items": [
             {
@@ -73,23 +75,27 @@ async def test_an_analysis_is_told_whole(furnished: Front) -> None:
     }
 
 
-async def test_analyses_come_in_pages(furnished: Front) -> None:
-    await keep(furnished, *"12345")
-    first = await furnished.ask("list_analyses", endpoint_id="traffic", limit=2)
-    rest = await furnished.ask("list_analyses", endpoint_id="traffic", cursor=first["next_cursor"])
+async def test_analyses_come_in_pages(app_with_analyses: ApplicationFixture) -> None:
+    await keep(app_with_analyses, *"12345")
+    first = await app_with_analyses.ask("list_analyses", endpoint_id="traffic", limit=2)
+    rest = await app_with_analyses.ask("list_analyses", endpoint_id="traffic", cursor=first["next_cursor"])
     assert [one["id"] for one in first["items"]] == ["5", "4"]
     assert [one["id"] for one in rest["items"]] == ["3", "2", "1"]
     assert rest["next_cursor"] is None
 
 
-async def test_the_cost_is_told_by_day_and_planner(furnished: Front) -> None:
-    now = furnished.clock.now()
-    await keep(furnished, "1", "2", planner="llm", tokens=Tokens(10, 1))
-    await keep(furnished, "3", planner="llm", tokens=Tokens(5, 1), began_at=now - timedelta(days=6))
+async def test_the_cost_is_told_by_day_and_planner(app_with_analyses: ApplicationFixture) -> None:
+    now = app_with_analyses.clock.now()
+    await keep(app_with_analyses, "1", "2", planner="llm", tokens=Tokens(10, 1))
+    await keep(app_with_analyses, "3", planner="llm", tokens=Tokens(5, 1), began_at=now - timedelta(days=6))
     await keep(
-        furnished, "4", planner="llm", tokens=Tokens(5, 1), began_at=now - timedelta(days=6, seconds=1)
+        app_with_analyses,
+        "4",
+        planner="llm",
+        tokens=Tokens(5, 1),
+        began_at=now - timedelta(days=6, seconds=1),
     )
-    cost = await furnished.ask("get_planner_cost", endpoint_id="traffic")
+    cost = await app_with_analyses.ask("get_planner_cost", endpoint_id="traffic")
     assert cost == {
         "endpoint_id": "traffic",
         "days": [
@@ -98,21 +104,23 @@ async def test_the_cost_is_told_by_day_and_planner(furnished: Front) -> None:
         ],
         "tokens": {"input": 25, "output": 3},
     }
-    today = await furnished.ask("get_planner_cost", endpoint_id="traffic", days=1)
+    today = await app_with_analyses.ask("get_planner_cost", endpoint_id="traffic", days=1)
     assert today["tokens"] == {"input": 20, "output": 2}
 
 
 @pytest.mark.parametrize("operation", ["list_analyses", "get_planner_cost"])
-async def test_what_is_not_ones_own_or_gone_is_not_there(furnished: Front, operation: str) -> None:
-    await keep(furnished, "1")
+async def test_what_is_not_ones_own_or_gone_is_not_there(
+    app_with_analyses: ApplicationFixture, operation: str
+) -> None:
+    await keep(app_with_analyses, "1")
     with pytest.raises(NotFound):
-        await furnished.ask(operation, by="stranger", endpoint_id="traffic")
-    await furnished.ask("delete_endpoint", endpoint_id="traffic")
+        await app_with_analyses.ask(operation, by="stranger", endpoint_id="traffic")
+    await app_with_analyses.ask("delete_endpoint", endpoint_id="traffic")
     with pytest.raises(NotFound):
-        await furnished.ask(operation, endpoint_id="traffic")
+        await app_with_analyses.ask(operation, endpoint_id="traffic")
 
 
 @pytest.mark.parametrize("days", [0, 91, "7", True])
-async def test_days_are_a_number_within_reason(furnished: Front, days: Any) -> None:
+async def test_days_are_a_number_within_reason(app_with_analyses: ApplicationFixture, days: Any) -> None:
     with pytest.raises(InvalidRequest):
-        await furnished.ask("get_planner_cost", endpoint_id="traffic", days=days)
+        await app_with_analyses.ask("get_planner_cost", endpoint_id="traffic", days=days)

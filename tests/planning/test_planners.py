@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from tests.operation_fixtures import Front
+from tests.operation_fixtures import ApplicationFixture
 
 from cadenza.adapters.planners.learning.cache import LearnedState
 from cadenza.domain.errors import InvalidRequest, Unavailable
@@ -23,12 +23,12 @@ PLAYBACK = Playback()
 
 
 @pytest.fixture
-async def house(front: Front) -> Front:
-    await front.job()
+async def app_with_analyses(app: ApplicationFixture) -> ApplicationFixture:
+    await app.job()
     for name in ("stock", "traffic"):
-        await front.endpoint(name)
-    now = front.clock.now()
-    await front.store.analyses.add_analyses(
+        await app.endpoint(name)
+    now = app.clock.now()
+    await app.store.analyses.add_analyses(
         [
             an_analysis("1", TRAFFIC, began_at=now - timedelta(days=1), tokens=Tokens(5, 5), planner="llm"),
             an_analysis("2", TRAFFIC, began_at=now, tokens=Tokens(20, 1), planner="llm", error="silence"),
@@ -36,21 +36,23 @@ async def house(front: Front) -> Front:
             an_analysis("4", EndpointKey("south", "traffic"), began_at=now),
         ]
     )
-    return front
+    return app
 
 
-async def test_analyses_of_all_endpoints_come_newest_first_page_by_page(house: Front) -> None:
-    first = await house.ask("list_sittings", limit=2)
+async def test_analyses_of_all_endpoints_come_newest_first_page_by_page(
+    app_with_analyses: ApplicationFixture,
+) -> None:
+    first = await app_with_analyses.ask("list_sittings", limit=2)
     assert [(one["id"], one["endpoint_id"]) for one in first["items"]] == [("3", "stock"), ("2", "traffic")]
-    rest = await house.ask("list_sittings", limit=2, cursor=first["next_cursor"])
+    rest = await app_with_analyses.ask("list_sittings", limit=2, cursor=first["next_cursor"])
     assert [one["id"] for one in rest["items"]] == ["1"]
     assert rest["next_cursor"] is None
     with pytest.raises(InvalidRequest, match="cursor"):
-        await house.ask("list_sittings", cursor="yesterday")
+        await app_with_analyses.ask("list_sittings", cursor="yesterday")
 
 
-async def test_spending_is_told_by_day_and_by_endpoint(house: Front) -> None:
-    spent = await house.ask("get_spending", days=2)
+async def test_spending_is_told_by_day_and_by_endpoint(app_with_analyses: ApplicationFixture) -> None:
+    spent = await app_with_analyses.ask("get_spending", days=2)
     assert [(one["day"], one["planner"], one["sittings"]) for one in spent["days"]] == [
         ("2025-01-01", "llm", 1),
         ("2025-01-01", "rules", 1),
@@ -60,17 +62,19 @@ async def test_spending_is_told_by_day_and_by_endpoint(house: Front) -> None:
     assert (dearest["endpoint_id"], dearest["sittings"], dearest["failed"]) == ("traffic", 2, 1)
     assert dearest["tokens"] == spent["tokens"] == {"input": 25, "output": 6}
     assert (cheap["endpoint_id"], cheap["tokens"]) == ("stock", {"input": 0, "output": 0})
-    assert len((await house.ask("get_spending", days=1))["days"]) == 2
+    assert len((await app_with_analyses.ask("get_spending", days=1))["days"]) == 2
 
 
-async def test_what_learning_wins_is_read_from_the_planners_own_notes(house: Front) -> None:
+async def test_what_learning_wins_is_read_from_the_planners_own_notes(
+    app_with_analyses: ApplicationFixture,
+) -> None:
     gains = Gains(4, 100, 80, 100, 4 * 10.0, 4 * 30.0)
     notes: dict[EndpointKey, Json] = {
         STOCK: LearnedState(EndpointModel(gains=gains), period_s=60).to_note(),
         TRAFFIC: ["of another shape"],
     }
-    await house.store.analyses.save_notes(PLANNER, notes, house.clock.now())
-    (won,) = (await house.ask("list_learning"))["items"]
+    await app_with_analyses.store.analyses.save_notes(PLANNER, notes, app_with_analyses.clock.now())
+    (won,) = (await app_with_analyses.ask("list_learning"))["items"]
     assert won == {
         "endpoint_id": "stock",
         "name": "stock",
@@ -82,18 +86,21 @@ async def test_what_learning_wins_is_read_from_the_planners_own_notes(house: Fro
         "looks": 0.8,
         "plain_looks": 100,
     }
-    assert (await house.ask("list_learning", by="south"))["items"] == []
+    assert (await app_with_analyses.ask("list_learning", by="south"))["items"] == []
     shadow = "The learning planner, in the shadow, would let it run every minute."
-    assert shadow in (await house.ask("explain_endpoint", endpoint_id="stock"))["answer"]
-    assert "learning planner" not in (await house.ask("explain_endpoint", endpoint_id="traffic"))["answer"]
+    assert shadow in (await app_with_analyses.ask("explain_endpoint", endpoint_id="stock"))["answer"]
+    assert (
+        "learning planner"
+        not in (await app_with_analyses.ask("explain_endpoint", endpoint_id="traffic"))["answer"]
+    )
 
 
-async def test_a_simulation_is_played_both_ways_and_remembered(front: Front) -> None:
+async def test_a_simulation_is_played_both_ways_and_remembered(app: ApplicationFixture) -> None:
     with pytest.raises(Unavailable):
-        await front.ask("get_simulation")
-    dependencies = front.application.dependencies
-    front.application = Application(replace(dependencies, simulations=PLAYBACK))
-    told = await front.ask("get_simulation")
+        await app.ask("get_simulation")
+    dependencies = app.application.dependencies
+    app.application = Application(replace(dependencies, simulations=PLAYBACK))
+    told = await app.ask("get_simulation")
     assert told["scenarios"] == ["flash-sale", "system-resources"]
     assert [phase["name"] for phase in told["phases"]][-1] == "recovery"
     assert (len(told["corrected"]["runs"]), len(told["as_published"]["runs"])) == (134, 467)
@@ -104,4 +111,4 @@ async def test_a_simulation_is_played_both_ways_and_remembered(front: Front) -> 
     assert woken
     assert await PLAYBACK.played("flash-sale") is await PLAYBACK.played("flash-sale")
     with pytest.raises(InvalidRequest, match="scenario must be one of flash-sale"):
-        await front.ask("get_simulation", scenario="doomsday")
+        await app.ask("get_simulation", scenario="doomsday")

@@ -1,14 +1,11 @@
-"""Telemetry events as they are emitted: small scenes with fakes, in which every event happens."""
+"""Telemetry events as they are emitted: small scenarios with fakes that produce every event."""
 
 from datetime import UTC, datetime, time, timedelta
 
 from tests.daily.daily_fixtures import FAILED, DailyFixture
-from tests.monitoring.alert_fixtures import House as AlertHouse
-from tests.monitoring.alert_fixtures import Sender
-from tests.monitoring.test_slo import PROMISES
-from tests.monitoring.test_slo import House as SloHouse
-from tests.monitoring.test_supervision import Crashing
-from tests.monitoring.test_supervision import House as SupervisedHouse
+from tests.monitoring.alert_fixtures import AlertFixture, Sender
+from tests.monitoring.test_slo import PROMISES, SloFixture
+from tests.monitoring.test_supervision import Crashing, SupervisorFixture
 from tests.planning.analyst_fixtures import AnalystHarness, ScriptedPlanner
 from tests.public_surface.internals import (
     CountedQuota,
@@ -80,23 +77,23 @@ async def _daily() -> list[EmittedEvent]:
 
 
 async def _crashes() -> list[EmittedEvent]:
-    house = SupervisedHouse()
-    async with house.running(Part("crashing", Crashing(house.clock, times=1).run)):
-        await house.clock.advance(MINUTE)
-    return house.telemetry.events
+    fixture = SupervisorFixture()
+    async with fixture.running(Part("crashing", Crashing(fixture.clock, times=1).run)):
+        await fixture.clock.advance(MINUTE)
+    return fixture.telemetry.events
 
 
 async def _alerts() -> list[EmittedEvent]:
     """One that arrives at the second attempt, and one that never arrives."""
     events = []
     for problems in (1, 99):
-        house = AlertHouse(sender=Sender(["answered 503"] * problems))
-        async with house.running():
-            house.breaches()
+        fixture = AlertFixture(sender=Sender(["answered 503"] * problems))
+        async with fixture.running():
+            fixture.breaches()
             for _ in range(ATTEMPTS):
-                await house.clock.advance(0)
-                house.clock.jump(60 * MINUTE)
-        events += house.telemetry.events
+                await fixture.clock.advance(0)
+                fixture.clock.jump(60 * MINUTE)
+        events += fixture.telemetry.events
     return events
 
 
@@ -118,8 +115,8 @@ def _service_levels() -> list[EmittedEvent]:
     """Every promise, broken and kept again."""
     events = []
     for bad, good, _ in PROMISES.values():
-        house = SloHouse()
-        house.minutes(3, bad)
-        house.minutes(40, good)
-        events += house.telemetry.events
+        fixture = SloFixture()
+        fixture.minutes(3, bad)
+        fixture.minutes(40, good)
+        events += fixture.telemetry.events
     return events

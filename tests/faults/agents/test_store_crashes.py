@@ -29,7 +29,7 @@ from cadenza.testing.contracts.agents.conversation_fixtures import (
     a_schedule,
 )
 from cadenza.testing.contracts.harness import LEASE_MS, Bench
-from cadenza.testing.contracts.monitoring.run_alerts import Watched
+from cadenza.testing.contracts.monitoring.run_alerts import AlertingBench
 
 __all__ = ["database_url", "newest_databases"]
 
@@ -180,7 +180,7 @@ async def test_a_crash_while_a_schedule_is_given_up_leaves_all_of_that_or_nothin
 async def test_a_crash_between_any_two_writes_leaves_a_failure_and_its_alert_or_neither(
     crashing: Crashing,
 ) -> None:
-    watched, endpoint = Watched(crashing.bench), await crashing.bench.add()
+    watched, endpoint = AlertingBench(crashing.bench), await crashing.bench.add()
     claim = await crashing.bench.claim_one()
     for statement in range(MOST_WRITES):
         try:

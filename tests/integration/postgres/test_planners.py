@@ -1,4 +1,4 @@
-"""Planners on PostgreSQL: a feed that misses nothing, and one chair for all processes."""
+"""Planners on PostgreSQL: a feed that misses nothing, and one lock for all processes."""
 
 import asyncio
 import os

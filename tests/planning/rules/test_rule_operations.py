@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.operation_fixtures import Front
+from tests.operation_fixtures import ApplicationFixture
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, NotFound
@@ -40,22 +40,22 @@ FULL: dict[str, Any] = {
 
 
 @pytest.fixture
-async def house(front: Front) -> Front:
-    await front.job()
+async def app_with_endpoints(app: ApplicationFixture) -> ApplicationFixture:
+    await app.job()
     for name in ("traffic", "cache"):
-        await front.endpoint(name)
-    return front
+        await app.endpoint(name)
+    return app
 
 
-async def refused(house: Front, **words: Any) -> dict[str, str]:
+async def refused(app_with_endpoints: ApplicationFixture, **words: Any) -> dict[str, str]:
     with pytest.raises(InvalidRequest) as problem:
-        await house.ask("create_rule", **(SLOW | words))
-    assert (await house.ask("list_rules"))["items"] == []
+        await app_with_endpoints.ask("create_rule", **(SLOW | words))
+    assert (await app_with_endpoints.ask("list_rules"))["items"] == []
     return {fault.field: fault.message for fault in problem.value.faults}
 
 
-async def test_a_rule_is_written_and_shown(house: Front) -> None:
-    shown = await house.ask("create_rule", **SLOW)
+async def test_a_rule_is_written_and_shown(app_with_endpoints: ApplicationFixture) -> None:
+    shown = await app_with_endpoints.ask("create_rule", **SLOW)
     assert shown == {
         **SLOW,
         "then": {**FAST, "endpoint": None, "reason": None, "ttlMinutes": 60},
@@ -67,12 +67,12 @@ async def test_a_rule_is_written_and_shown(house: Front) -> None:
         "enabled": True,
         "created_at": "2025-01-01T00:00:00Z",
     }
-    assert await house.ask("get_rule", rule_id="slow") == shown
-    assert (await house.ask("list_rules"))["items"] == [shown]
+    assert await app_with_endpoints.ask("get_rule", rule_id="slow") == shown
+    assert (await app_with_endpoints.ask("list_rules"))["items"] == [shown]
 
 
-async def test_everything_that_is_said_comes_back(house: Front) -> None:
-    shown = await house.ask("create_rule", **FULL)
+async def test_everything_that_is_said_comes_back(app_with_endpoints: ApplicationFixture) -> None:
+    shown = await app_with_endpoints.ask("create_rule", **FULL)
     for field in ("endpoint_id", "cooldown_ms", "once_per_incident", "enabled"):
         assert shown[field] == FULL[field]
     assert shown["relax"] == {"tool": "clear", "endpoint": None, "reason": None}
@@ -81,18 +81,18 @@ async def test_everything_that_is_said_comes_back(house: Front) -> None:
         assert told["then"].items() >= said["then"].items()
 
 
-async def test_what_is_shown_can_be_written_again(house: Front) -> None:
-    shown = await house.ask("create_rule", **FULL)
+async def test_what_is_shown_can_be_written_again(app_with_endpoints: ApplicationFixture) -> None:
+    shown = await app_with_endpoints.ask("create_rule", **FULL)
     del shown["created_at"]
-    again = await house.ask("create_rule", **(shown | {"id": "again"}))
+    again = await app_with_endpoints.ask("create_rule", **(shown | {"id": "again"}))
     del again["created_at"]
     assert again == shown | {"id": "again"}
 
 
-async def test_an_id_is_given_if_none_is_chosen(house: Front) -> None:
+async def test_an_id_is_given_if_none_is_chosen(app_with_endpoints: ApplicationFixture) -> None:
     words = {name: word for name, word in SLOW.items() if name != "id"}
-    shown = await house.ask("create_rule", **words)
-    assert await house.ask("get_rule", rule_id=shown["id"]) == shown
+    shown = await app_with_endpoints.ask("create_rule", **words)
+    assert await app_with_endpoints.ask("get_rule", rule_id=shown["id"]) == shown
 
 
 @pytest.mark.parametrize(
@@ -138,59 +138,65 @@ async def test_an_id_is_given_if_none_is_chosen(house: Front) -> None:
     ],
 )
 async def test_what_makes_no_sense_is_refused_with_its_place(
-    house: Front, words: dict[str, Any], field: str, message: str
+    app_with_endpoints: ApplicationFixture, words: dict[str, Any], field: str, message: str
 ) -> None:
-    faults = await refused(house, **words)
+    faults = await refused(app_with_endpoints, **words)
     assert message in faults[field]
 
 
-async def test_all_parts_at_fault_are_told_at_once(house: Front) -> None:
+async def test_all_parts_at_fault_are_told_at_once(app_with_endpoints: ApplicationFixture) -> None:
     expiring = {"tool": "wake", "nextRunInMs": 60_000, "ttlMinutes": 1}
-    faults = await refused(house, then=expiring, relax=expiring)
+    faults = await refused(app_with_endpoints, then=expiring, relax=expiring)
     assert faults.keys() == {"then.ttlMinutes", "relax.ttlMinutes"}
 
 
-async def test_a_rule_needs_a_job_and_an_id_of_its_own(house: Front) -> None:
+async def test_a_rule_needs_a_job_and_an_id_of_its_own(app_with_endpoints: ApplicationFixture) -> None:
     with pytest.raises(NotFound, match="no job other"):
-        await house.ask("create_rule", **(SLOW | {"job_id": "other"}))
-    await house.ask("create_rule", **SLOW)
+        await app_with_endpoints.ask("create_rule", **(SLOW | {"job_id": "other"}))
+    await app_with_endpoints.ask("create_rule", **SLOW)
     with pytest.raises(Conflict, match="There is a rule slow already"):
-        await house.ask("create_rule", **SLOW)
+        await app_with_endpoints.ask("create_rule", **SLOW)
 
 
-async def test_a_job_has_so_many_rules_and_no_more(house: Front) -> None:
+async def test_a_job_has_so_many_rules_and_no_more(app_with_endpoints: ApplicationFixture) -> None:
     for number in range(MOST_RULES):
-        await house.ask("create_rule", **(SLOW | {"id": f"rule-{number}"}))
+        await app_with_endpoints.ask("create_rule", **(SLOW | {"id": f"rule-{number}"}))
     with pytest.raises(NotAllowed, match=f"at most {MOST_RULES} rules"):
-        await house.ask("create_rule", **SLOW)
+        await app_with_endpoints.ask("create_rule", **SLOW)
 
 
-async def test_rules_are_listed_by_job_and_endpoint_page_by_page(house: Front) -> None:
-    await house.job("other")
-    await house.endpoint("far", job_id="other")
+async def test_rules_are_listed_by_job_and_endpoint_page_by_page(
+    app_with_endpoints: ApplicationFixture,
+) -> None:
+    await app_with_endpoints.job("other")
+    await app_with_endpoints.endpoint("far", job_id="other")
     for rule_id, words in (
         ("a", {}),
         ("b", {"endpoint_id": "traffic"}),
         ("c", {"job_id": "other", "endpoint_id": "far"}),
     ):
-        await house.ask("create_rule", **(SLOW | {"id": rule_id} | words))
+        await app_with_endpoints.ask("create_rule", **(SLOW | {"id": rule_id} | words))
 
     async def listed(**wanted: Any) -> list[str]:
-        return [rule["id"] for rule in (await house.ask("list_rules", **wanted))["items"]]
+        return [rule["id"] for rule in (await app_with_endpoints.ask("list_rules", **wanted))["items"]]
 
     assert await listed() == ["a", "b", "c"]
     assert await listed(job_id="job") == ["a", "b"]
     assert await listed(endpoint_id="far") == ["c"]
-    page = await house.ask("list_rules", limit=2)
+    page = await app_with_endpoints.ask("list_rules", limit=2)
     assert page["next_cursor"] == "b"
     assert await listed(cursor="b") == ["c"]
 
 
-async def test_a_rule_is_changed_where_something_is_said(house: Front) -> None:
-    before = await house.ask("create_rule", **FULL)
-    after = await house.ask("update_rule", rule_id="slow", when="response.ok", endpoint_id=None, relax=None)
+async def test_a_rule_is_changed_where_something_is_said(app_with_endpoints: ApplicationFixture) -> None:
+    before = await app_with_endpoints.ask("create_rule", **FULL)
+    after = await app_with_endpoints.ask(
+        "update_rule", rule_id="slow", when="response.ok", endpoint_id=None, relax=None
+    )
     assert after == before | {"when": "response.ok", "endpoint_id": None, "relax": None}
-    after = await house.ask("update_rule", rule_id="slow", escalate=[], enabled=True, then={"tool": "clear"})
+    after = await app_with_endpoints.ask(
+        "update_rule", rule_id="slow", escalate=[], enabled=True, then={"tool": "clear"}
+    )
     assert (after["escalate"], after["enabled"], after["then"]["tool"]) == ([], True, "clear")
 
 
@@ -205,26 +211,28 @@ async def test_a_rule_is_changed_where_something_is_said(house: Front) -> None:
         ({"job_id": "job"}, "job_id"),
     ],
 )
-async def test_a_change_is_checked_like_a_new_rule(house: Front, words: dict[str, Any], field: str) -> None:
-    before = await house.ask("create_rule", **SLOW)
+async def test_a_change_is_checked_like_a_new_rule(
+    app_with_endpoints: ApplicationFixture, words: dict[str, Any], field: str
+) -> None:
+    before = await app_with_endpoints.ask("create_rule", **SLOW)
     with pytest.raises(InvalidRequest) as problem:
-        await house.ask("update_rule", rule_id="slow", **words)
+        await app_with_endpoints.ask("update_rule", rule_id="slow", **words)
     assert problem.value.field == field
-    assert await house.ask("get_rule", rule_id="slow") == before
+    assert await app_with_endpoints.ask("get_rule", rule_id="slow") == before
 
 
-async def test_a_deleted_rule_is_gone(house: Front) -> None:
-    await house.ask("create_rule", **SLOW)
-    await house.ask("delete_rule", rule_id="slow")
+async def test_a_deleted_rule_is_gone(app_with_endpoints: ApplicationFixture) -> None:
+    await app_with_endpoints.ask("create_rule", **SLOW)
+    await app_with_endpoints.ask("delete_rule", rule_id="slow")
     for operation in ("get_rule", "delete_rule", "test_rule"):
         with pytest.raises(NotFound, match="no rule slow"):
-            await house.ask(operation, rule_id="slow")
+            await app_with_endpoints.ask(operation, rule_id="slow")
 
 
-async def test_rules_go_with_their_job(house: Front) -> None:
-    await house.ask("create_rule", **SLOW)
-    await house.ask("delete_job", job_id="job")
-    assert (await house.ask("list_rules"))["items"] == []
+async def test_rules_go_with_their_job(app_with_endpoints: ApplicationFixture) -> None:
+    await app_with_endpoints.ask("create_rule", **SLOW)
+    await app_with_endpoints.ask("delete_job", job_id="job")
+    assert (await app_with_endpoints.ask("list_rules"))["items"] == []
 
 
 @pytest.mark.parametrize(
@@ -236,31 +244,31 @@ async def test_rules_go_with_their_job(house: Front) -> None:
     ],
 )
 async def test_rules_are_written_by_writers(
-    house: Front, operation: str, words: dict[str, Any], scope: Scope
+    app_with_endpoints: ApplicationFixture, operation: str, words: dict[str, Any], scope: Scope
 ) -> None:
     with pytest.raises(NotAllowed, match="scope write"):
-        await house.ask(operation, holding=frozenset({scope}), **words)
+        await app_with_endpoints.ask(operation, holding=frozenset({scope}), **words)
 
 
 class TestTrial:
     """`test_rule`."""
 
     @pytest.fixture
-    async def tried(self, house: Front) -> Front:
-        await house.ask("create_rule", **(FULL | {"enabled": True}))
-        return house
+    async def tried(self, app_with_endpoints: ApplicationFixture) -> ApplicationFixture:
+        await app_with_endpoints.ask("create_rule", **(FULL | {"enabled": True}))
+        return app_with_endpoints
 
-    async def ran(self, house: Front, duration_ms: int) -> str:
-        bench = Bench(house.store)
-        bench.clock = house.clock
-        await house.ask("run_now", endpoint_id="traffic")
+    async def ran(self, app_with_endpoints: ApplicationFixture, duration_ms: int) -> str:
+        bench = Bench(app_with_endpoints.store)
+        bench.clock = app_with_endpoints.clock
+        await app_with_endpoints.ask("run_now", endpoint_id="traffic")
         ((settled,),) = [
             await bench.finalize([(await bench.claim_one(), Outcome(RunStatus.SUCCESS, duration_ms))])
         ]
         assert settled is not None
         return settled.run.id
 
-    async def test_it_tells_what_would_be_done_and_does_nothing(self, tried: Front) -> None:
+    async def test_it_tells_what_would_be_done_and_does_nothing(self, tried: ApplicationFixture) -> None:
         run_id = await self.ran(tried, 900)
         before = await tried.store.endpoints.get(EndpointKey("default", "traffic"))
         told = await tried.ask("test_rule", rule_id="slow", holding=frozenset({Scope.READ}))
@@ -282,7 +290,7 @@ class TestTrial:
         assert await tried.store.runs.hints(before.key) == []
         assert await tried.store.analyses.notes("rules", [before.key]) == {}
 
-    async def test_it_goes_on_from_what_its_planner_remembers(self, tried: Front) -> None:
+    async def test_it_goes_on_from_what_its_planner_remembers(self, tried: ApplicationFixture) -> None:
         await self.ran(tried, 900)
         now, key = tried.clock.now(), EndpointKey("default", "traffic")
         state = IncidentState(began_at=now, fired_at=now, fired=True)
@@ -297,7 +305,7 @@ class TestTrial:
             ("cache", "pause_until"),
         ]
 
-    async def test_what_does_not_hold_or_cannot_be_told_does_nothing(self, tried: Front) -> None:
+    async def test_what_does_not_hold_or_cannot_be_told_does_nothing(self, tried: ApplicationFixture) -> None:
         told = await tried.ask("test_rule", rule_id="slow")
         assert (told["holds"], told["trouble"], told["run_id"]) == (
             None,
@@ -308,7 +316,7 @@ class TestTrial:
         told = await tried.ask("test_rule", rule_id="slow")
         assert (told["holds"], told["trouble"], told["calls"]) == (False, None, [])
 
-    async def test_a_rule_about_all_is_told_which_one_to_look_at(self, tried: Front) -> None:
+    async def test_a_rule_about_all_is_told_which_one_to_look_at(self, tried: ApplicationFixture) -> None:
         with pytest.raises(InvalidRequest, match="looks at traffic alone"):
             await tried.ask("test_rule", rule_id="slow", endpoint_id="cache")
         await tried.ask("update_rule", rule_id="slow", endpoint_id=None)
@@ -318,7 +326,7 @@ class TestTrial:
         with pytest.raises(NotFound, match="no endpoint nobody"):
             await tried.ask("test_rule", rule_id="slow", endpoint_id="nobody")
 
-    async def test_an_endpoint_of_another_job_is_not_looked_at(self, tried: Front) -> None:
+    async def test_an_endpoint_of_another_job_is_not_looked_at(self, tried: ApplicationFixture) -> None:
         await tried.job("other")
         await tried.endpoint("far", job_id="other")
         await tried.ask("update_rule", rule_id="slow", endpoint_id=None)

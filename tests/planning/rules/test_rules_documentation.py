@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.operation_fixtures import Front
+from tests.operation_fixtures import ApplicationFixture
 
 from cadenza.adapters.planners.rules.expressions import FUNCTIONS, HELPERS
 from cadenza.domain.planning.rules.context import VARIABLES, rule_variables
@@ -27,11 +27,11 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
-async def test_every_example_can_be_applied(front: Front, name: str, example: str) -> None:
-    await front.ask("apply_config", **ConfigFile(example).document)
-    for rule in await front.store.rules.rules("default"):
-        assert (await front.ask("get_rule", rule_id=rule.id))["name"] == rule.name
-    assert (await front.ask("apply_config", **ConfigFile(example).document, prune=True))["changes"] == []
+async def test_every_example_can_be_applied(app: ApplicationFixture, name: str, example: str) -> None:
+    await app.ask("apply_config", **ConfigFile(example).document)
+    for rule in await app.store.rules.rules("default"):
+        assert (await app.ask("get_rule", rule_id=rule.id))["name"] == rule.name
+    assert (await app.ask("apply_config", **ConfigFile(example).document, prune=True))["changes"] == []
 
 
 def test_there_are_examples() -> None:

@@ -4,20 +4,20 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.operation_fixtures import A_TARGET, Front
+from tests.operation_fixtures import A_TARGET, ApplicationFixture
 
 from cadenza.domain.agents.schedule import SCHEDULES_JOB
 from cadenza.domain.errors import InvalidRequest
 
 
 @pytest.fixture
-async def planned(front: Front) -> str:
+async def planned(app: ApplicationFixture) -> str:
     """The id of a schedule, beside an endpoint."""
-    await front.job()
-    await front.endpoint()
-    await front.ask("put_user", user_id="ada", timezone="Europe/Berlin")
-    await front.ask("put_agent", agent_id="helper", name="Helper")
-    made = await front.ask(
+    await app.job()
+    await app.endpoint()
+    await app.ask("put_user", user_id="ada", timezone="Europe/Berlin")
+    await app.ask("put_agent", agent_id="helper", name="Helper")
+    made = await app.ask(
         "create_schedule",
         name="Pizza",
         prompt="take the pizza out",
@@ -29,8 +29,8 @@ async def planned(front: Front) -> str:
     return str(made["id"])
 
 
-async def active(front: Front) -> list[str]:
-    return [one["id"] for one in (await front.ask("list_schedules", user_id="ada"))["items"]]
+async def active(app: ApplicationFixture) -> list[str]:
+    return [one["id"] for one in (await app.ask("list_schedules", user_id="ada"))["items"]]
 
 
 def naming(job_id: str, *endpoints: str) -> dict[str, Any]:
@@ -38,29 +38,29 @@ def naming(job_id: str, *endpoints: str) -> dict[str, Any]:
     return {"version": 1, "jobs": [{"id": job_id, "endpoints": written}]}
 
 
-async def test_schedules_are_not_exported(front: Front, planned: str) -> None:
-    document = await front.ask("export_config")
+async def test_schedules_are_not_exported(app: ApplicationFixture, planned: str) -> None:
+    document = await app.ask("export_config")
     assert [job["id"] for job in document["jobs"]] == ["job"]
-    answer = await front.ask("apply_config", **document, prune=True)
+    answer = await app.ask("apply_config", **document, prune=True)
     assert answer["changes"] == []
-    assert await active(front) == [planned]
+    assert await active(app) == [planned]
 
 
 @pytest.mark.parametrize("prune", [False, True])
-async def test_no_file_speaks_of_the_agenda(front: Front, planned: str, prune: bool) -> None:  # noqa: FBT001 - A parameter.
+async def test_no_file_speaks_of_the_agenda(app: ApplicationFixture, planned: str, prune: bool) -> None:  # noqa: FBT001 - A parameter.
     with pytest.raises(InvalidRequest, match="agenda holds what users have planned"):
-        await front.ask("apply_config", **naming(SCHEDULES_JOB, "mine"), prune=prune)
-    assert await active(front) == [planned]
+        await app.ask("apply_config", **naming(SCHEDULES_JOB, "mine"), prune=prune)
+    assert await active(app) == [planned]
 
 
-async def test_no_file_takes_a_schedule_over(front: Front, planned: str) -> None:
+async def test_no_file_takes_a_schedule_over(app: ApplicationFixture, planned: str) -> None:
     with pytest.raises(InvalidRequest, match="is a schedule of a user"):
-        await front.ask("apply_config", **naming("job", planned))
-    assert await active(front) == [planned]
+        await app.ask("apply_config", **naming("job", planned))
+    assert await active(app) == [planned]
 
 
-async def test_an_agenda_that_a_file_once_made_is_not_pruned(front: Front, planned: str) -> None:
-    await front.store.catalog.amend_job("default", SCHEDULES_JOB, lambda job: replace(job, applied=True))
-    answer = await front.ask("apply_config", **naming("job", "traffic"), prune=True)
+async def test_an_agenda_that_a_file_once_made_is_not_pruned(app: ApplicationFixture, planned: str) -> None:
+    await app.store.catalog.amend_job("default", SCHEDULES_JOB, lambda job: replace(job, applied=True))
+    answer = await app.ask("apply_config", **naming("job", "traffic"), prune=True)
     assert {one["id"] for one in answer["changes"]} <= {"job", "traffic"}
-    assert await active(front) == [planned]
+    assert await active(app) == [planned]

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.operation_fixtures import A_TARGET, Front
+from tests.operation_fixtures import A_TARGET, ApplicationFixture
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest, NotAllowed
@@ -40,13 +40,13 @@ def told(answer: Any) -> list[tuple[str, str, str]]:
     return [(one["action"], one["kind"], one["id"]) for one in answer["changes"]]
 
 
-async def everything(front: Front) -> Any:
-    endpoints = await front.store.catalog.find("default")
-    return await front.store.catalog.jobs("default"), endpoints
+async def everything(app: ApplicationFixture) -> Any:
+    endpoints = await app.store.catalog.find("default")
+    return await app.store.catalog.jobs("default"), endpoints
 
 
-async def test_a_file_makes_jobs_and_endpoints(front: Front) -> None:
-    answer = await front.ask("apply_config", **FILE)
+async def test_a_file_makes_jobs_and_endpoints(app: ApplicationFixture) -> None:
+    answer = await app.ask("apply_config", **FILE)
     assert answer["applied"]
     assert told(answer) == [
         ("create", "job", "checkout"),
@@ -56,32 +56,32 @@ async def test_a_file_makes_jobs_and_endpoints(front: Front) -> None:
         ("create", "endpoint", "morning"),
     ]
     assert answer["counts"] == {"create": 5, "update": 0, "revive": 0, "delete": 0, "unchanged": 0}
-    job = await front.ask("get_job", job_id="checkout")
+    job = await app.ask("get_job", job_id="checkout")
     assert (job["name"], job["applied"], job["active"]) == ("Checkout", True, True)
-    traffic = await front.ask("get_endpoint", endpoint_id="traffic")
+    traffic = await app.ask("get_endpoint", endpoint_id="traffic")
     assert (traffic["name"], traffic["job_id"], traffic["enabled"]) == ("traffic", "checkout", True)
     assert traffic["guard"]["min_interval_ms"] == 20_000
     assert traffic["next_run_at"] == "2025-01-01T00:01:00Z"
 
 
-async def test_applied_twice_it_changes_nothing(front: Front) -> None:
-    await front.ask("apply_config", **FILE)
-    before = await everything(front)
-    await front.clock.sleep(30_000)
-    answer = await front.ask("apply_config", **FILE, prune=True)
+async def test_applied_twice_it_changes_nothing(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **FILE)
+    before = await everything(app)
+    await app.clock.sleep(30_000)
+    answer = await app.ask("apply_config", **FILE, prune=True)
     assert (answer["changes"], answer["counts"]["unchanged"]) == ([], 5)
-    assert await everything(front) == before
+    assert await everything(app) == before
 
 
-async def test_a_trial_tells_the_same_and_writes_nothing(front: Front) -> None:
-    await front.ask("apply_config", **FILE)
+async def test_a_trial_tells_the_same_and_writes_nothing(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **FILE)
     file = altered(baseline="every 2m", labels={"team": "web"})
     file["jobs"].pop()
-    before = await everything(front)
-    tried = await front.ask("apply_config", **file, dry_run=True, prune=True)
+    before = await everything(app)
+    tried = await app.ask("apply_config", **file, dry_run=True, prune=True)
     assert not tried["applied"]
-    assert await everything(front) == before
-    done = await front.ask("apply_config", **file, prune=True)
+    assert await everything(app) == before
+    done = await app.ask("apply_config", **file, prune=True)
     assert (done["applied"], done["changes"]) == (True, tried["changes"])
     assert told(done) == [
         ("update", "endpoint", "traffic"),
@@ -90,11 +90,11 @@ async def test_a_trial_tells_the_same_and_writes_nothing(front: Front) -> None:
     ]
 
 
-async def test_an_update_tells_every_field_with_before_and_after(front: Front) -> None:
-    await front.ask("apply_config", **FILE)
+async def test_an_update_tells_every_field_with_before_and_after(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **FILE)
     file = altered(baseline="every 2m", target=A_TARGET | {"method": "HEAD"}, description="visitors")
     file["jobs"][0] |= {"name": "Basket", "active": False}
-    job, endpoint = (await front.ask("apply_config", **file))["changes"]
+    job, endpoint = (await app.ask("apply_config", **file))["changes"]
     assert {one["field"]: (one["before"], one["after"]) for one in job["fields"]} == {
         "name": ("Checkout", "Basket"),
         "active": (True, False),
@@ -106,31 +106,31 @@ async def test_an_update_tells_every_field_with_before_and_after(front: Front) -
     }
 
 
-async def test_what_a_file_no_longer_says_is_as_usual_again(front: Front) -> None:
-    await front.ask("apply_config", **altered(labels={"team": "web"}, policy={"timeout": "5s"}))
-    answer = await front.ask("apply_config", **FILE)
+async def test_what_a_file_no_longer_says_is_as_usual_again(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **altered(labels={"team": "web"}, policy={"timeout": "5s"}))
+    answer = await app.ask("apply_config", **FILE)
     assert told(answer) == [("update", "endpoint", "traffic")]
-    traffic = await front.ask("get_endpoint", endpoint_id="traffic")
+    traffic = await app.ask("get_endpoint", endpoint_id="traffic")
     assert (traffic["labels"], traffic["policy"]["timeout_ms"]) == ({}, 30_000)
 
 
-async def test_switches_hints_pauses_and_history_stay_unless_they_are_named(front: Front) -> None:
-    await front.ask("apply_config", **FILE)
-    await front.ask("propose_interval", endpoint_id="traffic", intervalMs=30_000, reason="surge")
-    await front.ask("pause_until", endpoint_id="orders", untilIso="2025-01-02T00:00:00Z")
-    await front.ask("pause_job", job_id="reports")
-    await front.ask("update_endpoint", endpoint_id="morning", enabled=False)
-    answer = await front.ask("apply_config", **altered(description="visitors"))
+async def test_switches_hints_pauses_and_history_stay_unless_they_are_named(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **FILE)
+    await app.ask("propose_interval", endpoint_id="traffic", intervalMs=30_000, reason="surge")
+    await app.ask("pause_until", endpoint_id="orders", untilIso="2025-01-02T00:00:00Z")
+    await app.ask("pause_job", job_id="reports")
+    await app.ask("update_endpoint", endpoint_id="morning", enabled=False)
+    answer = await app.ask("apply_config", **altered(description="visitors"))
     assert told(answer) == [("update", "endpoint", "traffic")]
-    traffic = await front.ask("get_endpoint", endpoint_id="traffic")
+    traffic = await app.ask("get_endpoint", endpoint_id="traffic")
     assert traffic["interval_hint"]["reason"] == "surge"
     assert (traffic["next_run_at"], traffic["next_source"]) == ("2025-01-01T00:00:30Z", "ai-interval")
-    assert (await front.ask("get_endpoint", endpoint_id="orders"))["paused_until"] == "2025-01-02T00:00:00Z"
-    assert not (await front.ask("get_job", job_id="reports"))["active"]
+    assert (await app.ask("get_endpoint", endpoint_id="orders"))["paused_until"] == "2025-01-02T00:00:00Z"
+    assert not (await app.ask("get_job", job_id="reports"))["active"]
     file = deepcopy(FILE)
     file["jobs"][1] |= {"active": True}
     file["jobs"][1]["endpoints"][0]["enabled"] = True
-    answer = await front.ask("apply_config", **file)
+    answer = await app.ask("apply_config", **file)
     assert [(one["id"], [field["field"] for field in one["fields"]]) for one in answer["changes"]] == [
         ("reports", ["active"]),
         ("traffic", ["description"]),
@@ -138,54 +138,58 @@ async def test_switches_hints_pauses_and_history_stay_unless_they_are_named(fron
     ]
 
 
-async def test_an_endpoint_that_runs_goes_on(front: Front) -> None:
-    await front.ask("apply_config", **FILE)
-    await front.clock.sleep(60_000)
-    now = front.clock.now()
-    (claim,) = await front.store.endpoints.claim_due(
+async def test_an_endpoint_that_runs_goes_on(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **FILE)
+    await app.clock.sleep(60_000)
+    now = app.clock.now()
+    (claim,) = await app.store.endpoints.claim_due(
         now=now, within=timedelta(0), lease_until=now + timedelta(minutes=1), limit=10
     )
-    await front.ask("apply_config", **altered(baseline="every 2m"))
-    traffic = await front.store.endpoints.get(EndpointKey("default", "traffic"))
+    await app.ask("apply_config", **altered(baseline="every 2m"))
+    traffic = await app.store.endpoints.get(EndpointKey("default", "traffic"))
     assert traffic.lease is not None
     assert traffic.lease.run_id == claim.run_id
 
 
-async def test_an_endpoint_that_moves_to_another_job_is_an_update(front: Front) -> None:
-    await front.ask("apply_config", **FILE)
+async def test_an_endpoint_that_moves_to_another_job_is_an_update(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **FILE)
     file = deepcopy(FILE)
     file["jobs"][1]["endpoints"].append(file["jobs"][0]["endpoints"].pop(0))
-    answer = await front.ask("apply_config", **file, prune=True)
+    answer = await app.ask("apply_config", **file, prune=True)
     assert told(answer) == [("update", "endpoint", "traffic")]
     assert answer["changes"][0]["fields"] == [{"field": "job_id", "before": "checkout", "after": "reports"}]
-    assert (await front.ask("get_endpoint", endpoint_id="traffic"))["job_id"] == "reports"
+    assert (await app.ask("get_endpoint", endpoint_id="traffic"))["job_id"] == "reports"
 
 
-async def test_a_deleted_endpoint_that_is_named_again_comes_back_with_its_history(front: Front) -> None:
-    await front.ask("apply_config", **FILE)
-    await front.ask("delete_endpoint", endpoint_id="traffic")
-    answer = await front.ask("apply_config", **FILE)
+async def test_a_deleted_endpoint_that_is_named_again_comes_back_with_its_history(
+    app: ApplicationFixture,
+) -> None:
+    await app.ask("apply_config", **FILE)
+    await app.ask("delete_endpoint", endpoint_id="traffic")
+    answer = await app.ask("apply_config", **FILE)
     assert told(answer) == [("revive", "endpoint", "traffic")]
-    assert (await front.ask("get_endpoint", endpoint_id="traffic"))["enabled"]
+    assert (await app.ask("get_endpoint", endpoint_id="traffic"))["enabled"]
 
 
-async def test_one_that_comes_back_while_its_last_run_ends_takes_that_run_for_its_own(front: Front) -> None:
-    await front.ask("apply_config", **FILE)
-    await front.clock.sleep(60_000)
-    now = front.clock.now()
-    (claim,) = await front.store.endpoints.claim_due(
+async def test_one_that_comes_back_while_its_last_run_ends_takes_that_run_for_its_own(
+    app: ApplicationFixture,
+) -> None:
+    await app.ask("apply_config", **FILE)
+    await app.clock.sleep(60_000)
+    now = app.clock.now()
+    (claim,) = await app.store.endpoints.claim_due(
         now=now, within=timedelta(0), lease_until=now + timedelta(minutes=1), limit=10
     )
-    await front.ask("delete_endpoint", endpoint_id="traffic")
-    await front.ask("apply_config", **FILE)
-    assert await front.store.endpoints.renew([claim], now + timedelta(minutes=2)) == {claim.run_id}
-    nothing = await front.store.endpoints.claim_due(
+    await app.ask("delete_endpoint", endpoint_id="traffic")
+    await app.ask("apply_config", **FILE)
+    assert await app.store.endpoints.renew([claim], now + timedelta(minutes=2)) == {claim.run_id}
+    nothing = await app.store.endpoints.claim_due(
         now=now + timedelta(minutes=2), within=timedelta(0), lease_until=now, limit=10
     )
     assert nothing == []
 
 
-async def test_every_fault_is_told_at_once_with_its_path(front: Front) -> None:
+async def test_every_fault_is_told_at_once_with_its_path(app: ApplicationFixture) -> None:
     file = deepcopy(FILE)
     traffic, orders = file["jobs"][0]["endpoints"]
     traffic |= {"baseline": "cron 61 * * * *", "guard": {"min": "2m", "max": "1m"}}
@@ -196,7 +200,7 @@ async def test_every_fault_is_told_at_once_with_its_path(front: Front) -> None:
     ]
     file["jobs"].append({"id": "checkout"})
     with pytest.raises(InvalidRequest) as refused:
-        await front.ask("apply_config", **file)
+        await app.ask("apply_config", **file)
     assert [fault.field for fault in refused.value.faults] == [
         "jobs.2.id",
         "jobs.1.endpoints.1.id",
@@ -206,7 +210,7 @@ async def test_every_fault_is_told_at_once_with_its_path(front: Front) -> None:
         "jobs.1.endpoints.1.baseline.expression",
         "jobs.1.endpoints.2.baseline.expression",
     ]
-    assert await everything(front) == ([], [])
+    assert await everything(app) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -228,16 +232,18 @@ async def test_every_fault_is_told_at_once_with_its_path(front: Front) -> None:
         ({"id": "a/b"}, "id"),
     ],
 )
-async def test_faults_have_the_path_of_their_part(front: Front, fields: dict[str, Any], fault: str) -> None:
+async def test_faults_have_the_path_of_their_part(
+    app: ApplicationFixture, fields: dict[str, Any], fault: str
+) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        await front.ask("apply_config", **altered(**fields))
+        await app.ask("apply_config", **altered(**fields))
     assert [one.field for one in refused.value.faults] == [f"jobs.0.endpoints.0.{fault}"]
 
 
 @pytest.mark.parametrize("version", [0, 2, "1", None])
-async def test_only_the_known_version_is_taken(front: Front, version: Any) -> None:
+async def test_only_the_known_version_is_taken(app: ApplicationFixture, version: Any) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        await front.ask("apply_config", **FILE | {"version": version})
+        await app.ask("apply_config", **FILE | {"version": version})
     assert refused.value.field == "version"
 
 
@@ -255,15 +261,15 @@ async def test_only_the_known_version_is_taken(front: Front, version: Any) -> No
         ("once 2030-01-31T12:00:00+01:00", {"kind": "once", "at": "2030-01-31T11:00:00Z"}),
     ],
 )
-async def test_baselines_may_be_said_in_short(front: Front, words: Any, baseline: Any) -> None:
-    await front.ask("apply_config", **altered(baseline=words))
-    assert (await front.ask("get_endpoint", endpoint_id="traffic"))["baseline"] == baseline
+async def test_baselines_may_be_said_in_short(app: ApplicationFixture, words: Any, baseline: Any) -> None:
+    await app.ask("apply_config", **altered(baseline=words))
+    assert (await app.ask("get_endpoint", endpoint_id="traffic"))["baseline"] == baseline
 
 
-async def test_spans_and_milliseconds_say_the_same(front: Front) -> None:
+async def test_spans_and_milliseconds_say_the_same(app: ApplicationFixture) -> None:
     policy = {"timeout": "5s", "retry_delay": "1s", "misfire_grace": "1m30s"}
-    await front.ask("apply_config", **altered(guard={"min": "20s", "max": "5m"}, policy=policy))
-    answer = await front.ask(
+    await app.ask("apply_config", **altered(guard={"min": "20s", "max": "5m"}, policy=policy))
+    answer = await app.ask(
         "apply_config",
         **altered(
             guard={"min_interval_ms": 20_000, "max_interval_ms": 300_000},
@@ -273,48 +279,50 @@ async def test_spans_and_milliseconds_say_the_same(front: Front) -> None:
     assert answer["changes"] == []
 
 
-async def test_the_tenants_shortest_interval_holds_for_files_too(front: Front) -> None:
-    await front.ask("set_limits", tenant_id="default", min_interval_ms=90_000)
+async def test_the_tenants_shortest_interval_holds_for_files_too(app: ApplicationFixture) -> None:
+    await app.ask("set_limits", tenant_id="default", min_interval_ms=90_000)
     with pytest.raises(InvalidRequest) as refused:
-        await front.ask("apply_config", **FILE)
+        await app.ask("apply_config", **FILE)
     assert [fault.field for fault in refused.value.faults] == ["jobs.0.endpoints.0.baseline"]
     file = altered(baseline="every 2m", guard={})
-    await front.ask("apply_config", **file)
-    assert (await front.ask("get_endpoint", endpoint_id="traffic"))["guard"]["min_interval_ms"] == 90_000
-    assert (await front.ask("apply_config", **file))["changes"] == []
+    await app.ask("apply_config", **file)
+    assert (await app.ask("get_endpoint", endpoint_id="traffic"))["guard"]["min_interval_ms"] == 90_000
+    assert (await app.ask("apply_config", **file))["changes"] == []
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-async def test_not_more_endpoints_are_made_than_a_tenant_may_have(front: Front, *, dry_run: bool) -> None:
-    await front.job()
-    await front.endpoint("elsewhere")
-    await front.ask("set_limits", tenant_id="default", endpoints=3)
+async def test_not_more_endpoints_are_made_than_a_tenant_may_have(
+    app: ApplicationFixture, *, dry_run: bool
+) -> None:
+    await app.job()
+    await app.endpoint("elsewhere")
+    await app.ask("set_limits", tenant_id="default", endpoints=3)
     with pytest.raises(NotAllowed, match="4 endpoints, and there may be 3"):
-        await front.ask("apply_config", **FILE, dry_run=dry_run)
-    assert len(await front.store.catalog.find("default")) == 1
+        await app.ask("apply_config", **FILE, dry_run=dry_run)
+    assert len(await app.store.catalog.find("default")) == 1
 
 
-async def test_who_is_beyond_the_limit_may_still_change_and_delete(front: Front) -> None:
-    await front.ask("apply_config", **FILE)
-    await front.ask("set_limits", tenant_id="default", endpoints=1)
+async def test_who_is_beyond_the_limit_may_still_change_and_delete(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **FILE)
+    await app.ask("set_limits", tenant_id="default", endpoints=1)
     file = altered(description="visitors")
     file["jobs"].pop()
-    answer = await front.ask("apply_config", **file, prune=True)
+    answer = await app.ask("apply_config", **file, prune=True)
     assert answer["counts"] == {"create": 0, "update": 1, "revive": 0, "delete": 2, "unchanged": 2}
 
 
-async def test_to_apply_is_to_write(front: Front) -> None:
+async def test_to_apply_is_to_write(app: ApplicationFixture) -> None:
     with pytest.raises(NotAllowed):
-        await front.ask("apply_config", **FILE, holding=frozenset({Scope.STEER}))
+        await app.ask("apply_config", **FILE, holding=frozenset({Scope.STEER}))
 
 
-async def test_another_tenants_things_are_out_of_reach(front: Front) -> None:
-    await front.ask("apply_config", **FILE)
-    before = await everything(front)
-    answer = await front.ask("apply_config", by="stranger", version=1, jobs=[], prune=True)
+async def test_another_tenants_things_are_out_of_reach(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **FILE)
+    before = await everything(app)
+    answer = await app.ask("apply_config", by="stranger", version=1, jobs=[], prune=True)
     assert answer["changes"] == []
-    await front.ask("apply_config", by="stranger", **altered(description="mine"))
-    assert await everything(front) == before
+    await app.ask("apply_config", by="stranger", **altered(description="mine"))
+    assert await everything(app) == before
 
 
 def test_a_file_can_say_all_that_a_request_can() -> None:

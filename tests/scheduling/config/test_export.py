@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.operation_fixtures import A_TARGET, Front
+from tests.operation_fixtures import A_TARGET, ApplicationFixture
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.target import METHODS
@@ -84,27 +84,27 @@ ENDPOINTS = st.fixed_dictionaries(
 
 
 async def emptied_and_restored(endpoints: list[dict[str, Any]]) -> None:
-    front = Front()
+    app = ApplicationFixture()
     for job_id in ("job", "other", "empty"):
-        await front.job(job_id)
-    await front.ask("pause_job", job_id="other")
+        await app.job(job_id)
+    await app.ask("pause_job", job_id="other")
     for number, fields in enumerate(endpoints):
         given = {
             "id": f"endpoint-{number}",
             "name": f"endpoint-{number}",
             "job_id": ("job", "other")[number % 2],
         }
-        await front.ask("create_endpoint", **(given | fields))
-    before = await front.store.catalog.find("default"), await front.store.catalog.jobs("default")
-    document = await front.ask("export_config")
+        await app.ask("create_endpoint", **(given | fields))
+    before = await app.store.catalog.find("default"), await app.store.catalog.jobs("default")
+    document = await app.ask("export_config")
     for file in (document, ConfigFile(to_yaml(document)).document):
-        answer = await front.ask("apply_config", **file, prune=True)
+        answer = await app.ask("apply_config", **file, prune=True)
         assert answer["changes"] == []
         assert (
-            await front.store.catalog.find("default"),
-            await front.store.catalog.jobs("default"),
+            await app.store.catalog.find("default"),
+            await app.store.catalog.jobs("default"),
         ) == before
-        elsewhere = Front()
+        elsewhere = ApplicationFixture()
         await elsewhere.ask("apply_config", **file)
         assert await elsewhere.store.catalog.find("default") == before[0]
         assert await elsewhere.ask("export_config") == document
@@ -115,49 +115,49 @@ def test_to_apply_what_was_exported_changes_nothing(endpoints: list[dict[str, An
     asyncio.run(emptied_and_restored(endpoints))
 
 
-async def test_an_export_holds_references_and_no_secret(front: Front) -> None:
-    await front.job()
-    await front.ask("put_secret", secret_name="TOKEN", value="correct horse")
-    await front.endpoint(target=A_TARGET | {"headers": {"Authorization": "Bearer ${secret:TOKEN}"}})
-    document = await front.ask("export_config")
+async def test_an_export_holds_references_and_no_secret(app: ApplicationFixture) -> None:
+    await app.job()
+    await app.ask("put_secret", secret_name="TOKEN", value="correct horse")
+    await app.endpoint(target=A_TARGET | {"headers": {"Authorization": "Bearer ${secret:TOKEN}"}})
+    document = await app.ask("export_config")
     assert "Bearer ${secret:TOKEN}" in to_yaml(document)
     assert "correct horse" not in to_yaml(document) + str(document)
 
 
-async def test_a_program_that_embeds_the_scheduler_can_be_exported_too(front: Front) -> None:
-    await front.store.endpoints.add(an_endpoint("tidy-up", job_id="embedded"))
-    document = await front.ask("export_config")
+async def test_a_program_that_embeds_the_scheduler_can_be_exported_too(app: ApplicationFixture) -> None:
+    await app.store.endpoints.add(an_endpoint("tidy-up", job_id="embedded"))
+    document = await app.ask("export_config")
     assert [(job["id"], job["name"]) for job in document["jobs"]] == [("embedded", "embedded")]
-    assert (await front.ask("apply_config", **document))["changes"] == []
+    assert (await app.ask("apply_config", **document))["changes"] == []
 
 
-async def test_hints_pauses_and_deleted_endpoints_are_no_part_of_it(front: Front) -> None:
-    await front.job()
-    await front.endpoint("one")
-    await front.endpoint("two")
-    before = await front.ask("export_config")
-    await front.ask("propose_interval", endpoint_id="one", intervalMs=30_000)
-    await front.ask("pause_until", endpoint_id="two", untilIso="2025-01-02T00:00:00Z")
-    assert await front.ask("export_config") == before
-    await front.ask("delete_endpoint", endpoint_id="two")
-    (job,) = (await front.ask("export_config"))["jobs"]
+async def test_hints_pauses_and_deleted_endpoints_are_no_part_of_it(app: ApplicationFixture) -> None:
+    await app.job()
+    await app.endpoint("one")
+    await app.endpoint("two")
+    before = await app.ask("export_config")
+    await app.ask("propose_interval", endpoint_id="one", intervalMs=30_000)
+    await app.ask("pause_until", endpoint_id="two", untilIso="2025-01-02T00:00:00Z")
+    assert await app.ask("export_config") == before
+    await app.ask("delete_endpoint", endpoint_id="two")
+    (job,) = (await app.ask("export_config"))["jobs"]
     assert [endpoint["id"] for endpoint in job["endpoints"]] == ["one"]
 
 
-async def test_a_tenant_exports_its_own(front: Front) -> None:
-    await front.job()
-    await front.endpoint()
-    assert await front.ask("export_config", by="stranger") == {"version": 1, "jobs": []}
+async def test_a_tenant_exports_its_own(app: ApplicationFixture) -> None:
+    await app.job()
+    await app.endpoint()
+    assert await app.ask("export_config", by="stranger") == {"version": 1, "jobs": []}
 
 
 async def test_too_much_for_one_file_is_refused_with_a_sentence(
-    front: Front, monkeypatch: pytest.MonkeyPatch
+    app: ApplicationFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(config, "MOST_ENDPOINTS", 2)
-    await front.job()
+    await app.job()
     for number in range(2):
-        await front.endpoint(f"endpoint-{number}")
-    assert len((await front.ask("export_config"))["jobs"][0]["endpoints"]) == 2
-    await front.endpoint("one-more")
+        await app.endpoint(f"endpoint-{number}")
+    assert len((await app.ask("export_config"))["jobs"][0]["endpoints"]) == 2
+    await app.endpoint("one-more")
     with pytest.raises(InvalidRequest, match="There are more than 2 endpoints"):
-        await front.ask("export_config")
+        await app.ask("export_config")

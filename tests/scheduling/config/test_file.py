@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.operation_fixtures import Front
+from tests.operation_fixtures import ApplicationFixture
 
 from cadenza.domain import validation
 from cadenza.domain.errors import InvalidRequest
@@ -101,7 +101,7 @@ def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         ConfigFile("a: 12345678")
 
 
-async def test_faults_are_told_with_their_lines(front: Front) -> None:
+async def test_faults_are_told_with_their_lines(app: ApplicationFixture) -> None:
     text = (
         "version: 1\n"
         "jobs:\n"
@@ -117,7 +117,7 @@ async def test_faults_are_told_with_their_lines(front: Front) -> None:
     )
     file = ConfigFile(text)
     with pytest.raises(InvalidRequest) as refused:
-        await front.ask("apply_config", **file.document)
+        await app.ask("apply_config", **file.document)
     located = file.located(refused.value)
     assert sorted(fault.field for fault in located.faults) == [
         "line 11, jobs.0.endpoints.1.rules",
@@ -134,16 +134,16 @@ def test_what_has_no_place_in_the_file_keeps_its_words() -> None:
     assert ConfigFile("version: 1").located(problem) is problem
 
 
-async def test_the_example_can_be_applied(front: Front) -> None:
+async def test_the_example_can_be_applied(app: ApplicationFixture) -> None:
     file = ConfigFile(EXAMPLE.read_text())
-    answer = await front.ask("apply_config", **file.document)
+    answer = await app.ask("apply_config", **file.document)
     assert answer["counts"]["create"] == 5
-    assert (await front.ask("apply_config", **file.document))["changes"] == []
+    assert (await app.ask("apply_config", **file.document))["changes"] == []
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-async def test_what_the_documents_show_can_be_applied(front: Front, example: str) -> None:
-    assert (await front.ask("apply_config", **ConfigFile(example).document))["counts"]["create"] > 1
+async def test_what_the_documents_show_can_be_applied(app: ApplicationFixture, example: str) -> None:
+    assert (await app.ask("apply_config", **ConfigFile(example).document))["counts"]["create"] > 1
 
 
 def test_the_reference_has_every_key() -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.operation_fixtures import A_TARGET, Front
+from tests.operation_fixtures import A_TARGET, ApplicationFixture
 from tests.postgres import Databases, databases
 from tests.scheduling.config.test_apply import FILE, altered, told
 from tests.scheduling.config.test_prune import a_file, jobs, live
@@ -29,52 +29,61 @@ class OnAStore:
     """An office over a store."""
 
     @pytest.fixture
-    def house(self, front: Front, store: Store) -> Front:
-        front.application.dependencies = replace(front.application.dependencies, store=store)
-        front.store = store  # type: ignore[assignment]
-        return front
+    def app_on_store(self, app: ApplicationFixture, store: Store) -> ApplicationFixture:
+        app.application.dependencies = replace(app.application.dependencies, store=store)
+        app.store = store  # type: ignore[assignment]
+        return app
 
-    async def test_a_file_is_applied_once_and_then_changes_nothing(self, house: Front) -> None:
-        tried = await house.ask("apply_config", **FILE, dry_run=True)
-        assert (await jobs(house), await live(house)) == ([], [])
-        assert (await house.ask("apply_config", **FILE))["changes"] == tried["changes"]
-        assert (await house.ask("apply_config", **FILE, prune=True))["changes"] == []
+    async def test_a_file_is_applied_once_and_then_changes_nothing(
+        self, app_on_store: ApplicationFixture
+    ) -> None:
+        tried = await app_on_store.ask("apply_config", **FILE, dry_run=True)
+        assert (await jobs(app_on_store), await live(app_on_store)) == ([], [])
+        assert (await app_on_store.ask("apply_config", **FILE))["changes"] == tried["changes"]
+        assert (await app_on_store.ask("apply_config", **FILE, prune=True))["changes"] == []
 
-    async def test_a_run_in_flight_outlives_an_update_and_a_return(self, house: Front) -> None:
-        await house.ask("apply_config", **FILE)
-        await house.clock.sleep(60_000)
-        now = house.clock.now()
-        (claim,) = await house.store.endpoints.claim_due(
+    async def test_a_run_in_flight_outlives_an_update_and_a_return(
+        self, app_on_store: ApplicationFixture
+    ) -> None:
+        await app_on_store.ask("apply_config", **FILE)
+        await app_on_store.clock.sleep(60_000)
+        now = app_on_store.clock.now()
+        (claim,) = await app_on_store.store.endpoints.claim_due(
             now=now, within=timedelta(0), lease_until=now + timedelta(minutes=1), limit=10
         )
-        await house.ask("apply_config", **altered(baseline="every 2m", labels={"team": "web"}))
-        assert told(await house.ask("apply_config", **a_file(checkout=["orders"]), prune=True))[-1] == (
+        await app_on_store.ask("apply_config", **altered(baseline="every 2m", labels={"team": "web"}))
+        assert told(await app_on_store.ask("apply_config", **a_file(checkout=["orders"]), prune=True))[
+            -1
+        ] == (
             "delete",
             "endpoint",
             "traffic",
         )
-        assert ("revive", "endpoint", "traffic") in told(await house.ask("apply_config", **FILE))
-        traffic = await house.store.endpoints.get(EndpointKey("default", "traffic"))
+        assert ("revive", "endpoint", "traffic") in told(await app_on_store.ask("apply_config", **FILE))
+        traffic = await app_on_store.store.endpoints.get(EndpointKey("default", "traffic"))
         assert traffic.lease is not None
         assert traffic.lease.run_id == claim.run_id
-        assert await house.store.endpoints.renew([claim], now + timedelta(minutes=2)) == {claim.run_id}
+        assert await app_on_store.store.endpoints.renew([claim], now + timedelta(minutes=2)) == {claim.run_id}
 
-    async def test_pruned_jobs_take_their_endpoints_along(self, house: Front) -> None:
-        await house.ask("apply_config", **a_file(a=["one"], b=["two", "three"]))
-        await house.job("hand")
-        await house.endpoint("manual", job_id="hand")
-        answer = await house.ask("apply_config", **a_file(a=["one", "three"]), prune=True)
+    async def test_pruned_jobs_take_their_endpoints_along(self, app_on_store: ApplicationFixture) -> None:
+        await app_on_store.ask("apply_config", **a_file(a=["one"], b=["two", "three"]))
+        await app_on_store.job("hand")
+        await app_on_store.endpoint("manual", job_id="hand")
+        answer = await app_on_store.ask("apply_config", **a_file(a=["one", "three"]), prune=True)
         assert told(answer) == [
             ("update", "endpoint", "three"),
             ("delete", "job", "b"),
             ("delete", "endpoint", "two"),
         ]
-        assert (await jobs(house), await live(house)) == (["a", "hand"], ["manual", "one", "three"])
+        assert (await jobs(app_on_store), await live(app_on_store)) == (
+            ["a", "hand"],
+            ["manual", "one", "three"],
+        )
 
-    async def test_what_was_exported_changes_nothing(self, house: Front) -> None:
-        await house.ask("apply_config", **FILE)
-        await house.job("hand")
-        await house.endpoint(
+    async def test_what_was_exported_changes_nothing(self, app_on_store: ApplicationFixture) -> None:
+        await app_on_store.ask("apply_config", **FILE)
+        await app_on_store.job("hand")
+        await app_on_store.endpoint(
             "manual",
             job_id="hand",
             target=A_TARGET | {"headers": {"X-Key": "${secret:KEY}"}, "body": {"a": [1, None, "Zoë"]}},
@@ -82,16 +91,16 @@ class OnAStore:
             policy={"timeout_ms": 1_000, "misfire": "skip"},
             baseline={"kind": "once", "at": "2030-01-01T00:00:00.000001+02:00"},
         )
-        await house.ask("pause_job", job_id="hand")
-        document = await house.ask("export_config")
-        answer = await house.ask("apply_config", **document, prune=True)
+        await app_on_store.ask("pause_job", job_id="hand")
+        document = await app_on_store.ask("export_config")
+        answer = await app_on_store.ask("apply_config", **document, prune=True)
         assert (answer["changes"], answer["counts"]["unchanged"]) == ([], 7)
 
-    async def test_a_refused_file_leaves_nothing_behind(self, house: Front) -> None:
-        await house.ask("set_limits", tenant_id="default", endpoints=2)
+    async def test_a_refused_file_leaves_nothing_behind(self, app_on_store: ApplicationFixture) -> None:
+        await app_on_store.ask("set_limits", tenant_id="default", endpoints=2)
         with pytest.raises(NotAllowed):
-            await house.ask("apply_config", **FILE)
-        assert (await jobs(house), await live(house)) == ([], [])
+            await app_on_store.ask("apply_config", **FILE)
+        assert (await jobs(app_on_store), await live(app_on_store)) == ([], [])
 
 
 class TestOnMemory(OnAStore):

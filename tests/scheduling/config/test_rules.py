@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.operation_fixtures import Front
+from tests.operation_fixtures import ApplicationFixture
 from tests.scheduling.config.test_apply import told
 
 from cadenza.adapters.stores.sql.migrate import migrate
@@ -60,18 +60,18 @@ def with_rule(**words: Any) -> dict[str, Any]:
     return changed
 
 
-async def faults(front: Front, file: dict[str, Any]) -> dict[str, str]:
+async def faults(app: ApplicationFixture, file: dict[str, Any]) -> dict[str, str]:
     with pytest.raises(InvalidRequest) as problem:
-        await front.ask("apply_config", **file)
-    assert (await front.ask("list_rules"))["items"] == []
-    assert (await front.ask("list_jobs"))["items"] == []
+        await app.ask("apply_config", **file)
+    assert (await app.ask("list_rules"))["items"] == []
+    assert (await app.ask("list_jobs"))["items"] == []
     return {fault.field: fault.message for fault in problem.value.faults}
 
 
-async def test_rules_in_peoples_words_become_rules(front: Front) -> None:
-    answer = await front.ask("apply_config", **document())
+async def test_rules_in_peoples_words_become_rules(app: ApplicationFixture) -> None:
+    answer = await app.ask("apply_config", **document())
     assert told(answer)[-2:] == [("create", "rule", "surge"), ("create", "rule", "tidy")]
-    surge, tidy = await front.store.rules.rules("default")
+    surge, tidy = await app.store.rules.rules("default")
     assert (surge.name, surge.job_id, surge.endpoint_id) == ("A surge", "shop", "traffic")
     assert surge.then == ProposeIntervalStep(interval_ms=20_000, ttl_minutes=90)
     assert (surge.relax, surge.cooldown_ms, surge.once_per_incident) == (ClearStep(), 600_000, True)
@@ -88,18 +88,18 @@ async def test_rules_in_peoples_words_become_rules(front: Front) -> None:
     )
 
 
-async def test_applied_twice_it_changes_nothing(front: Front) -> None:
-    await front.ask("apply_config", **document())
-    again = await front.ask("apply_config", **document(), prune=True)
+async def test_applied_twice_it_changes_nothing(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **document())
+    again = await app.ask("apply_config", **document(), prune=True)
     assert (again["changes"], again["counts"]["unchanged"]) == ([], 5)
 
 
-async def test_what_changes_is_told_in_the_words_of_the_wire(front: Front) -> None:
-    await front.ask("apply_config", **document())
-    created_at = (await front.store.rules.rule("default", "surge")).created_at
-    await front.clock.sleep(60_000)
+async def test_what_changes_is_told_in_the_words_of_the_wire(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **document())
+    created_at = (await app.store.rules.rule("default", "surge")).created_at
+    await app.clock.sleep(60_000)
     fewer = [{"after": "5m", "then": {"tool": "clear"}}]
-    answer = await front.ask("apply_config", **with_rule(cooldown="1h", escalate=fewer, relax=None))
+    answer = await app.ask("apply_config", **with_rule(cooldown="1h", escalate=fewer, relax=None))
     (change,) = answer["changes"]
     assert (change["action"], change["kind"], change["id"]) == ("update", "rule", "surge")
     fields = {field["field"]: (field["before"], field["after"]) for field in change["fields"]}
@@ -110,44 +110,46 @@ async def test_what_changes_is_told_in_the_words_of_the_wire(front: Front) -> No
         "after_ms": 3_600_000,
         "then": {"tool": "pause_until", "pauseMs": 172_800_000},
     }
-    assert (await front.store.rules.rule("default", "surge")).created_at == created_at
+    assert (await app.store.rules.rule("default", "surge")).created_at == created_at
 
 
-async def test_a_switch_that_the_file_does_not_speak_of_stays(front: Front) -> None:
-    await front.ask("apply_config", **document())
-    await front.ask("update_rule", rule_id="surge", enabled=False)
-    assert (await front.ask("apply_config", **document()))["changes"] == []
-    assert told(await front.ask("apply_config", **with_rule(enabled=True))) == [("update", "rule", "surge")]
-    assert (await front.store.rules.rule("default", "surge")).enabled
+async def test_a_switch_that_the_file_does_not_speak_of_stays(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **document())
+    await app.ask("update_rule", rule_id="surge", enabled=False)
+    assert (await app.ask("apply_config", **document()))["changes"] == []
+    assert told(await app.ask("apply_config", **with_rule(enabled=True))) == [("update", "rule", "surge")]
+    assert (await app.store.rules.rule("default", "surge")).enabled
 
 
-async def test_rules_that_are_not_named_stay_unless_they_are_pruned(front: Front) -> None:
-    await front.ask("apply_config", **document())
+async def test_rules_that_are_not_named_stay_unless_they_are_pruned(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **document())
     without = document()
     del without["jobs"][0]["rules"][1]
-    assert (await front.ask("apply_config", **without))["changes"] == []
-    tried = await front.ask("apply_config", **without, prune=True, dry_run=True)
+    assert (await app.ask("apply_config", **without))["changes"] == []
+    tried = await app.ask("apply_config", **without, prune=True, dry_run=True)
     assert told(tried) == [("delete", "rule", "tidy")]
-    assert len((await front.ask("list_rules"))["items"]) == 2
-    await front.ask("apply_config", **without, prune=True)
-    assert [rule["id"] for rule in (await front.ask("list_rules"))["items"]] == ["surge"]
+    assert len((await app.ask("list_rules"))["items"]) == 2
+    await app.ask("apply_config", **without, prune=True)
+    assert [rule["id"] for rule in (await app.ask("list_rules"))["items"]] == ["surge"]
 
 
-async def test_rules_go_with_a_job_that_is_pruned(front: Front) -> None:
-    await front.ask("apply_config", **document())
-    answer = await front.ask("apply_config", version=1, prune=True)
+async def test_rules_go_with_a_job_that_is_pruned(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **document())
+    answer = await app.ask("apply_config", version=1, prune=True)
     assert ("delete", "rule", "surge") in told(answer)
-    assert (await front.ask("list_rules"))["items"] == []
+    assert (await app.ask("list_rules"))["items"] == []
 
 
-async def test_a_rule_may_speak_of_endpoints_that_are_there_but_not_in_the_file(front: Front) -> None:
-    await front.ask("apply_config", **document())
+async def test_a_rule_may_speak_of_endpoints_that_are_there_but_not_in_the_file(
+    app: ApplicationFixture,
+) -> None:
+    await app.ask("apply_config", **document())
     bare = document()
     bare["jobs"][0]["endpoints"] = []
-    assert (await front.ask("apply_config", **bare))["changes"] == []
+    assert (await app.ask("apply_config", **bare))["changes"] == []
     with pytest.raises(InvalidRequest, match=r"jobs\.0\.rules\.0\.endpoint: There is no endpoint traffic"):
-        await front.ask("apply_config", **bare, prune=True)
-    assert len((await front.ask("list_endpoints"))["items"]) == 2
+        await app.ask("apply_config", **bare, prune=True)
+    assert len((await app.ask("list_endpoints"))["items"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -175,60 +177,60 @@ async def test_a_rule_may_speak_of_endpoints_that_are_there_but_not_in_the_file(
     ],
 )
 async def test_what_is_wrong_is_told_with_its_path_and_nothing_is_written(
-    front: Front, words: dict[str, Any], field: str, message: str
+    app: ApplicationFixture, words: dict[str, Any], field: str, message: str
 ) -> None:
-    found = await faults(front, with_rule(**words))
+    found = await faults(app, with_rule(**words))
     places = {path: text for path, text in found.items() if message in text}
     expected = "jobs.0.rules.1.id" if field == "id" else f"jobs.0.rules.0.{field}".rstrip(".")
     assert expected in places, found
 
 
-async def test_faults_in_rules_and_endpoints_are_told_together(front: Front) -> None:
+async def test_faults_in_rules_and_endpoints_are_told_together(app: ApplicationFixture) -> None:
     wrong = with_rule(when="1 +")
     wrong["jobs"][0]["endpoints"][0]["baseline"] = "cron never"
-    assert {path.split(".")[2] for path in await faults(front, wrong)} == {"rules", "endpoints"}
+    assert {path.split(".")[2] for path in await faults(app, wrong)} == {"rules", "endpoints"}
 
 
-async def test_a_job_never_gets_more_rules_than_it_may_have(front: Front) -> None:
-    await front.ask("apply_config", **document())
+async def test_a_job_never_gets_more_rules_than_it_may_have(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **document())
     many = document()
     many["jobs"][0]["rules"] = [
         {"id": f"rule-{number}", "when": "true", "then": {"tool": "clear"}} for number in range(MOST_RULES)
     ]
     with pytest.raises(InvalidRequest, match=f"would have {MOST_RULES + 2} rules"):
-        await front.ask("apply_config", **many)
-    await front.ask("apply_config", **many, prune=True)
-    assert len(await front.store.rules.rules("default")) == 100
+        await app.ask("apply_config", **many)
+    await app.ask("apply_config", **many, prune=True)
+    assert len(await app.store.rules.rules("default")) == 100
 
 
-async def test_what_is_exported_is_what_was_applied(front: Front) -> None:
-    await front.ask("apply_config", **document())
-    await front.ask("update_rule", rule_id="tidy", enabled=False)
-    view = await front.ask("export_config")
-    assert (await front.ask("apply_config", **view, prune=True))["changes"] == []
+async def test_what_is_exported_is_what_was_applied(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **document())
+    await app.ask("update_rule", rule_id="tidy", enabled=False)
+    view = await app.ask("export_config")
+    assert (await app.ask("apply_config", **view, prune=True))["changes"] == []
     text = to_yaml(view)
     spoken = yaml.safe_load(text)["jobs"][0]["rules"]
     (surge, tidy) = document()["jobs"][0]["rules"]
     surge["escalate"][0]["then"]["ttl"] = "1m30s"
     assert spoken == [surge, {**tidy, "enabled": False}]
-    assert (await front.ask("apply_config", **document(text), prune=True))["changes"] == []
+    assert (await app.ask("apply_config", **document(text), prune=True))["changes"] == []
 
 
-async def test_rules_about_what_is_gone_are_not_exported(front: Front) -> None:
-    await front.ask("apply_config", **document())
-    await front.ask("delete_endpoint", endpoint_id="cache")
-    (job,) = (await front.ask("export_config"))["jobs"]
+async def test_rules_about_what_is_gone_are_not_exported(app: ApplicationFixture) -> None:
+    await app.ask("apply_config", **document())
+    await app.ask("delete_endpoint", endpoint_id="cache")
+    (job,) = (await app.ask("export_config"))["jobs"]
     assert [rule["id"] for rule in job["rules"]] == ["tidy"]
 
 
-async def test_rules_mean_the_same_in_a_database(front: Front, tmp_path: Path) -> None:
+async def test_rules_mean_the_same_in_a_database(app: ApplicationFixture, tmp_path: Path) -> None:
     path = tmp_path / "cadenza.db"
     await migrate(f"sqlite:///{path}")
     store = SqliteStore(SqliteFile(path), FakeIds())
-    front.application.dependencies = replace(front.application.dependencies, store=store)
-    await front.ask("apply_config", **document())
-    view = await front.ask("export_config")
-    assert (await front.ask("apply_config", **view, prune=True))["changes"] == []
-    await front.ask("apply_config", **with_rule(id="other"), prune=True)
-    assert [rule["id"] for rule in (await front.ask("list_rules"))["items"]] == ["other", "tidy"]
+    app.application.dependencies = replace(app.application.dependencies, store=store)
+    await app.ask("apply_config", **document())
+    view = await app.ask("export_config")
+    assert (await app.ask("apply_config", **view, prune=True))["changes"] == []
+    await app.ask("apply_config", **with_rule(id="other"), prune=True)
+    assert [rule["id"] for rule in (await app.ask("list_rules"))["items"]] == ["other", "tidy"]
     await store.close()

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.operation_fixtures import A_TARGET, Front
+from tests.operation_fixtures import A_TARGET, ApplicationFixture
 
 from cadenza.domain.errors import NotAllowed
 from cadenza.domain.scheduling.endpoint import EndpointKey, evolve
@@ -14,48 +14,50 @@ EVERY_MINUTE = {"kind": "every", "interval_ms": 60_000}
 
 
 @pytest.fixture
-async def house(front: Front) -> Front:
+async def limited_app(app: ApplicationFixture) -> ApplicationFixture:
     """A tenant with room for one endpoint."""
-    await front.job()
-    await front.ask("set_limits", tenant_id="default", endpoints=1)
-    return front
+    await app.job()
+    await app.ask("set_limits", tenant_id="default", endpoints=1)
+    return app
 
 
-async def do_its_duty(house: Front, name: str = "traffic") -> None:
+async def do_its_duty(limited_app: ApplicationFixture, name: str = "traffic") -> None:
     done = {"next_run_at": None, "next_source": Source.FINISHED}
-    await house.store.endpoints.amend(
+    await limited_app.store.endpoints.amend(
         EndpointKey("default", name), lambda one: ChangedEndpoint(evolve(one, **done))
     )
 
 
-async def counted(house: Front) -> int:
-    return await house.store.tenants.count_endpoints("default", 10)
+async def counted(limited_app: ApplicationFixture) -> int:
+    return await limited_app.store.tenants.count_endpoints("default", 10)
 
 
-async def test_who_creates_what_was_deleted_needs_room_for_it(house: Front) -> None:
-    await house.endpoint()
-    await house.ask("delete_endpoint", endpoint_id="traffic")
-    await house.endpoint("second")
+async def test_who_creates_what_was_deleted_needs_room_for_it(limited_app: ApplicationFixture) -> None:
+    await limited_app.endpoint()
+    await limited_app.ask("delete_endpoint", endpoint_id="traffic")
+    await limited_app.endpoint("second")
     with pytest.raises(NotAllowed, match="at most 1 endpoints"):
-        await house.endpoint()
-    assert await counted(house) == 1
-    await house.ask("delete_endpoint", endpoint_id="second")
-    assert (await house.endpoint(name="Back"))["name"] == "Back"
-    assert await counted(house) == 1
+        await limited_app.endpoint()
+    assert await counted(limited_app) == 1
+    await limited_app.ask("delete_endpoint", endpoint_id="second")
+    assert (await limited_app.endpoint(name="Back"))["name"] == "Back"
+    assert await counted(limited_app) == 1
 
 
-async def test_who_gives_another_baseline_to_what_has_done_its_duty_needs_room_for_it(house: Front) -> None:
-    await house.endpoint(baseline={"kind": "once", "at": "2025-01-01T00:00:00Z"})
-    await do_its_duty(house)
-    await house.endpoint("second")
+async def test_who_gives_another_baseline_to_what_has_done_its_duty_needs_room_for_it(
+    limited_app: ApplicationFixture,
+) -> None:
+    await limited_app.endpoint(baseline={"kind": "once", "at": "2025-01-01T00:00:00Z"})
+    await do_its_duty(limited_app)
+    await limited_app.endpoint("second")
     with pytest.raises(NotAllowed, match="at most 1 endpoints"):
-        await house.ask("update_endpoint", endpoint_id="traffic", baseline=EVERY_MINUTE)
-    renamed = await house.ask("update_endpoint", endpoint_id="traffic", name="Done")
+        await limited_app.ask("update_endpoint", endpoint_id="traffic", baseline=EVERY_MINUTE)
+    renamed = await limited_app.ask("update_endpoint", endpoint_id="traffic", name="Done")
     assert (renamed["name"], renamed["next_run_at"]) == ("Done", None)
-    await house.ask("delete_endpoint", endpoint_id="second")
-    again = await house.ask("update_endpoint", endpoint_id="traffic", baseline=EVERY_MINUTE)
+    await limited_app.ask("delete_endpoint", endpoint_id="second")
+    again = await limited_app.ask("update_endpoint", endpoint_id="traffic", baseline=EVERY_MINUTE)
     assert (again["baseline"], again["next_source"]) == (EVERY_MINUTE, "baseline-interval")
-    assert await counted(house) == 1
+    assert await counted(limited_app) == 1
 
 
 def a_file(**baselines: str) -> dict[str, Any]:
@@ -63,14 +65,14 @@ def a_file(**baselines: str) -> dict[str, Any]:
     return {"version": 1, "jobs": [{"id": "checkout", "endpoints": endpoints}], "prune": True}
 
 
-async def test_to_delete_what_has_done_its_duty_makes_no_room(house: Front) -> None:
+async def test_to_delete_what_has_done_its_duty_makes_no_room(limited_app: ApplicationFixture) -> None:
     once = "once 2025-01-01T00:00:00Z"
-    await house.ask("apply_config", **a_file(traffic=once))
-    await do_its_duty(house)
-    await house.ask("apply_config", **a_file(traffic=once, second="every 1m"))
+    await limited_app.ask("apply_config", **a_file(traffic=once))
+    await do_its_duty(limited_app)
+    await limited_app.ask("apply_config", **a_file(traffic=once, second="every 1m"))
     with pytest.raises(NotAllowed, match="2 endpoints, and there may be 1"):
-        await house.ask("apply_config", **a_file(second="every 1m", third="every 1m"))
+        await limited_app.ask("apply_config", **a_file(second="every 1m", third="every 1m"))
     with pytest.raises(NotAllowed, match="2 endpoints, and there may be 1"):
-        await house.ask("apply_config", **a_file(traffic="every 1m", second="every 1m"))
-    await house.ask("apply_config", **a_file(traffic="every 1m"))
-    assert await counted(house) == 1
+        await limited_app.ask("apply_config", **a_file(traffic="every 1m", second="every 1m"))
+    await limited_app.ask("apply_config", **a_file(traffic="every 1m"))
+    assert await counted(limited_app) == 1

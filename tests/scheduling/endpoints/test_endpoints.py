@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.operation_fixtures import A_TARGET, Front
+from tests.operation_fixtures import A_TARGET, ApplicationFixture
 
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from cadenza.operations.table import OPERATIONS
@@ -13,13 +13,13 @@ OTHER = "other"
 
 
 @pytest.fixture
-async def house(front: Front) -> Front:
-    await front.job()
-    return front
+async def app_with_job(app: ApplicationFixture) -> ApplicationFixture:
+    await app.job()
+    return app
 
 
-async def test_an_endpoint_is_created_planned_and_shown(house: Front) -> None:
-    created = await house.endpoint(
+async def test_an_endpoint_is_created_planned_and_shown(app_with_job: ApplicationFixture) -> None:
+    created = await app_with_job.endpoint(
         labels={"team": "web"},
         guard={"min_interval_ms": 20_000, "max_interval_ms": 300_000},
         description="visitors",
@@ -30,11 +30,11 @@ async def test_an_endpoint_is_created_planned_and_shown(house: Front) -> None:
     assert created["labels"] == {"team": "web"}
     assert created["target"]["url"] == A_TARGET["url"]
     assert created["policy"]["timeout_ms"] == 5_000
-    assert await house.ask("get_endpoint", endpoint_id="traffic") == created
+    assert await app_with_job.ask("get_endpoint", endpoint_id="traffic") == created
 
 
-async def test_start_now_makes_it_due_at_once(house: Front) -> None:
-    created = await house.endpoint(start_now=True)
+async def test_start_now_makes_it_due_at_once(app_with_job: ApplicationFixture) -> None:
+    created = await app_with_job.endpoint(start_now=True)
     assert (created["next_run_at"], created["next_source"]) == ("2025-01-01T00:00:00Z", "first")
 
 
@@ -62,80 +62,84 @@ async def test_start_now_makes_it_due_at_once(house: Front) -> None:
         ({"description": "x\x00"}, "description"),
     ],
 )
-async def test_wrong_words_are_refused_with_their_place(house: Front, fields: Any, fault: str) -> None:
+async def test_wrong_words_are_refused_with_their_place(
+    app_with_job: ApplicationFixture, fields: Any, fault: str
+) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        await house.endpoint(**fields)
+        await app_with_job.endpoint(**fields)
     assert [one.field for one in refused.value.faults] == [fault]
-    assert (await house.ask("list_endpoints"))["items"] == []
+    assert (await app_with_job.ask("list_endpoints"))["items"] == []
 
 
-async def test_an_endpoint_needs_a_job_of_its_own_tenant(house: Front) -> None:
+async def test_an_endpoint_needs_a_job_of_its_own_tenant(app_with_job: ApplicationFixture) -> None:
     with pytest.raises(NotFound):
-        await house.endpoint(job_id="nowhere")
+        await app_with_job.endpoint(job_id="nowhere")
     with pytest.raises(NotFound):
-        await house.endpoint(by=OTHER)
+        await app_with_job.endpoint(by=OTHER)
 
 
-async def test_endpoints_are_listed_by_job_and_labels(house: Front) -> None:
-    await house.job("other-job")
-    await house.endpoint("a", labels={"team": "web", "tier": "1"})
-    await house.endpoint("b", labels={"team": "web"})
-    await house.endpoint("c", job_id="other-job", labels={"team": "ops"})
+async def test_endpoints_are_listed_by_job_and_labels(app_with_job: ApplicationFixture) -> None:
+    await app_with_job.job("other-job")
+    await app_with_job.endpoint("a", labels={"team": "web", "tier": "1"})
+    await app_with_job.endpoint("b", labels={"team": "web"})
+    await app_with_job.endpoint("c", job_id="other-job", labels={"team": "ops"})
 
     async def ids(**wanted: Any) -> list[str]:
-        return [one["id"] for one in (await house.ask("list_endpoints", **wanted))["items"]]
+        return [one["id"] for one in (await app_with_job.ask("list_endpoints", **wanted))["items"]]
 
     assert await ids() == ["a", "b", "c"]
     assert await ids(job_id="job") == ["a", "b"]
     assert await ids(label=["team=web"]) == ["a", "b"]
     assert await ids(label=["team=web", "tier=1"]) == ["a"]
     assert await ids(job_id="job", label=["team=ops"]) == []
-    page = await house.ask("list_endpoints", limit=2)
-    rest = await house.ask("list_endpoints", limit=2, cursor=page["next_cursor"])
+    page = await app_with_job.ask("list_endpoints", limit=2)
+    rest = await app_with_job.ask("list_endpoints", limit=2, cursor=page["next_cursor"])
     assert [one["id"] for one in rest["items"]] == ["c"]
 
 
-async def test_a_changed_baseline_is_planned_at_once(house: Front) -> None:
-    await house.endpoint()
-    changed = await house.ask(
+async def test_a_changed_baseline_is_planned_at_once(app_with_job: ApplicationFixture) -> None:
+    await app_with_job.endpoint()
+    changed = await app_with_job.ask(
         "update_endpoint", endpoint_id="traffic", baseline={"kind": "every", "interval_ms": 10_000}
     )
     assert changed["next_run_at"] == "2025-01-01T00:00:10Z"
     assert changed["target"]["url"] == A_TARGET["url"]
 
 
-async def test_an_update_moves_an_endpoint_only_to_a_job_that_is_there(house: Front) -> None:
-    await house.endpoint()
+async def test_an_update_moves_an_endpoint_only_to_a_job_that_is_there(
+    app_with_job: ApplicationFixture,
+) -> None:
+    await app_with_job.endpoint()
     with pytest.raises(NotFound):
-        await house.ask("update_endpoint", endpoint_id="traffic", job_id="nowhere")
-    await house.ask("create_job", id="quiet", name="Quiet", active=False)
-    moved = await house.ask("update_endpoint", endpoint_id="traffic", job_id="quiet")
+        await app_with_job.ask("update_endpoint", endpoint_id="traffic", job_id="nowhere")
+    await app_with_job.ask("create_job", id="quiet", name="Quiet", active=False)
+    moved = await app_with_job.ask("update_endpoint", endpoint_id="traffic", job_id="quiet")
     assert (moved["job_id"], moved["job_active"]) == ("quiet", False)
 
 
-async def test_null_is_no_value_but_for_a_description(house: Front) -> None:
-    await house.endpoint(description="words")
+async def test_null_is_no_value_but_for_a_description(app_with_job: ApplicationFixture) -> None:
+    await app_with_job.endpoint(description="words")
     with pytest.raises(InvalidRequest) as refused:
-        await house.ask("update_endpoint", endpoint_id="traffic", baseline=None)
+        await app_with_job.ask("update_endpoint", endpoint_id="traffic", baseline=None)
     assert refused.value.field == "baseline"
-    changed = await house.ask("update_endpoint", endpoint_id="traffic", description=None)
+    changed = await app_with_job.ask("update_endpoint", endpoint_id="traffic", description=None)
     assert changed["description"] is None
 
 
-async def test_a_disabled_endpoint_is_not_due(house: Front) -> None:
-    await house.endpoint(enabled=False, start_now=True)
-    assert (await house.ask("explain_endpoint", endpoint_id="traffic"))["gate"] == "disabled"
-    await house.ask("update_endpoint", endpoint_id="traffic", enabled=True)
-    assert (await house.ask("explain_endpoint", endpoint_id="traffic"))["gate"] is None
+async def test_a_disabled_endpoint_is_not_due(app_with_job: ApplicationFixture) -> None:
+    await app_with_job.endpoint(enabled=False, start_now=True)
+    assert (await app_with_job.ask("explain_endpoint", endpoint_id="traffic"))["gate"] == "disabled"
+    await app_with_job.ask("update_endpoint", endpoint_id="traffic", enabled=True)
+    assert (await app_with_job.ask("explain_endpoint", endpoint_id="traffic"))["gate"] is None
 
 
-async def test_a_deleted_endpoint_is_as_if_it_had_never_been(house: Front) -> None:
-    await house.endpoint()
-    await house.ask("delete_endpoint", endpoint_id="traffic")
+async def test_a_deleted_endpoint_is_as_if_it_had_never_been(app_with_job: ApplicationFixture) -> None:
+    await app_with_job.endpoint()
+    await app_with_job.ask("delete_endpoint", endpoint_id="traffic")
     for operation in OPERATIONS:
         if set(operation.command.model_fields) == {"endpoint_id"}:
             with pytest.raises(NotFound, match=r"There is no endpoint traffic\."):
-                await house.ask(operation.name, endpoint_id="traffic")
+                await app_with_job.ask(operation.name, endpoint_id="traffic")
     with_words: dict[str, dict[str, Any]] = {
         "propose_interval": {"intervalMs": 1},
         "propose_next_time": {"nextRunInMs": 1},
@@ -146,60 +150,62 @@ async def test_a_deleted_endpoint_is_as_if_it_had_never_been(house: Front) -> No
     }
     for name, words in with_words.items():
         with pytest.raises(NotFound):
-            await house.ask(name, endpoint_id="traffic", **words)
+            await app_with_job.ask(name, endpoint_id="traffic", **words)
 
 
-async def test_a_deleted_id_can_be_used_again(house: Front) -> None:
-    await house.endpoint()
+async def test_a_deleted_id_can_be_used_again(app_with_job: ApplicationFixture) -> None:
+    await app_with_job.endpoint()
     with pytest.raises(Conflict):
-        await house.endpoint()
-    await house.ask("delete_endpoint", endpoint_id="traffic")
-    again = await house.endpoint(name="Back", description="again")
+        await app_with_job.endpoint()
+    await app_with_job.ask("delete_endpoint", endpoint_id="traffic")
+    again = await app_with_job.endpoint(name="Back", description="again")
     assert (again["name"], again["description"]) == ("Back", "again")
 
 
-async def test_limits_are_kept(house: Front) -> None:
-    await house.ask("set_limits", tenant_id="default", endpoints=1, min_interval_ms=60_000)
-    assert (await house.endpoint())["guard"]["min_interval_ms"] == 60_000
+async def test_limits_are_kept(app_with_job: ApplicationFixture) -> None:
+    await app_with_job.ask("set_limits", tenant_id="default", endpoints=1, min_interval_ms=60_000)
+    assert (await app_with_job.endpoint())["guard"]["min_interval_ms"] == 60_000
     with pytest.raises(NotAllowed, match="at most 1 endpoints"):
-        await house.endpoint("second")
+        await app_with_job.endpoint("second")
     with pytest.raises(InvalidRequest):
-        await house.ask(
+        await app_with_job.ask(
             "update_endpoint", endpoint_id="traffic", baseline={"kind": "every", "interval_ms": 59_999}
         )
-    usage = await house.ask("get_usage")
+    usage = await app_with_job.ask("get_usage")
     assert (usage["endpoints"], usage["limits"]["endpoints"]) == (1, 1)
-    await house.ask("delete_endpoint", endpoint_id="traffic")
-    await house.endpoint("second")
+    await app_with_job.ask("delete_endpoint", endpoint_id="traffic")
+    await app_with_job.endpoint("second")
 
 
-async def test_another_tenant_sees_nothing(house: Front) -> None:
-    await house.endpoint(labels={"team": "web"})
-    assert (await house.ask("list_endpoints", by=OTHER, label=["team=web"]))["items"] == []
+async def test_another_tenant_sees_nothing(app_with_job: ApplicationFixture) -> None:
+    await app_with_job.endpoint(labels={"team": "web"})
+    assert (await app_with_job.ask("list_endpoints", by=OTHER, label=["team=web"]))["items"] == []
     with pytest.raises(NotFound) as foreign:
-        await house.ask("get_endpoint", by=OTHER, endpoint_id="traffic")
+        await app_with_job.ask("get_endpoint", by=OTHER, endpoint_id="traffic")
     with pytest.raises(NotFound) as missing:
-        await house.ask("get_endpoint", by="nobody", endpoint_id="traffic")
+        await app_with_job.ask("get_endpoint", by="nobody", endpoint_id="traffic")
     assert foreign.value.message == missing.value.message
 
 
-async def test_a_trial_calls_the_target_and_leaves_no_trace(house: Front) -> None:
-    created = await house.endpoint()
-    answer = await house.ask("test_endpoint", endpoint_id="traffic")
+async def test_a_trial_calls_the_target_and_leaves_no_trace(app_with_job: ApplicationFixture) -> None:
+    created = await app_with_job.endpoint()
+    answer = await app_with_job.ask("test_endpoint", endpoint_id="traffic")
     assert answer["status"] == "success"
-    assert await house.ask("get_endpoint", endpoint_id="traffic") == created
-    assert (await house.ask("list_runs"))["items"] == []
+    assert await app_with_job.ask("get_endpoint", endpoint_id="traffic") == created
+    assert (await app_with_job.ask("list_runs"))["items"] == []
 
 
-async def test_spans_between_moments_are_exact(house: Front) -> None:
-    await house.endpoint()
-    house.clock.jump(timedelta(seconds=30) / timedelta(milliseconds=1))
-    plan = await house.ask("explain_endpoint", endpoint_id="traffic")
+async def test_spans_between_moments_are_exact(app_with_job: ApplicationFixture) -> None:
+    await app_with_job.endpoint()
+    app_with_job.clock.jump(timedelta(seconds=30) / timedelta(milliseconds=1))
+    plan = await app_with_job.ask("explain_endpoint", endpoint_id="traffic")
     assert plan["answer"].startswith("traffic runs next at 2025-01-01T00:01:00Z, in 30 seconds")
 
 
-async def test_a_new_name_moves_no_run(house: Front) -> None:
-    await house.endpoint()
-    house.clock.jump(30_000)
-    renamed = await house.ask("update_endpoint", endpoint_id="traffic", name="New", labels={"team": "web"})
+async def test_a_new_name_moves_no_run(app_with_job: ApplicationFixture) -> None:
+    await app_with_job.endpoint()
+    app_with_job.clock.jump(30_000)
+    renamed = await app_with_job.ask(
+        "update_endpoint", endpoint_id="traffic", name="New", labels={"team": "web"}
+    )
     assert (renamed["name"], renamed["next_run_at"]) == ("New", "2025-01-01T00:01:00Z")

@@ -63,11 +63,10 @@ def test_hints_that_are_over_are_not_told() -> None:
 
 
 def test_a_pause_is_told_as_what_keeps_it_from_running() -> None:
-    as_exchange_failure = why(paused_until=NOW + MINUTE, pause_reason="deploy", next_run_at=NOW + MINUTE)
-    assert as_exchange_failure.gate == "paused until 2030-01-01T12:01:00Z"
+    explanation = why(paused_until=NOW + MINUTE, pause_reason="deploy", next_run_at=NOW + MINUTE)
+    assert explanation.gate == "paused until 2030-01-01T12:01:00Z"
     assert (
-        "Nothing runs while it stays so: paused until 2030-01-01T12:01:00Z (deploy)."
-        in as_exchange_failure.sentences
+        "Nothing runs while it stays so: paused until 2030-01-01T12:01:00Z (deploy)." in explanation.sentences
     )
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.operation_fixtures import Front
+from tests.operation_fixtures import ApplicationFixture
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
@@ -19,31 +19,31 @@ WAYS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.fixture
-async def house(front: Front) -> Front:
-    await front.job()
-    await front.endpoint()
-    await front.ask("propose_interval", endpoint_id="traffic", intervalMs=45_000)
-    return front
+async def app_with_hint(app: ApplicationFixture) -> ApplicationFixture:
+    await app.job()
+    await app.endpoint()
+    await app.ask("propose_interval", endpoint_id="traffic", intervalMs=45_000)
+    return app
 
 
 @pytest.mark.parametrize(("tool", "operation", "words"), WAYS, ids=[way[0] for way in WAYS])
 async def test_what_is_seen_is_what_is_done_then(
-    house: Front, tool: str, operation: str, words: dict[str, Any]
+    app_with_hint: ApplicationFixture, tool: str, operation: str, words: dict[str, Any]
 ) -> None:
-    before = await house.ask("get_endpoint", endpoint_id="traffic")
-    seen = await house.ask(
+    before = await app_with_hint.ask("get_endpoint", endpoint_id="traffic")
+    seen = await app_with_hint.ask(
         "preview_steering", holding=READER, endpoint_id="traffic", tool=tool, arguments=words
     )
-    assert await house.ask("get_endpoint", endpoint_id="traffic") == before
-    assert len((await house.ask("list_hints", endpoint_id="traffic"))["items"]) == 1
-    assert seen["before"]["plan"] == await house.ask("explain_endpoint", endpoint_id="traffic")
-    assert seen["after"]["plan"] == await house.ask(operation, endpoint_id="traffic", **words)
+    assert await app_with_hint.ask("get_endpoint", endpoint_id="traffic") == before
+    assert len((await app_with_hint.ask("list_hints", endpoint_id="traffic"))["items"]) == 1
+    assert seen["before"]["plan"] == await app_with_hint.ask("explain_endpoint", endpoint_id="traffic")
+    assert seen["after"]["plan"] == await app_with_hint.ask(operation, endpoint_id="traffic", **words)
     assert seen["changed"] is (seen["before"]["plan"]["next_run_at"] != seen["after"]["plan"]["next_run_at"])
 
 
-async def test_the_next_runs_are_told_both_ways(house: Front) -> None:
+async def test_the_next_runs_are_told_both_ways(app_with_hint: ApplicationFixture) -> None:
     words = {"intervalMs": 20_000, "ttlMinutes": 1}
-    seen = await house.ask(
+    seen = await app_with_hint.ask(
         "preview_steering", endpoint_id="traffic", tool="propose_interval", arguments=words, runs=4
     )
     assert [run["at"] for run in seen["before"]["runs"]] == [
@@ -71,16 +71,16 @@ async def test_the_next_runs_are_told_both_ways(house: Front) -> None:
     ],
 )
 async def test_what_the_tool_would_refuse_is_refused(
-    house: Front, tool: str, words: dict[str, Any], field: str
+    app_with_hint: ApplicationFixture, tool: str, words: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        await house.ask("preview_steering", endpoint_id="traffic", tool=tool, arguments=words)
+        await app_with_hint.ask("preview_steering", endpoint_id="traffic", tool=tool, arguments=words)
     assert refused.value.field == field
 
 
-async def test_a_run_that_cannot_be_now_is_no_preview(house: Front) -> None:
-    await house.ask("pause_until", endpoint_id="traffic", untilIso="2025-01-01T02:00:00Z")
+async def test_a_run_that_cannot_be_now_is_no_preview(app_with_hint: ApplicationFixture) -> None:
+    await app_with_hint.ask("pause_until", endpoint_id="traffic", untilIso="2025-01-01T02:00:00Z")
     with pytest.raises(Conflict):
-        await house.ask("preview_steering", endpoint_id="traffic", tool="run_now")
+        await app_with_hint.ask("preview_steering", endpoint_id="traffic", tool="run_now")
     with pytest.raises(NotFound):
-        await house.ask("preview_steering", by="south", endpoint_id="traffic", tool="run_now")
+        await app_with_hint.ask("preview_steering", by="south", endpoint_id="traffic", tool="run_now")

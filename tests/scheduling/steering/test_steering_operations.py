@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.operation_fixtures import Front
+from tests.operation_fixtures import ApplicationFixture
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, NotFound
@@ -12,18 +12,20 @@ THE_SAME: dict[str, Any] = {"endpoint_id": "traffic"}
 
 
 @pytest.fixture
-async def house(front: Front) -> Front:
-    await front.job()
-    await front.endpoint(labels={"team": "web"})
-    return front
+async def app_with_endpoint(app: ApplicationFixture) -> ApplicationFixture:
+    await app.job()
+    await app.endpoint(labels={"team": "web"})
+    return app
 
 
-async def test_an_interval_is_proposed_and_the_new_plan_answered(house: Front) -> None:
-    plan = await house.ask("propose_interval", **THE_SAME, intervalMs=20_000, reason="surge")
+async def test_an_interval_is_proposed_and_the_new_plan_answered(
+    app_with_endpoint: ApplicationFixture,
+) -> None:
+    plan = await app_with_endpoint.ask("propose_interval", **THE_SAME, intervalMs=20_000, reason="surge")
     assert (plan["next_run_at"], plan["source"]) == ("2025-01-01T00:00:20Z", "ai-interval")
     assert "(surge)" in plan["answer"]
     assert {one["source"] for one in plan["governor"]["candidates"]} == {"baseline-interval", "ai-interval"}
-    shown = await house.ask("get_endpoint", **THE_SAME)
+    shown = await app_with_endpoint.ask("get_endpoint", **THE_SAME)
     assert shown["interval_hint"] == {
         "interval_ms": 20_000,
         "expires_at": "2025-01-01T01:00:00Z",
@@ -31,17 +33,19 @@ async def test_an_interval_is_proposed_and_the_new_plan_answered(house: Front) -
     }
 
 
-async def test_a_next_time_is_proposed(house: Front) -> None:
-    plan = await house.ask("propose_next_time", **THE_SAME, nextRunInMs=5_000)
+async def test_a_next_time_is_proposed(app_with_endpoint: ApplicationFixture) -> None:
+    plan = await app_with_endpoint.ask("propose_next_time", **THE_SAME, nextRunInMs=5_000)
     assert (plan["next_run_at"], plan["source"]) == ("2025-01-01T00:00:05Z", "ai-oneshot")
-    plan = await house.ask("propose_next_time", **THE_SAME, nextRunAtIso="2025-01-01T00:00:03Z")
+    plan = await app_with_endpoint.ask("propose_next_time", **THE_SAME, nextRunAtIso="2025-01-01T00:00:03Z")
     assert plan["next_run_at"] == "2025-01-01T00:00:03Z"
 
 
-async def test_a_pause_is_set_and_taken_back(house: Front) -> None:
-    plan = await house.ask("pause_until", **THE_SAME, untilIso="2025-01-01T02:00:00Z", reason="deploy")
+async def test_a_pause_is_set_and_taken_back(app_with_endpoint: ApplicationFixture) -> None:
+    plan = await app_with_endpoint.ask(
+        "pause_until", **THE_SAME, untilIso="2025-01-01T02:00:00Z", reason="deploy"
+    )
     assert plan["gate"] == "paused until 2025-01-01T02:00:00Z"
-    plan = await house.ask("pause_until", **THE_SAME, untilIso=None)
+    plan = await app_with_endpoint.ask("pause_until", **THE_SAME, untilIso=None)
     assert (plan["gate"], plan["source"]) == (None, "resume")
 
 
@@ -62,67 +66,77 @@ async def test_a_pause_is_set_and_taken_back(house: Front) -> None:
     ],
 )
 async def test_wrong_words_are_refused_and_nothing_changes(
-    house: Front, tool: str, words: dict[str, Any], field: str
+    app_with_endpoint: ApplicationFixture, tool: str, words: dict[str, Any], field: str
 ) -> None:
-    before = await house.ask("get_endpoint", **THE_SAME)
+    before = await app_with_endpoint.ask("get_endpoint", **THE_SAME)
     with pytest.raises(InvalidRequest) as refused:
-        await house.ask(tool, **THE_SAME, **words)
+        await app_with_endpoint.ask(tool, **THE_SAME, **words)
     assert refused.value.field == field
-    assert await house.ask("get_endpoint", **THE_SAME) == before
+    assert await app_with_endpoint.ask("get_endpoint", **THE_SAME) == before
 
 
-async def test_the_history_of_hints_tells_who_and_why(house: Front) -> None:
-    await house.ask("propose_interval", **THE_SAME, intervalMs=20_000, reason="surge")
-    await house.ask("pause_until", **THE_SAME, untilIso="2025-01-01T02:00:00Z")
-    await house.ask("clear_hints", **THE_SAME)
-    page = await house.ask("list_hints", **THE_SAME, limit=2)
+async def test_the_history_of_hints_tells_who_and_why(app_with_endpoint: ApplicationFixture) -> None:
+    await app_with_endpoint.ask("propose_interval", **THE_SAME, intervalMs=20_000, reason="surge")
+    await app_with_endpoint.ask("pause_until", **THE_SAME, untilIso="2025-01-01T02:00:00Z")
+    await app_with_endpoint.ask("clear_hints", **THE_SAME)
+    page = await app_with_endpoint.ask("list_hints", **THE_SAME, limit=2)
     assert [hint["kind"] for hint in page["items"]] == ["clear", "pause"]
-    rest = await house.ask("list_hints", **THE_SAME, limit=2, cursor=page["next_cursor"])
+    rest = await app_with_endpoint.ask("list_hints", **THE_SAME, limit=2, cursor=page["next_cursor"])
     assert [(hint["origin"], hint["reason"]) for hint in rest["items"]] == [("test", "surge")]
     assert rest["next_cursor"] is None
     with pytest.raises(InvalidRequest):
-        await house.ask("list_hints", **THE_SAME, cursor="² pages on")
+        await app_with_endpoint.ask("list_hints", **THE_SAME, cursor="² pages on")
 
 
-async def test_cleared_hints_leave_the_baseline(house: Front) -> None:
-    await house.ask("propose_interval", **THE_SAME, intervalMs=20_000)
-    plan = await house.ask("clear_hints", **THE_SAME)
+async def test_cleared_hints_leave_the_baseline(app_with_endpoint: ApplicationFixture) -> None:
+    await app_with_endpoint.ask("propose_interval", **THE_SAME, intervalMs=20_000)
+    plan = await app_with_endpoint.ask("clear_hints", **THE_SAME)
     assert (plan["next_run_at"], plan["source"]) == ("2025-01-01T00:01:00Z", "baseline-interval")
 
 
-async def test_run_now_makes_it_due_unless_a_gate_is_closed(house: Front) -> None:
-    plan = await house.ask("run_now", **THE_SAME)
+async def test_run_now_makes_it_due_unless_a_gate_is_closed(app_with_endpoint: ApplicationFixture) -> None:
+    plan = await app_with_endpoint.ask("run_now", **THE_SAME)
     assert (plan["next_run_at"], plan["source"]) == ("2025-01-01T00:00:00Z", "manual")
-    await house.ask("pause_until", **THE_SAME, untilIso="2025-01-01T02:00:00Z")
+    await app_with_endpoint.ask("pause_until", **THE_SAME, untilIso="2025-01-01T02:00:00Z")
     with pytest.raises(Conflict, match=r"cannot run now \(paused"):
-        await house.ask("run_now", **THE_SAME)
+        await app_with_endpoint.ask("run_now", **THE_SAME)
 
 
-async def test_many_are_paused_and_resumed_by_label_and_by_job(house: Front) -> None:
-    await house.endpoint("b", labels={"team": "web"})
-    await house.endpoint("c", labels={"team": "ops"})
+async def test_many_are_paused_and_resumed_by_label_and_by_job(app_with_endpoint: ApplicationFixture) -> None:
+    await app_with_endpoint.endpoint("b", labels={"team": "web"})
+    await app_with_endpoint.endpoint("c", labels={"team": "ops"})
     until = "2025-01-01T02:00:00Z"
-    paused = await house.ask("pause_endpoints", label=["team=web"], untilIso=until, reason="deploy")
+    paused = await app_with_endpoint.ask(
+        "pause_endpoints", label=["team=web"], untilIso=until, reason="deploy"
+    )
     assert paused == {"endpoints": 2}
-    listed = (await house.ask("list_endpoints"))["items"]
+    listed = (await app_with_endpoint.ask("list_endpoints"))["items"]
     assert {one["id"]: one["paused_until"] for one in listed} == {"b": until, "c": None, "traffic": until}
-    assert await house.ask("resume_endpoints", job_id="job") == {"endpoints": 3}
-    assert all(one["paused_until"] is None for one in (await house.ask("list_endpoints"))["items"])
+    assert await app_with_endpoint.ask("resume_endpoints", job_id="job") == {"endpoints": 3}
+    assert all(
+        one["paused_until"] is None for one in (await app_with_endpoint.ask("list_endpoints"))["items"]
+    )
 
 
-async def test_all_of_a_tenant_are_steered_only_if_that_was_said(house: Front) -> None:
+async def test_all_of_a_tenant_are_steered_only_if_that_was_said(
+    app_with_endpoint: ApplicationFixture,
+) -> None:
     with pytest.raises(InvalidRequest):
-        await house.ask("pause_endpoints", untilIso="2025-01-01T02:00:00Z")
+        await app_with_endpoint.ask("pause_endpoints", untilIso="2025-01-01T02:00:00Z")
     with pytest.raises(InvalidRequest):
-        await house.ask("resume_endpoints")
+        await app_with_endpoint.ask("resume_endpoints")
 
 
-async def test_who_may_only_read_steers_nothing(house: Front) -> None:
+async def test_who_may_only_read_steers_nothing(app_with_endpoint: ApplicationFixture) -> None:
     with pytest.raises(NotAllowed):
-        await house.ask("propose_interval", holding=frozenset({Scope.READ}), **THE_SAME, intervalMs=1)
-    await house.ask("propose_interval", holding=frozenset({Scope.STEER}), **THE_SAME, intervalMs=1)
+        await app_with_endpoint.ask(
+            "propose_interval", holding=frozenset({Scope.READ}), **THE_SAME, intervalMs=1
+        )
+    await app_with_endpoint.ask(
+        "propose_interval", holding=frozenset({Scope.STEER}), **THE_SAME, intervalMs=1
+    )
     with pytest.raises(NotAllowed):
-        await house.ask("delete_endpoint", holding=frozenset({Scope.STEER}), **THE_SAME)
+        await app_with_endpoint.ask("delete_endpoint", holding=frozenset({Scope.STEER}), **THE_SAME)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +154,8 @@ async def test_who_may_only_read_steers_nothing(house: Front) -> None:
         ("test_endpoint", {}),
     ],
 )
-async def test_another_tenants_endpoint_is_not_there(house: Front, tool: str, words: dict[str, Any]) -> None:
+async def test_another_tenants_endpoint_is_not_there(
+    app_with_endpoint: ApplicationFixture, tool: str, words: dict[str, Any]
+) -> None:
     with pytest.raises(NotFound, match=r"There is no endpoint traffic\."):
-        await house.ask(tool, by="other", **THE_SAME, **words)
+        await app_with_endpoint.ask(tool, by="other", **THE_SAME, **words)

@@ -1,4 +1,4 @@
-"""A loop sleeps until the next due moment and not longer, wakes by the bell, and looks now and then."""
+"""A loop sleeps until the next due moment and not longer, wakes when notified, and polls now and then."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from cadenza.testing.clock import NEW_YEAR
 LONG = 3_600_000
 
 
-def deafen(fixture: WorkerFixture) -> None:
+def lose_notifications(fixture: WorkerFixture) -> None:
     """Lose every notification."""
     fixture.store.port.endpoints.listen = lambda: LostWakeups(asyncio.Event().wait)
 
@@ -88,7 +88,7 @@ async def test_in_real_time_an_endpoint_runs_at_its_moment_and_not_before() -> N
 
 async def test_when_a_wakeup_is_lost_a_loop_finds_work_by_polling() -> None:
     fixture = on_manual_clock()
-    deafen(fixture)
+    lose_notifications(fixture)
     await fixture.add(in_ms=LONG)
     moments = fixture.moments()
     async with RunningWorker(fixture, poll_ms=1_000):

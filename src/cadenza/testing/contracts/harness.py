@@ -27,7 +27,7 @@ from cadenza.testing.clock import FakeClock
 
 MINUTE = 60_000
 LEASE_MS = 30_000
-PATIENCE_S, MOST_CALLS = 30, 300
+NOTIFY_TIMEOUT_S, MOST_CALLS = 30, 300
 
 
 class Bench:
@@ -107,7 +107,7 @@ class Bench:
         await self._until_notified(wakeup)
         assert not await _was_notified(wakeup, within_s=0.05), "workers were woken too early"
         yield
-        assert await _was_notified(wakeup, within_s=PATIENCE_S), "workers were not woken"
+        assert await _was_notified(wakeup, within_s=NOTIFY_TIMEOUT_S), "workers were not woken"
 
     async def _until_notified(self, wakeup: Wakeup) -> None:
         """Move an endpoint of another tenant until a notification arrives: listening may have to connect."""

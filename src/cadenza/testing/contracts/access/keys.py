@@ -1,4 +1,4 @@
-"""Keys: found by whoever knocks, listed and removed by their owner alone."""
+"""API keys: found by id whatever their tenant, listed and removed only for their own tenant."""
 
 from datetime import timedelta
 

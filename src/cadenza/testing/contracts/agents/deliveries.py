@@ -1,4 +1,4 @@
-"""What is owed: numbered without gaps, replayed in order, and delivered once it is acknowledged."""
+"""Undelivered messages: numbered without gaps, replayed in order, and delivered once acknowledged."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Fired means owed: a run and all that its turn leaves are one commit, or nothing."""
+"""A schedule's run and all that its turn writes, its messages included, are one commit or none."""
 
 import asyncio
 from collections.abc import Sequence

@@ -42,13 +42,15 @@ async def a_user(store: DailyStore, user_id: str = "ann", due: time = time(18), 
 
 
 async def pending_days(store: DailyStore, until: datetime = EVER) -> list[PendingDay]:
-    """What is owed in all shards, soonest first."""
+    """The pending days of all shards, soonest first."""
     found = [await store.pending_days(shard, until=until, limit=1_000) for shard in range(SHARDS)]
     return sorted(one for owed in found for one in owed)
 
 
-async def cut(store: DailyStore, *keys: UserKey, now: datetime) -> list[Finalization | None]:
-    """Rule about what has been cut off by now."""
+async def finalize_past_cutoffs(
+    store: DailyStore, *keys: UserKey, now: datetime
+) -> list[Finalization | None]:
+    """Finalize the days whose cutoffs have passed by now."""
     return await store.finalize_days(keys, partial(finalize_cutoffs, now=now, service=ServicePeriod(now)))
 
 

@@ -9,7 +9,13 @@ from cadenza.domain.daily.user import DayCounts, enrollment
 from cadenza.domain.daily.window import DAY, cutoff
 from cadenza.domain.monitoring.statistics import DayTotal, DueMinuteCounts, MissCursor, UndecidedUsers
 from cadenza.ports.store import Store
-from cadenza.testing.contracts.daily.daily_fixtures import NOON, TODAY, a_user, cut, enrolled_at
+from cadenza.testing.contracts.daily.daily_fixtures import (
+    NOON,
+    TODAY,
+    a_user,
+    enrolled_at,
+    finalize_past_cutoffs,
+)
 from cadenza.testing.contracts.harness import Contract
 
 SIX, SEVEN = 18 * 60, 19 * 60
@@ -35,8 +41,8 @@ class DailyStatisticsContract(Contract):
             DueMinuteCounts(SIX, DayCounts(1, 0, 0)),
             DueMinuteCounts(SEVEN, DayCounts(1, 0, 0)),
         ]
-        await cut(store.daily, ann, bob, cid, now=EVENING)
-        await cut(store.daily, ann, bob, cid, now=EVENING)
+        await finalize_past_cutoffs(store.daily, ann, bob, cid, now=EVENING)
+        await finalize_past_cutoffs(store.daily, ann, bob, cid, now=EVENING)
         assert await store.daily_statistics.tallies("north", TODAY) == [
             DueMinuteCounts(SIX, DayCounts(1, 1, 0)),
             DueMinuteCounts(SEVEN, DayCounts(1, 0, 0)),
@@ -47,7 +53,7 @@ class DailyStatisticsContract(Contract):
     async def test_verdicts_that_are_forgotten_are_tallied_no_more(self, store: Store) -> None:
         ann, bob = await a_user(store.daily, "ann"), await a_user(store.daily, "bob")
         await win(store, ann)
-        await cut(store.daily, ann, bob, now=EVENING)
+        await finalize_past_cutoffs(store.daily, ann, bob, now=EVENING)
         await store.daily.remove_daily_user(ann, with_days=True)
         assert await store.daily_statistics.tallies("north", TODAY) == [
             DueMinuteCounts(SIX, DayCounts(0, 1, 0))
@@ -59,7 +65,7 @@ class DailyStatisticsContract(Contract):
     async def test_days_are_added_up_newest_first(self, store: Store) -> None:
         users = [await a_user(store.daily, name, due) for name, due in (("ann", time(18)), ("bob", time(19)))]
         await win(store, *users)
-        await cut(store.daily, *users, now=EVENING + DAY)
+        await finalize_past_cutoffs(store.daily, *users, now=EVENING + DAY)
         totals = await store.daily_statistics.day_totals("north", since=TODAY, until=TODAY + DAY)
         assert totals == [
             DayTotal(TODAY + DAY, DayCounts(0, 1, 0)),
@@ -95,7 +101,7 @@ class DailyStatisticsContract(Contract):
         users = [await a_user(store.daily, name, due) for name, due in dues.items()]
         await win(store, users[-1])
         await a_user(store.daily, "ann", tenant_id="south")
-        await cut(store.daily, *users, UserKey("south", "ann"), now=EVENING)
+        await finalize_past_cutoffs(store.daily, *users, UserKey("south", "ann"), now=EVENING)
         first = await store.daily_statistics.misses("north", TODAY, limit=2)
         assert [one.user_id for one in first] == ["cid", "ann"]
         rest = await store.daily_statistics.misses(

@@ -29,9 +29,9 @@ from cadenza.testing.contracts.daily.daily_fixtures import (
     TODAY,
     a_turn,
     a_user,
-    cut,
     enrolled_at,
     everything,
+    finalize_past_cutoffs,
     pending_days,
     with_a_conversation,
 )
@@ -139,14 +139,14 @@ class DailyContract(Contract):
         cutoff = NEW_YEAR + timedelta(hours=18)
         await store.daily.finalize_days([keys[1].user], lambda user: finalize_success(user, TODAY, NOON))
         assert [len(await store.conversations.context(key, 10)) for key in keys] == [1, 1]
-        await cut(store.daily, *(key.user for key in keys), now=cutoff)
+        await finalize_past_cutoffs(store.daily, *(key.user for key in keys), now=cutoff)
         assert [len(await store.conversations.context(key, 10)) for key in keys] == [0, 1]
         await store.conversations.commit_turn(a_turn(keys[0], cutoff))
         assert len(await store.conversations.context(keys[0], 10)) == 1
 
     async def test_days_go_with_the_person(self, store: Store) -> None:
         keys = [await with_a_conversation(store, name) for name in ("ann", "bob")]
-        await cut(store.daily, *(key.user for key in keys), now=NOON + 20 * DAY)
+        await finalize_past_cutoffs(store.daily, *(key.user for key in keys), now=NOON + 20 * DAY)
         await store.users.remove_user(keys[0].user)
         assert [user.user_id for user in await store.daily.daily_users("north")] == ["bob"]
         assert len(await pending_days(store.daily)) == 1

@@ -26,7 +26,14 @@ from cadenza.domain.errors import Conflict
 from cadenza.ports.catalog import Page
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
-from cadenza.testing.contracts.daily.daily_fixtures import NOON, TODAY, a_user, cut, enrolled_at, pending_days
+from cadenza.testing.contracts.daily.daily_fixtures import (
+    NOON,
+    TODAY,
+    a_user,
+    enrolled_at,
+    finalize_past_cutoffs,
+    pending_days,
+)
 from cadenza.testing.contracts.harness import Contract
 
 
@@ -55,9 +62,9 @@ class VerdictContract(Contract):
         keys = [await a_user(store.daily, name) for name in ("c", "a", "b")]
         await store.daily.remove_daily_user(keys[1])
         now = NEW_YEAR + timedelta(hours=18)
-        answers = await cut(store.daily, keys[2], keys[1], keys[0], now=now)
+        answers = await finalize_past_cutoffs(store.daily, keys[2], keys[1], keys[0], now=now)
         assert [one and one.user.user_id for one in answers] == ["b", None, "c"]
-        assert await cut(store.daily, *keys, now=now) == [None, None, None]
+        assert await finalize_past_cutoffs(store.daily, *keys, now=now) == [None, None, None]
         assert await store.daily.verdicts_of(keys[1]) == []
 
     async def test_a_rule_that_raises_writes_nothing(self, store: Store) -> None:
@@ -91,7 +98,7 @@ class VerdictContract(Contract):
         now = NEW_YEAR + timedelta(hours=18)
         answers = await asyncio.gather(
             *(
-                cut(peer.daily, *(keys if place % 2 else keys[::-1]), now=now)
+                finalize_past_cutoffs(peer.daily, *(keys if place % 2 else keys[::-1]), now=now)
                 for place, peer in enumerate([*peers] * 2)
             )
         )
@@ -118,7 +125,9 @@ class VerdictContract(Contract):
         keys = [await a_user(store.daily, name) for name in ("b", "A", "c")]
         elsewhere = await a_user(store.daily, "b", tenant_id="south")
         for day in range(3):
-            await cut(store.daily, *keys, elsewhere, now=NEW_YEAR + timedelta(days=day, hours=18))
+            await finalize_past_cutoffs(
+                store.daily, *keys, elsewhere, now=NEW_YEAR + timedelta(days=day, hours=18)
+            )
         of_day = [one.user_id for one in await store.daily.verdicts_on("north", TODAY + DAY)]
         assert of_day == ["A", "b", "c"]
         assert [one.user_id for one in await store.daily.verdicts_on("north", TODAY, Page(1, "A"))] == ["b"]
@@ -143,7 +152,7 @@ class VerdictContract(Contract):
     async def test_old_days_are_forgotten_and_younger_ones_stay(self, store: Store) -> None:
         keys = [await a_user(store.daily), await a_user(store.daily, tenant_id="south")]
         now = NOON + 20 * DAY
-        await cut(store.daily, *keys, now=now)
+        await finalize_past_cutoffs(store.daily, *keys, now=now)
         assert await store.daily.forget_days(TODAY + 13 * DAY) == 2
         assert await store.daily.gaps_of(keys[0]) == []
         assert await store.daily.forget_days(TODAY + 15 * DAY) == 4

@@ -18,8 +18,8 @@ FAILURE = Outcome(RunStatus.FAILURE, error="no")
 SUCCESS = Outcome(RunStatus.SUCCESS)
 
 
-class Watched:
-    """A bench where people want to know of every so many failures in a row, and of their end."""
+class AlertingBench:
+    """Settles and sweeps runs with alerts on: after so many failures in a row, and after recovery."""
 
     def __init__(self, bench: Bench, *, failures: int = 1, owed: bool = True) -> None:
         self._bench = bench
@@ -34,11 +34,11 @@ class Watched:
         return await self._bench.store.endpoints.finalize(ended, SettleRule(**self._around))
 
     async def sweep(self) -> None:
-        """End what nobody will end."""
+        """End the runs whose leases have expired."""
         await Sweeper(store=self._bench.store.endpoints, **self._around).sweep()
 
     async def shown(self) -> list[str]:
-        """What is told of alerts, newest first."""
+        """The texts of the alerts, newest first."""
         return [alert.text for alert in await self._bench.store.alerts.newest_alerts("default", 100)]
 
 
@@ -46,7 +46,7 @@ class RunAlertContract(Contract):
     """`finalize` and `sweep`, with runs that give cause for alerts."""
 
     async def test_a_failure_leaves_its_alert_and_a_recovery_too(self, bench: Bench) -> None:
-        watched = Watched(bench, failures=2)
+        watched = AlertingBench(bench, failures=2)
         await bench.add()
         for outcome in (FAILURE, FAILURE, FAILURE, SUCCESS, SUCCESS):
             await watched.end(await bench.claim_one(), outcome=outcome)
@@ -59,7 +59,7 @@ class RunAlertContract(Contract):
         assert [owed[0].text for owed in await taken(bench.store, bench.clock.now())] == [failed, well]
 
     async def test_an_alert_that_is_not_owed_is_shown_and_never_sent(self, bench: Bench) -> None:
-        watched = Watched(bench, owed=False)
+        watched = AlertingBench(bench, owed=False)
         await bench.add()
         await watched.end(await bench.claim_one())
         await bench.store.alerts.raise_alert(of_endpoint("default", "other", 0), owed=False)
@@ -67,7 +67,7 @@ class RunAlertContract(Contract):
         assert await taken(bench.store, bench.ms(MINUTE)) == []
 
     async def test_a_lost_lease_leaves_no_alert(self, bench: Bench) -> None:
-        watched = Watched(bench)
+        watched = AlertingBench(bench)
         await bench.add()
         lost = await bench.claim_one()
         bench.pass_ms(LEASE_MS)
@@ -76,7 +76,7 @@ class RunAlertContract(Contract):
         assert await watched.shown() == []
 
     async def test_in_a_batch_each_alert_follows_its_own_lease_and_fresh_row(self, bench: Bench) -> None:
-        watched = Watched(bench, failures=2)
+        watched = AlertingBench(bench, failures=2)
         for name in ("steady", "forgiven", "late", "lost"):
             await bench.add(name, failure_count=0 if name == "late" else 1)
         claims = {claim.endpoint.id: claim for claim in await bench.claim()}
@@ -90,7 +90,7 @@ class RunAlertContract(Contract):
         ]
 
     async def test_what_was_abandoned_leaves_its_alert(self, bench: Bench) -> None:
-        watched = Watched(bench)
+        watched = AlertingBench(bench)
         await bench.add()
         await bench.claim_one()
         bench.pass_ms(LEASE_MS)
@@ -101,7 +101,7 @@ class RunAlertContract(Contract):
     async def test_words_that_no_database_takes_cost_neither_the_run_nor_the_alert(
         self, bench: Bench
     ) -> None:
-        watched = Watched(bench)
+        watched = AlertingBench(bench)
         endpoint = await bench.add()
         hostile = Outcome(RunStatus.FAILURE, error="a \0 and a \ud800")
         (settled,) = await watched.end(await bench.claim_one(), outcome=hostile)

@@ -26,7 +26,7 @@ def always(
     return lambda _: BulkChange(jobs, [ChangedEndpoint(one) for one in endpoints], removed_jobs)
 
 
-class ArrangingContract(Contract):
+class BulkChangeContract(Contract):
     """`change_in_bulk`."""
 
     async def seen(self, bench: Bench, scope: BulkScope) -> BulkState:

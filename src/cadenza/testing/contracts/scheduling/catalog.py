@@ -14,7 +14,7 @@ from cadenza.ports.catalog import EVERY_ENDPOINT, EndpointFilter, Page
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
 from cadenza.testing.contracts.scheduling.admission import AdmissionContract
-from cadenza.testing.contracts.scheduling.bulk_change import ArrangingContract
+from cadenza.testing.contracts.scheduling.bulk_change import BulkChangeContract
 from cadenza.testing.contracts.scheduling.history import HistoryContract
 from cadenza.testing.contracts.scheduling.jobs import JobContract
 
@@ -173,6 +173,6 @@ class AmendingContract(Contract):
 
 
 class CatalogContract(
-    JobContract, AdmissionContract, FindingContract, AmendingContract, ArrangingContract, HistoryContract
+    JobContract, AdmissionContract, FindingContract, AmendingContract, BulkChangeContract, HistoryContract
 ):
     """All that a store promises about what an owner has."""

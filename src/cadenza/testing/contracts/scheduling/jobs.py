@@ -17,9 +17,9 @@ from cadenza.testing.contracts.harness import Bench, Contract
 
 
 def archived(endpoint: Endpoint) -> ChangedEndpoint:
-    """A farewell that leaves a line in the history."""
+    """The endpoint archived, with a record in its history."""
     return ChangedEndpoint(
-        evolve(endpoint, archived=True), record=HintRecord(HintKind.CLEAR, NEW_YEAR, "farewell")
+        evolve(endpoint, archived=True), record=HintRecord(HintKind.CLEAR, NEW_YEAR, "archiving")
     )
 
 
@@ -177,7 +177,7 @@ class JobContract(Contract):
             await bench.store.catalog.job("default", "job")
         assert [(await bench.fresh(one)).archived for one in leaving] == [True, True]
         assert [(await bench.fresh(one)).archived for one in staying] == [False, False]
-        assert (await bench.store.runs.hints(leaving[0].key))[0].origin == "farewell"
+        assert (await bench.store.runs.hints(leaving[0].key))[0].origin == "archiving"
         assert (await bench.store.catalog.job("stranger", "job")).name == "job"
 
     async def test_what_was_deleted_before_takes_no_leave_again(self, bench: Bench) -> None:
