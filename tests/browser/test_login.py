@@ -66,7 +66,7 @@ def test_a_wrong_key_is_told_at_its_field(guest: Visit) -> None:
     log_in(guest, "cad_wrong_key")
     field = guest.page.get_by_label("Key")
     expect(field).to_have_attribute("aria-invalid", "true")
-    expect(guest.page.get_by_text("This key is not known")).to_be_visible()
+    expect(guest.page.get_by_text("This key is invalid")).to_be_visible()
 
 
 def test_who_goes_out_is_out_also_with_the_old_cookie(program: Site, guest: Visit) -> None:

@@ -101,7 +101,7 @@ async def test_old_runs_are_forgotten_at_the_start_and_every_hour() -> None:
     assert len(await bench.runs(endpoint)) == 1
     await clock.advance(61 * MINUTE)
     assert await bench.runs(endpoint) == []
-    assert log.events("info") == ["old runs were forgotten"]
+    assert log.events("info") == ["deleted old runs"]
     keeping.cancel()
 
 

@@ -23,7 +23,7 @@ def test_a_pipe_that_nobody_reads_is_no_error(*, as_json: bool) -> None:
     log = StructuredLog(stream=stream, as_json=as_json)
     for _ in range(1_000):
         log.info("run", endpoint="e")
-        log.warning("something is unavailable")
+        log.warning("a dependency is unavailable, retrying")
     with pytest.raises(BrokenPipeError):
         stream.close()
 

@@ -145,7 +145,7 @@ async def test_a_part_that_returns_unasked_has_crashed() -> None:
     async with fixture.running(Part("short", short)):
         await fixture.clock.advance(600)
         assert len(starts) == 2
-        assert fixture.log.lines[0].facts["problem"] == "_Returned: it ended, and nobody had asked it to"
+        assert fixture.log.lines[0].facts["problem"] == "_Returned: it ended without a stop request"
 
 
 async def test_a_part_that_cancels_itself_costs_itself_alone() -> None:
@@ -232,5 +232,5 @@ async def test_a_part_that_will_not_end_is_left_behind_and_named() -> None:
         fixture.supervisor.stop()
         await fixture.clock.advance(20_000)
         assert task.done()
-        assert fixture.log.events("warning") == ["a part would not end and is left behind"]
+        assert fixture.log.events("warning") == ["a part did not stop in time and is abandoned"]
         released.set()

@@ -41,7 +41,7 @@ async def try_once(work: Awaitable[object], log: Logger) -> bool:
     try:
         await work
     except Unavailable as problem:
-        log.warning("something is unavailable", problem=problem.message)
+        log.warning("a dependency is unavailable, retrying", problem=problem.message)
         return False
     return True
 

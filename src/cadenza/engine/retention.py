@@ -58,4 +58,4 @@ class RetentionLoop:
         await self._store.alerts.forget_alerts(now - KEEP_ALERTS)
         gone = await self._store.runs.delete_old_runs(self._retention, now)
         if gone:
-            self._log.info("old runs were forgotten", runs=gone)
+            self._log.info("deleted old runs", runs=gone)

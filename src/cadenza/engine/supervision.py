@@ -101,7 +101,7 @@ class Supervisor:
         waiting = [] if one.part.stop else [self._clock.sleep(CANCEL_TIMEOUT_MS)]
         await first_of(asyncio.wait({task}), *waiting)
         if not task.done():
-            self._log.warning("a part would not end and is left behind", part=one.part.name)
+            self._log.warning("a part did not stop in time and is abandoned", part=one.part.name)
 
     def _report(self, crash: "_Crash") -> None:
         """Log a crash and emit its event."""
@@ -171,7 +171,7 @@ class _SupervisedPart:
             return problem
         finally:
             await self._cancel_task()
-        return _Returned("it ended, and nobody had asked it to")
+        return _Returned("it ended without a stop request")
 
     async def _cancel_task(self) -> None:
         task, self._task = self._task, None

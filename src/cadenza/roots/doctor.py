@@ -74,7 +74,8 @@ async def _schema(settings: Settings) -> Finding:
         return Finding("schema", passed=False, detail=problem.message, advice="Is the database there?")
     name = name_of(settings.database_url)
     if found == HEAD or (found is None and settings.database_url.startswith(SQLITE)):
-        return Finding("schema", passed=True, detail=f"{name} is at {found or 'its beginning'}.")
+        state = f"is at {found}" if found else "has no schema yet"
+        return Finding("schema", passed=True, detail=f"{name} {state}.")
     detail = f"{name} is at {found}, not {HEAD}."
     return Finding("schema", passed=False, detail=detail, advice="Run cadenza migrate.")
 
@@ -90,7 +91,7 @@ async def _store(settings: Settings) -> Finding:
         return Finding("store", passed=True, detail="It answers.")
     except CadenzaError as problem:
         return Finding("store", passed=False, detail=problem.message, advice="A worker would not start.")
-    return Finding("store", passed=False, detail="It knows an endpoint that nobody made.")
+    return Finding("store", passed=False, detail="It returned an endpoint that does not exist.")
 
 
 async def _nudges(settings: Settings) -> Finding:
@@ -101,8 +102,8 @@ async def _nudges(settings: Settings) -> Finding:
         heard = await _notifications_arrive(settings)
     except CadenzaError as problem:
         return Finding("nudges", passed=False, detail=problem.message, advice="Is the database there?")
-    looking = f"The server does not pass them on: workers find them by looking, every {settings.poll_ms} ms."
-    return Finding("nudges", passed=True, detail="The server passes them on." if heard else looking)
+    looking = f"Notifications do not arrive: workers poll every {settings.poll_ms} ms."
+    return Finding("nudges", passed=True, detail="Notifications arrive." if heard else looking)
 
 
 async def _notifications_arrive(settings: Settings) -> bool:
@@ -121,20 +122,20 @@ async def _secrets(settings: Settings) -> Finding:
         keys = secret_keys(settings)
         found = SecretCounts() if await _is_new(settings) else await _count_secrets(settings)
     except CadenzaError as problem:
-        return Finding("secrets", passed=False, detail=problem.message, advice="Mend that first.")
+        return Finding("secrets", passed=False, detail=problem.message, advice="Fix that first.")
     if found.closed:
-        detail = f"{found.closed} of {sum(found)} secrets open with none of the keys that are set."
-        advice = "Name the key that sealed them in CADENZA_SECRET_KEY_OLD, or bring the key file back."
+        detail = f"{found.closed} of {sum(found)} secrets cannot be decrypted with any configured key."
+        advice = "Set CADENZA_SECRET_KEY_OLD to the key that encrypted them, or restore the key file."
         return Finding("secrets", passed=False, detail=detail, advice=advice)
     if isinstance(keys, KeyFile) and await asyncio.to_thread(lambda: keys.is_open_to_others):
-        detail = f"Others on this machine can read {keys.path}."
+        detail = f"Other users of this machine can read {keys.path}."
         return Finding("secrets", passed=False, detail=detail, advice=f"Run chmod 600 {keys.path}.")
-    older = f", {found.stale} by an older key; cadenza migrate seals them anew" if found.stale else ""
-    return Finding("secrets", passed=True, detail=f"{sum(found)} are kept sealed{older}.")
+    older = f", {found.stale} with an older key; cadenza migrate encrypts them again" if found.stale else ""
+    return Finding("secrets", passed=True, detail=f"{sum(found)} are stored encrypted{older}.")
 
 
 async def _is_new(settings: Settings) -> bool:
-    """Is there nothing yet that could be looked at without being changed?"""
+    """Does the database not have the current schema?"""
     return await version(settings.database_url) != HEAD
 
 
@@ -147,12 +148,12 @@ async def _zones(_: Settings) -> Finding:
     noon = CronsimCron().next("0 12 * * *", datetime(2026, 7, 1, tzinfo=UTC), "Europe/Berlin")
     right = noon == datetime(2026, 7, 1, 10, tzinfo=UTC)
     detail = f"Noon in Berlin in July is {noon:%H:%M} UTC."
-    return Finding("zones", passed=right, detail=detail, advice="Install tzdata anew.")
+    return Finding("zones", passed=right, detail=detail, advice="Reinstall tzdata.")
 
 
 async def _disk(settings: Settings) -> Finding:
     if not settings.database_url.startswith(SQLITE):
-        return Finding("disk", passed=True, detail="The database is elsewhere.")
+        return Finding("disk", passed=True, detail="The database is not a local file.")
     try:
         free = await asyncio.to_thread(_free_beside, settings.database_url.removeprefix(SQLITE))
     except OSError as problem:

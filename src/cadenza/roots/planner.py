@@ -140,7 +140,7 @@ async def plan(settings: Settings) -> None:
         stop_on_signals(supervisor.stop)
         log.info("cadenza is up; stop it with Ctrl-C", role="planner")
         await supervisor.run(Part("planner", planners_here.run), *await monitoring.open(stack))
-        log.info("cadenza has stopped; what was being thought about is thought about again")
+        log.info("cadenza has stopped; unfinished analyses are repeated")
 
 
 def _leader_lock(settings: Settings, log: Logger) -> LeaderLock:

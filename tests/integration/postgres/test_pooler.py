@@ -84,7 +84,7 @@ async def test_prepared_statements_that_are_lost_are_told_with_the_setting(poole
 async def test_the_doctor_says_that_nudges_are_found_by_looking(pooler: Pooler) -> None:
     found = await _nudges(settings(pooler))
     assert found.passed
-    assert found.detail.endswith("workers find them by looking, every 200 ms.")
+    assert found.detail.endswith("workers poll every 200 ms.")
 
 
 async def test_a_server_itself_is_heard(database_url: str, pooler: Pooler) -> None:

@@ -47,10 +47,10 @@ def keep(settings: Settings, **values: str) -> None:
 
 
 def test_secrets_that_open_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert findings(capsys)["secrets"]["detail"] == "0 are kept sealed."
+    assert findings(capsys)["secrets"]["detail"] == "0 are stored encrypted."
     keep(Settings(), A="1", B="2")
     assert findings(capsys)["secrets"] == {
-        "name": "secrets", "passed": True, "detail": "2 are kept sealed.", "advice": "",
+        "name": "secrets", "passed": True, "detail": "2 are stored encrypted.", "advice": "",
     }  # fmt: skip
     assert {one.name for one in folder.iterdir()} >= {"cadenza.db", "cadenza.db.key"}
 
@@ -60,7 +60,7 @@ def test_secrets_that_no_key_opens_are_found(folder: Path, capsys: pytest.Captur
     (folder / "cadenza.db.key").unlink()
     found = findings(capsys)["secrets"]
     assert not found["passed"]
-    assert found["detail"] == "2 of 2 secrets open with none of the keys that are set."
+    assert found["detail"] == "2 of 2 secrets cannot be decrypted with any configured key."
     assert not (folder / "cadenza.db.key").exists()
 
 
@@ -78,11 +78,11 @@ def test_an_older_key_is_told_and_migrate_seals_anew(
     keep(Settings(), A="1", B="2")
     monkeypatch.setenv("CADENZA_SECRET_KEY", OTHER)
     monkeypatch.setenv("CADENZA_SECRET_KEY_OLD", KEY)
-    assert "2 are kept sealed, 2 by an older key" in findings(capsys)["secrets"]["detail"]
+    assert "2 are stored encrypted, 2 with an older key" in findings(capsys)["secrets"]["detail"]
     assert main(["migrate"]) == 0
     capsys.readouterr()
     monkeypatch.delenv("CADENZA_SECRET_KEY_OLD")
-    assert findings(capsys)["secrets"]["detail"] == "2 are kept sealed."
+    assert findings(capsys)["secrets"]["detail"] == "2 are stored encrypted."
     assert asyncio.run(revealed(Settings(), "A")) == "1"
 
 
@@ -137,7 +137,7 @@ def test_a_server_that_passes_calls_on_is_heard(
     monkeypatch.setenv("CADENZA_DATABASE_URL", database_url)
     monkeypatch.setenv("CADENZA_DATABASE_PREPARED", prepared)
     found = findings(capsys)
-    assert found["nudges"]["detail"] == "The server passes them on."
+    assert found["nudges"]["detail"] == "Notifications arrive."
     assert all(one["passed"] for one in found.values())
 
 

@@ -36,7 +36,10 @@ async def test_a_run_that_will_not_be_cancelled_does_not_keep_a_loop_from_stoppi
         enough.set()
     assert stopped
     run = await fixture.only_run()
-    assert (run.status, run.reason) == (RunStatus.CANCELLED, "its worker stopped, and it would not")
+    assert (run.status, run.reason) == (
+        RunStatus.CANCELLED,
+        "its worker stopped, and the run ignored the cancellation",
+    )
 
 
 async def test_a_stubborn_run_that_ends_after_all_is_settled_once() -> None:

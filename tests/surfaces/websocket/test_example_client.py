@@ -40,5 +40,5 @@ async def test_the_example_shows_what_is_owed_and_what_is_answered() -> None:
             0,
         )
         shown, code = await chat(socket_server, token[:-1], "hello?\n")
-        assert shown == ["! This token is not known, or no longer."]
+        assert shown == ["! This token is invalid, expired or deleted."]
         assert code == 1

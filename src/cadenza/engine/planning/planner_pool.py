@@ -99,7 +99,9 @@ class PlannerPool:
             try:
                 briefings = await self._briefer.brief(requests)
             except Unavailable as problem:
-                self._dependencies.log.warning("something is unavailable", problem=problem.message)
+                self._dependencies.log.warning(
+                    "a dependency is unavailable, retrying", problem=problem.message
+                )
                 self._requeue(requests)
                 await self._dependencies.clock.sleep(RECOVERY_MS)
                 continue
@@ -135,7 +137,7 @@ class PlannerPool:
             for sibling in self._runner.sibling_requests(request, briefing, reports=reports):
                 self.put(sibling)
         except Unavailable as problem:
-            self._dependencies.log.warning("something is unavailable", problem=problem.message)
+            self._dependencies.log.warning("a dependency is unavailable, retrying", problem=problem.message)
             await self._dependencies.clock.sleep(RECOVERY_MS)
             self.put(request)
         finally:

@@ -169,7 +169,7 @@ class HeldClaims:
             task.cancel()
         await first_of(self._clock.sleep(grace_ms), asyncio.wait(tasks))
         unstoppable = [self._claims[run_id] for run_id in self._tasks if run_id in self._claims]
-        self._cancel(unstoppable, "its worker stopped, and it would not")
+        self._cancel(unstoppable, "its worker stopped, and the run ignored the cancellation")
 
     def _cancel(self, claims: Sequence[Claim], reason: str) -> None:
         now, outcome = self._clock.now(), Outcome(RunStatus.CANCELLED, reason=reason)

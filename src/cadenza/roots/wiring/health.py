@@ -110,4 +110,4 @@ async def serve_health(
     if settings.health_port is None:
         return
     port = await stack.enter_async_context(health.serve(settings.host, settings.health_port))
-    log.info("health is told", address=f"{settings.host}:{port}")
+    log.info("health endpoint is listening", address=f"{settings.host}:{port}")

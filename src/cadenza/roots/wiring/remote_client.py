@@ -55,9 +55,9 @@ class RemoteClient:
             async with self._session.request(**self._request(asked.route, arguments)) as response:
                 return _answer(asked, response.status, await response.read())
         except aiohttp.ClientConnectorError:
-            raise Unavailable(f"Nobody answers at {self._server}; is the server up?") from None
+            raise Unavailable(f"Cannot connect to {self._server}; is the server up?") from None
         except (aiohttp.ClientError, TimeoutError, OSError) as problem:
-            raise Unavailable(f"{self._server} broke off: {type(problem).__name__}.") from None
+            raise Unavailable(f"The connection to {self._server} failed: {type(problem).__name__}.") from None
 
     def _request(self, route: Route, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Names in braces go into the path; the rest is the query, or the body."""
@@ -151,5 +151,5 @@ def _is_address(server: str) -> bool:
 def _key(key: str) -> str:
     """A key that a header can carry; errors never repeat it."""
     if not (key.isascii() and key.isprintable() and " " not in key.strip()):
-        raise InvalidRequest("The key is not one: keys look like cad_….", "key")
+        raise InvalidRequest("This is not a valid key: keys look like cad_….", "key")
     return key.strip()

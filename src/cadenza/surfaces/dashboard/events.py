@@ -47,10 +47,10 @@ class Events:
         caller, _ = await self._service.admit(request.scope)
         caller.must(Scope.READ)
         if caller.on_behalf_of is not None:
-            raise NotAllowed("Who speaks for one user alone hears of that user's messages, not of all.")
+            raise NotAllowed("A key for one user cannot read this tenant's events.")
         mine = self._live_changes.readers_of(caller.tenant_id)
         if mine >= MOST_OF_A_TENANT or self._live_changes.readers >= MOST_READERS:
-            detail = "Too many are listening here; ask now and then instead."
+            detail = "Too many open event streams; poll instead."
             raise Refusal(TOO_MANY, detail, {"Retry-After": "30"})
         return caller
 

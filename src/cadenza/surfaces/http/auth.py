@@ -68,7 +68,7 @@ class Authenticator:
         caller = await self.application.authenticate(token)
         if caller is None:
             self.note_failure(scope)
-            raise unauthorized("This key is not known, or no longer.", error="invalid_token")
+            raise unauthorized("This key is invalid, expired or deleted.", error="invalid_token")
         return caller, token
 
     async def _in_session(self, scope: Scope, secret: str) -> Caller:
@@ -105,11 +105,11 @@ def bearer(scope: Scope) -> str:
     """The bearer key of a request."""
     shown = single_header(scope, b"authorization")
     if shown is None:
-        raise unauthorized("Show a key: Authorization: Bearer cad_….")
+        raise unauthorized("Send a key: Authorization: Bearer cad_….")
     scheme, _, token = shown.partition(" ")
     token = token.strip()
     if scheme.lower() != SCHEME or not token or len(token) > LONGEST_KEY:
-        raise unauthorized("Show a key as Authorization: Bearer cad_….", error="invalid_request")
+        raise unauthorized("Send a key as Authorization: Bearer cad_….", error="invalid_request")
     return token
 
 

@@ -71,7 +71,7 @@ class McpEndpoint:
         pointed at this machine (DNS rebinding) is refused.
         """
         if scope["method"] != "POST":
-            raise Refusal(WRONG_METHOD, "Here one can POST.", {"Allow": "POST"})
+            raise Refusal(WRONG_METHOD, "Only POST is allowed.", {"Allow": "POST"})
         origin = single_header(scope, b"origin")
         if origin is not None and origin not in self._origins:
             raise Refusal(

@@ -130,7 +130,7 @@ class SocketApp:
         socket_user = await self._socket_users.authenticate(hello.token, hello.user_id)
         if socket_user is None:
             self._authenticator.note_failure(scope)
-            raise unauthorized("This token is not known, or no longer.")
+            raise unauthorized("This token is invalid, expired or deleted.")
         await check_rate(self._rate_limit, socket_user.caller)
         return socket_user
 
@@ -144,4 +144,4 @@ class SocketApp:
 def _closing(problem: CadenzaError | Refusal) -> CloseSocket:
     """The close code of a connection that was refused."""
     later = isinstance(problem, Unavailable) or (isinstance(problem, Refusal) and problem.kind is TOO_MANY)
-    return CloseSocket(TRY_LATER if later else NOT_ADMITTED, "You are not let in; the last frame says why.")
+    return CloseSocket(TRY_LATER if later else NOT_ADMITTED, "Not admitted; the last frame says why.")

@@ -65,7 +65,7 @@ class SocketConnection:
             async with asyncio.timeout(self._slow_s):
                 await self._pass({"type": "websocket.send", "text": frame})
         except TimeoutError:
-            raise CloseSocket(TRY_LATER, "You read too slowly; what you missed waits for you.") from None
+            raise CloseSocket(TRY_LATER, "Too slow to read; reconnect for undelivered messages.") from None
 
     async def close(self, code: int, reason: str) -> None:
         """Close once; a client that does not read is not waited for."""
@@ -108,7 +108,7 @@ class BackgroundTasks:
         """Log an unexpected error; the close code and reason for the socket that met it."""
         trace = "".join(format_exception(problem))
         self._warn("a socket failed unexpectedly", error=type(problem).__name__, trace=trace)
-        return CloseSocket(UNEXPECTED, "Something went wrong here; nothing is lost, come again.")
+        return CloseSocket(UNEXPECTED, "Internal error. Reconnect; no messages are lost.")
 
     async def finish(self, within_s: float) -> None:
         """Wait up to a timeout for all tasks; cancel the rest."""

@@ -159,7 +159,7 @@ class UserSocket:
         """Act on a frame; the error if it cannot be done now."""
         match frame_in:
             case HelloFrame():
-                return InvalidRequest("hello is said once; close and come again to say it anew.", "type")
+                return InvalidRequest("hello may be sent only once; reconnect to send another.", "type")
             case AckFrame(seq=seq) if seq > self._sent:
                 return InvalidRequest(f"seq: {self._sent} is the last that was sent here.", "seq")
             case AckFrame():

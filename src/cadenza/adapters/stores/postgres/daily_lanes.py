@@ -154,4 +154,4 @@ class PostgresLanes:
     def _log_share(self, held: int) -> None:
         if held != self._logged:
             self._logged = held
-            self._log.info("daily users are shared out", lanes=held, of=self._of)
+            self._log.info("this process's share of the daily users changed", lanes=held, of=self._of)

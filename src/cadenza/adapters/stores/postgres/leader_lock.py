@@ -51,7 +51,7 @@ class PostgresLeaderLock:
                     self._log_waiting()
                     return False
                 self._waiting_logged = False
-                self._log.info("planners act here now")
+                self._log.info("this process is the planner leader")
                 await self._work_until_lost(connection, work)
                 return True
         finally:
