@@ -87,7 +87,7 @@ class BreachChange(StrEnum):
 
 
 def measure(rolling: RollingStatistics, settings: SloSettings, now: datetime) -> list[SloMeasurement]:
-    """Measure the five objectives over the window."""
+    """What each objective but the dead-man switch measures over the window."""
     window = rolling.window(now)
     buckets = [bucket for _, bucket in window]
     ticks, tick_count = percentile([bucket.ticks for bucket in buckets], P95)
