@@ -13,10 +13,9 @@ from time import perf_counter
 from typing import NamedTuple, cast
 
 from benchmarks.servers import cpu_of
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from cadenza.adapters.clock import SystemClock
@@ -59,7 +58,7 @@ async def serve() -> None:
         await application.ask("create_job", {"id": "job", "name": "job"}, owner)
         for number in range(STORED):
             await application.ask("create_endpoint", an_endpoint(f"endpoint-{number:05}"), owner)
-        apps: list[ASGIApp] = [Starlette(routes=[Route("/empty", empty)]), http_api(settings, application)]
+        apps: list[ASGIApp] = [Router([Route("/empty", empty)]), http_api(settings, application)]
         sockets = [stack.enter_context(listening_socket("127.0.0.1", 0)) for _ in apps]
         print(json.dumps({"ports": [one.getsockname()[1] for one in sockets], "key": key}), flush=True)
         servers = zip(apps, sockets, strict=True)
