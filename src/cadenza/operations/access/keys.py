@@ -117,7 +117,7 @@ async def list_keys(context: RequestContext, command: Paged) -> KeysPage:
 
 @operation("DELETE /v1/keys/{key_id}", Scope.ADMIN, status=NO_CONTENT, agent=False)
 async def delete_key(context: RequestContext, command: OneKey) -> Nothing:
-    """Take a key back; from now on it opens nothing."""
+    """Delete a key; requests with it are refused from now on."""
     await context.store.keys.remove_key(context.tenant_id, command.key_id)
     context.dependencies.caller_cache.drop_key(command.key_id)
     return Nothing()

@@ -47,7 +47,7 @@ class SecretsPage(Listed[SecretView]):
 
 @operation("PUT /v1/secrets/{secret_name}", Scope.WRITE, status=NO_CONTENT, agent=False)
 async def put_secret(context: RequestContext, command: PutSecret) -> Nothing:
-    """Keep a secret, which headers, bodies and signatures of targets refer to as `${secret:NAME}`."""
+    """Create or replace a secret, which headers, bodies and signatures refer to as `${secret:NAME}`."""
     key = SecretKey(context.tenant_id, command.secret_name)
     value = command.value.get_secret_value()
     await context.dependencies.secrets.put(key, value, now=context.dependencies.clock.now())
@@ -66,7 +66,7 @@ async def list_secrets(context: RequestContext, command: Paged) -> SecretsPage:
 
 @operation("DELETE /v1/secrets/{secret_name}", Scope.WRITE, status=NO_CONTENT, agent=False)
 async def delete_secret(context: RequestContext, command: OneSecret) -> Nothing:
-    """Forget a secret; targets that refer to it fail from then on."""
+    """Delete a secret; targets that refer to it fail from then on."""
     await context.dependencies.secrets.delete(SecretKey(context.tenant_id, command.secret_name))
     return Nothing()
 

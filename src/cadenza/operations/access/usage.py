@@ -79,7 +79,7 @@ class SetLimits(Command):
 
 @operation("GET /v1/usage", Scope.READ)
 async def get_usage(context: RequestContext, command: GetUsage) -> UsageView:
-    """Tell what was spent this month and before, and what the limits are."""
+    """Show the usage of this month and of earlier months, and the limits."""
     now, tenant_id = context.dependencies.clock.now(), context.tenant_id
     tenant = await context.store.tenants.tenant(tenant_id)
     history = await context.store.tenants.usage_by_month(tenant_id, command.months)

@@ -1,4 +1,4 @@
-"""A turn of a conversation over HTTP: the user says something, and the agent answers."""
+"""The operation that sends a user's message to an agent, and returns the answer."""
 
 from typing import Annotated, Literal, Self
 
@@ -22,11 +22,11 @@ MessageText = Annotated[
 
 
 class SendMessage(OneAgent):
-    """What a user says to an agent."""
+    """A user's message to an agent."""
 
     text: MessageText
     user_id: Id | None = None
-    """Who says it; who speaks for a user alone can leave it out."""
+    """The user who sends it; can be left out with a user's token."""
 
 
 class _Owed(View):
@@ -57,7 +57,7 @@ class AnswerView(View):
 
     @classmethod
     def of(cls, deliveries: list[Delivery]) -> Self:
-        """The view of what is owed for a turn."""
+        """The view of a turn's deliveries."""
         return cls(messages=[_message_view(one) for one in deliveries])
 
 
@@ -70,7 +70,7 @@ def _message_view(delivery: Delivery) -> SubtitleView | CanvasView:
 
 @operation("POST /v1/agents/{agent_id}/messages", Scope.WRITE, agent=False, user=True)
 async def send_message(context: RequestContext, command: SendMessage) -> AnswerView:
-    """Say something to an agent in the name of a user, and get its answer."""
+    """Send a message to an agent on behalf of a user, and get its answer."""
     conversations = context.dependencies.conversations
     if conversations is None:
         raise Unavailable("No agent answers here.")

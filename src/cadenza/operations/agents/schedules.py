@@ -130,7 +130,7 @@ class Deleted(View):
 
 @operation("POST /v1/schedules", Scope.WRITE, status=CREATED, user=True)
 async def create_schedule(context: RequestContext, command: CreateSchedule) -> NewScheduleView:
-    """Have an agent told something at a moment, once, or again and again; the user gets its answer.
+    """Send a prompt to an agent at a set time, once or repeatedly; the user gets its answer.
 
     `one-shot` takes `run_at` or `delay_seconds`, `recurring` takes `cron_expression`.
     The answer spells out the next fires: confirm with them.

@@ -109,7 +109,7 @@ class AgentsPage(Listed[AgentView]):
 
 @operation("PUT /v1/users/{user_id}", Scope.WRITE)
 async def put_user(context: RequestContext, command: PutUser) -> UserView:
-    """Keep a user, new or changed."""
+    """Create or replace a user."""
     if command.timezone is not None:
         context.dependencies.cron.check(EVERY_MINUTE, command.timezone)
     user = User(
@@ -157,7 +157,7 @@ async def create_user_token(context: RequestContext, command: CreateUserToken) -
 
 @operation("PUT /v1/agents/{agent_id}", Scope.WRITE)
 async def put_agent(context: RequestContext, command: PutAgent) -> AgentView:
-    """Keep an agent, new or changed."""
+    """Create or replace an agent."""
     refused = refused_model(command.model, context.dependencies.models)
     if refused is not None:
         raise InvalidRequest(refused, "model")
@@ -189,7 +189,7 @@ async def get_agent(context: RequestContext, command: OneAgent) -> AgentView:
 
 @operation("DELETE /v1/agents/{agent_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_agent(context: RequestContext, command: OneAgent) -> Nothing:
-    """Delete an agent with its schedules and conversations; what it owes to users stays owed."""
+    """Delete an agent with its schedules and conversations; its undelivered messages stay."""
     await context.store.agents.remove_agent(AgentKey(context.tenant_id, command.agent_id))
     return Nothing()
 

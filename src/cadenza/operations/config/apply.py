@@ -26,7 +26,7 @@ class ApplyConfig(ConfigDocument):
     """A configuration, and how far to go with it."""
 
     dry_run: Flag = False
-    """Tell what would change, and change nothing."""
+    """Report what would change, and change nothing."""
     prune: Flag = False
     """Delete endpoints and rules of the file's jobs that it does not name, and jobs that a file made and this
     one does not name, with all that is theirs. Jobs that were made otherwise are never deleted."""

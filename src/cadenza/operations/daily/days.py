@@ -1,4 +1,4 @@
-"""Days of users with a daily job: their verdicts, and how many are which."""
+"""Operations that show the verdicts of days, by day and by daily user."""
 
 import re
 from datetime import date, datetime
@@ -48,7 +48,7 @@ class ListUserDays(Paged, OneDailyUser):
 
 
 class VerdictView(View):
-    """What became of a user's day."""
+    """The verdict of a user's day."""
 
     user_id: str
     service_date: date
@@ -56,9 +56,9 @@ class VerdictView(View):
     due_time: str
     decided_at: datetime
     late: bool
-    """Whether nobody was there at the cutoff."""
+    """Whether the user was not served at the cutoff."""
     cause: Cause | None
-    """If so, why."""
+    """The cause, if it is late."""
 
     @classmethod
     def of(cls, verdict: Verdict) -> Self:
@@ -75,12 +75,12 @@ class VerdictView(View):
 
 
 class CountsView(View):
-    """How many verdicts of a day are which."""
+    """How many verdicts of a day there are of each status."""
 
     success: int
     cutoff_reached: int
     late: int
-    """So many of the latter because nobody was there at the cutoff."""
+    """How many of `cutoff_reached` are late: the users were not served at the cutoff."""
 
     @classmethod
     def of(cls, counts: DayCounts) -> Self:
@@ -93,7 +93,7 @@ class DayPage(Listed[VerdictView]):
 
     date: Day
     counts: CountsView | None
-    """Over all pages; told with the first."""
+    """Over all pages; null on every page but the first."""
 
 
 class GapView(View):
@@ -118,7 +118,7 @@ class UserDaysPage(Listed[VerdictView]):
 
 @operation("GET /v1/daily/days/{date}", Scope.READ)
 async def get_day(context: RequestContext, command: GetDay) -> DayPage:
-    """Tell what became of a day: its verdicts in the order of the users' ids, and how many are which."""
+    """Show a day's verdicts in the order of the users' ids, and how many there are of each status."""
     found = await context.store.daily.verdicts_on(context.tenant_id, command.date, command.page())
     verdicts, more = split_page(found, command.limit)
     counts = CountsView.of(await _counts(context, command.date)) if command.cursor is None else None
@@ -137,7 +137,7 @@ async def _counts(context: RequestContext, day: date) -> DayCounts:
 
 @operation("GET /v1/daily/users/{user_id}/days", Scope.READ)
 async def list_user_days(context: RequestContext, command: ListUserDays) -> UserDaysPage:
-    """List the verdicts of a user's days, newest first, also of who is served no more; and the gaps."""
+    """List the verdicts of a user's days, newest first, and the gaps; also of a deleted daily user."""
     key = key_of(context, command.user_id)
     verdicts, more = split_page(await context.store.daily.verdicts_of(key, command.page()), command.limit)
     gaps = [] if command.cursor else await context.store.daily.gaps_of(key)

@@ -1,4 +1,4 @@
-"""Days of users with a daily job as they fill: by due minute, by day, and who was missed."""
+"""Operations that show statistics of daily runs: by due minute, by day, and the misses."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
@@ -44,11 +44,11 @@ class WindowView(CountsView):
     opens_at: datetime
     cutoff: datetime
     waiting: int | None
-    """How many users have no verdict yet; null where nobody counted."""
+    """How many users have no verdict yet; null where they were not counted."""
 
 
 class WindowsView(View):
-    """A day's windows as they fill."""
+    """A day's windows and their verdicts so far."""
 
     now: datetime
     date: Day
@@ -56,19 +56,19 @@ class WindowsView(View):
     waiting: int
     """How many users have no verdict yet, as far as they were counted."""
     waiting_until: datetime | None
-    """From this cutoff on nobody was counted; null if all were."""
+    """Users with this cutoff or a later one were not counted; null if all were."""
     windows: list[WindowView]
-    """Those that somebody is or was in, earliest first."""
+    """Windows with at least one user, earliest first."""
 
 
 class DayView(CountsView):
-    """How a day went."""
+    """The verdicts of a day, counted."""
 
     date: Day
 
 
 class HistoryView(View):
-    """How days went."""
+    """The verdicts of days, counted."""
 
     since: Day
     items: list[DayView]
@@ -83,7 +83,7 @@ class MissesPage(Listed[VerdictView]):
 
 @operation("GET /v1/daily/windows", Scope.READ, agent=False)
 async def get_windows(context: RequestContext, command: OfDay) -> WindowsView:
-    """Tell how a day's windows fill: verdicts by due minute, and how many users still wait for theirs."""
+    """Show a day's windows: verdicts by due minute, and how many users have none yet."""
     now = context.dependencies.clock.now()
     day = command.date or now.astimezone(UTC).date()
     begin = datetime.combine(day, time(), UTC)
@@ -116,7 +116,7 @@ async def get_windows(context: RequestContext, command: OfDay) -> WindowsView:
 
 @operation("GET /v1/daily/history", Scope.READ, agent=False)
 async def get_history(context: RequestContext, command: GetHistory) -> HistoryView:
-    """Tell how the last days went: how many verdicts of each are which."""
+    """Show how many verdicts of each status the last days have."""
     today = context.dependencies.clock.now().astimezone(UTC).date()
     since = today - timedelta(days=command.days - 1)
     tomorrow = today + timedelta(days=1)

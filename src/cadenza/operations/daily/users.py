@@ -1,4 +1,4 @@
-"""Users with a daily job: who is served until when, and what became of their days."""
+"""Operations on daily users: create, list, show and delete."""
 
 from collections.abc import Sequence
 from datetime import date, datetime, time
@@ -53,10 +53,10 @@ class PutDailyUsers(Command):
 
 
 class DeleteDailyUser(OneDailyUser):
-    """A user to be served no more."""
+    """The daily user to delete."""
 
     with_days: Flag = False
-    """Whether the verdicts of past days are forgotten, too."""
+    """Whether the verdicts of past days are deleted, too."""
 
 
 class DueChangeView(View):
@@ -67,7 +67,7 @@ class DueChangeView(View):
 
 
 class DailyUserView(View):
-    """A user with a daily job."""
+    """A daily user."""
 
     user_id: str
     due_time: str
@@ -82,7 +82,7 @@ class DailyUserView(View):
     status: DayStatus | None
     """That verdict."""
     last_run_at: datetime | None
-    """When a job last succeeded in time."""
+    """When a daily run last succeeded in time."""
     added_at: datetime | None
 
     @classmethod
@@ -107,14 +107,14 @@ class DailyUsersPage(Listed[DailyUserView]):
 
 
 class DailyUsersPut(View):
-    """How many users are kept now as it was asked."""
+    """How many users were stored."""
 
     kept: int
 
 
 @operation("PUT /v1/daily/users/{user_id}", Scope.WRITE)
 async def put_daily_user(context: RequestContext, command: PutDailyUser) -> DailyUserView:
-    """Serve a user daily: from an hour before the due time, in UTC, a job is tried until it succeeds.
+    """Serve a user daily: from an hour before the due time, in UTC, the daily run is tried until it succeeds.
 
     Another due time holds from the first day whose window has not opened.
     """
@@ -124,14 +124,14 @@ async def put_daily_user(context: RequestContext, command: PutDailyUser) -> Dail
 
 @operation("POST /v1/daily/users", Scope.WRITE, agent=False)
 async def put_daily_users(context: RequestContext, command: PutDailyUsers) -> DailyUsersPut:
-    """Serve many users daily, all of them or none; who is named twice is kept as named last."""
+    """Serve many users daily, all of them or none; of a user given twice, the last entry counts."""
     wanted = {one.user_id: one for one in command.users}
     return DailyUsersPut(kept=len(await _enrolled(context, list(wanted.values()))))
 
 
 @operation("GET /v1/daily/users", Scope.READ)
 async def list_daily_users(context: RequestContext, command: Paged) -> DailyUsersPage:
-    """List users with a daily job, in the order of their ids."""
+    """List daily users, in the order of their ids."""
     users, more = split_page(
         await context.store.daily.daily_users(context.tenant_id, command.page()), command.limit
     )
@@ -141,13 +141,13 @@ async def list_daily_users(context: RequestContext, command: Paged) -> DailyUser
 
 @operation("GET /v1/daily/users/{user_id}", Scope.READ)
 async def get_daily_user(context: RequestContext, command: OneDailyUser) -> DailyUserView:
-    """Show a user with a daily job: when the next window opens, and how the last day went."""
+    """Show a daily user: when the next window opens, and how the last day went."""
     return DailyUserView.of(await context.store.daily.daily_user(key_of(context, command.user_id)))
 
 
 @operation("DELETE /v1/daily/users/{user_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_daily_user(context: RequestContext, command: DeleteDailyUser) -> Nothing:
-    """Serve a user daily no more; the verdicts of past days stay, unless they are to be forgotten, too."""
+    """Delete a daily user; the verdicts of past days stay, unless they are to be deleted, too."""
     await context.store.daily.remove_daily_user(key_of(context, command.user_id), with_days=command.with_days)
     return Nothing()
 

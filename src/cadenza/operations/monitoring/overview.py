@@ -136,12 +136,12 @@ class OverviewView(View):
     quotas: list[QuotaView]
     quota_resets_at: datetime
     planners: list[PlannerView]
-    """Those that sat within the same time, the busiest first."""
+    """Planners with an analysis in the same period, the busiest first."""
 
 
 @operation("GET /v1/overview", Scope.READ, agent=False)
 async def get_overview(context: RequestContext, command: GetOverview) -> OverviewView:
-    """Tell at a glance what is ahead, in flight and behind. Every part is counted within bounds."""
+    """Show upcoming runs, runs in flight and recent runs at a glance. Every part is counted up to a limit."""
     now = context.dependencies.clock.now()
     since = now - timedelta(minutes=command.minutes)
     endpoints = await context.store.tenants.count_endpoints(context.tenant_id, MOST_COUNTED)

@@ -1,4 +1,4 @@
-"""Service levels: what is promised, and whether it is kept."""
+"""Operations that show service levels (SLOs) and alerts."""
 
 from datetime import datetime, timedelta
 from typing import Self
@@ -12,15 +12,15 @@ from cadenza.operations.operation import Command, View, operation
 from cadenza.ports.monitoring import SloStatus
 
 FRESH = timedelta(hours=1)
-"""What was last evaluated longer ago is of a process that is gone."""
+"""Statuses that were evaluated longer ago are those of processes that have ended, and left out."""
 
 
 class GetSlo(Command):
-    """Nothing to say: all of them are told."""
+    """No arguments: the SLOs of all processes are returned."""
 
 
 class SloView(View):
-    """Where one promise of one scheduler stands, as one process sees it."""
+    """The status of one SLO of one scheduler, as one process measured it."""
 
     process: str
     scheduler: str
@@ -58,7 +58,7 @@ class SloView(View):
 
 
 class SlosView(View):
-    """All promises of all processes."""
+    """The SLOs of all processes."""
 
     breached: int
     """How many are breached."""
@@ -67,7 +67,7 @@ class SlosView(View):
 
 @operation("GET /v1/slo", Scope.READ)
 async def get_slo(context: RequestContext, command: GetSlo) -> SlosView:  # noqa: ARG001 - every handler takes a command
-    """Tell where the service levels stand: measured value, threshold, and since when one is breached."""
+    """Show the status of the service levels: measured value, threshold, and since when one is breached."""
     statuses = await context.store.slos.slos(context.dependencies.system_now() - FRESH)
     items = [SloView.of(status) for status in statuses]
     return SlosView(breached=sum(item.breached for item in items), items=items)
@@ -108,7 +108,7 @@ class AlertsView(View):
 
 @operation("GET /v1/alerts", Scope.READ, agent=False)
 async def list_alerts(context: RequestContext, command: ListAlerts) -> AlertsView:
-    """List the newest alerts: those about service levels, and those about what is the caller's."""
+    """List the newest alerts: those about service levels, and those of the caller's tenant."""
     newest = await context.store.alerts.newest_alerts(context.tenant_id, command.limit)
     return AlertsView(items=[AlertView.of(one) for one in newest])
 

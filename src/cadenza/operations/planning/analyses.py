@@ -124,7 +124,7 @@ async def list_analyses(context: RequestContext, command: ListAnalyses) -> Analy
 
 @operation("GET /v1/endpoints/{endpoint_id}/planner-cost", Scope.READ)
 async def get_planner_cost(context: RequestContext, command: GetPlannerCost) -> PlannerCostView:
-    """Tell how many analyses and tokens planners spent on an endpoint, by day."""
+    """Show how many analyses and tokens planners spent on an endpoint, by day."""
     key, now = context.key(command.endpoint_id), context.dependencies.clock.now()
     require_live(await context.store.endpoints.get(key))
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -111,7 +111,7 @@ async def list_sittings(context: RequestContext, command: ListSittings) -> Analy
 
 @operation("GET /v1/analyses/spending", Scope.READ, agent=False)
 async def get_spending(context: RequestContext, command: GetSpending) -> SpendingView:
-    """Tell how many analyses and tokens planners spent, by day and by endpoint."""
+    """Show how many analyses and tokens planners spent, by day and by endpoint."""
     today = context.dependencies.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=command.days - 1)
     activity = partial(
@@ -131,7 +131,7 @@ async def get_spending(context: RequestContext, command: GetSpending) -> Spendin
 
 @operation("GET /v1/learning", Scope.READ, agent=False)
 async def list_learning(context: RequestContext, command: ListLearning) -> LearningPage:
-    """Tell what the learning planner has won, by endpoint, and in the shadow what it would have won."""
+    """Show what the learning planner has gained, by endpoint, or would have gained in shadow mode."""
     endpoints, more = split_page(
         await context.store.catalog.find(context.tenant_id, page=command.page()), command.limit
     )

@@ -39,17 +39,17 @@ class Way(StrEnum):
 
 
 class PreviewSteering(OneEndpoint):
-    """How somebody thinks of steering an endpoint."""
+    """A change to an endpoint's plan that is only tried out."""
 
     tool: Way
     arguments: dict[str, JsonValue] = {}
     """What the tool takes, by the same names; `clear_hints` and `run_now` take nothing."""
     runs: Annotated[int, Whole(1, MOST)] = DEFAULT
-    """How many of the next runs to tell."""
+    """How many of the next runs to show."""
 
 
 class ForeseenView(View):
-    """A run to come, if each starts on time and nobody else steers."""
+    """A future run, if each run starts on time and no other hints come."""
 
     at: datetime
     source: Source
@@ -63,7 +63,7 @@ class CourseView(View):
 
 
 class PreviewView(View):
-    """How things stand, and how they would stand."""
+    """The endpoint's plan and next runs, before and after the change."""
 
     before: CourseView
     after: CourseView
@@ -79,9 +79,9 @@ class PreviewView(View):
 
 @operation("POST /v1/endpoints/{endpoint_id}/preview", Scope.READ, agent=False)
 async def preview_steering(context: RequestContext, command: PreviewSteering) -> PreviewView:
-    """Tell what steering an endpoint would lead to: its plan and its next runs, before and after.
+    """Show what steering an endpoint would change: its plan and its next runs, before and after.
 
-    It is the same change that the tool would make, applied to the endpoint as it stands and kept nowhere.
+    It is the same change that the tool would make, applied to the endpoint as it is, and not stored.
     """
     endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     change = _change(context, command)

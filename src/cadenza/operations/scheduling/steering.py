@@ -49,7 +49,7 @@ def explain_plan(context: RequestContext, endpoint: Endpoint, shadow_ms: int | N
 
 @operation("GET /v1/endpoints/{endpoint_id}/plan", Scope.READ)
 async def explain_endpoint(context: RequestContext, command: OneEndpoint) -> PlanView:
-    """Tell why the next run is when it is: candidates, hints with their reasons, guard, pause, winner."""
+    """Explain why the next run is when it is: candidates, hints with their reasons, guard, pause, winner."""
     endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     return explain_plan(context, endpoint, await _shadow_ms(context, endpoint))
 
