@@ -6,7 +6,7 @@ from cadenza.adapters.telemetry.event_bus import RunEndedWakeup
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics
 
 
-def test_sittings_tokens_and_calls_are_counted_by_planner() -> None:
+def test_analyses_tokens_and_calls_are_counted_by_planner() -> None:
     registry = CollectorRegistry()
     metrics = PlannerMetrics(registry)
     for result in ("done", "error", "done"):
@@ -32,7 +32,7 @@ def test_how_far_behind_they_are_is_told() -> None:
     assert registry.get_sample_value("cadenza_planner_passed_over_total") == 3
 
 
-def test_a_run_bell_rings_for_runs_alone() -> None:
+def test_a_run_subscription_is_notified_of_runs_alone() -> None:
     wakeup = RunEndedWakeup()
     wakeup.emit("sched.tick.stop", {}, {})
     assert not wakeup._event.is_set()

@@ -45,7 +45,7 @@ async def test_a_statement_in_flight_when_the_server_dies_is_unavailable(cluster
         assert await store.endpoints.next_due() is None
 
 
-async def test_the_bell_comes_back_by_itself_and_says_once_that_it_was_away(cluster: Cluster) -> None:
+async def test_the_listener_reconnects_by_itself_and_warns_once(cluster: Cluster) -> None:
     await migrate(cluster.url)
     log = FakeLog()
     async with a_store(cluster.url, log=log) as store:
@@ -77,7 +77,7 @@ async def test_a_pooler_that_swallows_notifications_is_noticed_once(database_url
     assert len(log.lines) == 1
 
 
-async def test_a_bell_that_hears_itself_warns_of_nothing(database_url: str) -> None:
+async def test_a_listener_that_receives_its_own_notification_warns_of_nothing(database_url: str) -> None:
     log = FakeLog()
     async with a_store(database_url, log=log) as store:
         store._listener.check_interval_s = 0.05

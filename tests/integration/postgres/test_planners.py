@@ -168,7 +168,7 @@ async def test_one_process_plans_at_a_time_and_another_goes_on_when_it_loses_its
     assert log.events().count(ACTS) >= 4
 
 
-async def test_a_bug_in_the_work_is_told_and_frees_the_chair(database_url: str) -> None:
+async def test_a_bug_in_the_work_is_logged_and_frees_the_leader_lock(database_url: str) -> None:
     async def buggy() -> None:
         raise ZeroDivisionError
 

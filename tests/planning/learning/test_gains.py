@@ -11,7 +11,7 @@ def after_run(gains: Gains, times: int, *, learned_gap: float) -> Gains:
     return gains
 
 
-def test_a_full_tally_forgets_and_says_the_same() -> None:
+def test_full_gains_drop_old_ones_and_report_the_same() -> None:
     gains = after_run(Gains(), 3 * int(MOST_PERIODS_COUNTED), learned_gap=2.0)
     assert MOST_PERIODS_COUNTED / 2 <= gains.periods <= MOST_PERIODS_COUNTED
     assert (gains.mean_delay_s, gains.baseline_mean_delay_s) == pytest.approx((60.0, 30.0))

@@ -47,7 +47,7 @@ async def test_schedules_are_not_exported(app: ApplicationFixture, planned: str)
 
 
 @pytest.mark.parametrize("prune", [False, True])
-async def test_no_file_speaks_of_the_agenda(app: ApplicationFixture, planned: str, prune: bool) -> None:  # noqa: FBT001 - A parameter.
+async def test_no_file_contains_agent_schedules(app: ApplicationFixture, planned: str, prune: bool) -> None:  # noqa: FBT001 - A parameter.
     with pytest.raises(InvalidRequest, match="agenda holds what users have planned"):
         await app.ask("apply_config", **naming(SCHEDULES_JOB, "mine"), prune=prune)
     assert await active(app) == [planned]
@@ -59,7 +59,9 @@ async def test_no_file_takes_a_schedule_over(app: ApplicationFixture, planned: s
     assert await active(app) == [planned]
 
 
-async def test_an_agenda_that_a_file_once_made_is_not_pruned(app: ApplicationFixture, planned: str) -> None:
+async def test_agent_schedules_that_a_file_once_made_are_not_pruned(
+    app: ApplicationFixture, planned: str
+) -> None:
     await app.store.catalog.amend_job("default", SCHEDULES_JOB, lambda job: replace(job, applied=True))
     answer = await app.ask("apply_config", **naming("job", "traffic"), prune=True)
     assert {one["id"] for one in answer["changes"]} <= {"job", "traffic"}

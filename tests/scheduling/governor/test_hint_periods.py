@@ -39,7 +39,7 @@ def test_each_holds_until_it_expires_or_something_takes_its_place() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(HintKind), st.integers(1, 120)), max_size=12))
-def test_spells_of_one_kind_never_overlap_and_never_outlast_their_hint(
+def test_periods_of_one_kind_never_overlap_and_never_outlast_their_hint(
     drawn: list[tuple[HintKind, int]],
 ) -> None:
     history = [a_record(kind, n * 10, n * 10 + lasts) for n, (kind, lasts) in enumerate(drawn)]
