@@ -210,11 +210,3 @@ class RateStore(Protocol):
     async def draw(self, subject: str, *, window: int, amount: int) -> int:
         """Add to what a subject has drawn in a rate window; the new total. Old windows are deleted."""
         ...
-
-
-class RateLimiter(Protocol):
-    """Limits how often one subject may send requests."""
-
-    async def take(self, subject: str) -> float | None:
-        """Count one request: None if it is allowed, else the seconds to wait."""
-        ...

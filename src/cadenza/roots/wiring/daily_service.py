@@ -166,7 +166,7 @@ def open_lanes(settings: Settings, log: Logger) -> DailyLanes:
 
 
 async def _has_users(context: ProcessContext) -> bool:
-    """Is there any user with a daily job?"""
+    """Whether any user has a daily window."""
     for shard in range(SHARDS):
         if await context.store.daily.pending_days(shard, until=FAR_FUTURE, limit=1):
             return True

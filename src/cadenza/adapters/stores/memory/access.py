@@ -20,7 +20,7 @@ NOTHING = MonthlyUsage()
 
 
 class MemoryKeys:
-    """Keys that let callers in."""
+    """API keys."""
 
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables

@@ -1,4 +1,4 @@
-"""Users with a daily job: kept, found by their next cutoff alone, and given one verdict a day."""
+"""Daily users: stored, found by their next cutoff alone, and given one verdict a day."""
 
 import asyncio
 from collections.abc import Sequence
