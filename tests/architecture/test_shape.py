@@ -51,7 +51,7 @@ shelf shelves sittings spell spells spoken supplies telling tending troupe visit
 """Words that once named parts of this program and said nothing about their duty."""
 
 
-PUBLISHED = {"DayView", "ListSittings", "PulseView", "SpellView", "list_sittings"}
+PUBLISHED = {"ListSittings", "PulseView", "SpellView", "list_sittings"}
 """Names of operations and schemas that clients of the API already use."""
 
 

@@ -1,6 +1,7 @@
 """What is public: the OpenAPI document, the pages, the figures."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from tests.surfaces.api_in_process import ApiInProcess
 from tests.surfaces.operation_requests import NAMES, SERVED
 
 from cadenza.domain.errors import Unavailable
+from cadenza.operations.documented_models import Documented
 from cadenza.operations.operation import AnyOperation, Operation, Route
 from cadenza.operations.table import OPERATIONS
 from cadenza.surfaces.http import openapi
@@ -31,6 +33,12 @@ def references(part: Any) -> list[str]:
     return [found for value in part for found in references(value)] if isinstance(part, list) else []
 
 
+def subclasses(kind: type[Any]) -> set[type[Any]]:
+    """The product's own classes below a class."""
+    own: set[type[Any]] = {one for one in kind.__subclasses__() if one.__module__.startswith("cadenza.")}
+    return own.union(*map(subclasses, own))
+
+
 async def test_the_document_is_served_to_everybody(api: ApiInProcess) -> None:
     answer = await api.ask("GET /openapi.json", by=None)
     assert answer.status == 200
@@ -46,6 +54,17 @@ def test_every_reference_leads_somewhere() -> None:
 def test_nothing_is_left_over() -> None:
     used = {reference.rsplit("/", 1)[1] for reference in references(DOCUMENT)}
     assert set(DOCUMENT["components"]["schemas"]) <= used
+
+
+def test_no_two_classes_are_one_schema() -> None:
+    names = Counter(one.__name__ for one in subclasses(Documented))
+    assert {name for name, count in names.items() if count > 1} == set()
+
+
+def test_a_schema_is_titled_by_its_name() -> None:
+    """Generators of clients name their classes by titles."""
+    schemas = DOCUMENT["components"]["schemas"]
+    assert {name for name, schema in schemas.items() if schema.get("title", name) != name} == set()
 
 
 @everyone

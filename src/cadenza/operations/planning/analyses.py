@@ -91,7 +91,7 @@ class GetPlannerCost(OneEndpoint):
     """Days in UTC, today among them."""
 
 
-class DayView(View):
+class PlannerDayView(View):
     """One planner's analyses on one day."""
 
     day: date
@@ -105,7 +105,7 @@ class PlannerCostView(View):
     """What planners spent on an endpoint."""
 
     endpoint_id: str
-    days: list[DayView]
+    days: list[PlannerDayView]
     """Newest first; days without an analysis are left out."""
     tokens: TokensView
     """All of them together."""
@@ -132,7 +132,9 @@ async def get_planner_cost(context: RequestContext, command: GetPlannerCost) -> 
     return PlannerCostView(
         endpoint_id=command.endpoint_id,
         days=[
-            DayView(day=one.day, planner=one.planner, sittings=one.analyses, tokens=TokensView.of(one.tokens))
+            PlannerDayView(
+                day=one.day, planner=one.planner, sittings=one.analyses, tokens=TokensView.of(one.tokens)
+            )
             for one in spent
         ],
         tokens=TokensView(

@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Listed, Paged, Whole, split_page
 from cadenza.operations.operation import Command, View, operation
-from cadenza.operations.planning.analyses import AnalysesPage, AnalysisView, DayView, TokensView
+from cadenza.operations.planning.analyses import AnalysesPage, AnalysisView, PlannerDayView, TokensView
 from cadenza.ports.monitoring import ActivityGrouping, AnalysisCursor, PlannerActivity
 
 MOST_ANALYSES, MOST_ENDPOINTS, MOST_DAYS = 5_000, 50, 1_000
@@ -45,7 +45,7 @@ class SpendingView(View):
     """What planners spent, by day and by endpoint."""
 
     since: datetime
-    days: list[DayView]
+    days: list[PlannerDayView]
     """Newest first; days without an analysis are left out."""
     endpoints: list[SpenderView]
     """Those that cost most tokens, then most analyses, first."""
@@ -153,8 +153,8 @@ def _position(cursor: str | None) -> AnalysisCursor:
         raise InvalidRequest("cursor must be the next_cursor of a page.", "cursor") from None
 
 
-def _day(activity: PlannerActivity) -> DayView:
-    return DayView(
+def _day(activity: PlannerActivity) -> PlannerDayView:
+    return PlannerDayView(
         day=date.fromisoformat(activity.of),
         planner=activity.planner,
         sittings=activity.analyses,

@@ -52,7 +52,8 @@ class Components:
         schema = view.model_json_schema(mode="serialization")
         parts: dict[str, Schema] = schema.pop("$defs", {}) | {view.__name__: schema}
         names = self._renamed(parts)
-        self._shown |= {names.get(name, name): _moved(part, names) for name, part in parts.items()}
+        for name, part in parts.items():
+            _put(self._shown, names.get(name, name), _moved(part, names))
         return {"$ref": f"{COMPONENTS_PREFIX}{names.get(view.__name__, view.__name__)}"}
 
     @staticmethod
@@ -76,8 +77,13 @@ class Components:
 
     def _add(self, parts: dict[str, Schema]) -> None:
         for name, part in parts.items():
-            moved = _moved(part, {})
-            assert self._written.setdefault(name, moved) == moved, f"two schemas are called {name}"
+            _put(self._written, name, _moved(part, {}))
+
+
+def _put(schemas: dict[str, Schema], name: str, schema: Schema) -> None:
+    """Add a schema, titled by its name: generators of clients name their classes by titles."""
+    titled = schema | {"title": name} if "title" in schema else schema
+    assert schemas.setdefault(name, titled) == titled, f"two schemas are called {name}"
 
 
 def _moved(part: Any, names: dict[str, str]) -> Any:
