@@ -107,9 +107,10 @@ class FakeTargetRunner:
 
 
 class UnavailableDaily(MemoryDaily):
-    """Daily users in memory, which can be out of reach."""
+    """Daily users in memory, which can be out of reach, or lose the answers to its commits."""
 
     away = False
+    loses_answers = False
 
     def __init__(self) -> None:
         self.tables = MemoryTables(ids=FakeIds())
@@ -121,7 +122,10 @@ class UnavailableDaily(MemoryDaily):
 
     async def finalize_days(self, keys: Sequence[UserKey], rule: Finalize) -> list[Finalization | None]:
         self._answer()
-        return await super().finalize_days(keys, rule)
+        answer = await super().finalize_days(keys, rule)
+        if self.loses_answers:
+            raise Unavailable("the answer to a commit was lost")
+        return answer
 
     def _answer(self) -> None:
         if self.away:

@@ -45,8 +45,11 @@ async def test_a_tick_tells_its_cost_and_what_it_found(make_daily: MakeDaily) ->
         "users_scanned": 3,
         "eligible_in_window": 2,
         "enqueued": 1,
-        "cutoff_finalized": 1,
+        "cutoff_finalized": 0,
     }
+    await daily.tick()
+    (tick,) = told(daily, "sched.tick.stop")
+    assert (tick.metadata["users_scanned"], tick.metadata["cutoff_finalized"]) == (2, 1)
 
 
 async def test_jobs_tell_how_many_run_how_long_they_took_and_what_became_of_them(
@@ -81,7 +84,7 @@ async def test_each_verdict_is_told_once(make_daily: MakeDaily) -> None:
     assert told(daily, "sched.finalize") == [
         EmittedEvent(
             "sched.finalize",
-            {},
+            {"days": 1},
             {"status": status, "due_bucket": 600, "today": "2026-03-10", "late": False},
         )
         for status in ("success", "cutoff_reached")

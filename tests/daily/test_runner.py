@@ -102,7 +102,7 @@ async def test_many_verdicts_are_written_in_bounded_batches_while_ticks_go_on(ma
     daily, store = await with_many(make_daily, 3_000, batch=250)
     daily.clocks.advance(timedelta(hours=1))
     ticked = await daily.runner.tick()
-    assert (ticked.cutoff_finalized, store.batches) == (3_000, [])
+    assert (ticked.users_scanned, store.batches) == (3_000, [])
     async with running(daily.runner.finalize):
         await until(lambda: len(store.batches) >= 3)
         again = await daily.runner.tick()
@@ -112,6 +112,7 @@ async def test_many_verdicts_are_written_in_bounded_batches_while_ticks_go_on(ma
     assert max(store.batches) == 250
     told = [event for event in daily.telemetry.events if event.name == "sched.finalize"]
     assert len(told) == 3_000
+    assert again.cutoff_finalized + (await daily.runner.tick()).cutoff_finalized == 3_000
 
 
 async def test_a_part_that_is_started_again_finds_what_the_others_left(make_daily: MakeDaily) -> None:

@@ -75,7 +75,9 @@ def test_events_reach_a_collector_with_nobody_named() -> None:
             figures.emit("sched.job.stop", {"duration_ms": 40.0, "late_ms": 2}, job)
             figures.emit("sched.job.stop", {"duration_ms": 2.0}, job)
             figures.emit("sched.queue.depth", {"depth": 7}, {"scheduler": "daily", "today": "2025-01-01"})
-            figures.emit("sched.finalize", {}, {"status": "success", "due_bucket": 540, "late": False})
+            figures.emit(
+                "sched.finalize", {"days": 1}, {"status": "success", "due_bucket": 540, "late": False}
+            )
             figures.emit("nobody.knows", {}, {})
         request = taken[-1]
     (sent,) = request.resource_metrics

@@ -41,7 +41,7 @@ def everything() -> CollectorRegistry:
     failed = {**daily, "result": "error", "error_class": "req"}
     scheduler.emit("sched.job.stop", {"duration_ms": 10}, failed)
     scheduler.emit("sched.job.skip", {}, {**daily, "status": "skipped"})
-    scheduler.emit("sched.finalize", {}, {**daily, **finalized})
+    scheduler.emit("sched.finalize", {"days": 1}, {**daily, **finalized})
     scheduler.emit("slo.changed", {"breached": 1.0}, {**daily, "slo": "tick_budget"})
     scheduler.emit("process.part.crash", {"crashes": 1}, {"part": "upkeep"})
     scheduler.emit("alert.stop", {"attempt": 1}, {"kind": "slo", "result": "sent"})

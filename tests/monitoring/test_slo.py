@@ -57,7 +57,7 @@ class SloFixture:
     def finalized(self, status: str, *, due_bucket: int = 540, late: bool = False, count: int = 1) -> None:
         for _ in range(count):
             told = {"status": status, "due_bucket": due_bucket, "late": late, "today": "2025-01-01"}
-            self.tell("sched.finalize", {}, **told)
+            self.tell("sched.finalize", {"days": 1}, **told)
 
     def minutes(self, count: int, minute: Minute | None = None) -> list[LogLine]:
         """So many minutes of the same, each evaluated at its end; what was said of SLOs."""

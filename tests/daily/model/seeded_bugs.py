@@ -18,6 +18,7 @@ from cadenza.engine.daily import finalizer, queue, tick
 from cadenza.engine.daily.executor import DailyExecutor
 from cadenza.engine.daily.finalizer import DailyFinalizer, _Success
 from cadenza.engine.daily.tick import DailyTicker
+from cadenza.engine.daily.verdict_writer import VerdictWriter
 from cadenza.ports.daily import PendingDay
 
 Patch = pytest.MonkeyPatch
@@ -216,6 +217,17 @@ def what_cannot_be_written_is_forgotten(patch: Patch) -> None:
 
     rightly = DailyFinalizer.write_batch
     patch.setattr(DailyFinalizer, "write_batch", write_batch)
+
+
+def a_lost_answer_is_not_looked_up(patch: Patch) -> None:
+    async def written(self: VerdictWriter, _: Any, answer: Finalization | None) -> list[Finalization]:
+        return [] if answer is None else [answer]
+
+    patch.setattr(VerdictWriter, "_written", written)
+
+
+def a_tick_counts_what_is_not_written(patch: Patch) -> None:
+    patch.setattr(DailyFinalizer, "take_cut_off", lambda self: len(self._cutoffs))
 
 
 BUGS: Collection[Bug] = [

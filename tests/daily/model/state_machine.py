@@ -51,6 +51,7 @@ class DailyMachine(RuleBasedStateMachine):
         self.model = Model(SLOTS)
         self.seen_starts = 0
         self.known: dict[tuple[str, date], Any] = {}
+        self.died_uncounted = 0
 
     @initialize(start=STARTS, near=st.lists(NEAR, min_size=1, max_size=4))
     def begin(self, start: datetime, near: list[int]) -> None:
@@ -206,6 +207,7 @@ class DailyMachine(RuleBasedStateMachine):
     def the_process_dies_and_another_comes(self, absence: int, ticks: int) -> None:
         self.loop.run_until_complete(self.daily.crash())
         self.model.crash()
+        self.died_uncounted += self.daily.runner.finalizer.take_cut_off()
         if self.now < LONG_ENOUGH:
             self.daily.clocks.advance(timedelta(seconds=absence))
         self.daily.start()
@@ -224,6 +226,14 @@ class DailyMachine(RuleBasedStateMachine):
         self.all_is_written()
         self.ticks_follow(ticks)
         self._store.away = False
+
+    @rule()
+    def the_answer_to_a_commit_is_lost(self) -> None:
+        self._store.loses_answers = True
+        with suppress(Unavailable):
+            finished(self.loop, self.daily.settle())
+        self._store.loses_answers = False
+        self.all_is_written()
 
     def _running(self, which: int) -> FakeRun:
         runs = sorted(self.daily.runs.running, key=lambda run: run.user_id)
@@ -255,8 +265,25 @@ class DailyMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_verdict_is_told_once(self) -> None:
-        told = sum(event.name == "sched.finalize" for event in self.daily.telemetry.events)
-        assert told == len(self._verdicts())
+        events = self.daily.telemetry.events
+        told = sum(event.measurements["days"] for event in events if event.name == "sched.finalize")
+        in_gaps = self._days_in_gaps()
+        assert told == len(self._verdicts()) + in_gaps
+
+    @invariant()
+    def every_cutoff_is_counted_by_one_tick(self) -> None:
+        events = self.daily.telemetry.events
+        ticks = [event.metadata for event in events if event.name == "sched.tick.stop"]
+        cut_off = sum(one.status.value == "cutoff_reached" for one in self._verdicts().values())
+        uncounted = self.died_uncounted + self.daily.runner.finalizer._cut_off
+        assert (
+            sum(int(one["cutoff_finalized"] or 0) for one in ticks) + uncounted
+            == cut_off + self._days_in_gaps()
+        )
+
+    def _days_in_gaps(self) -> int:
+        gaps = [gap for name in self.model.users for gap in self._gaps(name)]
+        return sum((last - first).days + 1 for first, last in gaps)
 
     def _nobody_is_skipped(self) -> None:
         """I2 and I6, when a tick is done and all is written."""

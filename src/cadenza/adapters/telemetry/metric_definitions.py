@@ -195,7 +195,7 @@ METRICS_BY_EVENT: dict[str, tuple[MetricSource, ...]] = {
         MetricSource(IN_FLIGHT_NOW, _from_measurements("in_flight")),
         MetricSource(MAX_CONCURRENCY, _from_metadata("max_concurrency")),
     ),
-    FINALIZE: (MetricSource(FINALIZED, _once),),
+    FINALIZE: (MetricSource(FINALIZED, _from_measurements("days")),),
     SLO_CHANGED: (
         MetricSource(BREACHED, _from_measurements("breached")),
         MetricSource(BREACHES, _breach_begun),

@@ -161,6 +161,11 @@ class DailyGap(NamedTuple):
     noticed_at: datetime
     cause: Cause
 
+    @property
+    def days(self) -> int:
+        """How many days it lasted."""
+        return (self.to_date - self.from_date).days + 1
+
 
 class Finalization(NamedTuple):
     """The user's record after one or more days got their verdicts, and all that is written with it."""
@@ -174,6 +179,12 @@ class Finalization(NamedTuple):
         """When the context of the user's conversations is reset, as a cutoff does; None if there was none."""
         cut = [one.decided_at for one in self.verdicts if one.status is DayStatus.CUTOFF_REACHED]
         return max(cut, default=None)
+
+    @property
+    def days_cut_off(self) -> int:
+        """How many days reached their cutoff, those of a gap among them."""
+        cut = sum(one.status is DayStatus.CUTOFF_REACHED for one in self.verdicts)
+        return cut + (0 if self.gap is None else self.gap.days)
 
 
 class DailyRunResult(NamedTuple):

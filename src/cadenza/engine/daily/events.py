@@ -1,9 +1,9 @@
 """The daily runner's telemetry events and log details."""
 
-from datetime import date
+from datetime import date, time
 from typing import NamedTuple
 
-from cadenza.domain.daily.user import DayStatus, ErrorClass, Verdict
+from cadenza.domain.daily.user import DailyGap, DayStatus, ErrorClass, Verdict
 from cadenza.engine.daily.queue import OfferResult
 from cadenza.ports.daily import PendingDay
 from cadenza.ports.telemetry import DEPTH, FINALIZE, IN_FLIGHT, JOB, TICK, Logger, Metadata, Telemetry
@@ -19,7 +19,7 @@ class TickCounts(NamedTuple):
     eligible_in_window: int = 0
     enqueued: int = 0
     cutoff_finalized: int = 0
-    """How many users past their cutoff were handed to the finalizer."""
+    """How many days were written as cut off since the tick before."""
 
 
 class DailyRunEnd(NamedTuple):
@@ -59,11 +59,28 @@ class DailyEvents:
 
     def finalized(self, verdict: Verdict) -> None:
         """A day has its verdict."""
+        self._finalized(verdict)
+
+    def gap(self, gap: DailyGap, due: time) -> None:
+        """Days too old for verdicts of their own were cut off: one event, named by the last of them."""
+        last = Verdict(
+            gap.tenant_id,
+            gap.user_id,
+            gap.to_date,
+            DayStatus.CUTOFF_REACHED,
+            due,
+            gap.noticed_at,
+            late=True,
+            cause=gap.cause,
+        )
+        self._finalized(last, gap.days)
+
+    def _finalized(self, verdict: Verdict, days: int = 1) -> None:
         late: dict[str, str | bool] = {"late": verdict.late}
         if verdict.cause is not None:
             late["cause"] = verdict.cause.value
         facts = {"status": verdict.status.value, "due_bucket": verdict.due_bucket}
-        self._emit(FINALIZE, {}, {**facts, "today": verdict.service_date.isoformat(), **late})
+        self._emit(FINALIZE, {"days": days}, {**facts, "today": verdict.service_date.isoformat(), **late})
 
     def late_success(self, day: PendingDay, status: DayStatus | None) -> None:
         """A run succeeded after the cutoff of its day."""

@@ -14,6 +14,7 @@ from cadenza.engine.async_helpers import RECOVERY_MS, try_once
 from cadenza.engine.daily.clock import DailyClock
 from cadenza.engine.daily.events import DailyEvents
 from cadenza.engine.daily.queue import DailyQueue
+from cadenza.engine.daily.verdict_writer import VerdictWriter
 from cadenza.ports.clock import Clock
 from cadenza.ports.daily import DailyStore, PendingDay
 from cadenza.ports.telemetry import Logger
@@ -51,7 +52,7 @@ class DailyFinalizer:
         events: DailyEvents,
         batch: int,
     ) -> None:
-        self._store = store
+        self._writer = VerdictWriter(store)
         self._queue = queue
         self._daily_clock = daily_clock
         self._events = events
@@ -59,6 +60,7 @@ class DailyFinalizer:
         self._successes: dict[UserKey, _Success] = {}
         self._cutoffs: dict[UserKey, _Cutoff] = {}
         self._work = asyncio.Event()
+        self._cut_off = 0
 
     @property
     def pending(self) -> int:
@@ -79,6 +81,11 @@ class DailyFinalizer:
         """These users are past their cutoff; a later tick replaces an earlier one, as it covers more days."""
         self._cutoffs |= dict.fromkeys(keys, _Cutoff(now, service))
         self._work.set()
+
+    def take_cut_off(self) -> int:
+        """How many days were written as cut off since this was last asked."""
+        cut_off, self._cut_off = self._cut_off, 0
+        return cut_off
 
     async def run(self, clock: Clock, log: Logger) -> None:
         """Write until cancelled."""
@@ -101,34 +108,37 @@ class DailyFinalizer:
         if not successes and not cutoffs:
             return 0
         batch: dict[UserKey, _Success | _Cutoff] = {**successes, **cutoffs}
-        finalizations = await self._store.finalize_days(
-            list(batch), lambda user: batch[user.key].finalize(user)
-        )
-        self._record(dict(zip(batch, finalizations, strict=True)), successes)
-        for key, written in cutoffs.items():
-            if self._cutoffs[key] is written:
+        written = await self._writer.write({key: one.finalize for key, one in batch.items()})
+        self._record(written, successes)
+        for key, cutoff in cutoffs.items():
+            if self._cutoffs[key] is cutoff:
                 del self._cutoffs[key]
         return len(batch)
 
-    def _record(
-        self, finalizations: dict[UserKey, Finalization | None], successes: dict[UserKey, _Success]
-    ) -> None:
+    def _record(self, written: dict[UserKey, list[Finalization]], successes: dict[UserKey, _Success]) -> None:
         for key, success in successes.items():
             del self._successes[key]
             self._queue.release(key)
-            finalization = finalizations[key]
-            status = None if finalization is None else finalization.user.status
-            if status is not DayStatus.SUCCESS:
-                self._events.late_success(success.day, status)
-        for finalization in finalizations.values():
-            if finalization is not None:
-                self._enqueue_next(finalization)
+            statuses = [finalization.user.status for finalization in written[key]]
+            if DayStatus.SUCCESS not in statuses:
+                self._events.late_success(success.day, statuses[-1] if statuses else None)
+        for finalizations in written.values():
+            for finalization in finalizations:
+                self._emit(finalization)
+            if finalizations:
+                self._enqueue_next(finalizations[-1].user)
 
-    def _enqueue_next(self, finalization: Finalization) -> None:
-        """Emit the verdicts; a user whose next window is open is enqueued without waiting for a tick."""
+    def _emit(self, finalization: Finalization) -> None:
+        """Emit and count what was written."""
+        if finalization.gap is not None:
+            self._events.gap(finalization.gap, finalization.user.due)
         for verdict in finalization.verdicts:
             self._events.finalized(verdict)
+        self._cut_off += finalization.days_cut_off
+
+    def _enqueue_next(self, user: DailyUser) -> None:
+        """A user whose next window is open is enqueued without waiting for a tick."""
         now, steady_ms = self._daily_clock.read()
-        cutoff = finalization.user.next_cutoff
+        cutoff = user.next_cutoff
         if has_opened(cutoff, now) and not is_over(cutoff, now):
-            self._queue.offer(PendingDay(cutoff, *finalization.user.key), steady_ms)
+            self._queue.offer(PendingDay(cutoff, *user.key), steady_ms)

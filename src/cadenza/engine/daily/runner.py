@@ -147,11 +147,15 @@ class DailyRunner:
         return await self.ticker.tick()
 
     async def drain(self, grace_ms: float) -> None:
-        """Start nothing more, let runs end within the grace period, and close."""
+        """Start nothing more, let runs end within the grace period, and close.
+
+        A last tick, which reads nothing, counts what was written since the one before.
+        """
         self._draining = True
         self.ticker.serve(())
         await self.executor.wait_until_ended(grace_ms)
         await try_once(self.close(), self._log)
+        await self.tick()
 
     async def close(self) -> None:
         """Cancel runs, and write the verdicts that are decided."""

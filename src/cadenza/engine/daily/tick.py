@@ -49,29 +49,32 @@ class DailyTicker:
         self._interrupted_by: Cause | None = Cause.DOWN
         self._trusted = True
         self._last_tick_ms: float | None = None
+        self._counts = TickCounts()
 
     def serve(self, shards: Collection[int]) -> None:
         """Serve these shards from the next tick on, and no others."""
         self._shards = sorted(shards)
 
     async def tick(self) -> TickCounts:
-        """Run one tick.
+        """Run one tick; its event is emitted also when the store cannot be reached.
 
         1. Take one `now`; while the clock is not trusted, do nothing.
         2. Hand users past their cutoff to the finalizer, which writes finished runs first.
         3. Enqueue users in their window, soonest cutoff first.
         """
         reading = self._daily_clock.observe()
-        counts = TickCounts()
-        if self._clock_is_trusted():
-            try:
-                counts = await self._scan(reading)
-            except Unavailable:
-                self._interrupt(Cause.STORE)
-                raise
-        self._events.depth(len(self._queue), reading.now.date())
-        self._events.ticked(counts, self._daily_clock.read().steady_ms - reading.steady_ms)
-        return counts
+        self._counts = TickCounts()
+        try:
+            if self._clock_is_trusted():
+                await self._scan(reading)
+        except Unavailable:
+            self._interrupt(Cause.STORE)
+            raise
+        finally:
+            self._counts = self._counts._replace(cutoff_finalized=self._finalizer.take_cut_off())
+            self._events.depth(len(self._queue), reading.now.date())
+            self._events.ticked(self._counts, self._daily_clock.read().steady_ms - reading.steady_ms)
+        return self._counts
 
     def _clock_is_trusted(self) -> bool:
         """Whether the clock can be trusted; a change is logged once."""
@@ -82,18 +85,19 @@ class DailyTicker:
             self._events.clock_trusted(trusted=self._trusted)
         return self._trusted
 
-    async def _scan(self, reading: ClockReading) -> TickCounts:
-        now, scanned, cut_off = reading.now, 0, 0
+    async def _scan(self, reading: ClockReading) -> None:
+        now, scanned, eligible = reading.now, 0, 0
         wanted: list[PendingDay] = []
         for shard, service in self._service_periods(reading).items():
             async for page in self._pages(shard, now):
                 past = bisect_right(page, now, key=CUTOFF)
                 self._finalizer.add_cutoffs([day.key for day in page[:past]], now, service)
                 wanted += self._wanted(page[past:], reading.steady_ms)
-                scanned, cut_off = scanned + len(page), cut_off + past
+                scanned, eligible = scanned + len(page), eligible + len(page) - past
+                self._counts = TickCounts(scanned, eligible)
         enqueued = await self._enqueue(sorted(wanted), reading.steady_ms)
+        self._counts = TickCounts(scanned, eligible, enqueued)
         self._last_tick_ms, self._interrupted_by = reading.steady_ms, None
-        return TickCounts(scanned, scanned - cut_off, enqueued, cut_off)
 
     def _wanted(self, in_window: list[PendingDay], steady_ms: float) -> list[PendingDay]:
         """The days to enqueue: their users are neither queued nor running, and their retry delay is over."""
