@@ -1,6 +1,8 @@
 """The page of one endpoint: its timeline, reasons and runs, and steering that is seen before it is done."""
 
+import json
 import re
+import sqlite3
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -64,6 +66,9 @@ def program(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
     seed(path, [shop, *map(quiet, ("interval", "once", "gate", "now", "looked-at"))], runs=0)
     write_runs(path, a_surge(shop, right_now(), ANSWER))
     write_hints(path, shop, steered(REASON, right_now()))
+    with sqlite3.connect(path) as file:
+        file.execute("UPDATE jobs SET metadata = ?", (json.dumps({"team": "web", "note": HOSTILE}),))
+    file.close()
     with site(folder, browser) as running:
         yield running
 
@@ -101,6 +106,13 @@ def test_the_timeline_shows_runs_by_source_and_status_hints_pauses_and_the_guard
     hints = page.locator(".hint-periods")
     expect(hints).to_contain_text("Every 30 s")
     expect(hints).to_contain_text("key:ops")
+
+
+def test_the_metadata_of_the_job_is_shown_as_text(visit: Visit) -> None:
+    page = visit.go("/endpoints/checkout")
+    page.get_by_text("About this job").click()
+    expect(page.locator(".about-job pre")).to_contain_text('"team": "web"')
+    expect(page.locator(".about-job pre")).to_contain_text(HOSTILE.split(maxsplit=1)[0])
 
 
 def in_sight(chart: Locator, least_s: float, most_s: float) -> None:

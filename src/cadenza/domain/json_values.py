@@ -54,10 +54,10 @@ def texts(value: Json) -> Iterator[str]:
             yield from texts(part)
 
 
-def json_size(field: str, value: Any) -> int:
+def json_size(field: str, value: Any, *, deepest: int = DEEPEST_JSON) -> int:
     """How many bytes a value has as JSON; InvalidRequest if it is too deep or not JSON."""
-    if not _is_json(value, DEEPEST_JSON):
-        raise InvalidRequest(f"{field} must be JSON, at most {DEEPEST_JSON} levels deep.", field)
+    if not _is_json(value, deepest):
+        raise InvalidRequest(f"{field} must be JSON, at most {deepest} levels deep.", field)
     try:
         return len(json.dumps(value, ensure_ascii=False).encode())
     except UnicodeEncodeError:

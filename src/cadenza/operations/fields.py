@@ -12,6 +12,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     GetCoreSchemaHandler,
+    JsonValue,
     StringConstraints,
 )
 from pydantic_core import CoreSchema, core_schema
@@ -54,6 +55,12 @@ def _in_utc(moment: datetime) -> datetime:
         raise ValueError("lies beyond the calendar in UTC") from None
 
 
+def _json_object(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value
+    raise ValueError("must be a JSON object")
+
+
 Id = Annotated[str, StringConstraints(strict=True, pattern=AN_ID)]
 Name = Annotated[str, StringConstraints(strict=True, pattern=ONE_LINE, max_length=200)]
 Text = Annotated[str, StringConstraints(strict=True, pattern=WITHOUT_CONTROL, max_length=LONGEST_TEXT)]
@@ -65,6 +72,9 @@ Moment = Annotated[
     AwareDatetime, BeforeValidator(_iso_text, json_schema_input_type=IsoText), AfterValidator(_in_utc)
 ]
 Labels = Annotated[dict[str, str], Field(max_length=32)]
+Metadata = Annotated[
+    dict[str, JsonValue], BeforeValidator(_json_object, json_schema_input_type=dict[str, JsonValue])
+]
 Limit = Annotated[int, Whole(1, MOST_LISTED)]
 Cursor = Annotated[str, StringConstraints(strict=True, pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
 

@@ -240,6 +240,25 @@ async def test_faults_have_the_path_of_their_part(
     assert [one.field for one in refused.value.faults] == [f"jobs.0.endpoints.0.{fault}"]
 
 
+async def test_a_file_sets_the_metadata_of_a_job_and_takes_it_away(app: ApplicationFixture) -> None:
+    file = deepcopy(FILE)
+    file["jobs"][0]["metadata"] = {"team": "web", "pages": [1]}
+    await app.ask("apply_config", **file)
+    assert (await app.ask("get_job", job_id="checkout"))["metadata"] == {"team": "web", "pages": [1]}
+    assert (await app.ask("apply_config", **file))["changes"] == []
+    (change,) = (await app.ask("apply_config", **FILE))["changes"]
+    assert (change["kind"], [field["field"] for field in change["fields"]]) == ("job", ["metadata"])
+    assert (await app.ask("get_job", job_id="checkout"))["metadata"] == {}
+
+
+async def test_metadata_that_is_too_large_is_refused_with_its_path(app: ApplicationFixture) -> None:
+    file = deepcopy(FILE)
+    file["jobs"][1]["metadata"] = {"a": "x" * 20_000}
+    with pytest.raises(InvalidRequest, match="metadata has 20009 bytes") as refused:
+        await app.ask("apply_config", **file)
+    assert [one.field for one in refused.value.faults] == ["jobs.1.metadata"]
+
+
 @pytest.mark.parametrize("version", [0, 2, "1", None])
 async def test_only_the_known_version_is_taken(app: ApplicationFixture, version: Any) -> None:
     with pytest.raises(InvalidRequest) as refused:

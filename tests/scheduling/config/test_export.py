@@ -88,6 +88,7 @@ async def emptied_and_restored(endpoints: list[dict[str, Any]]) -> None:
     for job_id in ("job", "other", "empty"):
         await app.job(job_id)
     await app.ask("pause_job", job_id="other")
+    await app.ask("update_job", job_id="job", metadata={"team": {"name": "web", "size": 2.5}})
     for number, fields in enumerate(endpoints):
         given = {
             "id": f"endpoint-{number}",

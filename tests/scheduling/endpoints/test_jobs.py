@@ -16,8 +16,45 @@ async def test_a_job_is_created_and_shown(app: ApplicationFixture) -> None:
         "active": True,
         "applied": False,
         "created_at": "2025-01-01T00:00:00Z",
+        "metadata": {},
     }
     assert await app.ask("get_job", job_id="checkout") == created
+
+
+async def test_a_job_keeps_metadata_and_an_update_replaces_it_whole(app: ApplicationFixture) -> None:
+    metadata = {"team": "web", "runbook": {"pages": [1, None]}}
+    assert (await app.ask("create_job", id="job", name="Job", metadata=metadata))["metadata"] == metadata
+    assert (await app.ask("update_job", job_id="job", name="New"))["metadata"] == metadata
+    assert (await app.ask("update_job", job_id="job", metadata={"a": 1}))["metadata"] == {"a": 1}
+    assert (await app.ask("list_jobs"))["items"][0]["metadata"] == {"a": 1}
+    assert (await app.ask("update_job", job_id="job", metadata=None))["metadata"] == {}
+
+
+def nested(levels: int) -> dict[str, object]:
+    return {"a": nested(levels - 1)} if levels > 1 else {}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "sentence"),
+    [
+        ({"a": "x" * 16_384}, "metadata has 16393 bytes; at most 16384 are taken."),
+        (nested(9), "metadata must be JSON, at most 8 levels deep."),
+        ({"a": 2**63}, "metadata must be JSON"),
+    ],
+    ids=["large", "deep", "number"],
+)
+async def test_metadata_is_bounded(app: ApplicationFixture, metadata: object, sentence: str) -> None:
+    await app.ask("create_job", id="job", name="Job", metadata=nested(8))
+    with pytest.raises(InvalidRequest, match=sentence):
+        await app.ask("create_job", id="new", name="Job", metadata=metadata)
+    with pytest.raises(InvalidRequest, match=sentence):
+        await app.ask("update_job", job_id="job", metadata=metadata)
+    assert [job["metadata"] for job in (await app.ask("list_jobs"))["items"]] == [nested(8)]
+
+
+async def test_metadata_is_an_object(app: ApplicationFixture) -> None:
+    with pytest.raises(InvalidRequest, match="metadata"):
+        await app.ask("create_job", name="Job", metadata=["web"])
 
 
 async def test_a_job_without_an_id_is_given_one(app: ApplicationFixture) -> None:

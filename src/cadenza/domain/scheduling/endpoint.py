@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.json_values import Json, json_size
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.baseline import Baseline, Every, Once
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
@@ -19,6 +20,8 @@ DEFAULT_INTERVAL_MS = 60_000
 MOST_LABELS = 32
 LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
 LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._:/@-]{0,61}[A-Za-z0-9])?)?")
+LONGEST_METADATA = 16_384
+DEEPEST_METADATA = 8
 NO_GUARD = Guard()
 PARTS: tuple[tuple[str, Any], ...] = (
     ("id", str),
@@ -210,6 +213,17 @@ class Job:
     applied: bool = False
     """Whether it was written by a configuration file, which may then also remove it."""
     created_at: datetime | None = None
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    """What its owner keeps beside it, such as a team or a runbook; the scheduler does not read it."""
 
     def __post_init__(self) -> None:
         convert_to_utc(self, "created_at")
+        check_metadata(self.metadata)
+
+
+def check_metadata(metadata: Any) -> None:
+    """InvalidRequest, unless it is a JSON object of bounded size and depth."""
+    if not isinstance(metadata, dict):
+        raise InvalidRequest("metadata must be a JSON object.", "metadata")
+    if (size := json_size("metadata", metadata, deepest=DEEPEST_METADATA)) > LONGEST_METADATA:
+        raise InvalidRequest(f"metadata has {size} bytes; at most {LONGEST_METADATA} are taken.", "metadata")

@@ -18,7 +18,7 @@ from cadenza.operations.scheduling.endpoints import archive
 from cadenza.ports.catalog import BulkChange, BulkScope, BulkState
 
 Kind = Literal["job", "endpoint", "rule"]
-OF_JOB = ("name", "description", "active")
+OF_JOB = ("name", "description", "active", "metadata")
 OF_ENDPOINT = (*DEFINITION_FIELDS, "enabled")
 FIELDS: dict[Kind, tuple[str, ...]] = {"job": OF_JOB, "endpoint": OF_ENDPOINT, "rule": OF_RULE}
 
@@ -139,7 +139,7 @@ def _job(wanted: WantedJob, before: Job | None) -> Difference | None:
     if before is None:
         return Difference(Action.CREATE, "job", job.id, None, job)
     switch = before.active if active is None else active
-    after = replace(before, name=job.name, description=job.description, active=switch)
+    after = replace(before, name=job.name, description=job.description, active=switch, metadata=job.metadata)
     return None if after == before else Difference(Action.UPDATE, "job", job.id, before, after)
 
 

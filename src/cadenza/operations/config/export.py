@@ -48,6 +48,7 @@ def _job(job: Job, endpoints: list[Endpoint], rules: list[RuleWords]) -> ConfigJ
         name=job.name,
         description=job.description,
         active=None if job.active else False,
+        metadata=dict(job.metadata),
         endpoints=[_endpoint(one) for one in endpoints],
         rules=rules,
     )

@@ -12,7 +12,7 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.rules.rule import MOST_ESCALATIONS, MOST_RULES
 from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.validation import parse_duration_ms
-from cadenza.operations.fields import Flag, Id, Labels, Name, SpanFromZero, Text
+from cadenza.operations.fields import Flag, Id, Labels, Metadata, Name, SpanFromZero, Text
 from cadenza.operations.operation import Command
 from cadenza.operations.planning.rule_schemas import SHAPES, AnyStep, EscalationShape, When
 from cadenza.operations.scheduling.schemas import (
@@ -200,6 +200,7 @@ class ConfigJob(Shape):
     description: Text | None = IF_GIVEN
     active: Flag | None = IF_GIVEN
     """If left out, it stays as it is; a new job is active."""
+    metadata: Metadata = {}
     endpoints: Annotated[list[ConfigEndpoint], Field(max_length=MOST_ENDPOINTS)] = []
     rules: ConfigRules = []
 

@@ -25,6 +25,7 @@ class LocatedEndpoint(NamedTuple):
 
 def read_intent(context: RequestContext, document: ConfigDocument, *, limits: Limits, prune: bool) -> Intent:
     """The intent of a configuration; InvalidRequest with all faults and their paths."""
+    jobs = [_job_or_faults(context, f"jobs.{j}", entry) for j, entry in enumerate(document.jobs)]
     located = list(_located(document))
     endpoints = [_endpoint_or_faults(context, one, limits) for one in located]
     rule_entries = located_rules(document)
@@ -36,11 +37,11 @@ def read_intent(context: RequestContext, document: ConfigDocument, *, limits: Li
     faults = [*_reserved_job(document), *_repeated_jobs(document), *_repeated_endpoints(located)]
     faults += _too_many(located)
     faults += _repeated("rule", [(one.path, one.entry.id) for one in rule_entries])
-    faults += [fault for one in (*endpoints, *rules) if isinstance(one, list) for fault in one]
+    faults += [fault for one in (*jobs, *endpoints, *rules) if isinstance(one, list) for fault in one]
     refuse(faults)
     wanted = zip(located, (one for one in endpoints if isinstance(one, Endpoint)), strict=True)
     return Intent(
-        jobs={job.id: WantedJob(_job(context, job), job.active) for job in document.jobs},
+        jobs={one.job.id: one for one in jobs if isinstance(one, WantedJob)},
         endpoints={one.entry.id: WantedEndpoint(endpoint, one.entry.enabled) for one, endpoint in wanted},
         rules={one.rule.id: one for one in rules if isinstance(one, WantedRule)},
         prune=prune,
@@ -56,6 +57,13 @@ def _located(document: ConfigDocument) -> Iterator[LocatedEndpoint]:
             yield LocatedEndpoint(f"jobs.{j}.endpoints.{e}", job, entry)
 
 
+def _job_or_faults(context: RequestContext, path: str, entry: ConfigJob) -> WantedJob | list[Fault]:
+    try:
+        return WantedJob(part(path, lambda: _job(context, entry)), entry.active)
+    except InvalidRequest as problem:
+        return list(problem.faults)
+
+
 def _job(context: RequestContext, entry: ConfigJob) -> Job:
     return Job(
         id=entry.id,
@@ -65,6 +73,7 @@ def _job(context: RequestContext, entry: ConfigJob) -> Job:
         description=entry.description,
         applied=True,
         created_at=context.dependencies.clock.now(),
+        metadata=entry.metadata,
     )
 
 

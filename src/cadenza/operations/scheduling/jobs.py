@@ -4,10 +4,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Self
 
+from pydantic import JsonValue
+
 from cadenza.domain.access.key import Scope
 from cadenza.domain.scheduling.endpoint import Job
 from cadenza.operations.context import RequestContext
-from cadenza.operations.fields import Flag, Id, Listed, Name, Paged, Text, split_page
+from cadenza.operations.fields import Flag, Id, Listed, Metadata, Name, Paged, Text, split_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
 from cadenza.operations.scheduling.endpoints import archive
 
@@ -20,6 +22,8 @@ class CreateJob(Command):
     """Chosen by you, or given."""
     description: Text | None = None
     active: Flag = True
+    metadata: Metadata = {}
+    """A JSON object of your own, such as a team or a runbook: at most 16 KiB and 8 levels deep."""
 
 
 class OneJob(Command):
@@ -34,6 +38,8 @@ class UpdateJob(OneJob):
     name: Name | None = None
     description: Text | None = None
     active: Flag | None = None
+    metadata: Metadata | None = None
+    """Replaces the whole object; null empties it."""
 
 
 class JobView(View):
@@ -47,6 +53,8 @@ class JobView(View):
     applied: bool
     """Whether a configuration file wrote it."""
     created_at: datetime | None
+    metadata: dict[str, JsonValue]
+    """What its owner keeps beside it; the scheduler does not read it."""
 
     @classmethod
     def of(cls, job: Job) -> Self:
@@ -58,6 +66,7 @@ class JobView(View):
             active=job.active,
             applied=job.applied,
             created_at=job.created_at,
+            metadata=dict(job.metadata),
         )
 
 
@@ -75,6 +84,7 @@ async def create_job(context: RequestContext, command: CreateJob) -> JobView:
         active=command.active,
         description=command.description,
         created_at=context.dependencies.clock.now(),
+        metadata=command.metadata,
     )
     await context.store.catalog.add_job(job)
     return JobView.of(job)
@@ -97,9 +107,11 @@ async def get_job(context: RequestContext, command: OneJob) -> JobView:
 
 @operation("PATCH /v1/jobs/{job_id}", Scope.WRITE)
 async def update_job(context: RequestContext, command: UpdateJob) -> JobView:
-    """Change a job's name, description or activity; what is left out stays as it is."""
+    """Change a job's name, description, activity or metadata; what is left out stays as it is."""
     given = {name: getattr(command, name) for name in command.model_fields_set - {"job_id"}}
     changes = {name: value for name, value in given.items() if value is not None or name == "description"}
+    if "metadata" in given:
+        changes["metadata"] = given["metadata"] or {}
     job = await context.store.catalog.amend_job(
         context.tenant_id, command.job_id, lambda job: replace(job, **changes)
     )

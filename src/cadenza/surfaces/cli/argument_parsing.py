@@ -78,6 +78,16 @@ def body(word: str) -> Any:
         return text
 
 
+def json_text(option: str, word: str) -> Any:
+    """A JSON value, or a file with one behind @."""
+    import json
+
+    try:
+        return json.loads(file_text(option, word[1:]) if word.startswith("@") else word)
+    except ValueError:
+        raise InvalidRequest(f'{option} must be JSON, such as \'{{"team": "web"}}\'.', option) from None
+
+
 def document(option: str, name: str) -> dict[str, Any]:
     """A JSON object from a file; `-` is standard input."""
     import json

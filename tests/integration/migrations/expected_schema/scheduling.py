@@ -25,6 +25,7 @@ jobs = Table(
     Column("description", Text),
     Column("applied", Boolean, nullable=False, server_default=false()),
     Column("created_at", Moment),
+    Column("metadata", Document),
     PrimaryKeyConstraint("tenant_id", "id"),
 )
 

@@ -1,4 +1,4 @@
--- version 0014
+-- version 0015
 
 -- index alerts_by_age of alerts
 CREATE INDEX alerts_by_age ON alerts (raised_at)
@@ -382,7 +382,7 @@ CREATE TABLE jobs (
     tenant_id TEXT NOT NULL, 
     id TEXT NOT NULL, 
     name TEXT NOT NULL, 
-    active BOOLEAN NOT NULL, description TEXT, applied BOOLEAN DEFAULT 0 NOT NULL, created_at BIGINT, 
+    active BOOLEAN NOT NULL, description TEXT, applied BOOLEAN DEFAULT 0 NOT NULL, created_at BIGINT, metadata TEXT, 
     PRIMARY KEY (tenant_id, id)
 )
 

@@ -12,6 +12,7 @@ import { heading } from "../../ui/shell";
 import type { PageProps } from "../page";
 import "./endpoint.css";
 import { Hints } from "./hints";
+import { AboutJob } from "./job";
 import { Fact, RunDetails } from "./run";
 import { latestRange, moveRange, queriedRange, zoomRange, type TimeRange } from "./scales";
 import { Steer } from "./steer";
@@ -160,6 +161,7 @@ function Facts({ endpoint }: { endpoint: Endpoint }): JSX.Element {
           <code class="wrap">{endpoint.target.kind === "http" ? `${endpoint.target.method ?? "GET"} ${endpoint.target.url ?? ""}` : endpoint.target.kind}</code>
         </Fact>
       </dl>
+      <AboutJob id={endpoint.job_id} />
     </Card>
   );
 }

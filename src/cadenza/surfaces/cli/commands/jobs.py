@@ -1,9 +1,10 @@
 """`cadenza jobs`."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from cadenza.surfaces.cli.argument_parsing import json_text
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.lookup import JOB, ask_about
@@ -12,6 +13,10 @@ from cadenza.surfaces.cli.parameters import AJob, Description, Id, Name, NewName
 
 Active = Annotated[
     bool | None, Parameter(name="--active", negative="--inactive", help="Whether its endpoints run.")
+]
+
+Metadata = Annotated[
+    str | None, Parameter(help='A JSON object of your own, such as \'{"team": "web"}\', or @FILE.')
 ]
 
 
@@ -31,10 +36,11 @@ class Jobs(Commands):
         id: Id = None,
         description: Description = None,
         active: Active = None,
+        metadata: Metadata = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Create a job."""
-        given = present(name=name, id=id, description=description, active=active)
+        given = present(name=name, id=id, description=description, active=active, metadata=_json(metadata))
         return self.ask(connection, "create_job", given)
 
     @example('checkout --name "The checkout"')
@@ -46,10 +52,11 @@ class Jobs(Commands):
         name: Name = None,
         description: Description = None,
         active: Active = None,
+        metadata: Metadata = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Change a job; what is left out stays as it is."""
-        given = present(name=name, description=description, active=active)
+        given = present(name=name, description=description, active=active, metadata=_json(metadata))
         return self.answer(
             connection, lambda client: ask_about(client, JOB, job, "update_job", **given), "update_job"
         )
@@ -59,3 +66,7 @@ class Jobs(Commands):
         "checkout",
         about="Delete a job with its endpoints; their history stays as long as runs do.",
     )
+
+
+def _json(metadata: str | None) -> Any:
+    return None if metadata is None else json_text("--metadata", metadata)

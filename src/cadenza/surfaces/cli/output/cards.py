@@ -33,6 +33,7 @@ def job_card(job: Any) -> Iterator[RenderableType]:
             "active": yes(job["active"]),
             "applied": yes(job["applied"]),
             "created": moment(job["created_at"]),
+            "metadata": as_json(job["metadata"]) if job["metadata"] else None,
         }
     )
 

@@ -42,6 +42,7 @@ class JobContract(Contract):
                 description="what it is for",
                 applied=True,
                 created_at=NEW_YEAR.replace(microsecond=123_456),
+                metadata={"team": "web", "runbook": {"steps": [1, 2.5, None, True, "\N{SNOWMAN}"]}},
             ),
         ],
         ids=["least", "full"],

@@ -16,7 +16,7 @@ from cadenza.domain.scheduling.hint import HintMode
 from cadenza.domain.scheduling.policy import Guard, Policy
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget
 
-JOB = ("tenant_id", "id", "name", "active", "description", "applied", "created_at")
+JOB = ("tenant_id", "id", "name", "active", "description", "applied", "created_at", "metadata")
 LABEL = ("tenant_id", "name", "value", "endpoint_id")
 KINDS: dict[str, type] = {
     "every": Every,
@@ -34,12 +34,21 @@ LONGEST_REMEMBERED = 4_096
 
 def write_job(job: Job) -> tuple[Any, ...]:
     """The columns `JOB`."""
-    return (job.tenant_id, job.id, job.name, job.active, job.description, job.applied, job.created_at)
+    return (
+        job.tenant_id,
+        job.id,
+        job.name,
+        job.active,
+        job.description,
+        job.applied,
+        job.created_at,
+        orjson.dumps(job.metadata).decode() if job.metadata else None,
+    )
 
 
 def read_job(row: Iterable[Any], read: Callable[[Any], Any]) -> Job:
     """The job of a row selected as `JOB`."""
-    tenant_id, id_, name, active, description, applied, created_at = row
+    tenant_id, id_, name, active, description, applied, created_at, metadata = row
     return Job(
         id=id_,
         name=name,
@@ -48,6 +57,7 @@ def read_job(row: Iterable[Any], read: Callable[[Any], Any]) -> Job:
         description=description,
         applied=bool(applied),
         created_at=read(created_at),
+        metadata={} if metadata is None else orjson.loads(metadata),
     )
 
 

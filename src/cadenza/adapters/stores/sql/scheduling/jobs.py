@@ -12,7 +12,7 @@ from cadenza.domain.scheduling.steer import EndpointChange
 from cadenza.ports.catalog import FIRST_PAGE, JobChange, Page
 
 COLUMNS = ", ".join(JOB)
-INSERT = f"INSERT INTO jobs ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)"
+INSERT = f"INSERT INTO jobs ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
 ADD = f"{INSERT} ON CONFLICT DO NOTHING RETURNING id"
 PUT = (
     f"{INSERT} ON CONFLICT (tenant_id, id) DO UPDATE SET"
