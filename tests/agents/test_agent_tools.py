@@ -201,10 +201,10 @@ async def test_a_key_of_the_tenant_sees_the_schedules_of_all_users(agents: Agent
 
 
 async def test_only_schedules_are_deleted_as_such(agents: AgentFixture) -> None:
-    await agents.ask("create_job", id="agenda", name="agenda")
+    await agents.ask("create_job", id="job", name="job")
     target, baseline = {"kind": "callable"}, {"kind": "every", "interval_ms": MINUTE}
     await agents.ask(
-        "create_endpoint", job_id="agenda", id="beat", name="beat", target=target, baseline=baseline
+        "create_endpoint", job_id="job", id="beat", name="beat", target=target, baseline=baseline
     )
     for name in ("beat", "sched-none"):
         with pytest.raises(NotFound, match=f"There is no schedule {name}"):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.operation_fixtures import A_TARGET, ApplicationFixture
 
-from cadenza.domain.agents.schedule import SCHEDULES_JOB
+from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.errors import InvalidRequest
 
 
@@ -54,7 +54,7 @@ async def test_no_file_contains_agent_schedules(app: ApplicationFixture, planned
 
 
 async def test_no_file_takes_a_schedule_over(app: ApplicationFixture, planned: str) -> None:
-    with pytest.raises(InvalidRequest, match="is a schedule of a user"):
+    with pytest.raises(InvalidRequest, match="is the id of a schedule of a user: use another id"):
         await app.ask("apply_config", **naming("job", planned))
     assert await active(app) == [planned]
 

@@ -61,12 +61,9 @@ HTTP = st.fixed_dictionaries(
         "signing": st.just(["${secret:SIGNING}"]),
     },
 )
-PROMPTS = st.fixed_dictionaries(
-    {"kind": st.just("prompt"), "agent_id": st.just("a"), "user_id": st.just("u"), "prompt": TEXTS}
-)
 GUARDS = st.tuples(SPANS, SPANS).map(lambda two: {"min_interval_ms": min(two), "max_interval_ms": max(two)})
 ENDPOINTS = st.fixed_dictionaries(
-    {"target": HTTP | PROMPTS | st.just({"kind": "callable"}), "baseline": BASELINES},
+    {"target": HTTP | st.just({"kind": "callable"}), "baseline": BASELINES},
     optional={
         "name": NAMES,
         "description": st.none() | TEXTS,

@@ -14,6 +14,7 @@ import pytest
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget, DispatcherOnDemand
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget, Target
@@ -25,7 +26,7 @@ def a_claim(target: Target | None = None, name: str = "endpoint") -> Claim:
     return Claim(
         run_id="run-1",
         token="token",
-        endpoint=an_endpoint(name, target=target or CallableTarget("work")),
+        endpoint=an_endpoint(name, baseline=Once(NEW_YEAR), target=target or CallableTarget("work")),
         slot=NEW_YEAR,
         due_at=NEW_YEAR,
         attempt=1,

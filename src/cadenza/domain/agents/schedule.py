@@ -9,13 +9,11 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import NotFound
 from cadenza.domain.planning.planner_settings import Learning, Planning
 from cadenza.domain.scheduling.baseline import Cron, Once
-from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.governor import CronClock
+from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.governor import CronClock, plan_next_run
 from cadenza.domain.scheduling.policy import Policy
 from cadenza.domain.scheduling.target import PromptTarget
 
-SCHEDULES_JOB = "agenda"
-"""The id of the job that holds all agent schedules of a tenant."""
 POLICY = Policy(timeout_ms=120_000, max_attempts=3, retry_delay_ms=15_000)
 NO_PLANNER = Planning(learning=Learning.OFF)
 """Planners do not change when a schedule fires."""
@@ -92,6 +90,12 @@ def schedule_of(endpoint: Endpoint) -> Schedule:
         may_schedule=target.may_schedule,
         created_at=endpoint.created_at,
     )
+
+
+def with_first_fire(endpoint: Endpoint, *, now: datetime, cron: CronClock) -> Endpoint:
+    """A new schedule with its first firing planned."""
+    plan = plan_next_run(now, endpoint, cron)
+    return evolve(endpoint, next_run_at=plan.next_run_at, next_source=plan.source)
 
 
 def next_fires(endpoint: Endpoint, cron: CronClock, most: int = SHOWN_FIRES) -> list[datetime]:

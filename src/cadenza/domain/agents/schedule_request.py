@@ -12,10 +12,10 @@ from cadenza.domain.agents.schedule import (
     DAY,
     NO_PLANNER,
     POLICY,
-    SCHEDULES_JOB,
     ScheduleType,
     fires_in_a_day,
 )
+from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.agents.users import UserKey, one_line
 from cadenza.domain.errors import InvalidRequest, NotAllowed
 from cadenza.domain.scheduling.baseline import Cron, Once

@@ -13,7 +13,7 @@ from cadenza.domain.scheduling.baseline import Baseline, Every, Once
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard, Policy
-from cadenza.domain.scheduling.target import CallableTarget, Target
+from cadenza.domain.scheduling.target import CallableTarget, PromptTarget, Target
 from cadenza.domain.validation import check_count, convert_to_utc, quoted
 
 DEFAULT_INTERVAL_MS = 60_000
@@ -113,6 +113,8 @@ class Endpoint:
             object.__setattr__(self, "hint_mode", _hint_mode(self.hint_mode))
         if type(self.baseline) is Once and self.interval_hint is not None:
             raise InvalidRequest("An endpoint that runs once takes no interval hint.", "interval_hint")
+        if isinstance(self.target, PromptTarget) and (self.interval_hint or isinstance(self.baseline, Every)):
+            raise InvalidRequest("A prompt is sent once or by a cron line, not on an interval.", "baseline")
         for part, kind in PARTS:
             if not isinstance(getattr(self, part), kind):
                 raise InvalidRequest(f"{part} is not of its kind.", part)

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from cadenza.domain.agents.schedule_protection import not_for_schedules, refuse_new_schedule
 from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.due import closed_gate, due
@@ -51,6 +52,7 @@ class ChangedEndpoint(NamedTuple):
 EndpointChange = Callable[[Endpoint], ChangedEndpoint]
 
 
+@not_for_schedules
 def take_interval_hint(
     endpoint: Endpoint, hint: IntervalHint, *, now: datetime, cron: CronClock, origin: str
 ) -> ChangedEndpoint:
@@ -65,6 +67,7 @@ def take_interval_hint(
     return ChangedEndpoint(moved, record=record, nudge=nudged)
 
 
+@not_for_schedules
 def take_one_shot(endpoint: Endpoint, hint: OneShotHint, *, now: datetime, origin: str) -> ChangedEndpoint:
     """Write the one-shot hint and nudge to its moment; one that it replaces unserved leaves its row."""
     tidy, passed = without_stale_hints(endpoint, now)
@@ -73,6 +76,7 @@ def take_one_shot(endpoint: Endpoint, hint: OneShotHint, *, now: datetime, origi
     return ChangedEndpoint(moved, passed, record, nudged)
 
 
+@not_for_schedules
 def pause(
     endpoint: Endpoint, until: datetime, reason: str | None, *, now: datetime, origin: str
 ) -> ChangedEndpoint:
@@ -90,6 +94,7 @@ def pause(
     return ChangedEndpoint(paused, passed, HintRecord(HintKind.PAUSE, now, origin, reason, until))
 
 
+@not_for_schedules
 def resume(
     endpoint: Endpoint, reason: str | None, *, now: datetime, cron: CronClock, origin: str
 ) -> ChangedEndpoint:
@@ -107,6 +112,7 @@ def resume(
     return ChangedEndpoint(evolve(opened, next_run_at=moment, next_source=Source.RESUME), record=record)
 
 
+@not_for_schedules
 def clear_hints(endpoint: Endpoint, *, now: datetime, cron: CronClock, origin: str) -> ChangedEndpoint:
     """Remove both hints and plan anew; what is due, claimed or waiting for a retry keeps its moment."""
     _, passed = without_stale_hints(endpoint, now)
@@ -114,6 +120,7 @@ def clear_hints(endpoint: Endpoint, *, now: datetime, cron: CronClock, origin: s
     return ChangedEndpoint(replan(cleared, now, cron), passed, HintRecord(HintKind.CLEAR, now, origin))
 
 
+@not_for_schedules
 def run_now(endpoint: Endpoint, *, now: datetime) -> ChangedEndpoint:
     """Make it due at once, as soon as its minimum interval allows."""
     gate = "running" if endpoint.lease else closed_gate(endpoint, now)
@@ -123,6 +130,18 @@ def run_now(endpoint: Endpoint, *, now: datetime) -> ChangedEndpoint:
     if endpoint.next_run_at is not None and endpoint.next_run_at <= moment:
         return ChangedEndpoint(endpoint)
     return ChangedEndpoint(evolve(endpoint, next_run_at=moment, next_source=Source.MANUAL))
+
+
+@not_for_schedules
+def reset_failures(endpoint: Endpoint) -> ChangedEndpoint:
+    """Forget the failures in a row."""
+    return ChangedEndpoint(evolve(endpoint, failure_count=0, abandoned_count=0))
+
+
+@not_for_schedules
+def archive(endpoint: Endpoint) -> ChangedEndpoint:
+    """Archive a deleted endpoint: it is never due again, and a run in flight ends normally."""
+    return ChangedEndpoint(evolve(endpoint, archived=True))
 
 
 def replan(endpoint: Endpoint, now: datetime, cron: CronClock) -> Endpoint:
@@ -206,6 +225,7 @@ def plan_first_run(
     endpoint: Endpoint, *, now: datetime, cron: CronClock, start_now: bool = False
 ) -> Endpoint:
     """A new endpoint with its first run planned, one interval away, or due at once."""
+    refuse_new_schedule(endpoint)
     plan = plan_next_run(now, endpoint, cron)
     if start_now and plan.source is not Source.PAUSED:
         return evolve(endpoint, next_run_at=now, next_source=Source.FIRST)
@@ -219,6 +239,7 @@ def definition_differs(
     return any(getattr(after, field) != getattr(before, field) for field in fields)
 
 
+@not_for_schedules
 def redefine(endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: CronClock) -> ChangedEndpoint:
     """The endpoint as its owner wants it now; its state stays.
 
@@ -226,6 +247,8 @@ def redefine(endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: CronC
     """
     if not definition_differs(endpoint, wanted):
         return ChangedEndpoint(endpoint)
+    if definition_differs(endpoint, wanted, ("target", "job_id")):
+        refuse_new_schedule(wanted)
     changes = {field: getattr(wanted, field) for field in DEFINITION_FIELDS}
     if isinstance(wanted.baseline, Once):
         changes["interval_hint"] = None

@@ -6,14 +6,15 @@ from typing import NamedTuple
 
 from cadenza.domain.access.tenant import Limits
 from cadenza.domain.agents.schedule import (
-    SCHEDULES_JOB,
     Schedule,
     format_moment,
     next_fires,
     schedule_not_found,
     schedule_of,
     schedule_of_user,
+    with_first_fire,
 )
+from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.agents.schedule_request import (
     LONGEST_ID,
     SHORTEST_ID,
@@ -29,7 +30,7 @@ from cadenza.domain.agents.users import AgentKey, User, UserKey
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Cron, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
-from cadenza.domain.scheduling.steer import ChangedEndpoint, plan_first_run
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.catalog import FIRST_PAGE, Page
 from cadenza.ports.clock import Clock, CronCalculator
 from cadenza.ports.store import Store
@@ -120,7 +121,7 @@ class AgentSchedules:
     async def _store_once(self, user: UserKey, draft: Endpoint, limits: Limits) -> Endpoint | None:
         """The schedule as it is stored; None if another endpoint has its id."""
         now = self._clock.now()
-        planned = plan_first_run(evolve(draft, created_at=now), now=now, cron=self._cron)
+        planned = with_first_fire(evolve(draft, created_at=now), now=now, cron=self._cron)
         try:
             return await self._store.schedules.add_schedule(
                 user, lambda active: admit_schedule(planned, active, limits=limits, cron=self._cron)

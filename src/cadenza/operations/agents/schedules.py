@@ -7,12 +7,12 @@ from pydantic import Field, StringConstraints
 
 from cadenza.domain.access.key import OnBehalfOf, Scope
 from cadenza.domain.agents.schedule import (
-    SCHEDULES_JOB,
     Schedule,
     ScheduleType,
     schedule_not_found,
     schedule_of,
 )
+from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.agents.schedule_request import LONGEST_PROMPT, NewSchedule, ScheduleRequester
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import InvalidRequest, NotFound

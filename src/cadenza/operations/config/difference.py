@@ -6,15 +6,20 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from cadenza.domain.agents.schedule import SCHEDULES_JOB
-from cadenza.domain.errors import InvalidRequest, NotAllowed
+from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB, is_schedule, refuse_id_of_schedule
+from cadenza.domain.errors import NotAllowed
 from cadenza.domain.planning.rules.rule import OWNER_FIELDS as OF_RULE
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.governor import CronClock
-from cadenza.domain.scheduling.steer import DEFINITION_FIELDS, ChangedEndpoint, plan_first_run, redefine
+from cadenza.domain.scheduling.steer import (
+    DEFINITION_FIELDS,
+    ChangedEndpoint,
+    archive,
+    plan_first_run,
+    redefine,
+)
 from cadenza.operations.config.rules import WantedRule, changed_rule, check_rules, removed_rules
-from cadenza.operations.scheduling.endpoints import archive
 from cadenza.ports.catalog import BulkChange, BulkScope, BulkState
 
 Kind = Literal["job", "endpoint", "rule"]
@@ -150,8 +155,7 @@ def _endpoint(
     if before is None:
         new = plan_first_run(endpoint, now=intent.now, cron=intent.cron)
         return Difference(Action.CREATE, "endpoint", new.id, None, new), ChangedEndpoint(new)
-    if before.job_id == SCHEDULES_JOB:
-        raise InvalidRequest(f"{before.id} is a schedule of a user: use another id.", "jobs")
+    refuse_id_of_schedule(before)
     if before.archived:
         back = _recreated(before, plan_first_run(endpoint, now=intent.now, cron=intent.cron))
         return Difference(Action.REVIVE, "endpoint", back.id, before, back), ChangedEndpoint(back)
@@ -183,7 +187,7 @@ def _removed_endpoints(current: BulkState, intent: Intent) -> list[Endpoint]:
     return [
         one
         for one in current.endpoints.values()
-        if not one.archived and one.id not in intent.endpoints and one.job_id in jobs
+        if not one.archived and not is_schedule(one) and one.id not in intent.endpoints and one.job_id in jobs
     ]
 
 

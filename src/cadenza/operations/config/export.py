@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from cadenza.domain.agents.schedule import SCHEDULES_JOB
+from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB, is_schedule
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.operations.config.schemas import (
@@ -26,7 +26,8 @@ def config_of(
     """
     of_job: dict[str, list[Endpoint]] = defaultdict(list)
     for endpoint in endpoints:
-        of_job[endpoint.job_id].append(endpoint)
+        if not is_schedule(endpoint):
+            of_job[endpoint.job_id].append(endpoint)
     rules_of: dict[str, list[RuleWords]] = defaultdict(list)
     for rule in rules:
         siblings = of_job[rule.job_id]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from cadenza.domain.access.tenant import Limits
-from cadenza.domain.agents.schedule import SCHEDULES_JOB
+from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.operations.config.difference import Intent, WantedEndpoint, WantedJob

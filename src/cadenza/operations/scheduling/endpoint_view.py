@@ -11,11 +11,11 @@ from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Listed
 from cadenza.operations.operation import View
 from cadenza.operations.scheduling.schemas import (
+    AnyTargetShape,
     BaselineShape,
     GuardShape,
     PlanningShape,
     PolicyShape,
-    TargetShape,
     as_shape,
 )
 
@@ -44,7 +44,7 @@ class EndpointView(View):
     name: str
     description: str | None
     labels: dict[str, str]
-    target: TargetShape
+    target: AnyTargetShape
     baseline: BaselineShape
     guard: GuardShape
     policy: PolicyShape

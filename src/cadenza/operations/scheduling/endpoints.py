@@ -7,11 +7,12 @@ from pydantic import Field
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.access.tenant import Limits, too_many
+from cadenza.domain.agents.schedule_protection import refuse_id_of_schedule
 from cadenza.domain.errors import Conflict, InvalidRequest, NotFound
 from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.hint import HintMode
-from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, plan_first_run, redefine
+from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, archive, plan_first_run, redefine
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Labels, Name, Paged, Text, split_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, operation
@@ -63,11 +64,6 @@ async def apply_within_limit(
             .endpoints[0]
             .endpoint
         )
-
-
-def archive(endpoint: Endpoint) -> ChangedEndpoint:
-    """Archive a deleted endpoint: it is never due again, and a run in flight ends normally."""
-    return ChangedEndpoint(evolve(endpoint, archived=True))
 
 
 def require_live(endpoint: Endpoint) -> Endpoint:
@@ -190,6 +186,7 @@ def within_limits(context: RequestContext, endpoint: Endpoint, limits: Limits) -
 
 def recreated(old: Endpoint, wanted: Endpoint) -> ChangedEndpoint:
     """A deleted endpoint that is created again with its id: a new one, with the old one's history."""
+    refuse_id_of_schedule(old)
     if not old.archived or old.lease is not None:
         raise Conflict(f"There is an endpoint {old.id} already.")
     return ChangedEndpoint(evolve(wanted, job_active=old.job_active, last_run_at=old.last_run_at))

@@ -7,11 +7,12 @@ from typing import Self
 from pydantic import JsonValue
 
 from cadenza.domain.access.key import Scope
+from cadenza.domain.agents.schedule_protection import refuse_schedules_job
 from cadenza.domain.scheduling.endpoint import Job
+from cadenza.domain.scheduling.steer import archive
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Flag, Id, Listed, Metadata, Name, Paged, Text, split_page
 from cadenza.operations.operation import CREATED, NO_CONTENT, Command, Nothing, View, operation
-from cadenza.operations.scheduling.endpoints import archive
 
 
 class CreateJob(Command):
@@ -77,6 +78,7 @@ class JobsPage(Listed[JobView]):
 @operation("POST /v1/jobs", Scope.WRITE, status=CREATED)
 async def create_job(context: RequestContext, command: CreateJob) -> JobView:
     """Create a job, a named group of endpoints."""
+    refuse_schedules_job(command.id)
     job = Job(
         id=command.id or context.dependencies.ids.new(),
         name=command.name,
@@ -108,6 +110,7 @@ async def get_job(context: RequestContext, command: OneJob) -> JobView:
 @operation("PATCH /v1/jobs/{job_id}", Scope.WRITE)
 async def update_job(context: RequestContext, command: UpdateJob) -> JobView:
     """Change a job's name, description, activity or metadata; what is left out stays as it is."""
+    refuse_schedules_job(command.job_id)
     given = {name: getattr(command, name) for name in command.model_fields_set - {"job_id"}}
     changes = {name: value for name, value in given.items() if value is not None or name == "description"}
     if "metadata" in given:
@@ -121,6 +124,7 @@ async def update_job(context: RequestContext, command: UpdateJob) -> JobView:
 @operation("DELETE /v1/jobs/{job_id}", Scope.WRITE, status=NO_CONTENT)
 async def delete_job(context: RequestContext, command: OneJob) -> Nothing:
     """Delete a job with its endpoints. Runs that are in flight end as they would; history stays."""
+    refuse_schedules_job(command.job_id)
     await context.store.catalog.remove_job(context.tenant_id, command.job_id, archive)
     return Nothing()
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import JsonValue
 
 from cadenza.domain.access.key import Scope
+from cadenza.domain.agents.schedule_protection import refuse_schedule
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.forecast import ForecastRun, forecast_runs
 from cadenza.domain.scheduling import steer
@@ -132,6 +133,7 @@ async def test_endpoint(context: RequestContext, command: OneEndpoint) -> TrialV
     Nothing is recorded, counted or planned anew; the target itself is really called.
     """
     endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
+    refuse_schedule(endpoint)
     completion = await context.dependencies.executor.execute(_trial_claim(context, endpoint), QuotaAnswer())
     outcome = completion.outcome
     return TrialView(

@@ -1,10 +1,10 @@
 """JSON models of baselines, targets, guards and policies, and their conversion to the domain and back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
 from cadenza.domain.errors import Fault, InvalidRequest
 from cadenza.domain.planning.planner_settings import LEAST_RUNS, MOST_RUNS, MOST_WATCHED, Learning, Planning
@@ -117,12 +117,19 @@ class PromptShape(Shape):
     user_id: Id
     prompt: Text
 
-    def to_domain(self) -> PromptTarget:
-        """The target."""
-        return PromptTarget(self.agent_id, self.user_id, self.prompt)
+
+def _without_prompt(value: Any) -> Any:
+    """What is given as a target, unless it is a prompt."""
+    if isinstance(value, Mapping) and value.get("kind") == "prompt":
+        raise ValueError("A prompt is sent by a schedule: make it with create_schedule.")
+    return value
 
 
-TargetShape = Annotated[HttpShape | CallableShape | PromptShape, Field(discriminator="kind")]
+TargetShape = Annotated[
+    HttpShape | CallableShape, Field(discriminator="kind"), BeforeValidator(_without_prompt)
+]
+"""What an owner may write."""
+AnyTargetShape = Annotated[HttpShape | CallableShape | PromptShape, Field(discriminator="kind")]
 
 
 class GuardShape(Shape):

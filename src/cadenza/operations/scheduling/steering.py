@@ -7,9 +7,9 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.planning.learning.serialization import PLANNER, summary_from_note
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling import steer
-from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.explain import explain
-from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintKind
+from cadenza.domain.scheduling.steer import EndpointChange, HintKind
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Listed, Paged, split_page
 from cadenza.operations.operation import View, operation
@@ -84,9 +84,7 @@ async def reset_failures(context: RequestContext, command: OneEndpoint) -> Endpo
     """Forget the failures in a row; a baseline that they stretched is planned anew with the next run."""
     amended = await context.store.endpoints.amend(
         context.key(command.endpoint_id),
-        unless_archived(
-            lambda endpoint: ChangedEndpoint(evolve(endpoint, failure_count=0, abandoned_count=0))
-        ),
+        unless_archived(steer.reset_failures),
     )
     return EndpointView.of(amended.endpoint)
 

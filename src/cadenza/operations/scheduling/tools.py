@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from cadenza.domain.access.key import Scope
+from cadenza.domain.agents.schedule_protection import is_schedule, refuse_schedules_job
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.hint import LONGEST_TTL_MINUTES
@@ -148,17 +149,18 @@ async def resume_endpoints(context: RequestContext, command: ResumeEndpoints) ->
 async def _steer_all(context: RequestContext, command: Selected, tool: SteeringAction) -> Steered:
     if command.job_id is None and not command.label:
         raise InvalidRequest("Say which endpoints: give a job_id or a label.", "label")
+    refuse_schedules_job(command.job_id)
     dependencies = context.dependencies
     by = SteeringContext(now=dependencies.clock.now(), cron=dependencies.cron, origin=context.caller.origin)
     steered, after = 0, None
     while True:
         amended = await context.store.catalog.amend_all(
             context.tenant_id,
-            lambda endpoint: tool.apply(endpoint, by),
+            lambda endpoint: ChangedEndpoint(endpoint) if is_schedule(endpoint) else tool.apply(endpoint, by),
             wanted=command.wanted(),
             page=Page(IN_ONE_COMMIT, after),
         )
-        steered += len(amended)
+        steered += sum(not is_schedule(one.endpoint) for one in amended)
         if len(amended) < IN_ONE_COMMIT:
             return Steered(endpoints=steered)
         after = amended[-1].endpoint.id

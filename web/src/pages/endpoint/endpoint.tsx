@@ -101,7 +101,15 @@ function OneEndpoint({ id }: { id: string }): JSX.Element {
           {plan.value.value && <Why plan={plan.value.value} />}
           <Hints endpoint={endpoint} timeline={loadedTimeline} />
         </div>
-        <Steer endpoint={endpoint} onPreview={(next) => (preview.value = next)} onDone={refresh} />
+        {endpoint.target.kind === "prompt" ? (
+          <Card title="Steer">
+            <p class="quiet">
+              This is a schedule of a user. <a href="/agents">Delete it, or make another</a>, on the page of the agents.
+            </p>
+          </Card>
+        ) : (
+          <Steer endpoint={endpoint} onPreview={(next) => (preview.value = next)} onDone={refresh} />
+        )}
       </div>
       {loadedTimeline && <Runs runs={loadedTimeline.runs} chosen={chosen} onSelect={select} />}
     </div>

@@ -7,8 +7,10 @@ from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.delivery import Subtitle
 from cadenza.domain.agents.schedule import POLICY
 from cadenza.domain.errors import NotFound
+from cadenza.domain.scheduling.endpoint import evolve
 from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.domain.scheduling.settle import MOST_ABANDONED
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.agents import AgentUsage
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.agents.conversation_fixtures import (
@@ -70,7 +72,9 @@ class ScheduleFiringContract(AgentContract):
         await bench.add("plain", tenant_id="north")
         claims = {claim.endpoint.id: claim for claim in await bench.claim()}
         await bench.end(claims["sched-aaaaa"])
-        await bench.tool(schedules[1], "pause_until", untilIso="2025-02-01T00:00:00Z")
+        await bench.store.endpoints.amend(
+            schedules[1].key, lambda one: ChangedEndpoint(evolve(one, archived=True))
+        )
         ended = [
             (claim, Outcome(RunStatus.SUCCESS, turn=talk.turn(name, firing=claim.run_id)))
             for name, claim in claims.items()
