@@ -21,6 +21,7 @@ from cadenza.operations.scheduling.endpoint_table import ROWS
 from cadenza.operations.scheduling.endpoints import ENDPOINTS
 from cadenza.operations.scheduling.jobs import JOBS
 from cadenza.operations.scheduling.preview import PREVIEW, TRIAL
+from cadenza.operations.scheduling.run_feed import RUN_FEED
 from cadenza.operations.scheduling.runs import RUNS
 from cadenza.operations.scheduling.steering import STEERING
 from cadenza.operations.scheduling.timeline import TIMELINE
@@ -35,6 +36,7 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *PREVIEW,
     *TRIAL,
     *RUNS,
+    *RUN_FEED,
     *RULES,
     *RULE_TRIAL,
     *ANALYSES,

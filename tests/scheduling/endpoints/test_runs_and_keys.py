@@ -46,6 +46,29 @@ async def test_a_run_is_shown_with_its_response(app_with_runs: ApplicationFixtur
     assert "tenant_id" not in shown
 
 
+async def test_runs_are_followed_in_the_order_of_their_commits(app_with_runs: ApplicationFixture) -> None:
+    begin = await app_with_runs.ask("follow_runs")
+    assert (begin["items"], begin["more"]) == ([], False)
+    bench = Bench(app_with_runs.store)
+    bench.clock = app_with_runs.clock
+    ends = (RunStatus.FAILURE, RunStatus.SUCCESS, RunStatus.FAILURE)
+    for status in ends:
+        await bench.run_once(status, response={"visitors": 8})
+        app_with_runs.clock.jump(60_000)
+    cursor = begin["next_cursor"]
+    first = await app_with_runs.ask("follow_runs", cursor=cursor, limit=2)
+    assert ([run["status"] for run in first["items"]], first["more"]) == (["failure", "success"], True)
+    assert first["items"][0]["response"] == {"visitors": 8}
+    rest = await app_with_runs.ask("follow_runs", cursor=first["next_cursor"], limit=2)
+    assert [run["status"] for run in rest["items"]] == ["failure"]
+    failed = await app_with_runs.ask("follow_runs", cursor=cursor, status=["failure"])
+    assert [run["status"] for run in failed["items"]] == ["failure", "failure"]
+    for nothing in ({"job_id": "other"}, {"endpoint_id": "other"}, {"source": ["manual"]}, {"by": "other"}):
+        assert (await app_with_runs.ask("follow_runs", cursor=cursor, limit=1, **nothing))["items"] == []
+    with pytest.raises(InvalidRequest):
+        await app_with_runs.ask("follow_runs", cursor="xx")
+
+
 async def test_another_tenant_sees_no_run(app_with_runs: ApplicationFixture) -> None:
     run = (await app_with_runs.ask("list_runs"))["items"][0]
     with pytest.raises(NotFound):

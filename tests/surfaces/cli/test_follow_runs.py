@@ -13,7 +13,7 @@ import pytest
 from tests.surfaces.cli.cli_fixtures import CliRunner
 from tests.surfaces.cli.cli_process import command, env
 
-from cadenza.surfaces.cli.commands.runs import FinishedRuns
+from cadenza.surfaces.cli.commands.runs import RunFollower, follow
 
 QUICK = "endpoints create --job f --id quick --name quick --url http://127.0.0.1:9/ --every 200ms --start-now"
 WAIT_S = 60
@@ -65,56 +65,79 @@ def test_who_follows_stops_when_the_reader_has_left(busy: Path) -> None:
         assert (following.wait(WAIT_S), following.stderr.read()) == (0, "")
 
 
-class History:
-    """Runs in the order of their ids, newest first, as a server would list them."""
+class Feed:
+    """A server whose runs are committed one after the other, whatever their times say."""
 
     def __init__(self) -> None:
-        self.ended: dict[str, str] = {}
+        self.committed: list[Any] = []
+        self.repeats = 0
+        """So many runs before its cursor are told again."""
+
+    def commit(self, *runs: tuple[str, str]) -> None:
+        self.committed += [{"id": name, "finished_at": moment} for name, moment in runs]
 
     async def ask(self, operation: str, arguments: Mapping[str, Any]) -> Any:
-        assert operation == "list_runs"
-        before, since = arguments.get("cursor", "~"), arguments.get("since", "")
-        found = [
-            name for name in sorted(self.ended, reverse=True) if name < before and self.ended[name] >= since
-        ]
-        page = found[: arguments["limit"]]
-        items = [{"id": name, "finished_at": self.ended[name]} for name in page]
-        return {"items": items, "next_cursor": page[-1] if len(found) > len(page) else None}
+        if operation == "list_runs":
+            found = [run for run in self.committed if run["finished_at"] >= arguments["since"]]
+            return {"items": sorted(found, key=lambda run: run["id"], reverse=True), "next_cursor": None}
+        assert operation == "follow_runs"
+        end = len(self.committed)
+        begin = max(int(arguments["cursor"]) - self.repeats, 0) if "cursor" in arguments else end
+        items = self.committed[begin : begin + self.repeats + arguments["limit"]]
+        stop = begin + len(items)
+        return {"items": items, "next_cursor": str(stop), "more": stop < end}
 
 
-def at(second: int) -> str:
-    return f"2030-01-31T12:{second // 60:02}:{second % 60:02}Z"
-
-
-async def test_a_run_that_began_before_others_and_ended_after_them_is_told() -> None:
-    history = History()
-    history.ended = {"b": at(10)}
-    watch = FinishedRuns(history, {})
-    assert [run["id"] for run in await watch.fresh()] == ["b"]
-    history.ended["a"] = at(11)
-    assert [run["id"] for run in await watch.fresh()] == ["a"]
-    history.ended["c"] = at(9)
-    assert [run["id"] for run in await watch.fresh()] == ["c"]
+async def told_after(feed: Feed, *runs: tuple[str, str]) -> list[str]:
+    """The runs that somebody is told who followed before they were committed."""
+    watch = RunFollower(feed, {})
+    await watch.fresh()
+    feed.commit(*runs)
+    told = [run["id"] for run in await watch.fresh()]
+    while watch.more:
+        told += [run["id"] for run in await watch.fresh()]
     assert await watch.fresh() == []
+    return told
+
+
+async def test_runs_are_told_by_their_commit_whatever_their_times_say() -> None:
+    feed = Feed()
+    feed.commit(("z", "2040-01-01T00:00:00Z"))
+    assert await told_after(feed, ("b", "2030-01-01T00:00:00Z"), ("a", "2020-01-01T00:00:00Z")) == ["b", "a"]
 
 
 async def test_more_runs_than_a_page_holds_are_all_told_in_their_order() -> None:
-    history = History()
-    history.ended = {"0000": at(0)}
-    watch = FinishedRuns(history, {})
-    await watch.fresh()
-    history.ended |= {f"{number:04}": at(number // 500) for number in range(1, 1_300)}
-    told = await watch.fresh()
-    assert [run["id"] for run in told] != []
-    assert {run["id"] for run in told} == {f"{number:04}" for number in range(1, 1_300)}
-    assert [run["finished_at"] for run in told] == sorted(run["finished_at"] for run in told)
-    assert await watch.fresh() == []
+    names = [f"{number:04}" for number in range(1_300)]
+    assert await told_after(Feed(), *((name, "2030-01-01T00:00:00Z") for name in names)) == names
 
 
-async def test_what_is_remembered_does_not_grow_for_ever() -> None:
-    history = History()
-    watch = FinishedRuns(history, {})
-    for second in range(100):
-        history.ended = {f"{second:04}": at(second)}
+async def test_a_run_that_the_feed_repeats_is_told_once() -> None:
+    feed = Feed()
+    feed.repeats = 3
+    assert await told_after(feed, ("a", "2030-01-01T00:00:00Z"), ("b", "2030-01-01T00:00:01Z")) == ["a", "b"]
+
+
+async def test_what_is_remembered_does_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cadenza.surfaces.cli.commands.runs.MOST_SEEN", 10)
+    feed = Feed()
+    await told_after(feed, *((f"{number:04}", "2030-01-01T00:00:00Z") for number in range(100)))
+    watch = RunFollower(feed, {})
+    for number in range(100):
+        feed.commit((f"later {number}", "2030-01-01T00:00:00Z"))
         await watch.fresh()
-    assert len(watch._seen) < 10
+    assert len(watch._seen) == 10
+
+
+async def test_with_since_old_runs_are_told_first_and_once() -> None:
+    feed = Feed()
+    feed.commit(("a", "2030-01-01T00:00:00Z"), ("b", "2030-01-03T00:00:00Z"), ("c", "2030-01-04T00:00:00Z"))
+    feed.repeats = 2
+    told: list[str] = []
+
+    def print_run(run: Any) -> bool:
+        told.append(run["id"])
+        feed.commit((f"after {run['id']}", "2020-01-01T00:00:00Z"))
+        return len(told) < 5
+
+    await follow(feed, {"since": "2030-01-02T00:00:00Z"}, print_run)
+    assert told == ["b", "c", "after b", "after c", "after after b"]

@@ -44,8 +44,8 @@ LAST = (
     ("endpoints", "delete"),
     ("jobs", "delete"),
 )
-TWICE = {"list_endpoint_runs", "get_simulation"}
-"""`list_runs` with an endpoint is the same; `cadenza sim` plays by itself."""
+TWICE = {"list_endpoint_runs", "follow_runs", "get_simulation"}
+"""`runs list` takes an endpoint, and with --follow never ends; `cadenza sim` plays by itself."""
 
 
 def commands(app: App, *before: str) -> Iterator[tuple[tuple[str, ...], App]]:

@@ -1,16 +1,16 @@
 """`cadenza runs` and `cadenza hints`: what happened, and who asked for it."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
+from itertools import islice
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.validation import iso
 from cadenza.surfaces.cli.argument_parsing import earlier
 from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions, OperationClient
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
@@ -109,52 +109,56 @@ class Hints(Commands):
 
 
 EVERY_S = 1.0
+EVERYTHING = Paging(all=True)
 PAGE = 500
-OVERLAP = timedelta(seconds=5)
-"""Runs that ended at almost the same time may be committed in another order."""
+MOST_SEEN = 25_000
+"""How many ids are remembered: the feed may repeat runs, and never more than these."""
 
 Print = Callable[[Item], bool]
 
 
 async def follow(client: OperationClient, given: Mapping[str, Any], print_run: Print) -> None:
-    """Print each run once, when it has ended, until the output is closed."""
-    finished = FinishedRuns(client, given)
-    if "since" not in given:
-        await finished.fresh()
+    """Print each run once, when it is committed, until the output is closed; with `since`, old ones first."""
+    wanted = {name: value for name, value in given.items() if name != "since"}
+    feed = RunFollower(client, wanted)
+    await feed.fresh()
+    if "since" in given and not all(map(print_run, await feed.past(given["since"]))):
+        return
     while True:
-        for run in await finished.fresh():
-            if not print_run(run):
-                return
-        await asyncio.sleep(EVERY_S)
+        runs = await feed.fresh()
+        if not all(map(print_run, runs)):
+            return
+        if not feed.more:
+            await asyncio.sleep(EVERY_S)
 
 
-class FinishedRuns:
-    """Polls for runs that ended since the last poll: by the runs' own times, as clocks may differ."""
+class RunFollower:
+    """Reads the feed of committed runs from its end on, and returns each run once."""
 
-    def __init__(self, client: OperationClient, given: Mapping[str, Any]) -> None:
+    def __init__(self, client: OperationClient, wanted: Mapping[str, Any]) -> None:
         self._client = client
-        self._given = given
-        self._seen: dict[str, datetime] = {}
+        self._wanted = wanted
+        self._cursor: dict[str, str] = {}
+        self._seen: dict[str, None] = {}
+        self.more = False
+        """Whether there are more to read at once."""
 
     async def fresh(self) -> list[Item]:
-        """Runs that ended since the last poll, in the order in which they ended."""
-        found = {run["id"]: run for run in await self._newest() if run["id"] not in self._seen}
-        self._seen |= {name: datetime.fromisoformat(run["finished_at"]) for name, run in found.items()}
-        if self._seen:
-            begin = self._begin()
-            self._seen = {name: ended for name, ended in self._seen.items() if ended >= begin}
-        return sorted(found.values(), key=lambda run: run["finished_at"])
+        """The runs of the next page, in the order of their commits; the first call returns none."""
+        page = await self._client.ask("follow_runs", {**self._wanted, **self._cursor, "limit": PAGE})
+        self._cursor, self.more = {"cursor": page["next_cursor"]}, page["more"]
+        return self._unseen(page["items"])
 
-    def _begin(self) -> datetime:
-        return max(self._seen.values()) - OVERLAP
+    async def past(self, since: str) -> list[Item]:
+        """The runs that finished since a moment and were committed before now, oldest first."""
+        given = {**self._wanted, "since": since}
+        return self._unseen(
+            (await fetch_pages(self._client, "list_runs", given, paging=EVERYTHING))["items"]
+        )[::-1]
 
-    async def _newest(self) -> list[Item]:
-        given = {**self._given, **({"since": iso(self._begin())} if self._seen else {}), "limit": PAGE}
-        found: list[Item] = []
-        while True:
-            page = await self._client.ask("list_runs", given)
-            found += page["items"]
-            # A page that is not full has looked back far enough for runs that ended just now.
-            if len(page["items"]) < PAGE or page["next_cursor"] is None or not self._seen:
-                return found
-            given["cursor"] = page["next_cursor"]
+    def _unseen(self, runs: Sequence[Item]) -> list[Item]:
+        found = [run for run in runs if run["id"] not in self._seen]
+        self._seen |= dict.fromkeys(run["id"] for run in found)
+        for oldest in list(islice(self._seen, max(0, len(self._seen) - MOST_SEEN))):
+            del self._seen[oldest]
+        return found
