@@ -12,6 +12,7 @@ from cadenza.adapters.daily import single_process
 from cadenza.adapters.daily.single_process import FileLeaderLock, SingleProcessLanes
 from cadenza.adapters.stores.postgres.daily_lanes import LOCK_CLASS, LOCKS, PostgresLanes
 from cadenza.adapters.stores.postgres.pool import PostgresPool
+from cadenza.domain.monitoring import outage
 from cadenza.ports.daily import DailyLanes
 from cadenza.testing import FakeLog
 
@@ -114,7 +115,8 @@ async def test_what_is_lost_with_a_session_is_served_no_more_and_taken_up_by_oth
         await until(lambda: first.emptied > 0 and first.held | second.held == ALL)
     finally:
         await connection.close()
-    assert floor.log.events("warning") == [AWAY]
+    assert floor.log.events("warning") == []
+    assert AWAY in floor.log.events("debug")
 
 
 async def test_who_counts_in_another_way_waits(floor: Floor) -> None:
@@ -147,12 +149,20 @@ async def test_beside_a_file_one_serves_all_and_the_other_waits(
     await until(lambda: second.held == ALL)
 
 
-async def test_a_server_that_is_away_is_asked_again(floor: Floor) -> None:
+async def test_a_server_that_is_away_is_asked_again_and_told_once_when_it_stays_away(
+    floor: Floor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outage, "PERSISTS_S", 0.05)
     away = PostgresLanes(
         PostgresPool("postgresql://nobody@127.0.0.1:9/none"), floor.log, max_concurrency=MOST, retry_s=0.02
     )
     server = floor.hold(away)
-    await until(lambda: len(floor.log.events("warning")) >= 3)
+    await until(lambda: len(floor.log.events("warning")) == 1)
+    before = len(floor.log.events("debug"))
+    await until(lambda: len(floor.log.events("debug")) >= before + 3)
     assert not floor.tasks[-1].done()
     assert server.held == set()
-    assert set(floor.log.events("warning")) == {AWAY}
+    assert floor.log.events("warning") == [AWAY]
+    away._pool = PostgresPool(floor._url)
+    await until(lambda: server.held == ALL)
+    await until(lambda: "the lanes of daily users are available again" in floor.log.events("info"))

@@ -123,7 +123,7 @@ async def test_a_part_that_is_started_again_finds_what_the_others_left(make_dail
     await daily.finish(daily.runs.running[0])
     store.away = True
     async with running(daily.runner.finalize):
-        await until(lambda: "a dependency is unavailable, retrying" in daily.log.events("warning"))
+        await until(lambda: "a dependency is unavailable, retrying" in daily.log.events("debug"))
     store.away = False
     async with running(daily.runner.finalize, daily.runner.execute):
         await until(lambda: not daily.runner.finalizer.pending)

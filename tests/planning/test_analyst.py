@@ -269,7 +269,7 @@ async def test_the_store_may_go_away_and_come_back() -> None:
             harness.store.restore(method)
             await harness.settle(10_000)
             assert planner.briefings[-1].recent[0].response == method
-    assert "a dependency is unavailable, retrying" in harness.log.events("warning")
+    assert "a dependency is unavailable, retrying" in harness.log.events("debug")
 
 
 async def test_analyses_are_recorded_when_the_store_is_back() -> None:

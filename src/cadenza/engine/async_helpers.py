@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.monitoring.outage import Outage
+from cadenza.ports.clock import Clock
 from cadenza.ports.telemetry import Logger
 
 RECOVERY_MS = 1_000
@@ -36,14 +38,45 @@ async def all_of(*works: Work, until: Work, cancel_timeout: CancelTimeout) -> bo
         await _cancel_all(tasks, cancel_timeout)
 
 
-async def try_once(work: Awaitable[object], log: Logger) -> bool:
-    """Await the work; False if what it needs was unavailable, which is logged. Any other error raises."""
-    try:
-        await work
-    except Unavailable as problem:
-        log.warning("a dependency is unavailable, retrying", problem=problem.message)
-        return False
-    return True
+class Attempts:
+    """The attempts of one part at work that needs the store or another dependency.
+
+    A failure is logged at debug level. When failures persist, that is one warning, and
+    another line when they are over.
+    """
+
+    def __init__(self, part: str, clock: Clock, log: Logger) -> None:
+        self._part = part
+        self._clock = clock
+        self._log = log
+        self._outage = Outage()
+
+    async def try_once(self, work: Awaitable[object]) -> bool:
+        """Await the work; False if what it needs was unavailable. Any other error raises."""
+        try:
+            await work
+        except Unavailable as problem:
+            self.failed(problem)
+            return False
+        self.succeeded()
+        return True
+
+    def succeeded(self) -> None:
+        """Log that an outage is over, if this ends one."""
+        lasted_s = self._outage.succeeded(self._now_s())
+        if lasted_s is not None:
+            self._log.info("a dependency is available again", part=self._part, for_s=round(lasted_s))
+
+    def failed(self, problem: Unavailable) -> None:
+        """Log that an attempt has failed."""
+        facts = {"part": self._part, "problem": problem.message}
+        self._log.debug("a dependency is unavailable, retrying", **facts)
+        lasted_s = self._outage.failed(self._now_s())
+        if lasted_s is not None:
+            self._log.warning("a dependency stays unavailable, retrying", **facts, for_s=round(lasted_s))
+
+    def _now_s(self) -> float:
+        return self._clock.now().timestamp()
 
 
 async def _cancel_all(

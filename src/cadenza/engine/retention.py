@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from cadenza.engine.async_helpers import try_once
+from cadenza.engine.async_helpers import Attempts
 from cadenza.ports.clock import Clock
 from cadenza.ports.scheduling import Retention
 from cadenza.ports.store import Store
@@ -34,6 +34,7 @@ class RetentionLoop:
         self._store = store
         self._clock = clock
         self._log = log
+        self._attempts = Attempts("upkeep", clock, log)
         self._retention = retention
         self._conversations = conversations
         self._verdicts = verdicts
@@ -41,7 +42,7 @@ class RetentionLoop:
     async def run(self) -> None:
         """Delete old rows until cancelled."""
         while True:
-            await try_once(self._delete_old(), self._log)
+            await self._attempts.try_once(self._delete_old())
             await self._clock.sleep(EVERY_MS)
 
     async def _delete_old(self) -> None:

@@ -75,12 +75,28 @@ async def test_what_waits_for_its_moment_outlasts_an_outage() -> None:
         assert (run.status, run.late_ms) == (RunStatus.SUCCESS, 6_000)
 
 
-async def test_an_outage_is_a_warning() -> None:
+async def test_an_outage_that_lasts_is_one_warning_and_one_line_when_it_is_over() -> None:
     fixture = on_manual_clock()
     fixture.store.fail("claim_due", away())
     async with RunningWorker(fixture):
-        line = fixture.log.lines[0]
-        assert (line.level, line.facts) == ("warning", {"problem": "The store is away."})
+        await fixture.clock.advance(60_000)
+        fixture.store.restore("claim_due")
+        await fixture.clock.advance(2_000)
+    assert fixture.log.lines[0].level == "debug"
+    told = [line for line in fixture.log.lines if line.level != "debug"]
+    assert [(line.level, line.facts["part"]) for line in told] == [
+        ("warning", "worker/claim"),
+        ("info", "worker/claim"),
+    ]
+    assert told[0].facts["problem"] == "The store is away."
+
+
+async def test_passes_emit_their_events_during_an_outage() -> None:
+    fixture = on_manual_clock()
+    fixture.store.fail("claim_due", away())
+    async with RunningWorker(fixture):
+        await fixture.clock.advance(5_000)
+    assert len([event for event in fixture.telemetry.events if event.name == "sched.tick.stop"]) >= 5
 
 
 async def test_a_loop_can_be_stopped_during_an_outage() -> None:

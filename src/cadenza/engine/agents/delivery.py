@@ -7,7 +7,7 @@ from cadenza.domain.agents.delivery import while_away_notice
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import NotFound
 from cadenza.engine.agents.delivery_stream import DeliveryStream
-from cadenza.engine.async_helpers import try_once
+from cadenza.engine.async_helpers import Attempts
 from cadenza.ports.agents import DeliveryStore
 from cadenza.ports.clock import Clock
 from cadenza.ports.telemetry import Logger
@@ -28,6 +28,7 @@ class DeliveryStreams:
         self._store = store
         self._clock = clock
         self._log = log
+        self._attempts = Attempts("delivery", clock, log)
         self._poll_ms = poll_ms
         self._streams: set[DeliveryStream] = set()
 
@@ -54,7 +55,7 @@ class DeliveryStreams:
         """Poll for new messages until cancelled."""
         while True:
             await self._clock.sleep(self._poll_ms)
-            await try_once(self.poll(), self._log)
+            await self._attempts.try_once(self.poll())
 
     async def poll(self) -> None:
         """Wake the streams that have messages to send, and end those whose users were deleted."""

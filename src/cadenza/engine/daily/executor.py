@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from cadenza.domain.daily.rules import shard_of
 from cadenza.domain.daily.user import DailyRunResult, ErrorClass
@@ -13,6 +14,13 @@ from cadenza.engine.daily.finalizer import DailyFinalizer
 from cadenza.engine.daily.queue import DailyQueue
 from cadenza.engine.worker.execute import Deadline, Deadlines
 from cadenza.ports.daily import DailyTargetRunner, PendingDay
+
+
+class _RunningDay(NamedTuple):
+    """A day whose run is under way, and since when."""
+
+    day: PendingDay
+    began_ms: float
 
 
 class DailyExecutor:
@@ -36,7 +44,7 @@ class DailyExecutor:
         self._events = events
         self._most = max_concurrency
         self._timeout_ms = job_timeout_ms
-        self._running: dict[asyncio.Task[None], PendingDay] = {}
+        self._running: dict[asyncio.Task[Any], _RunningDay] = {}
         self._deadlines = Deadlines()
 
     @property
@@ -47,7 +55,7 @@ class DailyExecutor:
     @property
     def running(self) -> dict[asyncio.Task[None], PendingDay]:
         """The running tasks, and their days."""
-        return dict(self._running)
+        return {task: one.day for task, one in self._running.items()}
 
     def limit(self, most: int) -> None:
         """Set the limit on concurrent runs; those that are running continue."""
@@ -68,14 +76,14 @@ class DailyExecutor:
             if day is None:
                 return
             task = asyncio.create_task(self._run(day))
-            self._running[task] = day
+            self._running[task] = _RunningDay(day, self._daily_clock.read().steady_ms)
             task.add_done_callback(self._run_ended)
             self.emit_in_flight()
 
     def keep_shards(self, shards: Collection[int], ending: Collection[int] = ()) -> None:
         """Serve these shards alone: cancel runs of all others but `ending`, whose runs may finish."""
         self._queue.keep_shards(shards)
-        for task, day in self._running.items():
+        for task, day in self.running.items():
             if (shard := shard_of(day.key)) not in shards and shard not in ending:
                 task.cancel()
 
@@ -86,20 +94,26 @@ class DailyExecutor:
             await asyncio.wait(list(self._running), timeout=grace_ms / 1_000)
 
     async def close(self, grace_ms: float) -> None:
-        """Cancel all runs, and wait until they have ended or the grace period is over."""
+        """Cancel all runs, and wait until they have ended or the grace period is over.
+
+        What does not end within it counts as ended: nobody waits for it any more.
+        """
         for task in self._running:
             task.cancel()
         await self.wait_until_ended(grace_ms)
+        for task in list(self._running):
+            self._cut_off(task, "it had not ended when its process did")
 
     async def _run(self, day: PendingDay) -> None:
-        began_ms = self._daily_clock.read().steady_ms
         deadline = self._deadlines.set(self._timeout_ms)
         try:
             ended = await self._result(day, deadline)
         finally:
             self._deadlines.clear(deadline)
-        returned = self._daily_clock.read()
-        self._record_end(day, ended._replace(duration_ms=returned.steady_ms - began_ms), returned.now)
+        if running := self._running.get(deadline.task):
+            returned = self._daily_clock.read()
+            duration_ms = returned.steady_ms - running.began_ms
+            self._record_end(day, ended._replace(duration_ms=duration_ms), returned.now)
 
     def _record_end(self, day: PendingDay, ended: DailyRunEnd, returned_at: datetime) -> None:
         if ended.result == "ok":
@@ -128,11 +142,21 @@ class DailyExecutor:
         return DailyRunEnd("timeout", ErrorClass.UNKNOWN, f"not done within {self._timeout_ms} ms")
 
     def _run_ended(self, task: "asyncio.Task[None]") -> None:
-        day = self._running.pop(task)
-        self.emit_in_flight()
+        if task not in self._running:
+            return
         if task.cancelled() or task.exception() is not None:
-            self._queue.release(day.key)
+            self._cut_off(task, "it was cut off: its process stopped, or no longer serves its user")
+        else:
+            del self._running[task]
+        self.emit_in_flight()
         self.start_ready()
+
+    def _cut_off(self, task: "asyncio.Task[None]", error: str) -> None:
+        """A run has no result; its event is emitted all the same."""
+        day, began_ms = self._running.pop(task)
+        self._queue.release(day.key)
+        duration_ms = self._daily_clock.read().steady_ms - began_ms
+        self._events.job_stopped(day, DailyRunEnd("error", ErrorClass.UNKNOWN, error, duration_ms))
 
     def emit_in_flight(self) -> None:
         """Emit the number of runs under way."""

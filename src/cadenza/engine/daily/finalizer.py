@@ -10,7 +10,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import ServicePeriod, finalize_cutoffs, finalize_success
 from cadenza.domain.daily.user import DailyUser, DayStatus, Finalization
 from cadenza.domain.daily.window import has_opened, is_over
-from cadenza.engine.async_helpers import RECOVERY_MS, try_once
+from cadenza.engine.async_helpers import RECOVERY_MS, Attempts
 from cadenza.engine.daily.clock import DailyClock
 from cadenza.engine.daily.events import DailyEvents
 from cadenza.engine.daily.queue import DailyQueue
@@ -89,11 +89,12 @@ class DailyFinalizer:
 
     async def run(self, clock: Clock, log: Logger) -> None:
         """Write until cancelled."""
+        attempts = Attempts("daily-finalizer", clock, log)
         while True:
             if not self.pending:
                 await self._work.wait()
             self._work.clear()
-            if not await try_once(self.write_batch(), log) or not self._daily_clock.trusted:
+            if not await attempts.try_once(self.write_batch()) or not self._daily_clock.trusted:
                 await clock.sleep(RECOVERY_MS)
             await asyncio.sleep(0)
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from cadenza.domain.daily.rules import concurrency_of_lanes, lane_count, lane_of, shard_of, shards_of_lane
+from cadenza.domain.errors import Unavailable
 from cadenza.domain.validation import check_count, check_duration_ms, milliseconds
-from cadenza.engine.async_helpers import first_of, try_once
+from cadenza.engine.async_helpers import Attempts, first_of
 from cadenza.engine.daily.clock import DailyClock
 from cadenza.engine.daily.events import DailyEvents, TickCounts
 from cadenza.engine.daily.executor import DailyExecutor
@@ -128,9 +129,10 @@ class DailyRunner:
 
         New lanes are served at once, without waiting for the next tick.
         """
+        attempts = Attempts("daily-tick", self._clock, self._log)
         while True:
             self._gained.clear()
-            await try_once(self.tick(), self._log)
+            await attempts.try_once(self.tick())
             await self._until_next_tick()
 
     async def execute(self) -> None:
@@ -154,7 +156,16 @@ class DailyRunner:
         self._draining = True
         self.ticker.serve(())
         await self.executor.wait_until_ended(grace_ms)
-        await try_once(self.close(), self._log)
+        try:
+            await self.close()
+        except Unavailable as problem:
+            users = self.finalizer.pending
+            self._log.warning(
+                "verdicts could not be written before the stop; who serves these users next tries again",
+                part="daily-finalizer",
+                users=users,
+                problem=problem.message,
+            )
         await self.tick()
 
     async def close(self) -> None:

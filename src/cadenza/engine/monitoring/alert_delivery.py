@@ -16,7 +16,7 @@ from cadenza.domain.monitoring.alert import (
     slo_alert,
 )
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.async_helpers import first_of, try_once
+from cadenza.engine.async_helpers import Attempts, first_of
 from cadenza.ports.clock import Clock
 from cadenza.ports.monitoring import AlertSender, AlertStore, AlertToSend
 from cadenza.ports.telemetry import (
@@ -67,6 +67,7 @@ class AlertDelivery:
         self._sender = sender
         self._clock = clock
         self._log = log
+        self._attempts = Attempts("alerts", clock, log)
         self._telemetry = telemetry
         self._make: dict[str, Make] = {
             SLO_CHANGED: slo_alert,
@@ -99,8 +100,8 @@ class AlertDelivery:
         """Store and send alerts until cancelled."""
         while True:
             self._wakeup.clear()
-            if await try_once(self._store_queued(), self._log) and self._sender is not None:
-                await try_once(self._send_all(self._sender), self._log)
+            if await self._attempts.try_once(self._store_queued()) and self._sender is not None:
+                await self._attempts.try_once(self._send_all(self._sender))
             await first_of(self._clock.sleep(POLL_MS), self._wakeup.wait())
 
     async def _store_queued(self) -> None:

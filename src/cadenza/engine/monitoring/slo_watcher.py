@@ -16,7 +16,7 @@ from cadenza.domain.monitoring.slo import (
     measure_silence,
 )
 from cadenza.domain.validation import iso
-from cadenza.engine.async_helpers import try_once
+from cadenza.engine.async_helpers import Attempts
 from cadenza.ports.clock import Clock
 from cadenza.ports.monitoring import SloStatus, SloStore
 from cadenza.ports.telemetry import (
@@ -60,6 +60,7 @@ class SloWatcher:
     ) -> None:
         self._clock = clock
         self._log = log
+        self._attempts = Attempts("slo-watcher", clock, log)
         self._telemetry = telemetry
         self._store = store
         self._process = process
@@ -89,12 +90,12 @@ class SloWatcher:
     async def run(self) -> None:
         """Evaluate every so often, until cancelled; a breach that was open before a restart stays open."""
         while not self._resumed:
-            self._resumed = await try_once(self._resume(), self._log)
+            self._resumed = await self._attempts.try_once(self._resume())
             if not self._resumed:
                 await self._clock.sleep(self._eval_ms)
         while True:
             await self._clock.sleep(self._eval_ms)
-            await try_once(self._store.put_slos(self.evaluate()), self._log)
+            await self._attempts.try_once(self._store.put_slos(self.evaluate()))
 
     def evaluate(self) -> list[SloStatus]:
         """Judge every objective once, and report what has changed."""

@@ -9,7 +9,7 @@ from cadenza.domain.planning.health import COUNTED
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.async_helpers import RECOVERY_MS, first_of, try_once
+from cadenza.engine.async_helpers import RECOVERY_MS, Attempts, first_of
 from cadenza.engine.planning.analysis import PlannerEntry
 from cadenza.engine.planning.feed import PAGE, RunFeed
 from cadenza.engine.planning.planner_pool import DEFAULT_POOL_SETTINGS, PlannerPool, PlannerPoolSettings
@@ -75,11 +75,12 @@ class Analyst:
         await first_of(self._follow(), self._recorder.run(), *(pool.run() for pool in self._pools))
 
     async def _follow(self) -> None:
-        clock, log = self._dependencies.clock, self._dependencies.log
-        while not await try_once(self._feed.resume(), log):
+        clock = self._dependencies.clock
+        attempts = Attempts("planner/feed", clock, self._dependencies.log)
+        while not await attempts.try_once(self._feed.resume()):
             await clock.sleep(RECOVERY_MS)
         while True:
-            if not await try_once(self._poll(), log):
+            if not await attempts.try_once(self._poll()):
                 await clock.sleep(RECOVERY_MS)
 
     async def _poll(self) -> None:

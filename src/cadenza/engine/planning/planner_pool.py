@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cadenza.domain.errors import Unavailable
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.engine.async_helpers import RECOVERY_MS
+from cadenza.engine.async_helpers import RECOVERY_MS, Attempts
 from cadenza.engine.planning.analysis import PlannerEntry
 from cadenza.engine.planning.briefing import Briefer
 from cadenza.engine.planning.planner_runner import PlannerDependencies, PlannerRunner
@@ -51,6 +51,7 @@ class PlannerPool:
             store=dependencies.store, clock=dependencies.clock, budget=dependencies.budget
         )
         self._runner = PlannerRunner(dependencies, self._briefer)
+        self._attempts = Attempts("planner/analyses", dependencies.clock, dependencies.log)
         self._in_progress: dict[EndpointKey, AnalysisRequest] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wakeup = asyncio.Event()
@@ -99,12 +100,11 @@ class PlannerPool:
             try:
                 briefings = await self._briefer.brief(requests)
             except Unavailable as problem:
-                self._dependencies.log.warning(
-                    "a dependency is unavailable, retrying", problem=problem.message
-                )
+                self._attempts.failed(problem)
                 self._requeue(requests)
                 await self._dependencies.clock.sleep(RECOVERY_MS)
                 continue
+            self._attempts.succeeded()
             for request in requests:
                 task = asyncio.create_task(self._analyze(request, briefings.get(request.key)))
                 self._tasks.add(task)
@@ -137,7 +137,7 @@ class PlannerPool:
             for sibling in self._runner.sibling_requests(request, briefing, reports=reports):
                 self.put(sibling)
         except Unavailable as problem:
-            self._dependencies.log.warning("a dependency is unavailable, retrying", problem=problem.message)
+            self._attempts.failed(problem)
             await self._dependencies.clock.sleep(RECOVERY_MS)
             self.put(request)
         finally:

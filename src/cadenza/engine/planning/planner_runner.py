@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cadenza.domain.planning.analysis import Analysis, Trigger
 from cadenza.domain.planning.run_changes import Fingerprint, concerns_siblings, whole_response
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.engine.async_helpers import RECOVERY_MS, try_once
+from cadenza.engine.async_helpers import RECOVERY_MS, Attempts
 from cadenza.engine.planning.analysis import FinishedAnalysis, PlannerEntry, analyze, error_text
 from cadenza.engine.planning.briefing import Briefer, BriefingBudget
 from cadenza.engine.planning.queue import AnalysisRequest
@@ -60,6 +60,7 @@ class PlannerRunner:
     def __init__(self, dependencies: PlannerDependencies, briefer: Briefer) -> None:
         self._dependencies = dependencies
         self._briefer = briefer
+        self._attempts = Attempts("planner/tokens", dependencies.clock, dependencies.log)
         self._last_shadow_records: OrderedDict[tuple[EndpointKey, str], datetime] = OrderedDict()
 
     async def analyze_with_all(
@@ -137,7 +138,7 @@ class PlannerRunner:
         if not tokens:
             return
         store, now = self._dependencies.store, self._dependencies.clock.now()
-        while not await try_once(store.tenants.spend_tokens(tenant_id, tokens, now), self._dependencies.log):
+        while not await self._attempts.try_once(store.tenants.spend_tokens(tenant_id, tokens, now)):
             await self._dependencies.clock.sleep(RECOVERY_MS)
 
     def _recorded_recently(self, entry: PlannerEntry, briefing: Briefing, finished: FinishedAnalysis) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from cadenza.domain.planning.analysis import Analysis
-from cadenza.engine.async_helpers import RECOVERY_MS, try_once
+from cadenza.engine.async_helpers import RECOVERY_MS, Attempts
 from cadenza.ports.clock import Clock
 from cadenza.ports.planning import AnalysisStore, NextAnalysis
 from cadenza.ports.telemetry import Logger
@@ -18,7 +18,7 @@ class AnalysisRecorder:
     def __init__(self, *, store: AnalysisStore, clock: Clock, log: Logger) -> None:
         self._store = store
         self._clock = clock
-        self._log = log
+        self._attempts = Attempts("planner/record", clock, log)
         self._analyses: list[Analysis] = []
         self._next_analyses: list[NextAnalysis] = []
         self._recorded = asyncio.Event()
@@ -43,6 +43,6 @@ class AnalysisRecorder:
             analyses, self._analyses = self._analyses, []
             next_analyses, self._next_analyses = self._next_analyses, []
             recorded, self._recorded = self._recorded, asyncio.Event()
-            while not await try_once(self._store.add_analyses(analyses, next_analyses), self._log):
+            while not await self._attempts.try_once(self._store.add_analyses(analyses, next_analyses)):
                 await self._clock.sleep(RECOVERY_MS)
             recorded.set()

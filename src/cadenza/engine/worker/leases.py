@@ -1,7 +1,7 @@
 """Renews the leases of held claims, and stops runs whose lease runs out."""
 
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.async_helpers import first_of, try_once
+from cadenza.engine.async_helpers import Attempts, first_of
 from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.ports.clock import Clock
 from cadenza.ports.scheduling import EndpointStore
@@ -21,6 +21,7 @@ class LeaseRenewer:
         self._store = store
         self._clock = clock
         self._log = log
+        self._attempts = Attempts("worker/renew", clock, log)
         self._lease = milliseconds(lease_ms)
         self._check_ms = lease_ms / CHECKS_PER_LEASE
 
@@ -36,7 +37,7 @@ class LeaseRenewer:
     async def _renew_repeatedly(self) -> None:
         while True:
             await self._clock.sleep(2 * self._check_ms)
-            await try_once(self._renew(), self._log)
+            await self._attempts.try_once(self._renew())
 
     async def _renew(self) -> None:
         claims = self._held.claims

@@ -8,7 +8,7 @@ from datetime import datetime
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.validation import milliseconds
-from cadenza.engine.async_helpers import RECOVERY_MS, all_of, first_of, try_once
+from cadenza.engine.async_helpers import RECOVERY_MS, Attempts, all_of, first_of
 from cadenza.engine.worker.claim import Claimer, ClaimTimer
 from cadenza.engine.worker.events import ClaimPass, WorkerEvents
 from cadenza.engine.worker.execute import Executor
@@ -154,16 +154,17 @@ class WorkerLoop:
         A call that has not returned when the grace is over is cut off, and what it
         holds is left to the sweeper.
         """
-        passes = (self._repeat(self._claim_pass), self._repeat(self._starter.start_pass))
+        passes = (self._repeat("claim", self._claim_pass), self._repeat("start", self._starter.start_pass))
         if not await all_of(*passes, until=self._grace(), cancel_timeout=self._cancel_timeout):
             self._log.warning("a call did not return in time; what it holds is left to the sweeper")
         self._held.release(self._held.waiting, "its worker stopped")
         await self._held.stop(self._grace_left_ms)
         await first_of(self._held.empty.wait(), self._clock.sleep(self._settings.grace_ms))
 
-    async def _repeat(self, one_pass: Callable[[], Awaitable[None]]) -> None:
+    async def _repeat(self, step: str, one_pass: Callable[[], Awaitable[None]]) -> None:
+        attempts = Attempts(f"worker/{step}", self._clock, self._log)
         while not self._stopped.is_set():
-            if not await try_once(one_pass(), self._log):
+            if not await attempts.try_once(one_pass()):
                 await first_of(self._clock.sleep(RECOVERY_MS), self._stopped.wait())
 
     async def _claim_pass(self) -> None:
@@ -171,9 +172,11 @@ class WorkerLoop:
         self._alive_at = self._clock.now()
         self._wake.clear()
         began, claimed = self._real_time(), 0
-        if limit := self._claim_limit:
-            claimed = await self._claim(limit)
-        self._emit_pass((self._real_time() - began) * 1_000, claimed)
+        try:
+            if limit := self._claim_limit:
+                claimed = await self._claim(limit)
+        finally:
+            self._emit_pass((self._real_time() - began) * 1_000, claimed)
         if not self._can_claim:
             await self._sleep()
 
@@ -239,8 +242,9 @@ class WorkerLoop:
         self._timer_changed.set()
 
     async def _listen(self, wakeup: Wakeup) -> None:
+        attempts = Attempts("worker/listen", self._clock, self._log)
         while True:
-            if not await try_once(wakeup.wait(), self._log):
+            if not await attempts.try_once(wakeup.wait()):
                 await self._clock.sleep(RECOVERY_MS)
             self._wake.set()
             self._starter.wake_all()

@@ -8,7 +8,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Completion
 from cadenza.domain.scheduling.settle import SettledRun, settle, unplannable
 from cadenza.domain.validation import LONGEST_TEXT
-from cadenza.engine.async_helpers import RECOVERY_MS, first_of, try_once
+from cadenza.engine.async_helpers import RECOVERY_MS, Attempts, first_of
 from cadenza.engine.worker.events import WorkerEvents, failure_event
 from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.ports.clock import Clock, CronCalculator
@@ -130,6 +130,7 @@ class Settler:
         return settled
 
     async def _settle_batches(self) -> None:
+        attempts = Attempts("worker/settle", self._clock, self._log)
         while True:
             async with self._gathering:
                 if not self._last_settled.is_set():
@@ -137,7 +138,7 @@ class Settler:
                 batch = await self._gather()
                 settled = self._last_settled = asyncio.Event()
                 self._busy += 1
-            while not await try_once(self.settle(batch), self._log):
+            while not await attempts.try_once(self.settle(batch)):
                 await self._clock.sleep(RECOVERY_MS)
             self._busy -= 1
             settled.set()

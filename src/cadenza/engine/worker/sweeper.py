@@ -7,7 +7,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.validation import iso
-from cadenza.engine.async_helpers import try_once
+from cadenza.engine.async_helpers import Attempts
 from cadenza.engine.worker.events import WorkerEvents
 from cadenza.engine.worker.settle import AlertRule, SettleRule
 from cadenza.ports.clock import Clock, CronCalculator
@@ -36,12 +36,13 @@ class Sweeper:
         self._clock = clock
         self._rule = SettleRule(clock=clock, cron=cron, log=log, alerts=alerts)
         self._log = log
+        self._attempts = Attempts("worker/sweep", clock, log)
         self._events = events
 
     async def run(self, every_ms: float) -> None:
         """Sweep at once, and then every so often, until cancelled."""
         while True:
-            await try_once(self.sweep(), self._log)
+            await self._attempts.try_once(self.sweep())
             await self._clock.sleep(every_ms)
 
     async def sweep(self) -> list[SettledRun]:

@@ -12,6 +12,7 @@ from cadenza.adapters.stores.postgres.errors import translated_errors
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.domain.daily.rules import lane_count
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.monitoring.outage import Outage
 from cadenza.ports.daily import LaneServer
 from cadenza.ports.telemetry import Logger
 
@@ -70,6 +71,7 @@ class PostgresLanes:
         self._leaving: set[int] = set()
         self._logged: int | None = None
         self._conflict_logged = False
+        self._outage = Outage()
 
     async def hold(self, server: LaneServer) -> None:
         """Hold a fair share until cancelled."""
@@ -77,7 +79,9 @@ class PostgresLanes:
             try:
                 await self._hold_once(server)
             except Unavailable as problem:
-                self._log.warning("the lanes of daily users are not available", problem=problem.message)
+                persists = self._outage.failed(asyncio.get_running_loop().time()) is not None
+                log = self._log.warning if persists else self._log.debug
+                log("the lanes of daily users are not available", part="daily-lanes", problem=problem.message)
             await asyncio.sleep(self._retry_s)
 
     async def _hold_once(self, server: LaneServer) -> None:
@@ -128,6 +132,8 @@ class PostgresLanes:
             server.serve(mine - self._leaving - done, self._leaving)
             await self._release(session, done)
         self._log_share(len(mine - done))
+        if self._outage.succeeded(asyncio.get_running_loop().time()) is not None:
+            self._log.info("the lanes of daily users are available again", part="daily-lanes")
 
     def _choose_leaving(self, mine: set[int], fair: int) -> None:
         """Choose the lanes to release; one that need not be released any more stays."""

@@ -8,6 +8,7 @@ import asyncpg
 from cadenza.adapters.stores.postgres.errors import translated_errors
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.monitoring.outage import Outage
 from cadenza.ports.leader import Work
 from cadenza.ports.telemetry import Logger
 
@@ -31,6 +32,7 @@ class PostgresLeaderLock:
         self._pool = pool
         self._log = log
         self._waiting_logged = False
+        self._outage = Outage()
 
     async def hold(self, work: Work) -> None:
         """Do the work while holding the lock; an exception of the work ends this."""
@@ -39,7 +41,13 @@ class PostgresLeaderLock:
                 if await self._hold_once(work):
                     return
             except Unavailable as problem:
-                self._log.warning("the leader lock of the planners is not available", problem=problem.message)
+                persists = self._outage.failed(asyncio.get_running_loop().time()) is not None
+                log = self._log.warning if persists else self._log.debug
+                log(
+                    "the leader lock of the planners is not available",
+                    part="planner",
+                    problem=problem.message,
+                )
             await asyncio.sleep(RETRY_S)
 
     async def _hold_once(self, work: Work) -> bool:
@@ -47,7 +55,10 @@ class PostgresLeaderLock:
         connection = await self._pool.connect()
         try:
             with translated_errors(self._pool.address):
-                if not await connection.fetchval(TAKE):
+                taken = await connection.fetchval(TAKE)
+                if self._outage.succeeded(asyncio.get_running_loop().time()) is not None:
+                    self._log.info("the leader lock of the planners is available again", part="planner")
+                if not taken:
                     self._log_waiting()
                     return False
                 self._waiting_logged = False
