@@ -30,6 +30,7 @@ TABLES = (
     "endpoint_states",
     "endpoint_labels",
     "leases",
+    "functions",
     "runs",
     "hints",
     "secrets",

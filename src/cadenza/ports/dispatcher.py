@@ -1,8 +1,12 @@
 """Running what an endpoint is for."""
 
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from cadenza.domain.scheduling.run import Claim, Outcome
+
+CanRun = Callable[[], Collection[str] | None]
+"""The requirements of targets that a worker can meet just now; None if it can run everything."""
 
 
 class Dispatcher(Protocol):

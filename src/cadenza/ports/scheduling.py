@@ -1,6 +1,6 @@
 """Endpoints, their claims and their runs. A store never decides: it is handed decisions and applies them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
@@ -57,13 +57,21 @@ class EndpointStore(Protocol):
         ...
 
     async def claim_due(
-        self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
+        self,
+        *,
+        now: datetime,
+        within: timedelta,
+        lease_until: datetime,
+        limit: int,
+        can_run: Collection[str] | None = None,
     ) -> list[Claim]:
         """Lease what is due, and open a run for each, in one commit; soonest first.
 
         Of any number of concurrent callers, one gets each endpoint. When the limit
-        cuts, every tenant gets its share: a backlog of one tenant delays no other.
-        A lease, also one that ran out, protects until it is swept.
+        cuts, every tenant gets its share of each requirement: a backlog of one tenant
+        or function delays no other. A lease, also one that ran out, protects until it
+        is swept. Only endpoints whose requirement is in `can_run` are claimed, all if
+        it is None; what the others have due costs the claim nothing.
         """
         ...
 
@@ -98,8 +106,8 @@ class EndpointStore(Protocol):
         """
         ...
 
-    async def next_due(self) -> datetime | None:
-        """The earliest moment at which there is something to claim; None if there is nothing."""
+    async def next_due(self, can_run: Collection[str] | None = None) -> datetime | None:
+        """The earliest moment at which `claim_due` can claim something; None if there is nothing."""
         ...
 
     def listen(self) -> Wakeup:

@@ -89,6 +89,30 @@ async def test_jobs_from_before_they_had_descriptions_were_written_by_no_file(ur
     assert await execute(url, described) == [("old", True, None, False, None)]
 
 
+async def test_endpoints_from_before_they_had_requirements_get_those_of_their_targets(url: str) -> None:
+    await stop_at(url, "0014")
+    rank = "{number}" if url.startswith("sqlite") else "DEFAULT"
+    for number, (name, target) in enumerate(
+        {
+            "page": '{"kind": "http", "url": "https://example.com/"}',
+            "function": '{"kind": "callable", "function": "check"}',
+            "prompt": '{"kind": "prompt", "prompt": "hello"}',
+        }.items()
+    ):
+        await execute(
+            url,
+            OLD_ENDPOINT.replace("{}", f'{{"target": {target}}}').replace("'old'", f"'{name}'"),
+            OLD_STATE.replace("'old'", f"'{name}'").format(rank=rank.format(number=number)),
+        )
+    await migrate(url)
+    required = "SELECT endpoint_id, requirement FROM endpoint_states ORDER BY endpoint_id"
+    assert await execute(url, required) == [
+        ("function", "callable:check"),
+        ("page", "http"),
+        ("prompt", "prompt"),
+    ]
+
+
 async def test_a_newer_schema_is_refused_in_one_sentence(url: str) -> None:
     await migrate(url)
     await execute(url, "UPDATE alembic_version SET version_num = '9999'")

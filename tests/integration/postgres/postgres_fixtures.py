@@ -12,6 +12,7 @@ from cadenza.adapters.stores.sql.rows import write_state
 from cadenza.adapters.stores.sql.scheduling.definition import write_definition
 from cadenza.adapters.stores.sql.scheduling.endpoints import ADD_STATES
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.target import CallableTarget, requirement
 from cadenza.ports.telemetry import Logger
 from cadenza.testing import FakeIds, FakeLog, an_endpoint
 
@@ -32,15 +33,17 @@ async def fill(pool: PostgresPool, endpoints: Sequence[Endpoint]) -> None:
         owned = [(*one.key, one.job_id, one.name, None, write_definition(one)) for one in endpoints]
         await connection.copy_records_to_table("endpoints", records=owned)
         await connection.execute(
-            ADD_STATES[Dialect.POSTGRES], *columns_of([(*one.key, *write_state(one)) for one in endpoints])
+            ADD_STATES[Dialect.POSTGRES],
+            *columns_of([(*one.key, requirement(one.target), *write_state(one)) for one in endpoints]),
         )
         await connection.execute("ANALYZE endpoints; ANALYZE endpoint_states")
 
     await pool.write(work)
 
 
-def many(count: int, due_at: datetime, tenant_id: str = "default") -> list[Endpoint]:
+def many(count: int, due_at: datetime, tenant_id: str = "default", function: str = "noop") -> list[Endpoint]:
+    target = CallableTarget(function)
     return [
-        an_endpoint(f"{tenant_id}-{number:06}", next_run_at=due_at, tenant_id=tenant_id)
+        an_endpoint(f"{tenant_id}-{number:06}", next_run_at=due_at, tenant_id=tenant_id, target=target)
         for number in range(count)
     ]

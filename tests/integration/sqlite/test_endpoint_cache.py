@@ -10,7 +10,7 @@ import pytest
 
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.stores.sql.migrate import migrate
-from cadenza.adapters.stores.sqlite.claim import SettledEndpoints
+from cadenza.adapters.stores.sqlite.claim import DueRow, SettledEndpoints
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.settle import SettledClaim
 from cadenza.adapters.stores.sqlite.store import SqliteStore
@@ -194,7 +194,7 @@ def test_only_so_much_is_remembered_and_the_oldest_is_forgotten() -> None:
     settled = SettledEndpoints(most=2)
     settled.add([_settled_claim("one"), _settled_claim("two")])
     settled.add([_settled_claim("three")])
-    one, two, three = settled.take([(1, 0, "one"), (1, 0, "two"), (1, 0, "three")])
+    one, two, three = settled.take([_row("one", version=0), _row("two", version=0), _row("three", version=0)])
     assert one is None
     assert two is not None
     assert three is not None
@@ -203,8 +203,12 @@ def test_only_so_much_is_remembered_and_the_oldest_is_forgotten() -> None:
 def test_what_was_taken_or_steered_is_not_known_any_more() -> None:
     settled = SettledEndpoints()
     settled.add([_settled_claim("run")])
-    assert settled.take([(1, 1, "run")]) == [None]
-    assert settled.take([(1, 0, "run")]) == [None]
+    assert settled.take([_row("run", version=1)]) == [None]
+    assert settled.take([_row("run", version=0)]) == [None]
+
+
+def _row(run_id: str, *, version: int) -> DueRow:
+    return (1, version, run_id, 0, 0)
 
 
 def _limit(pages: int) -> Callable[[sqlite3.Connection], int]:

@@ -17,6 +17,7 @@ from cadenza.engine.worker.claim import Claimer
 from cadenza.engine.worker.execute import Executor
 from cadenza.engine.worker.loop import WorkerLoop, WorkerSettings
 from cadenza.engine.worker.sweeper import Sweeper
+from cadenza.ports.dispatcher import CanRun
 from cadenza.testing import FakeClock, FakeDispatcher, FakeIds, FakeLog, FakeQuota, FakeTelemetry, an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.fakes import EmittedEvent
@@ -60,13 +61,16 @@ class WorkerFixture:
         await self.store.port.endpoints.add(endpoint)
         return endpoint
 
-    def loop(self, *, executor: Executor | None = None, **settings: Any) -> WorkerLoop:
+    def loop(
+        self, *, executor: Executor | None = None, can_run: CanRun = lambda: None, **settings: Any
+    ) -> WorkerLoop:
         """A worker's loop on this store, with the settings of the fixture and these."""
         return WorkerLoop(
             executor=executor or self.executor,
             sweeper=self.sweeper,
             telemetry=self.telemetry,
             settings=WorkerSettings(**(self._settings | settings)),
+            can_run=can_run,
             **self._around(),
         )
 
@@ -86,6 +90,7 @@ class WorkerFixture:
         settings = WorkerSettings(**self._settings)
         claimer = Claimer(
             store=self.store.endpoints,
+            can_run=lambda: None,
             clock=self.clock,
             ahead_ms=settings.claim_ahead_ms,
             lease_ms=settings.lease_ms,

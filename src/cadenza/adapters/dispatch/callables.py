@@ -57,6 +57,11 @@ class CallableDispatcher:
             raise Conflict(f"A function is already registered as {name!r}.")
         self._functions[name] = _inspected(name, function)
 
+    @property
+    def names(self) -> list[str]:
+        """The names under which functions are registered."""
+        return list(self._functions)
+
     async def execute(self, claim: Claim) -> Outcome:
         """Call the function once; what it raises is a failure."""
         target = claim.endpoint.target

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, assert_never
 from urllib.parse import urlsplit
 
 from cadenza.domain.errors import InvalidRequest
@@ -107,6 +107,22 @@ class PromptTarget:
 
 
 Target = HttpTarget | CallableTarget | PromptTarget
+HTTP, PROMPT = "http", "prompt"
+CALLABLE = "callable:"
+"""What the requirement of a function begins with."""
+
+
+def requirement(target: Target) -> str:
+    """What a worker must have to run a target: `http`, `prompt`, or `callable:` and the function's name."""
+    match target:
+        case HttpTarget():
+            return HTTP
+        case PromptTarget():
+            return PROMPT
+        case CallableTarget(function):
+            return f"{CALLABLE}{function}"
+        case _:
+            assert_never(target)
 
 
 @lru_cache(maxsize=1024)

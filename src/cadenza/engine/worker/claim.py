@@ -5,6 +5,7 @@ from datetime import datetime
 from cadenza.domain.scheduling.run import Claim
 from cadenza.domain.validation import milliseconds
 from cadenza.ports.clock import Clock
+from cadenza.ports.dispatcher import CanRun
 from cadenza.ports.scheduling import EndpointStore
 
 GATHERING_PARTS = 20
@@ -14,8 +15,11 @@ GATHERING_PARTS = 20
 class Claimer:
     """Leases endpoints that are due, or will be within the time that is claimed ahead."""
 
-    def __init__(self, *, store: EndpointStore, clock: Clock, ahead_ms: int, lease_ms: int) -> None:
+    def __init__(
+        self, *, store: EndpointStore, can_run: CanRun, clock: Clock, ahead_ms: int, lease_ms: int
+    ) -> None:
         self._store = store
+        self._can_run = can_run
         self._clock = clock
         self._ahead = milliseconds(ahead_ms)
         self._lease = milliseconds(lease_ms)
@@ -24,8 +28,16 @@ class Claimer:
         """Lease at most so many, the soonest first."""
         now = self._clock.now()
         return await self._store.claim_due(
-            now=now, within=self._ahead, lease_until=now + self._lease, limit=limit
+            now=now,
+            within=self._ahead,
+            lease_until=now + self._lease,
+            limit=limit,
+            can_run=self._can_run(),
         )
+
+    async def next_due(self) -> datetime | None:
+        """The earliest moment at which there is something to claim."""
+        return await self._store.next_due(self._can_run())
 
 
 class ClaimTimer:

@@ -18,6 +18,7 @@ from cadenza.engine.worker.settle import AlertRule, Settler, SettleRule
 from cadenza.engine.worker.start import Starter
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.clock import Clock, CronCalculator
+from cadenza.ports.dispatcher import CanRun
 from cadenza.ports.scheduling import EndpointStore, Wakeup
 from cadenza.ports.telemetry import Logger, Telemetry
 
@@ -67,6 +68,7 @@ class WorkerLoop:
         log: Logger,
         settings: WorkerSettings = DEFAULTS,
         alerts: AlertRule | None = None,
+        can_run: CanRun = lambda: None,
     ) -> None:
         self._store = store
         self._sweeper = sweeper
@@ -76,10 +78,17 @@ class WorkerLoop:
         self._events = WorkerEvents(telemetry, log)
         self._held = held = HeldClaims(executor=executor, clock=clock, on_capacity=self._check_timer)
         ahead_ms, linger_ms = settings.claim_ahead_ms, settings.settle_linger_ms
-        self._claimer = Claimer(store=store, clock=clock, ahead_ms=ahead_ms, lease_ms=settings.lease_ms)
+        self._claimer = Claimer(
+            store=store, can_run=can_run, clock=clock, ahead_ms=ahead_ms, lease_ms=settings.lease_ms
+        )
         self._timer = ClaimTimer(clock, ahead_ms=ahead_ms, linger_ms=linger_ms)
         self._starter = Starter(
-            held=held, store=store, clock=clock, poll_ms=settings.poll_ms, jitter_ms=settings.jitter_ms
+            held=held,
+            store=store,
+            can_run=can_run,
+            clock=clock,
+            poll_ms=settings.poll_ms,
+            jitter_ms=settings.jitter_ms,
         )
         self._settler = Settler(
             held=held,
@@ -192,7 +201,7 @@ class WorkerLoop:
         if len(claims) == limit:
             self._timer.note(claims[-1].due_at)
         else:
-            self._timer.note_after_claim(await self._store.next_due())
+            self._timer.note_after_claim(await self._claimer.next_due())
         return len(claims)
 
     def _emit_pass(self, took_ms: float, claimed: int) -> None:

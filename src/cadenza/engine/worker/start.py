@@ -11,10 +11,12 @@ from cadenza.domain.scheduling.due import Cancel, Recheck, Start, Wait, recheck
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
+from cadenza.domain.scheduling.target import requirement
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import first_of
 from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.ports.clock import Clock
+from cadenza.ports.dispatcher import CanRun
 from cadenza.ports.scheduling import EndpointStore
 
 DOWNTIME_MS = 5_000
@@ -54,10 +56,18 @@ class Starter:
     """Launches what is due; the rest waits for its moment, and is then looked at in batches."""
 
     def __init__(
-        self, *, held: HeldClaims, store: EndpointStore, clock: Clock, poll_ms: float, jitter_ms: int
+        self,
+        *,
+        held: HeldClaims,
+        store: EndpointStore,
+        can_run: CanRun,
+        clock: Clock,
+        poll_ms: float,
+        jitter_ms: int,
     ) -> None:
         self._held = held
         self._store = store
+        self._can_run = can_run
         self._clock = clock
         self._poll_ms = poll_ms
         self._jitter_ms = jitter_ms
@@ -139,10 +149,14 @@ class Starter:
     ) -> list[Recheck]:
         """Look again at claims whose moment may have come; those that start later go on waiting.
 
-        What was moved since starts at its new moment. What has lost its lease has no answer.
+        What was moved since starts at its new moment. What got a target that cannot be run here is
+        left to another worker. What has lost its lease has no answer.
         """
+        can_run = self._can_run()
 
         def decide(endpoint: Endpoint, claim: Claim) -> Recheck:
+            if can_run is not None and requirement(endpoint.target) not in can_run:
+                return Cancel(claim, "this worker cannot run its new target")
             answer = recheck(endpoint, claim, now)
             moved = (answer.claim.due_at, answer.claim.source) != (claim.due_at, claim.source)
             if isinstance(answer, Start) and not moved and starts_at.get(claim.run_id, now) > now:

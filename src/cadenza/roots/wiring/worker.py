@@ -12,6 +12,7 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.null import NoTelemetry
+from cadenza.domain.scheduling.target import CALLABLE, HTTP, PROMPT
 from cadenza.engine.async_helpers import Work
 from cadenza.engine.retention import RetentionLoop
 from cadenza.engine.worker.events import WorkerEvents
@@ -132,7 +133,13 @@ def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -
             poll_ms=settings.poll_ms,
         ),
         alerts=context.alerts,
+        can_run=partial(_can_run, context.callables),
     )
+
+
+def _can_run(callables: CallableDispatcher) -> list[str]:
+    """Every process dispatches HTTP and prompts, and the functions that are registered with it."""
+    return [HTTP, PROMPT, *(f"{CALLABLE}{name}" for name in callables.names)]
 
 
 def retention_loop(settings: Settings, context: ProcessContext) -> RetentionLoop:

@@ -1,7 +1,7 @@
 """A store under test, with time and the rules at hand."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -47,7 +47,14 @@ class Bench:
         await self.store.endpoints.add(endpoint)
         return endpoint
 
-    async def claim(self, *, limit: int = 100, within_ms: int = 0, store: Store | None = None) -> list[Claim]:
+    async def claim(
+        self,
+        *,
+        limit: int = 100,
+        within_ms: int = 0,
+        store: Store | None = None,
+        can_run: Collection[str] | None = None,
+    ) -> list[Claim]:
         """Claim what is due now."""
         now = self.clock.now()
         return await (store or self.store).endpoints.claim_due(
@@ -55,6 +62,7 @@ class Bench:
             within=milliseconds(within_ms),
             lease_until=now + milliseconds(LEASE_MS),
             limit=limit,
+            can_run=can_run,
         )
 
     async def claim_one(self, *, within_ms: int = 0) -> Claim:

@@ -92,12 +92,14 @@ endpoint_states = Table(
     Column("run_source", Text),
     Column("run_claimed_at", Moment),
     Column("run_started_at", Moment),
+    Column("requirement", Key, nullable=False, server_default=text("''")),
     PrimaryKeyConstraint("tenant_id", "endpoint_id"),
     postgresql_with={"fillfactor": "70", "autovacuum_vacuum_scale_factor": "0.02"},
 )
 
 Index(
     "endpoint_states_due",
+    endpoint_states.c.requirement,
     endpoint_states.c.claimable_at,
     endpoint_states.c.rank,
     sqlite_where=text("claimable_at IS NOT NULL"),
@@ -105,6 +107,7 @@ Index(
 )
 Index(
     "endpoint_states_due_of_tenant",
+    endpoint_states.c.requirement,
     endpoint_states.c.tenant_id,
     endpoint_states.c.claimable_at,
     endpoint_states.c.rank,
@@ -123,6 +126,21 @@ Index(
     sqlite_where=text("lease_token IS NOT NULL"),
     postgresql_where=text("lease_token IS NOT NULL"),
 )
+
+Index(
+    "endpoint_states_retired",
+    endpoint_states.c.requirement,
+    sqlite_where=text("next_source = 'retired'"),
+    postgresql_where=text("next_source = 'retired'"),
+)
+
+functions = Table(
+    "functions",
+    metadata,
+    Column("name", Key, primary_key=True),
+    Column("declared_at", Moment, nullable=False),
+)
+"""When a process last said that it has the function; endpoints of those that no process has are retired."""
 
 leases = Table(
     "leases",

@@ -1,4 +1,4 @@
--- version 0015
+-- version 0016
 
 -- index alerts_by_age of alerts
 CREATE INDEX alerts_by_age ON alerts (raised_at)
@@ -25,13 +25,16 @@ CREATE INDEX daily_users_owed ON daily_users (shard, next_cutoff, tenant_id, use
 CREATE INDEX daily_verdicts_by_day ON daily_verdicts (tenant_id, service_date, user_id)
 
 -- index endpoint_states_due of endpoint_states
-CREATE INDEX endpoint_states_due ON endpoint_states (claimable_at, rank) WHERE claimable_at IS NOT NULL
+CREATE INDEX endpoint_states_due ON endpoint_states (requirement, claimable_at, rank) WHERE claimable_at IS NOT NULL
 
 -- index endpoint_states_due_of_tenant of endpoint_states
-CREATE INDEX endpoint_states_due_of_tenant ON endpoint_states (tenant_id, claimable_at, rank) WHERE claimable_at IS NOT NULL
+CREATE INDEX endpoint_states_due_of_tenant ON endpoint_states (requirement, tenant_id, claimable_at, rank) WHERE claimable_at IS NOT NULL
 
 -- index endpoint_states_leased of endpoint_states
 CREATE INDEX endpoint_states_leased ON endpoint_states (lease_token) WHERE lease_token IS NOT NULL
+
+-- index endpoint_states_retired of endpoint_states
+CREATE INDEX endpoint_states_retired ON endpoint_states (requirement) WHERE next_source = 'retired'
 
 -- index endpoint_states_to_tidy of endpoint_states
 CREATE INDEX endpoint_states_to_tidy ON endpoint_states (tidy_at) WHERE tidy_at IS NOT NULL
@@ -118,6 +121,9 @@ CREATE INDEX sessions_by_end ON sessions (expires_at)
 -- made by SQLite itself
 
 -- index sqlite_autoindex_endpoints_1 of endpoints
+-- made by SQLite itself
+
+-- index sqlite_autoindex_functions_1 of functions
 -- made by SQLite itself
 
 -- index sqlite_autoindex_jobs_1 of jobs
@@ -347,7 +353,7 @@ CREATE TABLE endpoint_states (
     run_attempt INTEGER, 
     run_source TEXT, 
     run_claimed_at BIGINT, 
-    run_started_at BIGINT, 
+    run_started_at BIGINT, requirement TEXT DEFAULT '' NOT NULL, 
     PRIMARY KEY (tenant_id, endpoint_id)
 )
 
@@ -360,6 +366,13 @@ CREATE TABLE endpoints (
     description TEXT, 
     definition TEXT NOT NULL, 
     PRIMARY KEY (tenant_id, id)
+)
+
+-- table functions of functions
+CREATE TABLE functions (
+    name TEXT NOT NULL, 
+    declared_at BIGINT NOT NULL, 
+    PRIMARY KEY (name)
 )
 
 -- table hints of hints

@@ -1,7 +1,7 @@
 """Keys in the order of their moments."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
 
@@ -46,14 +46,54 @@ class DueIndex:
         return self._current.get(entry[2]) is entry
 
 
-def round_robin_by_tenant(ready: Sequence[Entry], limit: int) -> list[Entry]:
-    """At most `limit` entries, in rounds: every tenant's soonest, then every tenant's second, and so on."""
-    if len(ready) <= limit:
-        return list(ready)
-    seen: dict[str, int] = defaultdict(int)
-    ranked = []
-    for order, entry in enumerate(ready):
-        tenant_id = entry[2].tenant_id
-        ranked.append((seen[tenant_id], order, entry))
-        seen[tenant_id] += 1
-    return [entry for _, _, entry in sorted(ranked, key=lambda ranking: ranking[:2])[:limit]]
+class DueByRequirement:
+    """An index for each requirement: what a worker cannot run is never looked at."""
+
+    def __init__(self) -> None:
+        self._indexes: dict[str, DueIndex] = defaultdict(DueIndex)
+        self._requirements: dict[EndpointKey, str] = {}
+
+    def put(self, key: EndpointKey, requirement: str, moment: datetime | None, rank: int) -> None:
+        """Enter a key at a moment, or take it out; a new target may have another requirement."""
+        before = self._requirements.get(key, requirement)
+        if before != requirement:
+            self._indexes[before].put(key, None, rank)
+        self._requirements[key] = requirement
+        self._indexes[requirement].put(key, moment, rank)
+
+    def remove(self, key: EndpointKey) -> None:
+        """Forget a key."""
+        requirement = self._requirements.pop(key, None)
+        if requirement is not None:
+            self._indexes[requirement].put(key, None, 0)
+
+    def first(self, can_run: Collection[str] | None) -> datetime | None:
+        """The earliest moment entered for any of these requirements."""
+        moments = (index.first() for index in self._chosen(can_run))
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def take_until(self, moment: datetime, can_run: Collection[str] | None) -> list[Entry]:
+        """Take out what lies at or before a moment; what is not wanted is put back."""
+        return sorted(entry for index in self._chosen(can_run) for entry in index.take_until(moment))
+
+    def put_back(self, entry: Entry) -> None:
+        """Enter again what was taken out."""
+        moment, rank, key = entry
+        self._indexes[self._requirements[key]].put(key, moment, rank)
+
+    def round_robin(self, ready: Sequence[Entry], limit: int) -> list[Entry]:
+        """At most `limit` entries, in rounds: the soonest of each tenant and requirement, then the second."""
+        if len(ready) <= limit:
+            return list(ready)
+        seen: dict[tuple[str, str], int] = defaultdict(int)
+        ranked = []
+        for order, entry in enumerate(ready):
+            share = entry[2].tenant_id, self._requirements[entry[2]]
+            ranked.append((seen[share], order, entry))
+            seen[share] += 1
+        return [entry for _, _, entry in sorted(ranked, key=lambda ranking: ranking[:2])[:limit]]
+
+    def _chosen(self, can_run: Collection[str] | None) -> list[DueIndex]:
+        if can_run is None:
+            return list(self._indexes.values())
+        return [self._indexes[one] for one in can_run if one in self._indexes]

@@ -1,13 +1,12 @@
 """Endpoints, their claims and their runs."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
 from cadenza.adapters.stores.common import alerts_of, already_exists, not_found, run_matches, turns_of
 from cadenza.adapters.stores.memory.access import charge_runs
 from cadenza.adapters.stores.memory.conversations import write_turn
-from cadenza.adapters.stores.memory.due_index import round_robin_by_tenant
 from cadenza.adapters.stores.memory.slo_alerts import write_alert
 from cadenza.adapters.stores.memory.tables import MemoryTables
 from cadenza.adapters.stores.wakeup import EventWakeup
@@ -51,14 +50,21 @@ class MemoryEndpoints:
             return self._tables.amend_endpoint(change(self._tables.endpoint(key)))
 
     async def claim_due(
-        self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
+        self,
+        *,
+        now: datetime,
+        within: timedelta,
+        lease_until: datetime,
+        limit: int,
+        can_run: Collection[str] | None = None,
     ) -> list[Claim]:
         with self._lock:
-            ready = list(self._tables.due.take_until(now + within))
-            chosen = {entry[2] for entry in round_robin_by_tenant(ready, limit)}
-            for moment, rank, key in ready:
-                if key not in chosen:
-                    self._tables.due.put(key, moment, rank)
+            due = self._tables.due
+            ready = due.take_until(now + within, can_run)
+            chosen = {entry[2] for entry in due.round_robin(ready, limit)}
+            for entry in ready:
+                if entry[2] not in chosen:
+                    due.put_back(entry)
             token = self._tables.ids.new()
             return [
                 self._lease(
@@ -114,9 +120,9 @@ class MemoryEndpoints:
                 self._tables.wakeups.notify()
         return abandoned
 
-    async def next_due(self) -> datetime | None:
+    async def next_due(self, can_run: Collection[str] | None = None) -> datetime | None:
         with self._lock:
-            return self._tables.due.first()
+            return self._tables.due.first(can_run)
 
     def listen(self) -> EventWakeup:
         return self._tables.wakeups.listen()

@@ -9,7 +9,7 @@ from threading import RLock
 from typing import NamedTuple
 
 from cadenza.adapters.stores.common import not_found, with_job_active
-from cadenza.adapters.stores.memory.due_index import DueIndex
+from cadenza.adapters.stores.memory.due_index import DueByRequirement, DueIndex
 from cadenza.adapters.stores.wakeup import UserWakeups, Wakeups
 from cadenza.domain.access.tenant import MonthlyUsage, Tenant
 from cadenza.domain.agents.conversation import ConversationKey, Message
@@ -25,6 +25,7 @@ from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
 from cadenza.domain.scheduling.run import Run, SkippedSlot, skipped_run
 from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
+from cadenza.domain.scheduling.target import requirement
 from cadenza.ports.access import IdempotentReply, Session, StoredKey
 from cadenza.ports.agents import AgentUsage
 from cadenza.ports.daily import PendingDay
@@ -69,7 +70,7 @@ class MemoryTables:
 
     endpoints: dict[EndpointKey, Endpoint] = field(default_factory=dict)
     ranks: dict[EndpointKey, int] = field(default_factory=dict)
-    due: DueIndex = field(default_factory=DueIndex)
+    due: DueByRequirement = field(default_factory=DueByRequirement)
     sweeps: DueIndex = field(default_factory=DueIndex)
     runs: dict[EndpointKey, dict[str, Run]] = field(default_factory=partial(defaultdict, dict))
     hints: dict[EndpointKey, list[HintRecord]] = field(default_factory=partial(defaultdict, list))
@@ -147,7 +148,7 @@ class MemoryTables:
         """Write an endpoint and its place in the indexes, and a run for each skipped slot."""
         key = endpoint.key
         self.endpoints[key] = endpoint
-        self.due.put(key, claimable_at(endpoint), self.ranks[key])
+        self.due.put(key, requirement(endpoint.target), claimable_at(endpoint), self.ranks[key])
         self.sweeps.put(key, sweep_at(endpoint), self.ranks[key])
         for slot in slots:
             self.put_run(skipped_run(endpoint, slot, self.ids.new()))

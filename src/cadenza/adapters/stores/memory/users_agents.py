@@ -169,7 +169,7 @@ def _forget_user(tables: MemoryTables, user: UserKey) -> None:
 
 def _forget_endpoint(tables: MemoryTables, key: EndpointKey) -> None:
     """Delete an endpoint with its runs and hints, its alerts, and what planners know of it."""
-    tables.due.put(key, None, 0)
+    tables.due.remove(key)
     tables.sweeps.put(key, None, 0)
     for table in (tables.endpoints, tables.ranks, tables.runs, tables.hints, tables.analyses):
         table.pop(key, None)

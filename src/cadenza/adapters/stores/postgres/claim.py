@@ -1,12 +1,18 @@
 """Claiming what is due."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
 from cadenza.adapters.stores.postgres.arrays import identity
-from cadenza.adapters.stores.postgres.cycle_statements import ANY_DUE, BOUNDS, CLAIMED_COLUMNS, CLAIMS
+from cadenza.adapters.stores.postgres.cycle_statements import (
+    BOUNDS,
+    CLAIMED_COLUMNS,
+    CLAIMS,
+    NEXT_DUE,
+    REQUIREMENTS,
+)
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.sql.given_rows import columns_of, parameter_table
 from cadenza.adapters.stores.sql.rows import (
@@ -77,7 +83,8 @@ class DefinitionCache:
         return read
 
 
-TENANTS_AT_ONCE = 50
+SHARES_AT_ONCE = 50
+"""How many tenants get a share of a requirement in one claim."""
 
 
 class ClaimRequest(NamedTuple):
@@ -87,6 +94,20 @@ class ClaimRequest(NamedTuple):
     horizon: datetime
     lease_until: datetime
     limit: int
+    can_run: Collection[str] | None
+
+
+async def requirements_of(pool: PostgresPool, can_run: Collection[str] | None) -> list[str]:
+    """What can be run, sorted; if that is everything, what there is."""
+    if can_run is not None:
+        return sorted(can_run)
+    return [row[0] for row in await pool.ask(REQUIREMENTS)]
+
+
+async def next_due(pool: PostgresPool, can_run: Collection[str] | None) -> datetime | None:
+    """The earliest moment at which something can be claimed."""
+    soonest: datetime | None = (await pool.ask(NEXT_DUE, await requirements_of(pool, can_run)))[0][0]
+    return soonest
 
 
 class PostgresClaimer:
@@ -96,7 +117,9 @@ class PostgresClaimer:
         self._pool = pool
         self._ids = ids
         self._definitions = DefinitionCache(pool)
-        self._last_served = ""
+        self._last_served = ("", "")
+        """The requirement and the tenant that were served last."""
+
         self._idle = True
         """Nothing was due last time: then a cheap query comes before the claim."""
 
@@ -129,8 +152,10 @@ class PostgresClaimer:
         ]
 
     async def _lease(self, wanted: ClaimRequest, limit: int) -> list["Leased"]:
-        if limit < 1 or (self._idle and not await self._pool.ask(ANY_DUE, wanted.horizon)):
+        can_run = await requirements_of(self._pool, wanted.can_run)
+        if limit < 1 or (self._idle and not await self._any_due(wanted.horizon, can_run)):
             return []
+        last_requirement, last_tenant = self._last_served
         batch = LeaseBatch(self._ids.new(), [self._ids.new() for _ in range(limit)], wanted)
         rows: Sequence[Row] = await self._pool.ask(
             CLAIMS[next(bound for bound in BOUNDS if limit <= bound)],
@@ -140,14 +165,20 @@ class PostgresClaimer:
             wanted.lease_until,
             batch.run_ids,
             wanted.now,
-            self._last_served,
-            min(limit, TENANTS_AT_ONCE),
+            last_tenant,
+            min(limit, SHARES_AT_ONCE),
             self._backlog,
+            can_run,
+            last_requirement,
         )
         self._idle, self._backlog = not rows, len(rows) == limit
-        if rows:
-            self._last_served = rows[0][-1] or self._last_served
+        if rows and rows[0][-1]:
+            self._last_served = (rows[0][-1][0], rows[0][-1][1])
         return [Leased(batch, row) for row in rows]
+
+    async def _any_due(self, horizon: datetime, can_run: Sequence[str]) -> bool:
+        soonest = await next_due(self._pool, can_run)
+        return soonest is not None and soonest <= horizon
 
 
 class LeaseBatch(NamedTuple):

@@ -16,34 +16,53 @@ HAS_STEERING = " OR ".join(f"s.{column} IS NOT NULL" for column in STEERING_COLU
 BOUNDS = (16, 128, 1_024, 8_192)
 """Limits as constants: for a parameter PostgreSQL's planner assumes a tenth of the table, and scans it."""
 
-OF_SERVED_TENANT = (
-    "s.claimable_at IS NOT NULL AND (s.tenant_id, s.claimable_at) >= (served.tenant_id, '-infinity')"
-    " AND (s.tenant_id, s.claimable_at) <= (served.tenant_id, $1)"
+INDEXED = "s.requirement, s.tenant_id, s.claimable_at"
+OF_SHARE = (
+    f"s.claimable_at IS NOT NULL AND ({INDEXED}) >= (served.requirement, served.tenant_id, '-infinity')"
+    f" AND ({INDEXED}) <= (served.requirement, served.tenant_id, $1)"
 )
-"""A tenant's due rows, in words that only the index by tenant serves: the other has all tenants' backlog."""
+"""A tenant's due rows with one requirement, in words that only the index by tenant serves: the other has
+all tenants' backlog."""
+CAN_RUN = 'unnest($10::text[] COLLATE "C") AS can (requirement)'
+"""What can be run, sorted by bytes; then the first that has a row is found first."""
 
 
-DUE_ROWS = "SELECT tenant_id, claimable_at FROM endpoint_states WHERE claimable_at IS NOT NULL"
-NEXT = "ORDER BY tenant_id, claimable_at LIMIT 1"
+def _first_share(given: str, after: str = "''") -> str:
+    """The first tenant after one, with its soonest moment, in the first requirement that has any."""
+    return f"""
+        SELECT can.requirement, n.* FROM {CAN_RUN}, LATERAL (
+            SELECT s.tenant_id, s.claimable_at FROM endpoint_states s
+            WHERE s.requirement = can.requirement AND s.tenant_id > {after} AND s.claimable_at IS NOT NULL
+            ORDER BY s.tenant_id, s.claimable_at LIMIT 1
+        ) AS n WHERE {given} LIMIT 1"""
 
 
-def _next_tenant(after: str, *, around: str) -> str:
-    """The first tenant after one and its soonest moment, or else the first of all: one step in the index."""
+def _next_share(requirement: str, tenant_id: str, *, around: str) -> str:
+    """The next tenant with this requirement, or else the first of the next, or else the first of all.
+
+    Each is one step in the index.
+    """
+    same = _first_share(f"can.requirement = {requirement}", tenant_id)
+    following = _first_share(f"can.requirement > {requirement}")
     return f"""(
         SELECT * FROM (
-            (SELECT *, FALSE AS around FROM ({DUE_ROWS} AND tenant_id > {after} {NEXT}) AS r)
-            UNION ALL (SELECT *, TRUE AS around FROM ({DUE_ROWS} {NEXT}) AS r WHERE {around})
+            (SELECT *, FALSE AS around FROM ({same}) AS r)
+            UNION ALL (SELECT *, FALSE FROM ({following}) AS r)
+            UNION ALL (SELECT *, TRUE FROM ({_first_share(around)}) AS r)
         ) AS r LIMIT 1
     )"""
 
 
 def _claim(bound: int) -> str:
-    """Parameters: horizon, limit, token, until, run ids, now, tenant served last, tenants at most, backlog.
+    """Claim what is due and can be run.
 
-    1. If more is due than the limit, some tenants get the same share each; the next claim goes on with
-       the tenants after them. If the last claim was full, a backlog is assumed and nothing is counted.
-    2. What is left of the limit goes to the soonest.
+    1. If more is due than the limit, some tenants get the same share of a requirement each; the next claim
+       goes on after them. If the last claim was full, a backlog is assumed and nothing is counted.
+    2. What is left of the limit goes to the soonest of each requirement.
     3. All of these get the lease and an open run, and are no longer due.
+
+    Parameters: horizon, limit, token, until, run ids, now, tenant served last, shares at most, backlog,
+    requirements that can be run, requirement served last.
 
     Rows that other transactions have locked are skipped, so nothing here ever waits. Rows are found again
     by their places, which do not change while they are locked; a row that was written since this statement
@@ -54,29 +73,33 @@ def _claim(bound: int) -> str:
 WITH RECURSIVE crowd AS MATERIALIZED (
     SELECT $9::boolean OR (SELECT count(*) > $2::int FROM (
         SELECT FROM (
-            SELECT FROM endpoint_states WHERE claimable_at <= $1 ORDER BY claimable_at LIMIT {bound + 1}
+            SELECT FROM {CAN_RUN}, LATERAL (
+                SELECT FROM endpoint_states s
+                WHERE s.requirement = can.requirement AND s.claimable_at <= $1
+                ORDER BY s.claimable_at LIMIT {bound + 1}
+            ) AS own
         ) AS due LIMIT $2::int + 1
     ) AS first) AS crowded
-), rotation (tenant_id, soonest, place, began, around) AS (
-    SELECT n.tenant_id, n.claimable_at, 1, n.tenant_id, n.around
-    FROM crowd, LATERAL {_next_tenant("$7::text", around="TRUE")} AS n WHERE crowd.crowded
+), rotation (requirement, tenant_id, soonest, place, first_requirement, first_tenant, around) AS (
+    SELECT n.requirement, n.tenant_id, n.claimable_at, 1, n.requirement, n.tenant_id, n.around
+    FROM crowd, LATERAL {_next_share("$11::text", "$7::text", around="TRUE")} AS n WHERE crowd.crowded
     UNION ALL
-    SELECT n.tenant_id, n.claimable_at, rotation.place + 1, rotation.began, n.around OR rotation.around
-    FROM rotation, LATERAL {_next_tenant("rotation.tenant_id", around="NOT rotation.around")} AS n
-    WHERE rotation.place < $8::int AND n.tenant_id <> rotation.began
+    SELECT n.requirement, n.tenant_id, n.claimable_at, r.place + 1, r.first_requirement, r.first_tenant,
+        n.around OR r.around
+    FROM rotation r, LATERAL {_next_share("r.requirement", "r.tenant_id", around="NOT r.around")} AS n
+    WHERE r.place < $8::int AND (n.requirement, n.tenant_id) <> (r.first_requirement, r.first_tenant)
 ), served AS MATERIALIZED (
-    SELECT tenant_id FROM rotation WHERE soonest <= $1
+    SELECT requirement, tenant_id FROM rotation WHERE soonest <= $1
 ), shared AS MATERIALIZED (
     SELECT own.* FROM served, LATERAL (SELECT * FROM (
-        {due} WHERE {OF_SERVED_TENANT} ORDER BY s.tenant_id, s.claimable_at, s.rank LIMIT {bound}
-        FOR UPDATE SKIP LOCKED
+        {due} WHERE {OF_SHARE} ORDER BY {INDEXED}, s.rank LIMIT {bound} FOR UPDATE SKIP LOCKED
     ) AS due LIMIT (SELECT $2::int / greatest(count(*), 1) FROM served)) AS own
 ), soonest AS MATERIALIZED (
-    SELECT * FROM (
-        {due} WHERE s.claimable_at <= $1
+    SELECT own.* FROM {CAN_RUN}, LATERAL (
+        {due} WHERE s.requirement = can.requirement AND s.claimable_at <= $1
         AND (s.tenant_id, s.endpoint_id) NOT IN (SELECT tenant_id, endpoint_id FROM shared)
         ORDER BY s.claimable_at, s.rank LIMIT {bound} FOR UPDATE SKIP LOCKED
-    ) AS due LIMIT (SELECT $2::int - count(*) FROM shared)
+    ) AS own LIMIT (SELECT $2::int - count(*) FROM shared)
 ), chosen AS MATERIALIZED (
     SELECT ctid, row_number() OVER (ORDER BY claimable_at, rank)::int AS place
     FROM (SELECT * FROM shared UNION ALL SELECT * FROM soonest) AS due
@@ -95,7 +118,8 @@ WITH RECURSIVE crowd AS MATERIALIZED (
     INSERT INTO leases (token, until) SELECT $3, $4 WHERE EXISTS (SELECT FROM leased)
 )
 SELECT {", ".join(CLAIMED_COLUMNS)},
-    CASE place WHEN 1 THEN (SELECT tenant_id FROM rotation ORDER BY place DESC LIMIT 1) END AS last_served
+    CASE place WHEN 1 THEN
+        (SELECT ARRAY[requirement, tenant_id] FROM rotation ORDER BY place DESC LIMIT 1) END AS last_served
 FROM leased ORDER BY place
 """
 
@@ -214,7 +238,22 @@ END_LEASES = (
     " (SELECT FROM endpoint_states WHERE lease_token = leases.token)"
 )
 STALE = f"{SELECT_ENDPOINT} WHERE s.tidy_at <= $1 ORDER BY s.tidy_at LIMIT $2 FOR UPDATE OF s, e SKIP LOCKED"
-ANY_DUE = "SELECT FROM endpoint_states WHERE claimable_at <= $1 ORDER BY claimable_at LIMIT 1"
-NEXT_DUE = (
-    "SELECT claimable_at FROM endpoint_states WHERE claimable_at IS NOT NULL ORDER BY claimable_at LIMIT 1"
+NEXT_DUE = """
+SELECT min(n.claimable_at) FROM unnest($1::text[]) AS can (requirement), LATERAL (
+    SELECT s.claimable_at FROM endpoint_states s
+    WHERE s.requirement = can.requirement AND s.claimable_at IS NOT NULL ORDER BY s.claimable_at LIMIT 1
+) AS n
+"""
+REQUIREMENTS = """
+WITH RECURSIVE present (requirement) AS (
+    (SELECT requirement FROM endpoint_states WHERE claimable_at IS NOT NULL ORDER BY requirement LIMIT 1)
+    UNION ALL
+    SELECT n.requirement FROM present, LATERAL (
+        SELECT s.requirement FROM endpoint_states s
+        WHERE s.requirement > present.requirement AND s.claimable_at IS NOT NULL
+        ORDER BY s.requirement LIMIT 1
+    ) AS n
 )
+SELECT requirement FROM present
+"""
+"""The requirements of all that can be claimed, found by jumping through the index."""

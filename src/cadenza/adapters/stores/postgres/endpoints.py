@@ -1,11 +1,11 @@
 """Endpoints, their claims and their runs on PostgreSQL."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
 from cadenza.adapters.stores.postgres import cycle_statements as sql
-from cadenza.adapters.stores.postgres.claim import ClaimRequest, PostgresClaimer
+from cadenza.adapters.stores.postgres.claim import ClaimRequest, PostgresClaimer, next_due
 from cadenza.adapters.stores.postgres.listen_notify import NotificationListener
 from cadenza.adapters.stores.postgres.partitions import drop_runs, ensure_partitions
 from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
@@ -36,9 +36,15 @@ class PostgresEndpoints(SqlEndpoints):
         self._listener = listener
 
     async def claim_due(
-        self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
+        self,
+        *,
+        now: datetime,
+        within: timedelta,
+        lease_until: datetime,
+        limit: int,
+        can_run: Collection[str] | None = None,
     ) -> list[Claim]:
-        return await self._claimer.claim(ClaimRequest(now, now + within, lease_until, limit))
+        return await self._claimer.claim(ClaimRequest(now, now + within, lease_until, limit, can_run))
 
     async def start(self, claims: Sequence[Claim], decide: RecheckClaim) -> list[Recheck | None]:
         return await start(self._pool, claims, decide)
@@ -60,9 +66,8 @@ class PostgresEndpoints(SqlEndpoints):
         work = partial(sweep, now=now, limit=limit, rules=rules, tables=self._endpoint_tables, ids=self._ids)
         return await self._pool.write(with_turns_and_alerts(work, lambda abandoned: abandoned))
 
-    async def next_due(self) -> datetime | None:
-        rows = await self._pool.ask(sql.NEXT_DUE)
-        return rows[0][0] if rows else None
+    async def next_due(self, can_run: Collection[str] | None = None) -> datetime | None:
+        return await next_due(self._pool, can_run)
 
     def listen(self) -> EventWakeup:
         return self._listener.listen()

@@ -1,8 +1,9 @@
 """Claiming what is due, inside the writer's transaction."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from operator import itemgetter
 from threading import Lock
 
 from cadenza.adapters.stores.sql.rows import from_micros, read_endpoint, to_micros
@@ -17,8 +18,9 @@ from cadenza.ports.ids import Ids
 MOST_ENDPOINTS = 16_384
 
 
-DueRow = tuple[int, int, str]
-"""The place of a row, its version, and the id of its last run."""
+DueRow = tuple[int, int, str, int, int]
+"""The place of a row, its version, the id of its last run, when it is due and its rank among equals."""
+SOONEST = itemgetter(3, 4)
 
 
 class SettledEndpoints:
@@ -44,20 +46,49 @@ class SettledEndpoints:
     def take(self, rows: Iterable[DueRow]) -> list[Endpoint | None]:
         """Remove and return the endpoints of rows; None for those that must be read."""
         with self._lock:
-            found = [(self._endpoints.pop(run_id, None), version) for _, version, run_id in rows]
+            found = [(self._endpoints.pop(run_id, None), version) for _, version, run_id, *_ in rows]
         return [one[1] if one is not None and one[0] == version else None for one, version in found]
 
 
-def due_rows(connection: sqlite3.Connection, horizon: datetime, limit: int) -> list[DueRow]:
-    """What is due, soonest first; if it is more than the limit, one row of each tenant after the other."""
-    until = to_micros(horizon)
-    (count,) = connection.execute(sql.COUNT_DUE, (until, limit + 1)).fetchone()
-    if count <= limit:
-        return connection.execute(sql.DUE, (until, limit)).fetchall()
-    tenants = list(_tenants_due(connection, until or 0))
-    if len(tenants) == 1:
-        return connection.execute(sql.DUE, (until, limit)).fetchall()
-    return _round_robin(connection, tenants, until or 0, limit)
+def requirements_of(connection: sqlite3.Connection, can_run: Collection[str] | None) -> Sequence[str]:
+    """What can be run; if that is everything, what there is, found by jumping through the index."""
+    if can_run is not None:
+        return list(can_run)
+    found = [""]
+    while (row := connection.execute(sql.NEXT_REQUIREMENT, (found[-1],)).fetchone()) is not None:
+        found.append(row[0])
+    return found[1:]
+
+
+def next_due(connection: sqlite3.Connection, can_run: Collection[str] | None) -> datetime | None:
+    """The earliest moment at which something can be claimed."""
+    firsts = (
+        connection.execute(sql.NEXT_DUE, (requirement,)).fetchone()
+        for requirement in requirements_of(connection, can_run)
+    )
+    return from_micros(min((first[0] for first in firsts if first is not None), default=None))
+
+
+def due_rows(
+    connection: sqlite3.Connection, horizon: datetime, limit: int, can_run: Collection[str] | None
+) -> list[DueRow]:
+    """What is due, soonest first.
+
+    If it is more than the limit, every tenant gets its share of each requirement.
+    """
+    until, requirements = to_micros(horizon) or 0, requirements_of(connection, can_run)
+    rows: list[DueRow] = []
+    for requirement in requirements:
+        room = limit + 1 - len(rows)
+        rows += connection.execute(sql.DUE, (requirement, until, room)).fetchall() if room > 0 else ()
+    if len(rows) > limit:
+        shares = [
+            (requirement, tenant_id, until, limit)
+            for requirement in requirements
+            for tenant_id in _tenants_due(connection, requirement, until)
+        ]
+        return rows[:limit] if len(shares) == 1 else _round_robin(connection, shares, limit)
+    return rows if len(requirements) == 1 else sorted(rows, key=SOONEST)
 
 
 def lease_rows(
@@ -75,7 +106,7 @@ def lease_rows(
     token = ids.new()
     claims = [
         claim(endpoint, Lease(token, ids.new(), until), now, version=version, place=place)
-        for endpoint, (place, version, _) in zip(_endpoints(connection, rows, settled), rows, strict=True)
+        for endpoint, (place, version, *_) in zip(_endpoints(connection, rows, settled), rows, strict=True)
     ]
     lease, at = (token, to_micros(until)), to_micros(now)
     write_many(connection, sql.lease, [(held.place, held.run_id) for held in claims], *lease, at, at, at)
@@ -92,23 +123,22 @@ def _endpoints(
         return [endpoint for endpoint in remembered if endpoint is not None]
     missing = [row[:1] for row, endpoint in zip(rows, remembered, strict=True) if endpoint is None]
     read = {row[-1]: read_endpoint(row, from_micros) for row in read_many(connection, sql.rows_at, missing)}
-    return [endpoint or read[place] for endpoint, (place, _, _) in zip(remembered, rows, strict=True)]
+    return [endpoint or read[place] for endpoint, (place, *_) in zip(remembered, rows, strict=True)]
 
 
-def _tenants_due(connection: sqlite3.Connection, until: int) -> Iterator[str]:
+def _tenants_due(connection: sqlite3.Connection, requirement: str, until: int) -> Iterator[str]:
     """The tenants that have something due, found by jumping from one to the next in the index."""
     tenant_id = ""
-    while (row := connection.execute(sql.NEXT_TENANT, (tenant_id,)).fetchone()) is not None:
+    while (row := connection.execute(sql.NEXT_TENANT, (requirement, tenant_id)).fetchone()) is not None:
         tenant_id, soonest = row
         if soonest <= until:
             yield tenant_id
 
 
-def _round_robin(connection: sqlite3.Connection, tenants: list[str], until: int, limit: int) -> list[DueRow]:
-    """Every tenant's soonest, then every tenant's second, and so on, up to the limit."""
-    share = limit
-    queues = [
-        connection.execute(sql.DUE_OF_TENANT, (tenant_id, until, share)).fetchall() for tenant_id in tenants
-    ]
-    rounds = (queue[place] for place in range(share) for queue in queues if place < len(queue))
+def _round_robin(
+    connection: sqlite3.Connection, shares: list[tuple[str, str, int, int]], limit: int
+) -> list[DueRow]:
+    """Every share's soonest, then every share's second, and so on, up to the limit."""
+    queues = [connection.execute(sql.DUE_OF_TENANT, share).fetchall() for share in shares]
+    rounds = (queue[place] for place in range(limit) for queue in queues if place < len(queue))
     return [row for row, _ in zip(rounds, range(limit), strict=False)]

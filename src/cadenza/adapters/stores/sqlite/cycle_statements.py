@@ -55,13 +55,12 @@ def _parts(rows: Sequence[Sequence[Any]]) -> Iterator[Sequence[Sequence[Any]]]:
 
 IS_AS_CLAIMED = "s.run_id = g.run_id AND s.lease_token = g.token AND s.version = g.version"
 
-COUNT_DUE = "SELECT count(*) FROM (SELECT 1 FROM endpoint_states WHERE claimable_at <= ? LIMIT ?)"
-PLACES = "SELECT rowid, version, run_id FROM endpoint_states"
-DUE = f"{PLACES} WHERE claimable_at <= ? ORDER BY claimable_at, rank LIMIT ?"
-DUE_OF_TENANT = f"{PLACES} WHERE tenant_id = ? AND claimable_at <= ? ORDER BY claimable_at, rank LIMIT ?"
+PLACES = "SELECT rowid, version, run_id, claimable_at, rank FROM endpoint_states WHERE requirement = ?"
+DUE = f"{PLACES} AND claimable_at <= ? ORDER BY claimable_at, rank LIMIT ?"
+DUE_OF_TENANT = f"{PLACES} AND tenant_id = ? AND claimable_at <= ? ORDER BY claimable_at, rank LIMIT ?"
 NEXT_TENANT = (
-    "SELECT tenant_id, claimable_at FROM endpoint_states WHERE tenant_id > ? AND claimable_at IS NOT NULL"
-    " ORDER BY tenant_id, claimable_at LIMIT 1"
+    "SELECT tenant_id, claimable_at FROM endpoint_states WHERE requirement = ? AND tenant_id > ?"
+    " AND claimable_at IS NOT NULL ORDER BY tenant_id, claimable_at LIMIT 1"
 )
 ADD_LEASE = "INSERT INTO leases (token, until) VALUES (?, ?)"
 
@@ -169,4 +168,11 @@ END_LEASES = (
     " (SELECT 1 FROM endpoint_states WHERE lease_token = leases.token)"
 )
 STALE = f"{SELECT_ENDPOINT} WHERE s.tidy_at <= ? ORDER BY s.tidy_at LIMIT ?"
-NEXT_DUE = "SELECT min(claimable_at) FROM endpoint_states WHERE claimable_at IS NOT NULL"
+NEXT_DUE = (
+    "SELECT claimable_at FROM endpoint_states WHERE requirement = ? AND claimable_at IS NOT NULL"
+    " ORDER BY claimable_at LIMIT 1"
+)
+NEXT_REQUIREMENT = (
+    "SELECT requirement FROM endpoint_states WHERE requirement > ? AND claimable_at IS NOT NULL"
+    " ORDER BY requirement LIMIT 1"
+)

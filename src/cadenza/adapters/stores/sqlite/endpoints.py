@@ -1,7 +1,7 @@
 """Endpoints, their claims and their runs in a SQLite file."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -12,7 +12,7 @@ from cadenza.adapters.stores.sql.scheduling.endpoint_store import SqlEndpoints, 
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
 from cadenza.adapters.stores.sql.scheduling.settling import CompletedBatch
 from cadenza.adapters.stores.sqlite import cycle_statements as sql
-from cadenza.adapters.stores.sqlite.claim import SettledEndpoints, due_rows, lease_rows
+from cadenza.adapters.stores.sqlite.claim import SettledEndpoints, due_rows, lease_rows, next_due
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import SqliteDatabase
 from cadenza.adapters.stores.sqlite.retention import delete_runs
@@ -65,10 +65,16 @@ class SqliteEndpoints(SqlEndpoints):
         return await self._file.read_inline(work)
 
     async def claim_due(
-        self, *, now: datetime, within: timedelta, lease_until: datetime, limit: int
+        self,
+        *,
+        now: datetime,
+        within: timedelta,
+        lease_until: datetime,
+        limit: int,
+        can_run: Collection[str] | None = None,
     ) -> list[Claim]:
         def work(connection: sqlite3.Connection) -> list[Claim]:
-            rows = due_rows(connection, now + within, limit)
+            rows = due_rows(connection, now + within, limit, can_run)
             return lease_rows(
                 connection, rows, settled=self._settled_endpoints, ids=self._ids, now=now, until=lease_until
             )
@@ -116,9 +122,8 @@ class SqliteEndpoints(SqlEndpoints):
             self._user_wakeups.notify(users_with_turns(abandoned))
         return abandoned
 
-    async def next_due(self) -> datetime | None:
-        (first,) = await self._file.read(lambda connection: connection.execute(sql.NEXT_DUE).fetchone())
-        return from_micros(first)
+    async def next_due(self, can_run: Collection[str] | None = None) -> datetime | None:
+        return await self._file.read(partial(next_due, can_run=can_run))
 
     def listen(self) -> EventWakeup:
         return self._wakeups.listen()

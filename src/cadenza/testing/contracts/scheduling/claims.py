@@ -7,11 +7,20 @@ from typing import Any
 
 import pytest
 
-from cadenza.domain.scheduling.endpoint import EndpointKey, Job
+from cadenza.domain.scheduling.endpoint import EndpointKey, Job, evolve
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim
+from cadenza.domain.scheduling.steer import ChangedEndpoint
+from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
+
+TARGETS = {
+    "mine": CallableTarget("mine"),
+    "theirs": CallableTarget("theirs"),
+    "page": HttpTarget("https://example.com/"),
+    "prompt": PromptTarget("agent", "user", "hello"),
+}
 
 
 def names(claims: Sequence[Claim]) -> list[str]:
@@ -155,3 +164,63 @@ class ClaimContract(Contract):
         await bench.add("same", tenant_id="two")
         keys = {claim.key for claim in await bench.claim()}
         assert keys == {EndpointKey("one", "same"), EndpointKey("two", "same")}
+
+    async def test_only_what_the_caller_can_run_is_claimed(self, bench: Bench) -> None:
+        for name, target in TARGETS.items():
+            await bench.add(name, target=target)
+        assert await bench.claim(can_run=[]) == []
+        assert await bench.claim(can_run=["callable:nothing"]) == []
+        assert names(await bench.claim(can_run=["callable:mine", "callable:nothing"])) == ["mine"]
+        assert sorted(names(await bench.claim(can_run=["prompt", "http"]))) == ["page", "prompt"]
+        assert names(await bench.claim()) == ["theirs"]
+
+    async def test_the_next_due_moment_is_that_of_what_the_caller_can_run(self, bench: Bench) -> None:
+        await bench.add("mine", target=TARGETS["mine"], next_run_at=bench.ms(MINUTE))
+        await bench.add("theirs", target=TARGETS["theirs"])
+        next_due = bench.store.endpoints.next_due
+        assert await next_due(["callable:mine"]) == bench.ms(MINUTE)
+        assert await next_due(["callable:mine", "callable:theirs"]) == bench.ms(0)
+        assert await next_due(["http"]) is None
+        assert await next_due([]) is None
+
+    async def test_what_others_run_does_not_fill_the_limit(self, bench: Bench) -> None:
+        for number in range(20):
+            await bench.add(f"theirs-{number:02}", target=TARGETS["theirs"], next_run_at=bench.ms(-MINUTE))
+        for number in range(4):
+            await bench.add(f"mine-{number}", target=TARGETS["mine"], next_run_at=bench.ms(number - 10))
+        claimed = [names(await bench.claim(can_run=["callable:mine"], limit=2)) for _ in range(3)]
+        assert claimed == [["mine-0", "mine-1"], ["mine-2", "mine-3"], []]
+
+    async def test_what_the_caller_can_run_comes_soonest_first_whatever_it_requires(
+        self, bench: Bench
+    ) -> None:
+        for late_ms, name in enumerate(TARGETS, start=1):
+            await bench.add(name, target=TARGETS[name], next_run_at=bench.ms(-late_ms))
+        can_run = ["http", "prompt", "callable:mine", "callable:theirs"]
+        assert names(await bench.claim(can_run=can_run)) == list(TARGETS)[::-1]
+
+    async def test_one_functions_backlog_does_not_keep_another_from_its_turn(self, bench: Bench) -> None:
+        for number in range(20):
+            await bench.add(f"theirs-{number:02}", target=TARGETS["theirs"], next_run_at=bench.ms(-MINUTE))
+        for number in range(2):
+            await bench.add(f"mine-{number}", target=TARGETS["mine"])
+        claimed = await bench.claim(can_run=["callable:theirs", "callable:mine"], limit=4)
+        assert sorted(names(claimed)) == ["mine-0", "mine-1", "theirs-00", "theirs-01"]
+
+    async def test_each_tenant_gets_its_share_of_each_function(self, bench: Bench) -> None:
+        for tenant_id in ("one", "two", "three"):
+            for name in ("mine", "theirs"):
+                for number in range(4):
+                    await bench.add(f"{name}-{number}", tenant_id=tenant_id, target=TARGETS[name])
+        for _ in range(4):
+            claimed = await bench.claim(can_run=["callable:mine", "callable:theirs"], limit=6)
+            assert len({(claim.key.tenant_id, claim.endpoint.target) for claim in claimed}) == 6
+        assert await bench.claim() == []
+
+    async def test_a_new_target_needs_what_it_requires(self, bench: Bench) -> None:
+        endpoint = await bench.add(target=TARGETS["mine"])
+        await bench.store.endpoints.amend(
+            endpoint.key, lambda old: ChangedEndpoint(evolve(old, target=TARGETS["page"]))
+        )
+        assert await bench.claim(can_run=["callable:mine"]) == []
+        assert len(await bench.claim(can_run=["http"])) == 1

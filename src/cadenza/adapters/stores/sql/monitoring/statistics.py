@@ -22,16 +22,36 @@ SELECT {", ".join(ENDPOINT_COLUMNS)} FROM {KEYS} CROSS JOIN endpoint_states s CR
 WHERE s.tenant_id = k.tenant_id AND s.endpoint_id = k.id AND NOT s.archived
     AND e.tenant_id = s.tenant_id AND e.id = s.endpoint_id
 """
-UPCOMING_RUNS = """
+_NEXT_REQUIREMENT = """SELECT requirement FROM endpoint_states
+        WHERE requirement > p.requirement AND claimable_at IS NOT NULL ORDER BY requirement LIMIT 1"""
+_OF_REQUIREMENT = """FROM endpoint_states WHERE requirement = p.requirement AND tenant_id = $1
+        AND claimable_at IS NOT NULL AND claimable_at < $2 ORDER BY claimable_at LIMIT $3"""
+# The index of due rows has one part for each requirement, of which there are few. SQLite has no LATERAL.
+UPCOMING_RUNS = {
+    dialect: f"""
+WITH RECURSIVE present (requirement) AS (
+    SELECT '' COLLATE "C" UNION ALL
+    SELECT ({_NEXT_REQUIREMENT}) FROM present p WHERE p.requirement IS NOT NULL
+)
 SELECT s.next_run_at, e.definition, s.interval_hint_ms, s.interval_hint_expires_at
-FROM (
-    SELECT * FROM endpoint_states WHERE tenant_id = $1 AND claimable_at IS NOT NULL AND claimable_at < $2
-    ORDER BY claimable_at LIMIT $3
-) AS s
-CROSS JOIN LATERAL (SELECT e.* FROM endpoints e
-    WHERE e.tenant_id = s.tenant_id AND e.id = s.endpoint_id OFFSET 0) AS e
+FROM (SELECT s.* FROM present p CROSS JOIN {soonest} ORDER BY s.claimable_at LIMIT $3) AS s
+CROSS JOIN {definition}
 ORDER BY s.claimable_at
 """
+    for dialect, soonest, definition in (
+        (
+            Dialect.POSTGRES,
+            f"LATERAL (SELECT * {_OF_REQUIREMENT}) AS s",
+            """LATERAL (SELECT e.* FROM endpoints e
+    WHERE e.tenant_id = s.tenant_id AND e.id = s.endpoint_id OFFSET 0) AS e""",
+        ),
+        (
+            Dialect.SQLITE,
+            f"endpoint_states s ON s.rowid IN (SELECT rowid {_OF_REQUIREMENT})",
+            "endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id",
+        ),
+    )
+}
 # By the leases, which are few; the endpoints of a tenant may be many.
 IN_FLIGHT = """
 SELECT count(*) FROM (
@@ -99,7 +119,7 @@ class SqlStatistics:
         return sorted(endpoints, key=lambda endpoint: endpoint.key)
 
     async def upcoming_runs(self, tenant_id: str, *, until: datetime, limit: int) -> list[UpcomingRun]:
-        rows = await self._database.read(UPCOMING_RUNS, tenant_id, until, limit)
+        rows = await self._database.read(UPCOMING_RUNS[self._database.dialect], tenant_id, until, limit)
         return [_read_upcoming(row, self._database.read_moment) for row in rows]
 
     async def in_flight(self, tenant_id: str, most: int) -> int:

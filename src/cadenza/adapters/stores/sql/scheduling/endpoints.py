@@ -32,6 +32,7 @@ from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.run import Run, SkippedSlot, skipped_run
 from cadenza.domain.scheduling.steer import ChangedEndpoint, definition_differs
+from cadenza.domain.scheduling.target import requirement
 from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.ids import Ids
 
@@ -68,12 +69,13 @@ RANK = {
     Dialect.SQLITE: "(SELECT coalesce(max(rowid), 0) FROM endpoint_states) + row_number() OVER (),",
 }
 """The order in which endpoints were added: PostgreSQL numbers rows by itself."""
+NEW_STATE = ("requirement", *STATE_COLUMNS)
 ADD_STATES = {
     dialect: (
         f"INSERT INTO endpoint_states (tenant_id, endpoint_id,{' rank,' if rank else ''} version,"
-        f" {', '.join(STATE_COLUMNS)}) SELECT g.tenant_id, g.endpoint_id, {rank} {VERSION[dialect]},"
-        f" {', '.join(f'g.{column}' for column in STATE_COLUMNS)}"
-        f" FROM {parameter_table('g', 'tenant_id', 'endpoint_id', *STATE_COLUMNS)}"
+        f" {', '.join(NEW_STATE)}) SELECT g.tenant_id, g.endpoint_id, {rank} {VERSION[dialect]},"
+        f" {', '.join(f'g.{column}' for column in NEW_STATE)}"
+        f" FROM {parameter_table('g', 'tenant_id', 'endpoint_id', *NEW_STATE)}"
     )
     for dialect, rank in RANK.items()
 }
@@ -81,6 +83,7 @@ UPDATE_ENDPOINTS = (
     f"UPDATE endpoints AS e SET {assigned('g', *OWNER_COLUMNS[2:-1])}, definition = g.definition::json"
     f" FROM {parameter_table('g', *OWNER_COLUMNS)} WHERE e.tenant_id = g.tenant_id AND e.id = g.id"
 )
+SET_REQUIREMENT = "UPDATE endpoint_states SET requirement = $3 WHERE tenant_id = $1 AND endpoint_id = $2"
 UPDATE_STATES = {
     Dialect.POSTGRES: (
         f"UPDATE endpoint_states AS s SET {assigned('g', *STATE_COLUMNS)},"
@@ -151,7 +154,8 @@ class EndpointTables:
         for endpoint in endpoints:
             if endpoint.id not in added:
                 raise already_exists("endpoint", endpoint.id)
-        await connection.execute(ADD_STATES[self._dialect], *columns_of(_states(endpoints)))
+        states = [(*_requirement(endpoint), *write_state(endpoint)) for endpoint in endpoints]
+        await connection.execute(ADD_STATES[self._dialect], *columns_of(states))
         await _write_labels(connection, ADD_LABELS, *map(write_labels, endpoints))
 
     async def amend(self, connection: Connection, changed: Sequence[Changed]) -> list[ChangedEndpoint]:
@@ -222,6 +226,10 @@ def _moves(before: Endpoint, after: ChangedEndpoint) -> bool:
     return after.endpoint.job_id != before.job_id
 
 
+def _requirement(endpoint: Endpoint) -> tuple[str, str, str]:
+    return (*endpoint.key, requirement(endpoint.target))
+
+
 def _states(endpoints: Iterable[Endpoint]) -> list[tuple[object, ...]]:
     return [(*endpoint.key, *write_state(endpoint)) for endpoint in endpoints]
 
@@ -232,6 +240,9 @@ async def _write_definitions(connection: Connection, pairs: Sequence[tuple[Endpo
     await connection.execute(
         UPDATE_ENDPOINTS, *columns_of([write_owner_columns(after) for _, after in pairs])
     )
+    moved = [_requirement(after) for before, after in pairs if _requirement(after) != _requirement(before)]
+    if moved:
+        await connection.executemany(SET_REQUIREMENT, moved)
     labels = [(write_labels(before), write_labels(after)) for before, after in pairs]
     await _write_labels(connection, DROP_LABELS, *(old - new for old, new in labels))
     await _write_labels(connection, ADD_LABELS, *(new - old for old, new in labels))

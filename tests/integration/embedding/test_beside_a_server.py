@@ -1,0 +1,56 @@
+"""A program with functions and `cadenza up` on one database: each runs what it has."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.integration.test_planner_command import logged, started
+from tests.postgres import database_url, newest_databases
+
+from cadenza import Cadenza
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.run import RunStatus
+from cadenza.ports.catalog import Page
+from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.stores import open_store
+from cadenza.testing import FakeLog
+
+__all__ = ["database_url", "newest_databases"]
+
+LONGEST_S = 60
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'cadenza.db'}"
+    return str(request.getfixturevalue("database_url"))
+
+
+async def test_a_server_leaves_the_functions_of_a_program_alone(
+    shared_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CADENZA_JITTER_MS", "0")
+    monkeypatch.chdir(tmp_path)
+    app, seen = Cadenza(shared_url), Counter[str]()
+
+    @app.every("50ms", start_now=True)
+    async def count_visitors() -> None:
+        seen["count_visitors"] += 1
+
+    @app.every("50ms", start_now=True)
+    def count_orders() -> None:
+        seen["count_orders"] += 1
+
+    with started(tmp_path, "up", port="0", database_url=shared_url, planner="false") as (_, log):
+        await asyncio.to_thread(logged, log, "cadenza is up")
+        async with app, asyncio.timeout(LONGEST_S):
+            while min(seen["count_visitors"], seen["count_orders"]) < 12:  # noqa: ASYNC110 - the functions count
+                await asyncio.sleep(0.02)
+    async with open_store(Settings(database_url=shared_url), ids=TimeOrderedIds(), log=FakeLog()) as store:
+        for name, count in seen.items():
+            runs = await store.runs.runs(EndpointKey("default", name), Page(1_000))
+            assert [run.error for run in runs if run.error] == []
+            assert Counter(run.status for run in runs)[RunStatus.SUCCESS] == count
