@@ -88,10 +88,6 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "never fires": (RECURRING | {"cron_expression": "0 9 30 2 *"}, ""),
     "bad zone": (ONE_SHOT | {"run_at": "2030-01-01T00:00:00", "timezone": "Mars/Base"}, ""),
     "another's agent": (ONE_SHOT | {"delay_seconds": 5, "agent_id": "nobody"}, "There is no agent nobody."),
-    "too often": (
-        RECURRING | {"cron_expression": "* * * * *"},
-        "With this one, the user's schedules would fire more than 200 times a day: ",
-    ),
     "name of two lines": (ONE_SHOT | {"name": "a\nb", "delay_seconds": 5}, "name: "),
     "no prompt": (ONE_SHOT | {"prompt": " ", "delay_seconds": 5}, "prompt must say what is to be done"),
     "a wrong type": (ONE_SHOT | {"schedule_type": "yearly"}, "schedule_type: Input should be 'one-shot'"),
@@ -128,7 +124,7 @@ async def test_a_moment_without_an_offset_needs_a_zone(agents: AgentFixture) -> 
 async def test_limits_are_those_of_the_tenant(agents: AgentFixture) -> None:
     limits = Limits(schedules_per_user=1, schedule_fires_per_day=None, schedule_min_interval_ms=120_000)
     await agents.store.tenants.put_tenant(Tenant(id=TENANT, name="North", limits=limits))
-    with pytest.raises(NotAllowed, match="fires more often than every 120 seconds"):
+    with pytest.raises(InvalidRequest, match="fires more often than every 120 seconds"):
         await agents.schedule(schedule_type="recurring", cron_expression="* * * * *")
     await agents.schedule(schedule_type="recurring", cron_expression="*/2 * * * *")
     with pytest.raises(NotAllowed, match="has 1 active schedules, and may have 1: delete one first"):

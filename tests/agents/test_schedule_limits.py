@@ -26,7 +26,7 @@ from cadenza.domain.agents.schedule_request import (
     schedule_id,
     tomorrow,
 )
-from cadenza.domain.errors import NotAllowed
+from cadenza.domain.errors import InvalidRequest, LimitReached
 
 __all__ = ["fixture"]
 
@@ -35,7 +35,7 @@ async def test_a_user_has_so_many_active_schedules(fixture: ScheduleFixture) -> 
     await fixture.limit(schedules_per_user=2)
     made = await fixture.create(**ONCE, name="first")
     await fixture.create(**ONCE, name="second")
-    with pytest.raises(NotAllowed, match="has 2 active schedules, and may have 2: delete one first"):
+    with pytest.raises(LimitReached, match="has 2 active schedules, and may have 2: delete one first"):
         await fixture.create(**ONCE)
     await fixture.create(a_requester(BERT), **ONCE)
     await fixture.schedules.delete(ANNA, made.schedule.id)
@@ -45,14 +45,15 @@ async def test_a_user_has_so_many_active_schedules(fixture: ScheduleFixture) -> 
 async def test_fifty_are_active_by_default(fixture: ScheduleFixture) -> None:
     for number in range(50):
         await fixture.create(**ONCE, name=f"{number}")
-    with pytest.raises(NotAllowed, match="may have 50"):
+    with pytest.raises(LimitReached, match="may have 50"):
         await fixture.create(**ONCE)
 
 
 async def test_a_recurring_schedule_leaves_time_between_two_firings(fixture: ScheduleFixture) -> None:
     await fixture.limit(schedule_min_interval_ms=600_000)
-    with pytest.raises(NotAllowed, match="fires more often than every 600 seconds: leave more time"):
+    with pytest.raises(InvalidRequest, match="fires more often than every 600 seconds: leave more") as caught:
         await fixture.create(schedule_type="recurring", cron_expression="0,9 8 * * *")
+    assert caught.value.field == "cron_expression"
     await fixture.create(schedule_type="recurring", cron_expression="0,10 8 * * *")
 
 
@@ -60,16 +61,23 @@ async def test_all_schedules_of_a_user_together_fire_so_often_a_day(fixture: Sch
     await fixture.limit(schedule_fires_per_day=25)
     await fixture.create(schedule_type="recurring", cron_expression="0 * * * *")
     await fixture.create(**ONCE)
-    with pytest.raises(NotAllowed, match="more than 25 times a day"):
+    with pytest.raises(LimitReached, match="more than 25 times a day"):
         await fixture.create(**WEEKLY)
     await fixture.limit(schedule_fires_per_day=None)
     await fixture.create(schedule_type="recurring", cron_expression="* * * * *")
 
 
+async def test_a_reminder_may_come_every_minute_by_default(fixture: ScheduleFixture) -> None:
+    await fixture.create(schedule_type="recurring", cron_expression="* * * * *")
+    with pytest.raises(LimitReached, match="more than 1440 times a day: make it fire less often"):
+        await fixture.create(**ONCE)
+    await fixture.create(a_requester(BERT), schedule_type="recurring", cron_expression="*/5 * * * *")
+
+
 def test_a_day_ends_for_who_has_spent_it() -> None:
     limits = Limits()
-    assert daily_limit_reached(199, 199_999, limits=limits) is None
-    assert daily_limit_reached(200, 0, limits=limits) == "the user's schedules have fired 200 times today"
+    assert daily_limit_reached(1_439, 199_999, limits=limits) is None
+    assert daily_limit_reached(1_440, 0, limits=limits) == "the user's schedules have fired 1440 times today"
     assert daily_limit_reached(0, 200_000, limits=limits) == "the user's turns have spent 200000 tokens today"
     endless = Limits(schedule_fires_per_day=None, schedule_tokens_per_day=None)
     assert daily_limit_reached(10**9, 10**9, limits=endless) is None

@@ -5,6 +5,7 @@ CadenzaError
 ├── NotFound         there is no such thing, or it is not yours
 ├── Conflict         it is not in a state that allows this
 ├── NotAllowed       ask for more rights
+│   └── LimitReached make room, or ask for a higher limit
 └── Unavailable      try again later
 """
 
@@ -46,6 +47,10 @@ class Conflict(CadenzaError):
 
 class NotAllowed(CadenzaError):
     """The caller may not do this."""
+
+
+class LimitReached(NotAllowed):
+    """The tenant or the user has as much as they may have."""
 
 
 class Unavailable(CadenzaError):

@@ -111,6 +111,8 @@ async def test_without_a_time_zone_it_asks_for_one(agents: AgentFixture) -> None
     assert planned["next_run_at"] == "2026-11-16T22:00:00Z"
     assert "20 minutes" not in await agents.say("remind me in 20 minutes to rest", user=BEN)
     assert len(await agents.schedules(BEN)) == 2, "a while from now needs no zone"
+    assert "which time zone" in await agents.say("every 5 minutes remind me to sit", user=BEN)
+    assert "again and again" in await agents.say("Europe/Berlin", user=BEN)
 
 
 async def test_a_refusal_of_the_tool_is_what_it_says(agents: AgentFixture) -> None:
@@ -118,7 +120,10 @@ async def test_a_refusal_of_the_tool_is_what_it_says(agents: AgentFixture) -> No
         await agents.schedule(name=f"Number {number}")
     said = await agents.say("remind me in 20 minutes to rest")
     assert said == "The user has 50 active schedules, and may have 50: delete one first."
-    assert "fire more than 200 times a day" in await agents.say("every minute remind me to blink", user=BEN)
+    assert "I will remind you again and again" in await agents.say(
+        "every minute remind me to blink", user=BEN
+    )
+    assert "fire more than 1440 times a day" in await agents.say("every 5 minutes remind me to sit", user=BEN)
 
 
 async def test_text_that_imitates_a_schedule_stays_text(agents: AgentFixture) -> None:

@@ -187,9 +187,11 @@ def test_tenants_see_their_own_things_alone_and_keep_within_their_limits(local: 
         "planner_tokens_per_month": None,
         "schedules_per_user": 50,
         "schedule_min_interval_ms": 60_000,
-        "schedule_fires_per_day": 200,
+        "schedule_fires_per_day": 1_440,
         "schedule_tokens_per_day": 200_000,
     }
+    rare = local.json("tenants", "set-limits", "rare", "--schedule-min-interval", "5m")
+    assert rare["schedule_min_interval_ms"] == 300_000
     a_job(local, "mine")
     local.ok("jobs", "create", "--name", "theirs", "--id", "theirs", "--tenant", "acme")
     assert [job["id"] for job in local.json("jobs", "list")["items"]] == ["mine"]

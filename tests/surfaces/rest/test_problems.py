@@ -1,8 +1,9 @@
 """What callers are told when something goes wrong: what to do, and nothing of the inside."""
 
 import pytest
-from tests.surfaces.api_in_process import ApiInProcess
+from tests.surfaces.api_in_process import A_TARGET, EVERY_MINUTE, ApiInProcess
 
+from cadenza.domain.access.tenant import Limits, Tenant
 from cadenza.domain.errors import Unavailable
 from cadenza.surfaces.http.problems import KINDS
 
@@ -104,3 +105,15 @@ async def test_a_caller_who_leaves_is_no_bug(api: ApiInProcess) -> None:
     await api.app(scope, gone, send)
     assert sent == []
     assert api.log.events("warning") == []
+
+
+async def test_a_limit_is_titled_as_a_limit(api: ApiInProcess) -> None:
+    await api.store.tenants.put_tenant(Tenant(id="north", name="north", limits=Limits(endpoints=0)))
+    await api.ask("POST /v1/jobs", {"id": "job", "name": "job"}, by="north")
+    body = {"name": "new", "target": A_TARGET, "baseline": EVERY_MINUTE}
+    answer = await api.ask("POST /v1/jobs/job/endpoints", body, by="north")
+    assert (answer.status, answer.problem, answer.json()["title"]) == (
+        403,
+        "limit-reached",
+        "A limit is reached",
+    )

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from cadenza.domain.agents.conversation import Turn
 from cadenza.domain.agents.users import Agent, User, UserKey
-from cadenza.domain.errors import Conflict, NotAllowed, NotFound
+from cadenza.domain.errors import Conflict, LimitReached, NotFound
 from cadenza.domain.monitoring.alert import RaisedAlert
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, has_labels
@@ -86,9 +86,9 @@ def already_exists(kind: str, id_: str) -> Conflict:
     return Conflict(f"There is {article} {kind} {id_} already.")
 
 
-def too_many_rules(most: int) -> NotAllowed:
+def too_many_rules(most: int) -> LimitReached:
     """The job has as many rules as it may have."""
-    return NotAllowed(f"A job may have at most {most} rules: delete one.")
+    return LimitReached(f"A job may have at most {most} rules: delete one.")
 
 
 Answer = TypeVar("Answer")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from cadenza.domain.errors import InvalidRequest, NotAllowed
+from cadenza.domain.errors import InvalidRequest, LimitReached
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.policy import Guard
@@ -36,7 +36,7 @@ class Limits:
     schedules_per_user: int | None = 50
     """Active agent schedules of one user."""
     schedule_min_interval_ms: int | None = 60_000
-    schedule_fires_per_day: int | None = 200
+    schedule_fires_per_day: int | None = 1_440
     """How often a day the schedules of one user may fire, all together."""
     schedule_tokens_per_day: int | None = 200_000
     """Tokens a day for one user's turns; once they are spent, schedules wait for the next day."""
@@ -115,9 +115,9 @@ def next_month(moment: datetime) -> datetime:
     return first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
 
 
-def too_many(most: int) -> NotAllowed:
+def too_many(most: int) -> LimitReached:
     """The error for a tenant that has as many endpoints as it may."""
-    return NotAllowed(f"There may be at most {most} endpoints: delete one, or ask for a higher limit.")
+    return LimitReached(f"There may be at most {most} endpoints: delete one, or ask for a higher limit.")
 
 
 CHARGED = (RunStatus.SUCCESS, RunStatus.FAILURE, RunStatus.TIMEOUT, RunStatus.ABANDONED)

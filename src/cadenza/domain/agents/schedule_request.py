@@ -17,7 +17,7 @@ from cadenza.domain.agents.schedule import (
 )
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB
 from cadenza.domain.agents.users import UserKey, one_line
-from cadenza.domain.errors import InvalidRequest, NotAllowed
+from cadenza.domain.errors import InvalidRequest, LimitReached, NotAllowed
 from cadenza.domain.scheduling.baseline import Cron, Once
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.governor import CronClock
@@ -81,16 +81,16 @@ def baseline_of(wanted: NewSchedule, *, now: datetime, zone: str | None) -> Once
 
     1. The type decides which of the fields must be given, and which must not.
     2. A one-shot schedule has a moment that can be read and is in the future.
-    3. A recurring schedule has a cron expression, which the cron port checks.
+    3. A recurring schedule has a cron expression, which the cron port checks, and a time zone.
     """
     if wanted.schedule_type not in TYPES:
         raise InvalidRequest(f"schedule_type must be one of {', '.join(TYPES)}.", "schedule_type")
     if wanted.schedule_type == ScheduleType.RECURRING:
-        return _recurring(wanted, wanted.timezone or zone or "UTC")
+        return _recurring(wanted, wanted.timezone or zone)
     return Once(_in_the_future(_moment(wanted, now=now, zone=wanted.timezone or zone), now))
 
 
-def _recurring(wanted: NewSchedule, zone: str) -> Cron:
+def _recurring(wanted: NewSchedule, zone: str | None) -> Cron:
     if wanted.run_at is not None or wanted.delay_seconds is not None:
         raise InvalidRequest(
             "A recurring schedule takes cron_expression alone: leave run_at and delay_seconds out, or make"
@@ -102,6 +102,12 @@ def _recurring(wanted: NewSchedule, zone: str) -> Cron:
             "A recurring schedule needs cron_expression: five fields, such as 0 17 * * 1 for Mondays at"
             " 17:00.",
             "cron_expression",
+        )
+    if zone is None:
+        raise InvalidRequest(
+            "A recurring schedule needs a time zone, and the user has none: ask where they are, and give a"
+            " timezone such as Europe/Berlin.",
+            "timezone",
         )
     return Cron(wanted.cron_expression, zone)
 
@@ -220,7 +226,7 @@ def admit_schedule(new: Endpoint, active: Sequence[Endpoint], *, limits: Limits,
             return one
     most = limits.schedules_per_user
     if most is not None and len(active) >= most:
-        raise NotAllowed(
+        raise LimitReached(
             f"The user has {len(active)} active schedules, and may have {most}: delete one first."
         )
     _check_interval(new, limits.schedule_min_interval_ms, cron)
@@ -255,9 +261,10 @@ def _check_interval(new: Endpoint, least_ms: int | None, cron: CronClock) -> Non
         return
     fires = fires_in_a_day(new, cron, most=200)
     if any(later - earlier < milliseconds(least_ms) for earlier, later in pairwise(fires)):
-        raise NotAllowed(
+        raise InvalidRequest(
             f"{quoted(new.baseline.expression)} fires more often than every {least_ms // 1_000} seconds:"
-            " leave more time between two fires."
+            " leave more time between two fires.",
+            "cron_expression",
         )
 
 
@@ -268,7 +275,7 @@ def _check_fires(schedules: Sequence[Endpoint], most: int | None, cron: CronCloc
     for one in schedules:
         total += len(fires_in_a_day(one, cron, most=most - total + 1))
         if total > most:
-            raise NotAllowed(
+            raise LimitReached(
                 f"With this one, the user's schedules would fire more than {most} times a day: make it fire"
                 " less often, or delete another."
             )

@@ -20,7 +20,7 @@ from cadenza.domain.agents.conversation import (
 from cadenza.domain.agents.delivery import Delivery, SocketMessage, Subtitle
 from cadenza.domain.agents.schedule_request import daily_limit_reached
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.errors import Conflict, InvalidRequest, NotAllowed, Unavailable
+from cadenza.domain.errors import Conflict, InvalidRequest, LimitReached, Unavailable
 from cadenza.engine.agents.turn_lock import TurnLock
 from cadenza.engine.agents.turn_tools import TurnTools
 from cadenza.ports.agents import (
@@ -189,7 +189,7 @@ class Conversations:
         spent = await self._store.users.usage_of_user(key.user, now.astimezone(UTC).date())
         reason = daily_limit_reached(0, spent.tokens, limits=limits)
         if reason is not None:
-            raise NotAllowed(f"{reason[:1].upper()}{reason[1:]}, and may not spend more: go on tomorrow.")
+            raise LimitReached(f"{reason[:1].upper()}{reason[1:]}, and may not spend more: go on tomorrow.")
         most = limits.schedule_tokens_per_day
         return None if most is None else most - spent.tokens
 

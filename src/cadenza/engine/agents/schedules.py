@@ -99,8 +99,16 @@ class AgentSchedules:
             self._cron.check(EVERY_MINUTE, wanted.timezone)
         baseline = baseline_of(wanted, now=self._clock.now(), zone=user.timezone)
         if isinstance(baseline, Cron):
-            self._cron.check(baseline.expression, baseline.timezone)
+            self._check_line(baseline)
         return baseline
+
+    def _check_line(self, line: Cron) -> None:
+        """Check a cron line; InvalidRequest names the argument by which it was given."""
+        try:
+            self._cron.check(line.expression, line.timezone)
+        except InvalidRequest as problem:
+            field = "cron_expression" if problem.field == "expression" else problem.field
+            raise InvalidRequest(problem.message, field) from None
 
     async def _ensure_job(self, tenant_id: str) -> None:
         """Create the job of the tenant's schedules with the first of them."""

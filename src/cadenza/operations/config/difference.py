@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 from cadenza.domain.agents.schedule_protection import SCHEDULES_JOB, is_schedule, refuse_id_of_schedule
-from cadenza.domain.errors import NotAllowed
+from cadenza.domain.errors import LimitReached
 from cadenza.domain.planning.rules.rule import OWNER_FIELDS as OF_RULE
 from cadenza.domain.planning.rules.rule import Rule
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
@@ -216,7 +216,7 @@ def _check_endpoint_limit(decision: Decision, current: BulkState, most: int | No
     more = sum(one.live for one in after) - sum(one.live for one in before)
     live = current.elsewhere + sum(one.live for one in current.endpoints.values())
     if most is not None and more > 0 and live + more > most:
-        raise NotAllowed(f"This would make {live + more} endpoints, and there may be {most}.")
+        raise LimitReached(f"This would make {live + more} endpoints, and there may be {most}.")
 
 
 def _check_rules(decision: Decision, current: BulkState, intent: Intent) -> None:

@@ -10,6 +10,7 @@ from cadenza.domain.errors import (
     Conflict,
     Fault,
     InvalidRequest,
+    LimitReached,
     NotAllowed,
     NotFound,
     Unavailable,
@@ -34,7 +35,8 @@ class Kind(NamedTuple):
 
 BAD_REQUEST = Kind(400, "bad-request", "The request cannot be read")
 UNAUTHORIZED = Kind(401, "unauthorized", "A valid key is needed")
-NOT_ALLOWED = Kind(403, "not-allowed", "The key does not allow this")
+NOT_ALLOWED = Kind(403, "not-allowed", "This is not allowed")
+LIMIT_REACHED = Kind(403, "limit-reached", "A limit is reached")
 NOT_FOUND = Kind(404, "not-found", "There is no such thing")
 WRONG_METHOD = Kind(405, "method-not-allowed", "This cannot be done here")
 CONFLICT = Kind(409, "conflict", "The state of the thing does not allow this")
@@ -49,6 +51,7 @@ KINDS = (
     BAD_REQUEST,
     UNAUTHORIZED,
     NOT_ALLOWED,
+    LIMIT_REACHED,
     NOT_FOUND,
     WRONG_METHOD,
     CONFLICT,
@@ -64,6 +67,7 @@ ERRORS: dict[type[CadenzaError], Kind] = {
     NotFound: NOT_FOUND,
     Conflict: CONFLICT,
     NotAllowed: NOT_ALLOWED,
+    LimitReached: LIMIT_REACHED,
     Unavailable: UNAVAILABLE,
 }
 

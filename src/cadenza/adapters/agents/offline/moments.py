@@ -11,7 +11,6 @@ from cadenza.adapters.agents.offline.days import DAYS, DELAY_FORMS, RelativeTime
 from cadenza.adapters.agents.offline.recurrences import (
     DEFAULT_TIME,
     RECURRENCE_FORMS,
-    WHOLE,
     Recurrence,
     cron_line,
     parse_recurrence,
@@ -163,7 +162,7 @@ def resolve(when: TimePhrase, now: datetime, timezone: str | None) -> ResolvedTi
     if when.recurrence is not None:
         if when.delay is not None:
             raise UnclearRequest("Shall it happen once after that while, or again and again?")
-        if zone is None and when.recurrence.unit not in WHOLE:
+        if zone is None:
             raise UnclearRequest(WHICH_ZONE)
         time_of_day = _evening(when.time_of_day) if when.tonight and when.time_of_day else when.time_of_day
         return Recurring(cron_line(when.recurrence, time_of_day=time_of_day, day=when.day, now=here), zone)

@@ -74,6 +74,7 @@ class Tenants(Commands):
         runs_per_month: Count = None,
         planner_tokens_per_month: Count = None,
         schedules_per_user: Count = None,
+        schedule_min_interval: Shortest = None,
         schedule_fires_per_day: Count = None,
         schedule_tokens_per_day: Count = None,
         connection: CliOptions = AS_CONFIGURED,
@@ -91,6 +92,9 @@ class Tenants(Commands):
         }
         given |= present(
             schedules_per_user=schedules_per_user,
+            schedule_min_interval_ms=None
+            if schedule_min_interval is None
+            else parse_duration_ms("--schedule-min-interval", schedule_min_interval),
             schedule_fires_per_day=schedule_fires_per_day,
             schedule_tokens_per_day=schedule_tokens_per_day,
         )

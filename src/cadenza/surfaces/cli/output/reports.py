@@ -136,6 +136,7 @@ def limits(view: Any) -> Iterator[RenderableType]:
             "runs per month": _limit(view["runs_per_month"]),
             "planner tokens per month": _limit(view["planner_tokens_per_month"]),
             "schedules per user": _limit(view["schedules_per_user"]),
+            "shortest interval of schedules": span(view["schedule_min_interval_ms"]) or WITHOUT,
             "schedule fires per day": _limit(view["schedule_fires_per_day"]),
             "schedule tokens per day": _limit(view["schedule_tokens_per_day"]),
         }
