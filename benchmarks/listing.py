@@ -23,12 +23,12 @@ from cadenza.adapters.stores.postgres.partitions import ensure_partitions
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.migrate import migrate
-from cadenza.adapters.stores.sql.rows import to_micros
+from cadenza.adapters.stores.sql.rows import LISTED_RUN_COLUMNS, to_micros
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.planning.health import MOST_COUNTED
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.run import RunStatus
 from cadenza.ports.catalog import Page
 from cadenza.ports.scheduling import RunFilter
 from cadenza.ports.store import Store
@@ -71,13 +71,13 @@ Ask = Callable[[Store, str | None], Awaitable[Answer]]
 
 def fill_runs_statement(dialect: str, endpoints: int, **others: str) -> str:
     """The statement that adds runs: how many, from when, how far apart; some of it may have other values."""
-    values = dict.fromkeys(Run._fields, MOMENT[dialect]) | {"id": ID[dialect]}
+    values = dict.fromkeys(LISTED_RUN_COLUMNS, MOMENT[dialect]) | {"id": ID[dialect]}
     values |= {
         field: value.format(endpoints=endpoints, rare=100_000) for field, value in (VALUES | others).items()
     }
     response = "::json" if dialect == "postgres" else ""
-    chosen = ", ".join(values[field] for field in Run._fields) + response
-    return f"INSERT INTO runs ({', '.join(Run._fields)}) SELECT {chosen} FROM {SERIES[dialect]}"
+    chosen = ", ".join(values[field] for field in LISTED_RUN_COLUMNS) + response
+    return f"INSERT INTO runs ({', '.join(LISTED_RUN_COLUMNS)}) SELECT {chosen} FROM {SERIES[dialect]}"
 
 
 def searching(wanted: RunFilter) -> Ask:

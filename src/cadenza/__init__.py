@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from cadenza.domain.job_failure import ErrorClass, JobFailed
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.governor import plan_next_run
@@ -17,10 +18,12 @@ __all__ = [
     "Cadenza",
     "Cron",
     "Endpoint",
+    "ErrorClass",
     "Every",
     "Guard",
     "HttpTarget",
     "IntervalHint",
+    "JobFailed",
     "Once",
     "OneShotHint",
     "Plan",

@@ -15,12 +15,12 @@ from cadenza.domain.daily.user import (
     DONE,
     DailyRunResult,
     DailyUser,
-    ErrorClass,
     Finalization,
     Verdict,
     enrollment,
 )
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.job_failure import ErrorClass
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.ports.catalog import Page
 from cadenza.ports.daily import DailyStore, Finalize, PendingDay

@@ -16,8 +16,9 @@ from cadenza.adapters.daily.callable_target import CallableTargetRunner, Functio
 from cadenza.adapters.daily.http_target import HttpTargetRunner
 from cadenza.domain.agents.conversation import ConversationKey, OriginKind
 from cadenza.domain.agents.users import UserKey
-from cadenza.domain.daily.user import DONE, DailyRunFailed, DailyRunResult, ErrorClass
+from cadenza.domain.daily.user import DONE, DailyRunResult
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.job_failure import ErrorClass, JobFailed
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.engine.daily.prompt_target import PromptTargetRunner
 from cadenza.testing import FakeIds
@@ -82,7 +83,7 @@ def raising(problem: Exception) -> Function:
 @pytest.mark.parametrize(
     ("problem", "error_class"),
     [
-        (DailyRunFailed("the model is gone", ErrorClass.LLM), ErrorClass.LLM),
+        (JobFailed("the model is gone", ErrorClass.LLM), ErrorClass.LLM),
         (json.JSONDecodeError("no", "", 0), ErrorClass.PARSE),
         (ConnectionResetError("gone"), ErrorClass.REQ),
         (ValueError("what"), ErrorClass.UNKNOWN),

@@ -19,8 +19,9 @@ from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.agents.users import Agent, User, UserKey
 from cadenza.domain.daily.rules import enroll
-from cadenza.domain.daily.user import DONE, DayStatus, ErrorClass, enrollment
+from cadenza.domain.daily.user import DONE, DayStatus, enrollment
 from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.job_failure import ErrorClass
 from cadenza.ports.daily import DailyTargetRunner
 from cadenza.roots.daily import TickMonitor, launch
 from cadenza.roots.settings import Settings

@@ -1,5 +1,7 @@
 """A log line that nobody takes costs a line, and nothing else."""
 
+import json
+import logging
 import os
 from io import StringIO
 
@@ -13,6 +15,15 @@ def test_a_line_has_its_facts() -> None:
     StructuredLog(stream=stream, as_json=True).info("run", endpoint="e")
     assert '"endpoint":"e"' in stream.getvalue()
     assert stream.getvalue().count("\n") == 1
+
+
+def test_the_level_error_leaves_errors_alone() -> None:
+    stream = StringIO()
+    log = StructuredLog(stream=stream, as_json=True, level=logging.ERROR)
+    for write in (log.debug, log.info, log.warning, log.error):
+        write(write.__name__)
+    (line,) = stream.getvalue().splitlines()
+    assert (json.loads(line)["event"], json.loads(line)["level"]) == ("error", "error")
 
 
 @pytest.mark.parametrize("as_json", [True, False])

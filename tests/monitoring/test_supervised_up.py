@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -67,11 +68,18 @@ def test_a_part_that_keeps_crashing_takes_the_process_down(tmp_path: Path) -> No
         program(99),
         check=False,
         cwd=tmp_path,
-        env={"CADENZA_PORT": "0"},
+        env=os.environ | {"CADENZA_PORT": "0", "CADENZA_LOG_LEVEL": "error", "CADENZA_LOG_JSON": "1"},
         capture_output=True,
         text=True,
         timeout=180,
     )
     assert ended.returncode == 6
+    (logged,) = [json.loads(line) for line in ended.stderr.splitlines() if line.startswith("{")]
+    assert (logged["level"], logged["part"], logged["problem"]) == (
+        "error",
+        "upkeep",
+        "Bug: upkeep is broken",
+    )
+    assert "in run" in logged["traceback"]
     assert "cadenza: The part upkeep crashed 3 times within 60 s and was given up" in ended.stderr
     assert "Bug: upkeep is broken" in ended.stderr.splitlines()[-1]

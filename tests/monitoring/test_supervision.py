@@ -94,7 +94,7 @@ async def test_every_crash_is_told_with_its_trace_and_counted() -> None:
         (line,) = fixture.log.lines
         assert (line.level, line.event) == ("warning", AGAIN)
         assert (line.facts["part"], line.facts["problem"]) == ("crashing", "ValueError: a bug")
-        assert "test_supervision.py" in str(line.facts["trace"])
+        assert "test_supervision.py" in str(line.facts["traceback"])
         assert fixture.telemetry.events == [("process.part.crash", {"crashes": 1}, {"part": "crashing"})]
 
 
@@ -109,6 +109,7 @@ async def test_a_part_that_keeps_crashing_ends_everything_and_says_why() -> None
         ):
             await task
     assert ended == ["first", "second"]
+    assert fixture.log.events("error") == ["a part keeps crashing and is given up; the process ends"]
 
 
 async def test_a_part_that_is_not_vital_starts_again_however_often_it_crashes() -> None:

@@ -1,6 +1,7 @@
 """What programs import, set and compare: public names, settings, codes, scopes and operations."""
 
 import inspect
+from enum import EnumType
 from types import ModuleType
 from typing import Any
 
@@ -43,7 +44,9 @@ def _exported(module: ModuleType) -> dict[str, Any]:
 
 
 def _described(exported: Any) -> dict[str, Any]:
-    """How it is called, and what else can be called on it."""
+    """How it is called, and what else can be called on it; the values of an enumeration."""
+    if isinstance(exported, EnumType):
+        return {"values": sorted(exported)}
     called = {"parameters": parameters(exported)}
     if not isinstance(exported, type):
         return called
@@ -53,7 +56,8 @@ def _described(exported: Any) -> dict[str, Any]:
 
 
 def _public(kind: type) -> list[str]:
-    return sorted(name for name in dir(kind) if not name.startswith("_"))
+    """Its public names, without those that every exception has."""
+    return sorted(name for name in dir(kind) if not name.startswith("_") and name not in dir(BaseException))
 
 
 def _member(kind: type, name: str) -> list[str] | None:

@@ -34,3 +34,6 @@ class NoLog:
 
     def warning(self, event: str, **facts: object) -> None:
         """Do nothing."""
+
+    def error(self, event: str, **facts: object) -> None:
+        """Do nothing."""

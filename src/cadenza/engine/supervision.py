@@ -5,10 +5,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from traceback import format_exception
 from typing import NamedTuple
 
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.job_failure import error_text, traceback_text
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.async_helpers import Work, first_of
 from cadenza.ports.clock import Clock
@@ -106,11 +106,12 @@ class Supervisor:
     def _report(self, crash: "_Crash") -> None:
         """Log a crash and emit its event."""
         part, problem, again_ms = crash
-        event = "a part has crashed and starts again; the others go on"
+        facts = {"part": part.name, "problem": error_text(problem), "traceback": traceback_text(problem)}
         if again_ms is None:
-            event = "a part keeps crashing and is given up; the process ends"
-        trace = "".join(format_exception(problem))
-        self._log.warning(event, part=part.name, problem=_described(problem), again_ms=again_ms, trace=trace)
+            self._log.error("a part keeps crashing and is given up; the process ends", **facts)
+        else:
+            event = "a part has crashed and starts again; the others go on"
+            self._log.warning(event, **facts, again_ms=again_ms)
         if self._telemetry is not None:
             self._telemetry.emit(PART_CRASHED, {"crashes": 1}, {"part": part.name})
 
@@ -198,9 +199,5 @@ def _gave_up(part: Part, problem: BaseException, restarts: RestartPolicy) -> Par
     times, seconds = restarts.crashes, restarts.within_ms // 1_000
     return PartKeepsCrashing(
         f"The part {part.name} crashed {times} times within {seconds} s and was given up, "
-        f"last with {_described(problem)}; everything else was stopped in order."
+        f"last with {error_text(problem)}; everything else was stopped in order."
     )
-
-
-def _described(problem: BaseException) -> str:
-    return f"{type(problem).__name__}: {problem}"

@@ -47,3 +47,7 @@ class Logger(Protocol):
     def warning(self, event: str, **facts: object) -> None:
         """What an operator should look at."""
         ...
+
+    def error(self, event: str, **facts: object) -> None:
+        """What has stopped working and does not come back by itself."""
+        ...

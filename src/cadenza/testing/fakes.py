@@ -167,6 +167,10 @@ class FakeLog:
         """Keep a warning."""
         self.lines.append(LogLine("warning", event, facts))
 
+    def error(self, event: str, **facts: object) -> None:
+        """Keep an error."""
+        self.lines.append(LogLine("error", event, facts))
+
     def events(self, level: str | None = None) -> list[str]:
         """The texts of the lines, in order."""
         return [line.event for line in self.lines if level in (None, line.level)]

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from cadenza.adapters.stores.postgres.daily_lanes import PostgresLanes
 from cadenza.adapters.stores.sql.daily.users import SqlDaily
-from cadenza.domain.daily.user import DONE, DailyRunResult, ErrorClass
+from cadenza.domain.daily.user import DONE, DailyRunResult
+from cadenza.domain.job_failure import ErrorClass
 from cadenza.engine.daily.queue import DailyQueue
 from cadenza.ports.daily import PendingDay
 from cadenza.roots.daily import serve

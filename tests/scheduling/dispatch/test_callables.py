@@ -14,6 +14,7 @@ import pytest
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget, DispatcherOnDemand
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.job_failure import ErrorClass, JobFailed
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
@@ -149,6 +150,28 @@ async def test_what_a_function_raises_is_its_failure(problem: BaseException, err
         assert outcome.status is RunStatus.FAILURE
         assert outcome.error is not None
         assert outcome.error.endswith(error)
+
+
+async def test_a_failure_has_the_traceback_of_the_function_and_of_nothing_around_it() -> None:
+    def work() -> None:
+        raise ValueError("it broke")
+
+    async def async_work() -> None:
+        work()
+
+    for function, frames in ((work, 1), (async_work, 2)):
+        raised = (await outcome_of(function)).traceback
+        assert raised is not None
+        assert raised.endswith("ValueError: it broke")
+        assert raised.count("  File ") == frames
+    assert (await outcome_of(lambda: None)).traceback is None
+
+
+async def test_a_function_chooses_its_error_class() -> None:
+    def work() -> None:
+        raise JobFailed("the model is gone", "llm")
+
+    assert (await outcome_of(work)).error_class is ErrorClass.LLM
 
 
 async def test_an_error_is_bounded() -> None:

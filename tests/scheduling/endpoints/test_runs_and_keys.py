@@ -20,7 +20,8 @@ async def app_with_runs(app: ApplicationFixture) -> ApplicationFixture:
     bench = Bench(app.store)
     bench.clock = app.clock
     for status in (RunStatus.FAILURE, RunStatus.SUCCESS):
-        await bench.run_once(status, duration_ms=30, response={"visitors": 7})
+        raised = "Traceback ..." if status is RunStatus.FAILURE else None
+        await bench.run_once(status, duration_ms=30, response={"visitors": 7}, traceback=raised)
         app.clock.jump(60_000)
     return app
 
@@ -41,7 +42,7 @@ async def test_runs_are_listed_newest_first_and_filtered(app_with_runs: Applicat
 async def test_a_run_is_shown_with_its_response(app_with_runs: ApplicationFixture) -> None:
     run = (await app_with_runs.ask("list_runs", limit=1))["items"][0]
     shown = await app_with_runs.ask("get_run", run_id=run["id"])
-    assert shown == run
+    assert shown == {**run, "traceback": None}
     assert shown["response"] == {"visitors": 7}
     assert "tenant_id" not in shown
 
@@ -67,6 +68,12 @@ async def test_runs_are_followed_in_the_order_of_their_commits(app_with_runs: Ap
         assert (await app_with_runs.ask("follow_runs", cursor=cursor, limit=1, **nothing))["items"] == []
     with pytest.raises(InvalidRequest):
         await app_with_runs.ask("follow_runs", cursor="xx")
+
+
+async def test_a_traceback_is_shown_with_its_run_and_not_in_lists(app_with_runs: ApplicationFixture) -> None:
+    (run,) = (await app_with_runs.ask("list_runs", status=["failure"]))["items"]
+    assert "traceback" not in run
+    assert (await app_with_runs.ask("get_run", run_id=run["id"]))["traceback"] == "Traceback ..."
 
 
 async def test_another_tenant_sees_no_run(app_with_runs: ApplicationFixture) -> None:

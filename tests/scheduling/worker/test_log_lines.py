@@ -7,6 +7,7 @@ from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.run import Claim, Outcome
 from cadenza.domain.validation import iso
 from cadenza.testing.clock import NEW_YEAR
 
@@ -28,6 +29,8 @@ class QuietLog:
 
     def warning(self, event: str, **facts: object) -> None:
         self.warnings.append(event)
+
+    error = warning
 
 
 async def test_a_settled_run_logs_what_the_governor_decided() -> None:
@@ -53,7 +56,34 @@ async def test_each_run_has_one_canonical_line() -> None:
     (line,) = [line for line in fixture.log.lines if line.event == "run"]
     run = await fixture.only_run()
     assert line.level == "debug"
-    assert line.facts == {"run_id": run.id, "endpoint_id": "endpoint", "status": "success", "late_ms": 250}
+    assert line.facts == {
+        "tenant_id": "default",
+        "job_id": "default",
+        "endpoint_id": "endpoint",
+        "run_id": run.id,
+        "status": "success",
+        "attempt": 1,
+        "late_ms": 250,
+        "error": None,
+    }
+
+
+async def test_the_line_of_a_failed_run_says_how_it_failed() -> None:
+    fixture = WorkerFixture()
+    await fixture.add()
+
+    def stumble(_: Claim) -> Outcome:
+        raise ValueError("no luck")
+
+    fixture.dispatcher.on("endpoint", stumble)
+    await fixture.tick()
+    run = await fixture.only_run()
+    for event, level in (("run", "debug"), ("an endpoint has begun to fail", "warning")):
+        (line,) = [line for line in fixture.log.lines if line.event == event]
+        assert line.level == level
+        assert line.facts["error"] == "ValueError: no luck"
+        assert line.facts["traceback"] == run.traceback
+    assert "in stumble" in str(run.traceback)
 
 
 async def test_a_nudge_logs_where_it_came_from_and_where_it_went() -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import json
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,17 +10,14 @@ from datetime import date
 from functools import partial
 from typing import Any
 
-from cadenza.adapters.dispatch.callables import caught, exception_text
-from cadenza.domain.daily.user import DONE, DailyRunFailed, DailyRunResult, ErrorClass
+from cadenza.adapters.dispatch.callables import caught
+from cadenza.domain.daily.user import DONE, DailyRunResult
+from cadenza.domain.job_failure import error_class_of, error_text, traceback_text
 
 Function = Callable[[str, date], Any]
 """Takes a user id and a service date. Raising is a failure; it may return a DailyRunResult."""
 CallResult = tuple[object, Exception | None]
 """What a function returned, or the exception it raised."""
-KINDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], ErrorClass], ...] = (
-    ((json.JSONDecodeError, UnicodeError), ErrorClass.PARSE),
-    ((OSError, TimeoutError), ErrorClass.REQ),
-)
 
 
 class CallableTargetRunner:
@@ -46,7 +42,7 @@ class CallableTargetRunner:
             if inspect.isawaitable(answer):  # A plain function around an async one answers with this, too.
                 answer = await answer
         except Exception as problem:  # noqa: BLE001 - whatever a function does is its own failure
-            return DailyRunResult(exception_text(problem), error_class_of(problem))
+            return DailyRunResult(error_text(problem), error_class_of(problem), traceback_text(problem))
         return answer if isinstance(answer, DailyRunResult) else DONE
 
     def close(self) -> None:
@@ -61,13 +57,6 @@ class CallableTargetRunner:
             return await _until_ended(ended)
         finally:
             self._open.discard(ended)
-
-
-def error_class_of(problem: BaseException) -> ErrorClass:
-    """The error class of an exception."""
-    if isinstance(problem, DailyRunFailed):
-        return problem.error_class
-    return next((word for kinds, word in KINDS if isinstance(problem, kinds)), ErrorClass.UNKNOWN)
 
 
 def _started(call: Callable[[], object]) -> "asyncio.Future[CallResult]":

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from datetime import date, time
 
-from cadenza.adapters.dispatch.http.failure import Failure
-from cadenza.domain.daily.user import DONE, DailyRunResult, ErrorClass
+from cadenza.domain.daily.user import DONE, DailyRunResult
 from cadenza.domain.daily.window import cutoff
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.endpoint import Endpoint
@@ -15,8 +14,6 @@ from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.clock import Clock
 from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.ids import Ids
-
-UNREADABLE = frozenset({Failure.CONTENT, Failure.PROTOCOL})
 
 
 class DailyClaim(Claim):
@@ -69,6 +66,5 @@ class HttpTargetRunner:
 
 
 def _failed(outcome: Outcome) -> DailyRunResult:
-    response = outcome.response if isinstance(outcome.response, dict) else {}
-    kind = ErrorClass.PARSE if response.get("failure") in UNREADABLE else ErrorClass.REQ
-    return DailyRunResult(outcome.error or outcome.status.value, kind)
+    error, timed_out = outcome.error or outcome.status.value, outcome.status is RunStatus.TIMEOUT
+    return DailyRunResult(error, outcome.error_class, timed_out=timed_out)

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from cadenza.domain.errors import Conflict, InvalidRequest
+from cadenza.domain.job_failure import error_class_of, error_text, traceback_text
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.scheduling.target import CallableTarget
-from cadenza.domain.validation import LONGEST_TEXT
 
 Function = Callable[..., Any]
 LARGEST_RESPONSE = 16_384
@@ -70,23 +70,26 @@ class CallableDispatcher:
         if registered is None:
             return Outcome(FAILURE, error=f"no function is registered as {target.function!r}")
         began = monotonic()
-        error, response = await self._call(claim, registered)
-        duration_ms = max(0, round((monotonic() - began) * 1_000))
-        return Outcome(SUCCESS if error is None else FAILURE, duration_ms, error, response)
+        outcome = await self._call(claim, registered)
+        return outcome._replace(duration_ms=max(0, round((monotonic() - began) * 1_000)))
 
-    async def _call(self, claim: Claim, registered: RegisteredFunction) -> tuple[str | None, Json]:
-        """The error, or the response."""
+    async def _call(self, claim: Claim, registered: RegisteredFunction) -> Outcome:
         try:
-            return None, as_response(await self._result(claim, registered))
+            return Outcome(SUCCESS, response=as_response(await self._result(claim, registered)))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            return "CancelledError: the function cancelled itself", None
+            return Outcome(FAILURE, error="CancelledError: the function cancelled itself")
         except NoFreeThread as problem:
-            return str(problem), None
+            return Outcome(FAILURE, error=str(problem))
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - what a function raises is its run's failure
-            return exception_text(problem), None
+            return Outcome(
+                FAILURE,
+                error=error_text(problem),
+                error_class=error_class_of(problem),
+                traceback=traceback_text(problem),
+            )
 
     async def _result(self, claim: Claim, registered: RegisteredFunction) -> object:
         function, is_async, wants_context = registered
@@ -202,12 +205,3 @@ def as_response(value: object) -> Json:
         return {"unrecorded": f"{len(encoded)} bytes, where {LARGEST_RESPONSE} are kept"}
     response: Json = orjson.loads(encoded.replace(b"\\u0000", b"\\ufffd"))  # PostgreSQL takes no NUL.
     return response
-
-
-def exception_text(problem: BaseException) -> str:
-    """An exception as one bounded text that every store accepts."""
-    try:
-        text = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
-    except Exception:  # noqa: BLE001 - not even its text can be had
-        text = type(problem).__name__
-    return text[:LONGEST_TEXT].encode(errors="replace").decode().replace("\0", "?")

@@ -50,6 +50,10 @@ class StructuredLog:
         """What an operator should look at."""
         self._log.warning(event, **facts)
 
+    def error(self, event: str, **facts: object) -> None:
+        """What has stopped working and does not come back by itself."""
+        self._log.error(event, **facts)
+
 
 class _Lines:
     """Writes lines; a closed pipe or a full disk loses them, and stops nothing else."""
@@ -62,7 +66,7 @@ class _Lines:
         with self._lock, suppress(OSError, ValueError):  # ValueError is raised by a closed file.
             print(line, file=self._stream, flush=True)
 
-    debug = info = warning = msg
+    debug = info = warning = error = msg
 
 
 def _to_json(facts: object, **_: object) -> str:

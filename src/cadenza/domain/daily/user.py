@@ -10,6 +10,7 @@ from typing import NamedTuple
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.window import cutoff, minute_of_day
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.job_failure import ErrorClass
 from cadenza.domain.validation import check_text, convert_to_utc
 
 LONGEST_USER_ID = 200
@@ -35,15 +36,6 @@ class Cause(StrEnum):
     """The clock could not be trusted."""
     STORE = "store"
     """The database could not be reached."""
-
-
-class ErrorClass(StrEnum):
-    """The kind of error of a failed run."""
-
-    REQ = "req"
-    LLM = "llm"
-    PARSE = "parse"
-    UNKNOWN = "unknown"
 
 
 class DueChange(NamedTuple):
@@ -192,6 +184,10 @@ class DailyRunResult(NamedTuple):
 
     error: str | None = None
     error_class: ErrorClass | None = None
+    traceback: str | None = None
+    """Where a function raised, as `traceback_text` has it."""
+    timed_out: bool = False
+    """Whether the target's own timeout, which is that of the job, was the first to be over."""
 
     @property
     def ok(self) -> bool:
@@ -200,14 +196,6 @@ class DailyRunResult(NamedTuple):
 
 
 DONE = DailyRunResult()
-
-
-class DailyRunFailed(Exception):
-    """Raised by a daily function to fail with an error class of its choice."""
-
-    def __init__(self, message: str, error_class: ErrorClass) -> None:
-        super().__init__(message)
-        self.error_class = error_class
 
 
 def due_among(changes: Sequence[DueChange], day: date, due: time) -> time:

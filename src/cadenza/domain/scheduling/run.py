@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cadenza.domain.agents.conversation import Turn
+from cadenza.domain.job_failure import ErrorClass
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.plan import Source
@@ -35,6 +36,10 @@ class Outcome(NamedTuple):
     """With a run skipped for its quota: when the quota opens."""
     turn: Turn | None = None
     """The turn of an agent; committed with the run, and not at all if the lease is lost."""
+    error_class: ErrorClass = ErrorClass.UNKNOWN
+    """The kind of error of a failure, for telemetry."""
+    traceback: str | None = None
+    """Where a function raised, as `traceback_text` has it."""
 
 
 class Claim(NamedTuple):
@@ -102,6 +107,8 @@ class Run(NamedTuple):
     error: str | None = None
     reason: str | None = None
     response: Json = None
+    traceback: str | None = None
+    """Where a function raised; with one run alone, and left out where many are read."""
 
 
 def open_run(claim: Claim) -> Run:

@@ -275,4 +275,5 @@ def _closed_run(completion: Completion, *, verdict: bool, coalesced: int) -> Run
         outcome.error,
         outcome.reason,
         outcome.response,
+        outcome.traceback,
     )

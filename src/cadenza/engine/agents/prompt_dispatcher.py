@@ -7,6 +7,7 @@ from cadenza.domain.agents.conversation import ConversationKey
 from cadenza.domain.agents.schedule_firing import conversation_of, prompt_target_of, scheduled_message
 from cadenza.domain.agents.schedule_request import daily_limit_reached, tomorrow
 from cadenza.domain.errors import CadenzaError
+from cadenza.domain.job_failure import ErrorClass
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
 from cadenza.domain.validation import milliseconds
@@ -44,7 +45,7 @@ class PromptDispatcher:
             return Outcome(RunStatus.SKIPPED, reason=limit, opens_at=tomorrow(now))
         async with self._conversations.run_turn(key, _turn_input(claim, now)) as (reply, turn):
             if reply.error is not None:
-                return Outcome(RunStatus.FAILURE, error=reply.error, turn=turn)
+                return Outcome(RunStatus.FAILURE, error=reply.error, turn=turn, error_class=ErrorClass.LLM)
             firing = replace(turn, firing=claim.idempotency_key, schedule_id=claim.endpoint.id)
             response: Json = {"messages": len(turn.to_deliver), "tokens": turn.tokens}
             return Outcome(RunStatus.SUCCESS, response=response, turn=firing)

@@ -3,13 +3,16 @@
 from datetime import date, time
 from typing import NamedTuple
 
-from cadenza.domain.daily.user import DailyGap, DayStatus, ErrorClass, Verdict
+from cadenza.domain.daily.user import DailyGap, DayStatus, Verdict
+from cadenza.domain.job_failure import ErrorClass
 from cadenza.engine.daily.queue import OfferResult
 from cadenza.ports.daily import PendingDay
 from cadenza.ports.telemetry import DEPTH, FINALIZE, IN_FLIGHT, JOB, TICK, Logger, Metadata, Telemetry
 
 SCHEDULER = "daily"
 """The value of `scheduler` in these events' metadata; it distinguishes them from those about endpoints."""
+MOST_WARNINGS = 20
+"""A function that raises is warned of once for each kind of exception, and so many times at most."""
 
 
 class TickCounts(NamedTuple):
@@ -28,6 +31,7 @@ class DailyRunEnd(NamedTuple):
     result: str
     error_class: ErrorClass | None = None
     error: str | None = None
+    traceback: str | None = None
     duration_ms: float = 0
 
 
@@ -37,6 +41,8 @@ class DailyEvents:
     def __init__(self, telemetry: Telemetry, log: Logger) -> None:
         self._telemetry = telemetry
         self._log = log
+        self._raised: set[str] = set()
+        """The kinds of exceptions that a warning was logged for."""
 
     def ticked(self, counts: TickCounts, duration_ms: float) -> None:
         """A tick has ended."""
@@ -54,8 +60,14 @@ class DailyEvents:
         """A run has ended."""
         failed = {} if ended.error_class is None else {"error_class": ended.error_class.value}
         self._emit(JOB, {"duration_ms": ended.duration_ms}, {"result": ended.result, **failed})
-        if ended.error is not None:
-            self._detail("a daily job failed", day, result=ended.result, error=ended.error, **failed)
+        if ended.error is None:
+            return
+        raised = {} if ended.traceback is None else {"traceback": ended.traceback}
+        kind = ended.error.partition(":")[0]
+        if raised and kind not in self._raised and len(self._raised) < MOST_WARNINGS:
+            self._raised.add(kind)
+            self._log.warning("a daily function raised", error=ended.error, **raised)
+        self._detail("a daily job failed", day, result=ended.result, error=ended.error, **failed, **raised)
 
     def finalized(self, verdict: Verdict) -> None:
         """A day has its verdict."""

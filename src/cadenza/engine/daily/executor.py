@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from cadenza.domain.daily.rules import shard_of
-from cadenza.domain.daily.user import DailyRunResult, ErrorClass
-from cadenza.domain.validation import LONGEST_TEXT
+from cadenza.domain.daily.user import DailyRunResult
+from cadenza.domain.job_failure import ErrorClass, error_text, traceback_text
 from cadenza.engine.daily.clock import DailyClock
 from cadenza.engine.daily.events import DailyEvents, DailyRunEnd
 from cadenza.engine.daily.finalizer import DailyFinalizer
@@ -133,8 +133,8 @@ class DailyExecutor:
                 raise
             return DailyRunEnd("error", ErrorClass.UNKNOWN, "the job cancelled itself")
         except Exception as problem:  # noqa: BLE001 - what a target raises is the failure of this run alone
-            return DailyRunEnd("error", ErrorClass.UNKNOWN, _described(problem))
-        if deadline.expired and not result.ok:
+            return DailyRunEnd("error", ErrorClass.UNKNOWN, error_text(problem), traceback_text(problem))
+        if not result.ok and (deadline.expired or result.timed_out):
             return self._timed_out()
         return _end_of(result)
 
@@ -156,7 +156,9 @@ class DailyExecutor:
         day, began_ms = self._running.pop(task)
         self._queue.release(day.key)
         duration_ms = self._daily_clock.read().steady_ms - began_ms
-        self._events.job_stopped(day, DailyRunEnd("error", ErrorClass.UNKNOWN, error, duration_ms))
+        self._events.job_stopped(
+            day, DailyRunEnd("error", ErrorClass.UNKNOWN, error, duration_ms=duration_ms)
+        )
 
     def emit_in_flight(self) -> None:
         """Emit the number of runs under way."""
@@ -164,12 +166,6 @@ class DailyExecutor:
 
 
 def _end_of(result: DailyRunResult) -> DailyRunEnd:
-    return DailyRunEnd("ok") if result.ok else DailyRunEnd("error", result.error_class, result.error)
-
-
-def _described(problem: Exception) -> str:
-    kind = type(problem).__name__
-    try:
-        return f"{kind}: {problem}"[:LONGEST_TEXT]
-    except Exception:  # noqa: BLE001 - its own __str__ may raise
-        return kind
+    if result.ok:
+        return DailyRunEnd("ok")
+    return DailyRunEnd("error", result.error_class, result.error, result.traceback)

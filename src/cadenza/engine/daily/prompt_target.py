@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import date
 
 from cadenza.domain.agents.conversation import ConversationKey, Origin, OriginKind, scheduled_text
-from cadenza.domain.daily.user import DONE, DailyRunResult, ErrorClass
+from cadenza.domain.daily.user import DONE, DailyRunResult
 from cadenza.domain.errors import CadenzaError
+from cadenza.domain.job_failure import ErrorClass
 from cadenza.engine.agents.conversation import Conversations, TurnInput
 from cadenza.ports.agents import ConversationStore
 

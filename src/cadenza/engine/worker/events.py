@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from cadenza.domain.job_failure import ErrorClass
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.run import Completion, Outcome, Run, RunStatus
 from cadenza.domain.scheduling.settle import SettledRun
-from cadenza.domain.scheduling.target import HttpTarget, PromptTarget
 from cadenza.domain.validation import iso
 from cadenza.ports.telemetry import (
     DEPTH,
@@ -60,16 +60,17 @@ class WorkerEvents:
         self._emit(DEPTH, {"depth": max(0, done.held - done.running)}, {})
         self._emit(IN_FLIGHT, {"in_flight": done.held}, {"max_concurrency": done.concurrency})
 
-    def settled(self, settled: SettledRun, failures_before: int) -> None:
+    def settled(self, settled: SettledRun, completion: Completion) -> None:
         """A run is settled."""
         endpoint, run, *_ = settled
+        failures_before = completion.claim.endpoint.failure_count
         result = RESULTS.get(run.status)
         if result is None:
             self._emit(SKIPPED, {}, {"status": str(run.status)})
         else:
             metadata: dict[str, str] = {"result": result, "source": run.source, "scheduler": SCHEDULER}
             if result != "ok":
-                metadata["error_class"] = error_class(endpoint, run)
+                metadata["error_class"] = _error_class(completion.outcome)
             self._telemetry.emit(JOB, {"duration_ms": run.duration_ms, "late_ms": run.late_ms}, metadata)
         if endpoint.failure_count != failures_before:
             self.failures_changed(endpoint, run, failures_before)
@@ -81,8 +82,7 @@ class WorkerEvents:
         if not endpoint.failure_count:
             self._log.info("an endpoint is well again", endpoint_id=endpoint.id, failures=failures_before)
         elif not failures_before:
-            facts = {"endpoint_id": endpoint.id, "run_id": run.id, "error": run.error}
-            self._log.warning("an endpoint has begun to fail", **facts)
+            self._log.warning("an endpoint has begun to fail", **_facts(run))
         self._telemetry.emit(*failure_event(endpoint, run, failures_before))
 
     def _emit(self, event: str, measurements: Mapping[str, float], metadata: Metadata) -> None:
@@ -91,9 +91,7 @@ class WorkerEvents:
     def _detail(self, endpoint: Endpoint, run: Run) -> None:
         moment = iso(endpoint.next_run_at) if endpoint.next_run_at else "never"
         self._log.debug(f"[governor] {endpoint.id}: next={moment} source={endpoint.next_source}")
-        self._log.debug(
-            "run", run_id=run.id, endpoint_id=run.endpoint_id, status=run.status, late_ms=run.late_ms
-        )
+        self._log.debug("run", **_facts(run), status=run.status, attempt=run.attempt, late_ms=run.late_ms)
 
 
 class EndpointEvent(NamedTuple):
@@ -119,13 +117,18 @@ def failure_event(endpoint: Endpoint, run: Run, failures_before: int) -> Endpoin
     return EndpointEvent(ENDPOINT_FAILED, {"failures": endpoint.failure_count}, {**about, "error": error})
 
 
-def error_class(endpoint: Endpoint, run: Run) -> str:
-    """The kind of a failure: the request (req), the response (parse), the model (llm), or unknown."""
-    match endpoint.target:
-        case HttpTarget():
-            seen = run.response if isinstance(run.response, dict) else {}
-            return "parse" if seen.get("failure") in ("content", "protocol") else "req"
-        case PromptTarget():
-            return "llm"
-        case _:
-            return "unknown"
+def _facts(run: Run) -> dict[str, object]:
+    """What a log line says of a run: whose it is and, if it failed, how."""
+    facts: dict[str, object] = {
+        "tenant_id": run.tenant_id,
+        "job_id": run.job_id,
+        "endpoint_id": run.endpoint_id,
+        "run_id": run.id,
+        "error": run.error,
+    }
+    return facts if run.traceback is None else {**facts, "traceback": run.traceback}
+
+
+def _error_class(outcome: Outcome) -> str:
+    """The kind of a failure; a timeout does not tell what took so long, so it is the same for all targets."""
+    return ErrorClass.UNKNOWN if outcome.status is RunStatus.TIMEOUT else outcome.error_class

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 
+from cadenza.domain.job_failure import LONGEST_TRACEBACK, error_text, traceback_text
 from cadenza.domain.scheduling.due import misfired
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, RunStatus
 from cadenza.domain.validation import LONGEST_TEXT, milliseconds
@@ -117,13 +118,18 @@ class Executor:
                 return _too_late(claim)
             if deadline.task.cancelling():
                 raise
-            error = _described(problem)
+            return self._raised(problem, began)
         except Exception as problem:  # noqa: BLE001 - a dispatcher's bug must cost one run, not the batch
-            error = _described(problem)
+            return self._raised(problem, began)
         finally:
             self._deadlines.clear(deadline)
+
+    def _raised(self, problem: BaseException, began: datetime) -> Outcome:
+        """The failure of a dispatcher that raised."""
         took = (self._clock.now() - began) // milliseconds(1)
-        return Outcome(RunStatus.FAILURE, max(0, took), error=error)
+        return Outcome(
+            RunStatus.FAILURE, max(0, took), error_text(problem), traceback=traceback_text(problem)
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -149,12 +155,6 @@ def _checked(outcome: object) -> Outcome:
         outcome = outcome._replace(status=RunStatus(outcome.status))
     if outcome.error is not None and len(outcome.error) > LONGEST_TEXT:
         outcome = outcome._replace(error=outcome.error[:LONGEST_TEXT])
+    if outcome.traceback is not None and len(outcome.traceback) > LONGEST_TRACEBACK:
+        outcome = outcome._replace(traceback=outcome.traceback[-LONGEST_TRACEBACK:])
     return outcome._replace(reason=None, opens_at=None) if outcome.reason or outcome.opens_at else outcome
-
-
-def _described(problem: BaseException) -> str:
-    kind = type(problem).__name__
-    try:
-        return f"{kind}: {problem}"[:LONGEST_TEXT]
-    except Exception:  # noqa: BLE001 - it cannot even say what went wrong
-        return kind

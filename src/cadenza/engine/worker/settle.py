@@ -126,7 +126,7 @@ class Settler:
                 self._log.warning("a lease was lost before its run was settled", **_facts(completion))
                 continue
             settled.append(answer)
-            self._events.settled(answer, completion.claim.endpoint.failure_count)
+            self._events.settled(answer, completion)
         return settled
 
     async def _settle_batches(self) -> None:

@@ -88,6 +88,20 @@ class RunView(View):
     def of(cls, run: Run) -> Self:
         """The view of a run."""
         fields = run._asdict()
+        del fields["tenant_id"], fields["traceback"]
+        return unvalidated(cls, fields)
+
+
+class RunDetails(RunView):
+    """A run with everything that was recorded of it."""
+
+    traceback: str | None
+    """Where the function raised, if the target is a function and it did; without values of variables."""
+
+    @classmethod
+    def of(cls, run: Run) -> Self:
+        """The details of a run."""
+        fields = run._asdict()
         del fields["tenant_id"]
         return unvalidated(cls, fields)
 
@@ -142,9 +156,9 @@ async def _found(context: RequestContext, command: RunsWanted, wanted: RunFilter
 
 
 @operation("GET /v1/runs/{run_id}", Scope.READ)
-async def get_run(context: RequestContext, command: OneRun) -> RunView:
-    """Show one run with its response, error and reason."""
-    return RunView.of(await context.store.runs.run(context.tenant_id, command.run_id))
+async def get_run(context: RequestContext, command: OneRun) -> RunDetails:
+    """Show one run with its response, error, reason and traceback."""
+    return RunDetails.of(await context.store.runs.run(context.tenant_id, command.run_id))
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/health", Scope.READ)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from cadenza.adapters.clock import ClockStopwatch, SystemClock, SystemStopwatch
 from cadenza.adapters.daily.single_process import FileLeaderLock, SingleProcessLanes
 from cadenza.domain.daily.rules import SHARDS
-from cadenza.domain.daily.user import DailyRunResult, ErrorClass
+from cadenza.domain.daily.user import DailyRunResult
+from cadenza.domain.job_failure import ErrorClass
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.ports.clock import Clock, Stopwatch

@@ -172,6 +172,7 @@ runs = Table(
     Column("error", Text),
     Column("reason", Text),
     Column("response", Document),
+    Column("traceback", Text),
     Column("txid", BigInteger),
     Index("runs_of_tenant", "tenant_id", "id"),
     Index("runs_of_endpoint", "tenant_id", "endpoint_id", "id"),

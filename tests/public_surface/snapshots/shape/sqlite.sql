@@ -1,4 +1,4 @@
--- version 0016
+-- version 0017
 
 -- index alerts_by_age of alerts
 CREATE INDEX alerts_by_age ON alerts (raised_at)
@@ -505,7 +505,7 @@ CREATE TABLE runs (
     error TEXT, 
     reason TEXT, 
     response TEXT
-, txid BIGINT)
+, txid BIGINT, traceback TEXT)
 
 -- table secrets of secrets
 CREATE TABLE secrets (

@@ -63,6 +63,12 @@ function Details({ run, endpoint, periods }: { run: Run; endpoint: Endpoint; per
           <pre class="text bad">{run.error}</pre>
         </div>
       )}
+      {run.traceback && (
+        <div>
+          <h3>Traceback</h3>
+          <pre class="text" tabIndex={0}>{run.traceback}</pre>
+        </div>
+      )}
       <div class="exchange">
         <div>
           <h3>Request, as it is defined now</h3>

@@ -66,6 +66,7 @@ export interface Run extends TimelineRun {
   endpoint_id: string;
   claimed_at: string;
   response: unknown;
+  traceback: string | null;
 }
 
 export interface HintPeriod {

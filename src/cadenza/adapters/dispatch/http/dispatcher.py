@@ -62,7 +62,8 @@ class HttpDispatcher:
             return Outcome(RunStatus.SUCCESS, duration_ms, response=exchange.response)
         status = RunStatus.TIMEOUT if failed.failure is Failure.TIMEOUT else RunStatus.FAILURE
         response: Json = {"failure": failed.failure.value, **exchange.response}
-        return Outcome(status, duration_ms, exchange.revealed.mask(failed.sentence), response)
+        error, kind = exchange.revealed.mask(failed.sentence), failed.failure.error_class
+        return Outcome(status, duration_ms, error, response, error_class=kind)
 
     async def _run(self, exchange: Exchange, timeout_ms: int) -> ExchangeFailed | None:
         try:

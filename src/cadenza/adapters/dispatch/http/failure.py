@@ -6,6 +6,7 @@ from enum import StrEnum
 import aiohttp
 
 from cadenza.adapters.dispatch.http.ssrf_guard import AddressRefused
+from cadenza.domain.job_failure import ErrorClass
 
 
 class Failure(StrEnum):
@@ -24,6 +25,11 @@ class Failure(StrEnum):
     STATUS = "status"
     CONTENT = "content"
     TIMEOUT = "timeout"
+
+    @property
+    def error_class(self) -> ErrorClass:
+        """The error class of telemetry."""
+        return ErrorClass.PARSE if self in (Failure.CONTENT, Failure.PROTOCOL) else ErrorClass.REQ
 
 
 class ExchangeFailed(Exception):

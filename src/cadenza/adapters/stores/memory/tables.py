@@ -160,7 +160,8 @@ class MemoryTables:
             return
         if len(self.feed) == FEED_SIZE:
             self.feed_dropped += 1
-        self.feed.append(run if run.response is None else run._replace(response=None))
+        large = run.response is not None or run.traceback is not None
+        self.feed.append(run._replace(response=None, traceback=None) if large else run)
 
     def put_job(self, job: Job) -> None:
         """Write a job; its endpoints become active or inactive with it."""

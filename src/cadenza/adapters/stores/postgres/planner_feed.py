@@ -10,7 +10,13 @@ from cadenza.adapters.stores.sql.planning.analyses import (
     SqlAnalyses,
     columns_of_keys,
 )
-from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, SELECT_ENDPOINT, read_endpoint, read_run
+from cadenza.adapters.stores.sql.rows import (
+    ENDPOINT_COLUMNS,
+    LISTED_RUN_COLUMNS,
+    SELECT_ENDPOINT,
+    read_endpoint,
+    read_run,
+)
 from cadenza.adapters.stores.sql.scheduling.jobs import WITH_STATE
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.run import Run
@@ -27,10 +33,10 @@ SELECT s.*, r.* FROM (
 """
 """The first transaction that may be under way, the first that cannot have begun, and runs after a place."""
 RECENT = f"""
-SELECT {", ".join(f"r.{field}" for field in Run._fields)} FROM {KEYS} CROSS JOIN LATERAL (
+SELECT {", ".join(f"r.{field}" for field in LISTED_RUN_COLUMNS)} FROM {KEYS} CROSS JOIN LATERAL (
     SELECT *, row_number() OVER newest AS place, sum(octet_length(response::text)) OVER newest AS taken
     FROM (
-        SELECT {", ".join(Run._fields)} FROM runs WHERE tenant_id = k.tenant_id AND endpoint_id = k.id
+        SELECT {", ".join(LISTED_RUN_COLUMNS)} FROM runs WHERE tenant_id = k.tenant_id AND endpoint_id = k.id
         ORDER BY id DESC LIMIT $3
     ) AS each WINDOW newest AS (ORDER BY id DESC)
 ) AS r WHERE r.place = 1 OR coalesce(r.taken, 0) <= $4 ORDER BY r.tenant_id, r.endpoint_id, r.place

@@ -96,6 +96,7 @@ def _run_columns(runs: Sequence[Run]) -> dict[str, Column]:
         "error": _written(columns["error"], storable),
         "reason": _written(columns["reason"], storable),
         "response": _written(columns["response"], document),
+        "traceback": _written(columns["traceback"], storable),
     }
 
 

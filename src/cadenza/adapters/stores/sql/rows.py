@@ -80,6 +80,8 @@ SELECT_ENDPOINT = (
     f"SELECT {', '.join(ENDPOINT_COLUMNS)} FROM endpoint_states s"
     " JOIN endpoints e ON e.tenant_id = s.tenant_id AND e.id = s.endpoint_id"
 )
+LISTED_RUN_COLUMNS = Run._fields[:-1]
+"""What is selected to read many runs: all but the traceback, which is shown with one run alone."""
 LIVE = f"NOT archived AND next_source <> '{Source.FINISHED.value}'"
 """The states of endpoints that count towards a limit, as `Endpoint.live` says."""
 LEASE = len(OWNER_COLUMNS) + len(STATE_COLUMNS) - 2
@@ -194,8 +196,8 @@ def write_run(run: Run) -> tuple[Any, ...]:
     """The columns of a closed run, in the order of the fields of `Run`."""
     assert run.status is not None, "an open run is in its endpoint's state"
     response = None if run.response is None else document(run.response)
-    words = (storable(run.error), storable(run.reason))
-    return (*run[:7], run.source._value_, *run[8:11], run.status._value_, *run[12:16], *words, response)
+    words = (storable(run.error), storable(run.reason), response, storable(run.traceback))
+    return (*run[:7], run.source._value_, *run[8:11], run.status._value_, *run[12:16], *words)
 
 
 def document(response: Any) -> str:
@@ -214,7 +216,7 @@ def storable(text: str | None) -> str | None:
 
 
 def read_run(row: Row, read: Read) -> Run:
-    """The run of a row with the columns of `Run`, in the order of its fields."""
+    """The run of a row with the columns of `Run`, or `LISTED_RUN_COLUMNS`, in the order of its fields."""
     run = Run(*row)
     return run._replace(
         slot=read(run.slot),

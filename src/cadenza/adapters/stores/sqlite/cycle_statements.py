@@ -94,14 +94,14 @@ HELD_BY_ROW = {
     **{column.removeprefix("run_"): f"s.{column}" for column in OPEN_RUN_COLUMNS},
 }
 """The columns of a run that its endpoint's row holds; without a lease they mean nothing."""
-RUN_TEXTS = ("error", "reason", "response")
+RUN_TEXTS = ("error", "reason", "response", "traceback")
 TEXTLESS = tuple(field for field in Run._fields if field not in RUN_TEXTS)
 SENT_COLUMNS = ("place", *(field for field in TEXTLESS if field not in HELD_BY_ROW))
 
 
 @cache
 def add_textless_runs(rows: int) -> str:
-    """Add started runs without error, reason and response. Parameters: the columns `SENT_COLUMNS`."""
+    """Add started runs without any texts. Parameters: the columns `SENT_COLUMNS`."""
     columns = (HELD_BY_ROW.get(field, f"g.{field}") for field in TEXTLESS)
     return (
         f"{values_table(rows, *SENT_COLUMNS)} INSERT INTO runs ({', '.join(TEXTLESS)})"

@@ -5,7 +5,13 @@ from collections.abc import Collection
 from functools import partial
 
 from cadenza.adapters.stores.sql.planning.analyses import WITHOUT_RESPONSE, SqlAnalyses
-from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, from_micros, read_endpoint, read_run
+from cadenza.adapters.stores.sql.rows import (
+    ENDPOINT_COLUMNS,
+    LISTED_RUN_COLUMNS,
+    from_micros,
+    read_endpoint,
+    read_run,
+)
 from cadenza.adapters.stores.sql.scheduling.jobs import WITH_STATE
 from cadenza.adapters.stores.sqlite.cycle_statements import GET
 from cadenza.adapters.stores.sqlite.database import SqliteFile
@@ -17,7 +23,8 @@ from cadenza.ports.planning import EndedRuns
 LAST = "SELECT coalesce(max(rowid), 0) FROM runs"
 ENDED = f"SELECT rowid, {', '.join(WITHOUT_RESPONSE)} FROM runs WHERE rowid > ? ORDER BY rowid LIMIT ?"
 RECENT = f"""
-SELECT {", ".join(Run._fields)} FROM runs WHERE tenant_id = ? AND endpoint_id = ? ORDER BY id DESC LIMIT ?
+SELECT {", ".join(LISTED_RUN_COLUMNS)} FROM runs WHERE tenant_id = ? AND endpoint_id = ?
+ORDER BY id DESC LIMIT ?
 """
 SIBLINGS = for_sqlite(
     f"SELECT {', '.join(ENDPOINT_COLUMNS)} FROM endpoints e {WITH_STATE}"

@@ -65,6 +65,9 @@ def run_card(run: Any) -> Iterator[RenderableType]:
     }
     yield card({name: fact for name, fact in facts.items() if fact is not None})
     yield from _response(run["response"])
+    if run.get("traceback"):  # A server of an older version does not answer with it.
+        yield text("traceback", style="bold")
+        yield text(run["traceback"])
 
 
 def run_line(run: Item) -> str:

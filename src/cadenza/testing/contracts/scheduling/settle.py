@@ -22,6 +22,23 @@ class SettleContract(Contract):
         assert (run.status, run.duration_ms, run.response) == (RunStatus.SUCCESS, 120, response)
         assert (run.started_at, run.finished_at, run.verdict) == (bench.ms(-120), bench.ms(0), True)
 
+    @pytest.mark.parametrize("others", [0, 3])
+    async def test_a_run_keeps_the_traceback_of_its_function(self, bench: Bench, others: int) -> None:
+        endpoint = await bench.add()
+        for number in range(others):
+            await bench.add(f"other-{number}")
+        claims = await bench.claim()
+        raised = "Traceback (most recent call last):\n  ä\0\ud800\nValueError: no"
+        failed = Outcome(RunStatus.FAILURE, error="ValueError: no", traceback=raised)
+        done = Outcome(RunStatus.SUCCESS)
+        await bench.finalize([(one, failed if one.key == endpoint.key else done) for one in claims])
+        closed = {one.key: await bench.store.runs.run(one.key.tenant_id, one.run_id) for one in claims}
+        kept = closed.pop(endpoint.key).traceback
+        assert kept is not None
+        assert kept.startswith("Traceback (most recent call last):\n  ä")
+        assert kept.endswith("\nValueError: no")
+        assert [run.traceback for run in closed.values()] == [None] * others
+
     async def test_the_next_run_is_planned_from_the_start_of_the_last(self, bench: Bench) -> None:
         endpoint = await bench.add(baseline=Every(MINUTE))
         claim = await bench.claim_one()

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from cadenza.adapters.stores.sql.database import BATCH, Connection, Database, delete_in_batches
-from cadenza.adapters.stores.sql.rows import Read, Row, document, storable
+from cadenza.adapters.stores.sql.rows import LISTED_RUN_COLUMNS, Read, Row, document, storable
 from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Analysis, Tokens, ToolCall, Trigger
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
@@ -36,7 +36,7 @@ ANALYSIS = (
     "error",
 )
 COLUMNS = ", ".join(f'"{column}"' for column in ANALYSIS)
-WITHOUT_RESPONSE = Run._fields[:-1]
+WITHOUT_RESPONSE = LISTED_RUN_COLUMNS[:-1]
 """The columns of ended runs that planners read: a response may be large, and few planners need it."""
 KEYS = "unnest($1::text[], $2::text[]) AS k (tenant_id, id)"
 

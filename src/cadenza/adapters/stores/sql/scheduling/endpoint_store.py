@@ -6,6 +6,7 @@ from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import (
     ENDPOINT_COLUMNS,
+    LISTED_RUN_COLUMNS,
     read_endpoint,
     read_hint,
     read_open_run,
@@ -33,7 +34,7 @@ OPEN_RUN = (
     " WHERE s.tenant_id || '' = $1 AND s.run_id = $2"
 )
 RUNS = (
-    f"SELECT {', '.join(Run._fields)} FROM runs WHERE tenant_id = $1 AND endpoint_id = $2 AND id < $3"
+    f"SELECT {', '.join(LISTED_RUN_COLUMNS)} FROM runs WHERE tenant_id = $1 AND endpoint_id = $2 AND id < $3"
     " ORDER BY id DESC LIMIT $4"
 )
 HINTS = (

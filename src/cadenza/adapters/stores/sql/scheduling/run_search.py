@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import count
 
 from cadenza.adapters.stores.sql.database import Database, Dialect
-from cadenza.adapters.stores.sql.rows import EPOCH, STATUSES, Read, Row, read_run
+from cadenza.adapters.stores.sql.rows import EPOCH, LISTED_RUN_COLUMNS, STATUSES, Read, Row, read_run
 from cadenza.domain.planning.health import EndedRun
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.scheduling.run import Run
@@ -25,7 +25,7 @@ Those of one endpoint lie scattered among all others, each in a place of its own
 
 ENDED = ("finished_at", "status", "duration_ms", "late_ms")
 MATCHING = (
-    f"SELECT {', '.join(Run._fields)} FROM runs WHERE tenant_id = $1 AND id < $2 AND id >= $3"
+    f"SELECT {', '.join(LISTED_RUN_COLUMNS)} FROM runs WHERE tenant_id = $1 AND id < $2 AND id >= $3"
     " AND finished_at >= $4 AND finished_at < $5 AND ($6::text IS NULL OR job_id = $6)"
     " AND ($7::text[] IS NULL OR status = ANY ($7)) AND ($8::text[] IS NULL OR source = ANY ($8))"
 )
