@@ -35,7 +35,7 @@ async def test_windows_tell_verdicts_and_who_waits_by_due_minute(app: Applicatio
     await a_day(app)
     seen = await app.ask("get_windows")
     assert (seen["date"], seen["waiting"], seen["waiting_until"]) == ("2025-01-01", 1, None)
-    assert seen["counts"] == {"success": 1, "cutoff_reached": 2, "late": 0}
+    assert seen["counts"] == {"success": 1, "cutoff_reached": 2, "late": 0, "in_gaps": 0}
     told = {
         one["due_time"]: (one["success"], one["cutoff_reached"], one["waiting"]) for one in seen["windows"]
     }
@@ -49,7 +49,9 @@ async def test_windows_tell_verdicts_and_who_waits_by_due_minute(app: Applicatio
 async def test_history_tells_days_that_have_verdicts(app: ApplicationFixture) -> None:
     await a_day(app)
     seen = await app.ask("get_history", days=7)
-    assert seen["items"] == [{"date": "2025-01-01", "success": 1, "cutoff_reached": 2, "late": 0}]
+    assert seen["items"] == [
+        {"date": "2025-01-01", "success": 1, "cutoff_reached": 2, "late": 0, "in_gaps": 0}
+    ]
     assert (await app.ask("get_history", by="south"))["items"] == []
 
 

@@ -32,10 +32,10 @@ ON_NO_TABLE = (ADVISORY_LOCK, NOTIFY)
 FRAGMENTS = ("SELECT_ENDPOINT",)
 VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 LARGE = (
-    "agents", "alerts", "analyses", "conversation_messages", "conversations", "daily_tallies", "daily_users",
-    "daily_verdicts", "endpoint_labels", "endpoint_states", "endpoints", "hints", "jobs", "keys", "looks",
-    "notes", "pending_messages", "rates", "replies", "runs", "runs_default", "secrets", "sessions",
-    "tenants", "usage", "users",
+    "agents", "alerts", "analyses", "conversation_messages", "conversations", "daily_gaps", "daily_tallies",
+    "daily_users", "daily_verdicts", "endpoint_labels", "endpoint_states", "endpoints", "hints", "jobs",
+    "keys", "looks", "notes", "pending_messages", "rates", "replies", "runs", "runs_default", "secrets",
+    "sessions", "tenants", "usage", "users",
 )  # fmt: skip
 ALIASES = ("a", "c", "e", "l", "n", "o", "r", "s", "t", "u", "v")
 """What these tables are called in statements; SQLite names them so."""

@@ -109,7 +109,10 @@ class DailyStatisticsStore(Protocol):
         ...
 
     async def day_totals(self, tenant_id: str, *, since: date, until: date) -> list[DayTotal]:
-        """The same of whole days, first and last included, newest first; days without any are left out."""
+        """The same of whole days, first and last included, newest first; days without any are left out.
+
+        Days of gaps are counted as late, although they have no verdicts of their own.
+        """
         ...
 
     async def waiting(self, tenant_id: str, *, since: datetime, until: datetime, each: int) -> UndecidedUsers:

@@ -131,6 +131,13 @@ class DayCounts(NamedTuple):
     cutoff_reached: int = 0
     late: int = 0
     """How many of `cutoff_reached` were late: the users were not served at the cutoff."""
+    in_gaps: int = 0
+    """How many of `late` lie in gaps, and have no verdicts of their own."""
+
+    def with_gaps(self, users: int) -> "DayCounts":
+        """The counts with so many more users in whose gaps the day lies."""
+        success, cutoff_reached, late, in_gaps = self
+        return DayCounts(success, cutoff_reached + users, late + users, in_gaps + users)
 
     @classmethod
     def of(cls, rows: Iterable[tuple[str, bool, int]]) -> "DayCounts":

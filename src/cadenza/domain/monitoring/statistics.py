@@ -1,7 +1,7 @@
 """Histogram of ended runs by status and lateness, and counts of daily verdicts."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
@@ -78,11 +78,35 @@ class DueMinuteCounts(NamedTuple):
     counts: DayCounts
 
 
+NO_VERDICTS = DayCounts()
+
+
 class DayTotal(NamedTuple):
-    """The verdicts of a day, counted by kind."""
+    """The verdicts of a day, counted by kind, those that lie in gaps among them."""
 
     day: date
     counts: DayCounts
+
+
+class GapCounts(NamedTuple):
+    """How many users have a gap from one day to another, both included."""
+
+    from_date: date
+    to_date: date
+    users: int
+
+
+def add_gaps(
+    verdicts: Mapping[date, DayCounts], gaps: Iterable[GapCounts], *, since: date, until: date
+) -> list[DayTotal]:
+    """The totals of days with verdicts or in gaps, newest first."""
+    counts = dict(verdicts)
+    for from_date, to_date, users in gaps:
+        first, last = max(from_date, since), min(to_date, until)
+        for number in range((last - first).days + 1):
+            day = first + timedelta(days=number)
+            counts[day] = counts.get(day, NO_VERDICTS).with_gaps(users)
+    return [DayTotal(day, counts[day]) for day in sorted(counts, reverse=True)]
 
 
 class UndecidedUsers(NamedTuple):

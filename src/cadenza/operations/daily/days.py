@@ -81,6 +81,8 @@ class CountsView(View):
     cutoff_reached: int
     late: int
     """How many of `cutoff_reached` are late: the users were not served at the cutoff."""
+    in_gaps: int
+    """How many of `late` lie in gaps: more than a week without service, with no verdicts of their own."""
 
     @classmethod
     def of(cls, counts: DayCounts) -> Self:
@@ -118,10 +120,13 @@ class UserDaysPage(Listed[VerdictView]):
 
 @operation("GET /v1/daily/days/{date}", Scope.READ)
 async def get_day(context: RequestContext, command: GetDay) -> DayPage:
-    """Show a day's verdicts in the order of the users' ids, and how many there are of each status."""
+    """Show a day's verdicts in the order of the users' ids, and how many there are of each status.
+
+    Users in whose gap the day lies are counted, and not listed: they have no verdict of its own.
+    """
     found = await context.store.daily.verdicts_on(context.tenant_id, command.date, command.page())
     verdicts, more = split_page(found, command.limit)
-    counts = CountsView.of(await _counts(context, command.date)) if command.cursor is None else None
+    counts = CountsView.of(await day_counts(context, command.date)) if command.cursor is None else None
     return DayPage(
         date=command.date,
         counts=counts,
@@ -130,7 +135,7 @@ async def get_day(context: RequestContext, command: GetDay) -> DayPage:
     )
 
 
-async def _counts(context: RequestContext, day: date) -> DayCounts:
+async def day_counts(context: RequestContext, day: date) -> DayCounts:
     totals = await context.store.daily_statistics.day_totals(context.tenant_id, since=day, until=day)
     return totals[0].counts if totals else DayCounts()
 

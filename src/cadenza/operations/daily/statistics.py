@@ -9,7 +9,7 @@ from cadenza.domain.daily.window import cutoff, due_at_minute, minute_of_day, op
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.statistics import BEFORE_FIRST_MISS, MissCursor
 from cadenza.operations.context import RequestContext
-from cadenza.operations.daily.days import CountsView, ServiceDate, VerdictView
+from cadenza.operations.daily.days import CountsView, ServiceDate, VerdictView, day_counts
 from cadenza.operations.daily.users import spelled
 from cadenza.operations.fields import Listed, Paged, Whole
 from cadenza.operations.operation import Command, View, operation
@@ -53,6 +53,7 @@ class WindowsView(View):
     now: datetime
     date: Day
     counts: CountsView
+    """Of the whole day; what lies in gaps belongs to no window."""
     waiting: int
     """How many users have no verdict yet, as far as they were counted."""
     waiting_until: datetime | None
@@ -99,7 +100,7 @@ async def get_windows(context: RequestContext, command: OfDay) -> WindowsView:
     return WindowsView(
         now=now,
         date=day,
-        counts=CountsView.of(_sum(list(tallied.values()))),
+        counts=CountsView.of(await day_counts(context, day)),
         waiting=sum(waits.values()),
         waiting_until=waiting.known_before,
         windows=[
@@ -147,10 +148,6 @@ def _place(cursor: str | None) -> MissCursor:
     if not (due.isascii() and due.isdigit() and len(due) <= len("1439")):
         raise InvalidRequest("cursor must be what an earlier page told.", "cursor")
     return MissCursor(int(due), user_id)
-
-
-def _sum(counts: list[DayCounts]) -> DayCounts:
-    return DayCounts(*map(sum, zip(*counts, strict=True))) if counts else NOTHING
 
 
 def _window(day: date, minute: int, counts: DayCounts, waiting: int | None) -> WindowView:

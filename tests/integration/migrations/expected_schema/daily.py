@@ -67,4 +67,5 @@ daily_gaps = Table(
     Column("noticed_at", Moment, nullable=False),
     Column("cause", Text, nullable=False),
     PrimaryKeyConstraint("tenant_id", "user_id", "from_date"),
+    Index("daily_gaps_by_day", "tenant_id", "to_date", "from_date"),
 )

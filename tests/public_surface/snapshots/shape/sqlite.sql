@@ -1,4 +1,4 @@
--- version 0017
+-- version 0018
 
 -- index alerts_by_age of alerts
 CREATE INDEX alerts_by_age ON alerts (raised_at)
@@ -14,6 +14,9 @@ CREATE INDEX analyses_of_tenant ON analyses (tenant_id, began_at, id)
 
 -- index conversation_messages_by_age of conversation_messages
 CREATE INDEX conversation_messages_by_age ON conversation_messages (at)
+
+-- index daily_gaps_by_day of daily_gaps
+CREATE INDEX daily_gaps_by_day ON daily_gaps (tenant_id, to_date, from_date)
 
 -- index daily_misses of daily_verdicts
 CREATE INDEX daily_misses ON daily_verdicts (tenant_id, service_date, due, user_id) WHERE status = 'cutoff_reached'

@@ -51,7 +51,7 @@ export default function DailyPage(): JSX.Element {
           </div>
           <div class="stack">
             <OpenNow windows={shown.windows} />
-            <Misses key={shown.date} date={shown.date} missed={shown.counts.cutoff_reached} />
+            <Misses key={shown.date} date={shown.date} missed={shown.counts.cutoff_reached} inGaps={shown.counts.in_gaps} />
           </div>
         </div>
       )}
@@ -87,6 +87,7 @@ function DaySummary({ shown }: { shown: Windows }): JSX.Element {
           { name: "Waiting", value: `${compact(shown.waiting)}${shown.waiting_until ? " and more" : ""}` },
           { name: "Missed", value: compact(counts.cutoff_reached), tone: counts.cutoff_reached ? "bad" : "" },
           { name: "Missed, decided late", value: compact(counts.late), tone: counts.late ? "warn" : "" },
+          ...(counts.in_gaps ? [{ name: "Late, in a gap", value: compact(counts.in_gaps), tone: "warn" }] : []),
           { name: "Served, share of decided", value: decided ? percent(counts.success / decided) : "–" },
         ]}
       />

@@ -4,14 +4,14 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { asProblem, callApi, type ListPage } from "../../lib/api";
 import { useData } from "../../lib/data";
-import { clockTime, compact, fullTime } from "../../lib/format";
+import { clockTime, compact, counted, fullTime } from "../../lib/format";
 import { Card, Loading, ProblemNotice } from "../../ui/parts";
 import { toast } from "../../ui/toast";
 import { CAUSES, type Verdict } from "./types";
 
 const PAGE_SIZE = 50;
 
-export function Misses({ date, missed }: { date: string; missed: number }): JSX.Element {
+export function Misses({ date, missed, inGaps }: { date: string; missed: number; inGaps: number }): JSX.Element {
   const data = useData<ListPage<Verdict>>("/v1/daily/misses", { query: { date, limit: PAGE_SIZE }, every: 5_000, when: () => false });
   const morePages = useSignal<ListPage<Verdict> | null>(null);
   const firstPage = data.value.value;
@@ -29,7 +29,8 @@ export function Misses({ date, missed }: { date: string; missed: number }): JSX.
     <Card title="Missed" aside={missed ? `${compact(missed)} on ${date}` : undefined} class="misses">
       {data.problem.value && <ProblemNotice problem={data.problem.value} retry={data.refresh} />}
       {!firstPage && !data.problem.value && <Loading what="misses" />}
-      {firstPage && items.length === 0 && <p class="muted">No user was missed on {date}.</p>}
+      {firstPage && items.length === 0 && !inGaps && <p class="muted">No user was missed on {date}.</p>}
+      {inGaps > 0 && <p class="muted">{counted(inGaps, "user")} without a verdict of their own: this day lies in a gap of more than a week.</p>}
       {items.length > 0 && (
         <div class="scrolled" tabIndex={0} role="region" aria-label="Misses">
           <table class="plain-table">

@@ -4,6 +4,8 @@ export interface Counts {
   success: number;
   cutoff_reached: number;
   late: number;
+  /** How many of the late ones lie in gaps, and have no verdicts of their own. */
+  in_gaps: number;
 }
 
 export interface Window extends Counts {

@@ -13,8 +13,10 @@ from cadenza.domain.monitoring.statistics import (
     BEFORE_FIRST_MISS,
     DayTotal,
     DueMinuteCounts,
+    GapCounts,
     MissCursor,
     UndecidedUsers,
+    add_gaps,
 )
 from cadenza.domain.planning.analysis import Analysis, Tokens
 from cadenza.domain.planning.health import EndedRun
@@ -149,7 +151,14 @@ class MemoryDailyStatistics:
             for one in self._verdicts_in(tenant_id):
                 if since <= one.service_date <= until:
                     days[one.service_date].append(one)
-        return [DayTotal(day, _counts(days[day])) for day in sorted(days, reverse=True)]
+            gaps = [
+                GapCounts(gap.from_date, gap.to_date, users=1)
+                for key, of_user in self._tables.daily_gaps.items()
+                for gap in of_user.values()
+                if key.tenant_id == tenant_id
+            ]
+        verdicts = {day: _counts(of_day) for day, of_day in days.items()}
+        return add_gaps(verdicts, gaps, since=since, until=until)
 
     async def waiting(self, tenant_id: str, *, since: datetime, until: datetime, each: int) -> UndecidedUsers:
         users: Counter[datetime] = Counter()

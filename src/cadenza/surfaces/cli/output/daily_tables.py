@@ -62,6 +62,8 @@ def day(found: Any) -> Iterator[RenderableType]:
     """One day: how many verdicts are which, and whose."""
     counts = found["counts"]
     late = f", {counts['late']:,} of them late" if counts["late"] else ""
+    if counts["in_gaps"]:
+        late += f" ({counts['in_gaps']:,} in gaps, not listed)"
     missed = f"{counts['cutoff_reached']:,} cutoff_reached{late}"
     yield text(f"{found['date']}: {counts['success']:,} success, {missed}")
     yield from listing(VERDICTS, "No user has a verdict for this day.")(found)

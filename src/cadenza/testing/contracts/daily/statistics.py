@@ -77,6 +77,24 @@ class DailyStatisticsContract(Contract):
         )
         assert await store.daily_statistics.day_totals("south", since=TODAY, until=TODAY + DAY) == []
 
+    async def test_days_of_gaps_are_counted_as_late(self, store: Store) -> None:
+        ann, bob = await a_user(store.daily, "ann"), await a_user(store.daily, "bob")
+        other = await a_user(store.daily, "ann", tenant_id="south")
+        await win(store, ann)
+        await finalize_past_cutoffs(store.daily, ann, bob, other, now=NOON + 20 * DAY)
+        totals = await store.daily_statistics.day_totals("north", since=TODAY - DAY, until=TODAY + 30 * DAY)
+        in_gap, by_verdicts = DayCounts(0, 2, 2, in_gaps=2), DayCounts(0, 2, 2)
+        assert totals == [
+            *[DayTotal(TODAY + n * DAY, by_verdicts) for n in range(19, 12, -1)],
+            *[DayTotal(TODAY + n * DAY, in_gap) for n in range(12, 0, -1)],
+            DayTotal(TODAY, DayCounts(1, 1, 1, in_gaps=1)),
+        ]
+        some = await store.daily_statistics.day_totals("north", since=TODAY + 3 * DAY, until=TODAY + 4 * DAY)
+        assert some == [DayTotal(TODAY + n * DAY, in_gap) for n in (4, 3)]
+        await store.daily.remove_daily_user(bob, with_days=True)
+        (left,) = await store.daily_statistics.day_totals("north", since=TODAY + DAY, until=TODAY + DAY)
+        assert left.counts == DayCounts(0, 1, 1, in_gaps=1)
+
     async def test_who_waits_is_counted_by_cutoff(self, store: Store) -> None:
         wanted = [enrollment("north", f"user-{n}", time(18 + n % 2)) for n in range(7)]
         await enrolled_at(store.daily, *wanted, enrollment("south", "foreign", time(18)))

@@ -12,8 +12,10 @@ from cadenza.domain.monitoring.statistics import (
     BEFORE_FIRST_MISS,
     DayTotal,
     DueMinuteCounts,
+    GapCounts,
     MissCursor,
     UndecidedUsers,
+    add_gaps,
 )
 
 TALLIES = """
@@ -23,6 +25,10 @@ WHERE tenant_id = $1 AND service_date = $2 ORDER BY due
 TOTALS = """
 SELECT service_date, sum(success), sum(cutoff_reached), sum(late) FROM daily_tallies
 WHERE tenant_id = $1 AND service_date BETWEEN $2 AND $3 GROUP BY service_date ORDER BY service_date DESC
+"""
+GAPS = """
+SELECT from_date, to_date, count(*) FROM daily_gaps
+WHERE tenant_id = $1 AND to_date >= $2 AND from_date <= $3 GROUP BY to_date, from_date
 """
 _LAST_READ = """
 SELECT * FROM (
@@ -62,8 +68,14 @@ class SqlDailyStatistics:
         return [DueMinuteCounts(due, DayCounts(*counts)) for due, *counts in rows]
 
     async def day_totals(self, tenant_id: str, *, since: date, until: date) -> list[DayTotal]:
-        rows = await self._database.read(TOTALS, tenant_id, since.isoformat(), until.isoformat())
-        return [DayTotal(date.fromisoformat(day), DayCounts(*counts)) for day, *counts in rows]
+        asked = (tenant_id, since.isoformat(), until.isoformat())
+        rows = await self._database.read(TOTALS, *asked)
+        verdicts = {date.fromisoformat(day): DayCounts(*counts) for day, *counts in rows}
+        gaps = [
+            GapCounts(date.fromisoformat(first), date.fromisoformat(last), users)
+            for first, last, users in await self._database.read(GAPS, *asked)
+        ]
+        return add_gaps(verdicts, gaps, since=since, until=until)
 
     async def waiting(self, tenant_id: str, *, since: datetime, until: datetime, each: int) -> UndecidedUsers:
         rows = await self._database.read(WAITING, tenant_id, since, until, each)
