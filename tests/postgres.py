@@ -66,7 +66,7 @@ BEGIN
     FOREACH name IN ARRAY '{{{",".join(TABLES)}}}'::text[] LOOP
         EXECUTE format('SELECT EXISTS (SELECT FROM %I)', name) INTO filled;
         IF filled THEN
-            EXECUTE format('TRUNCATE %I RESTART IDENTITY', name);
+            EXECUTE format('TRUNCATE %I RESTART IDENTITY CASCADE', name);
         END IF;
     END LOOP;
 END $$

@@ -10,7 +10,7 @@ from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.retention import RetentionLoop
 from cadenza.ports.scheduling import Retention
 from cadenza.testing import FakeClock, FakeIds, FakeLog
-from cadenza.testing.contracts.planning.analyses import an_analysis
+from cadenza.testing.contracts.planning.analyses import an_analysis, record
 
 DAY = timedelta(days=1)
 
@@ -21,8 +21,8 @@ async def test_analyses_are_forgotten_with_runs_of_their_age(
 ) -> None:
     store, clock = MemoryStore(FakeIds()), FakeClock(manual=True)
     now = clock.now()
-    await store.analyses.add_analyses(
-        [an_analysis("young", began_at=now - DAY / 2), an_analysis("old", began_at=now - DAY * 2)]
+    await record(
+        store, [an_analysis("young", began_at=now - DAY / 2), an_analysis("old", began_at=now - DAY * 2)]
     )
     upkeep = RetentionLoop(store=store, clock=clock, log=FakeLog(), retention=Retention(max_age))
     task = asyncio.create_task(upkeep.run())

@@ -33,8 +33,8 @@ def migrate_database() -> Migration:
     """Migrate the database of the settings."""
     settings = read_settings()
     url = check_url(settings.database_url)
-    before, after = asyncio.run(_migrate(settings))
-    return Migration(name_of(url), before, after)
+    before, after, deleted = asyncio.run(_migrate(settings))
+    return Migration(name_of(url), before, after, dict(deleted))
 
 
 async def _migrate(settings: Settings) -> Migrated:

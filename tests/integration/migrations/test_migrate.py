@@ -51,7 +51,10 @@ async def execute(url: str, *statements: str) -> list[tuple[object, ...]]:
         return rows
     server = await asyncpg.connect(url)
     try:
-        return [tuple(row) for row in [await server.fetch(one) for one in statements][-1]]
+        *first, last = statements
+        for statement in first:
+            await server.execute(statement)
+        return [tuple(row) for row in await server.fetch(last)]
     finally:
         await server.close()
 

@@ -8,7 +8,7 @@ from cadenza.adapters.stores.postgres.pool import Connection, PostgresPool
 from cadenza.adapters.stores.postgres.store import PostgresStore
 from cadenza.adapters.stores.sql.database import Dialect
 from cadenza.adapters.stores.sql.given_rows import columns_of
-from cadenza.adapters.stores.sql.rows import write_state
+from cadenza.adapters.stores.sql.rows import OWNER_COLUMNS, write_state
 from cadenza.adapters.stores.sql.scheduling.definition import write_definition
 from cadenza.adapters.stores.sql.scheduling.endpoints import ADD_STATES
 from cadenza.domain.scheduling.endpoint import Endpoint
@@ -31,7 +31,7 @@ async def fill(pool: PostgresPool, endpoints: Sequence[Endpoint]) -> None:
 
     async def work(connection: Connection) -> None:
         owned = [(*one.key, one.job_id, one.name, None, write_definition(one)) for one in endpoints]
-        await connection.copy_records_to_table("endpoints", records=owned)
+        await connection.copy_records_to_table("endpoints", records=owned, columns=OWNER_COLUMNS)
         await connection.execute(
             ADD_STATES[Dialect.POSTGRES],
             *columns_of([(*one.key, requirement(one.target), *write_state(one)) for one in endpoints]),

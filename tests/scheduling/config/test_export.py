@@ -80,8 +80,14 @@ ENDPOINTS = st.fixed_dictionaries(
 )
 
 
+async def add_owner_of_prompts(app: ApplicationFixture) -> None:
+    await app.ask("put_user", user_id="u")
+    await app.ask("put_agent", agent_id="a", name="a")
+
+
 async def emptied_and_restored(endpoints: list[dict[str, Any]]) -> None:
     app = ApplicationFixture()
+    await add_owner_of_prompts(app)
     for job_id in ("job", "other", "empty"):
         await app.job(job_id)
     await app.ask("pause_job", job_id="other")
@@ -103,6 +109,7 @@ async def emptied_and_restored(endpoints: list[dict[str, Any]]) -> None:
             await app.store.catalog.jobs("default"),
         ) == before
         elsewhere = ApplicationFixture()
+        await add_owner_of_prompts(elsewhere)
         await elsewhere.ask("apply_config", **file)
         assert await elsewhere.store.catalog.find("default") == before[0]
         assert await elsewhere.ask("export_config") == document

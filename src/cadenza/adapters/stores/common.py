@@ -13,6 +13,7 @@ from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve, has_labels
 from cadenza.domain.scheduling.run import Run
 from cadenza.domain.scheduling.settle import SettledRun
 from cadenza.domain.scheduling.steer import ChangedEndpoint
+from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.ports.catalog import BulkChange, EndpointFilter
 from cadenza.ports.scheduling import RunFilter
 
@@ -38,6 +39,13 @@ def run_matches(run: Run, wanted: RunFilter) -> bool:
         and (wanted.since is None or run.finished_at >= wanted.since)
         and (wanted.until is None or run.finished_at < wanted.until)
     )
+
+
+def owners_of_prompts(endpoints: Iterable[Endpoint]) -> list[tuple[str, str, str]]:
+    """The users and agents that endpoints with a prompt belong to: kinds, tenants and ids, in order."""
+    prompts = [(one.tenant_id, one.target) for one in endpoints if isinstance(one.target, PromptTarget)]
+    users = {("user", tenant_id, target.user_id) for tenant_id, target in prompts}
+    return sorted(users | {("agent", tenant_id, target.agent_id) for tenant_id, target in prompts})
 
 
 def with_job_active(endpoint: Endpoint, job: Job | None) -> Endpoint:

@@ -22,7 +22,7 @@ SQLITE, POSTGRES = "sqlite:///", ("postgresql://", "postgres://")
 async def open_store(settings: Settings, *, ids: Ids, log: Logger) -> AsyncIterator[Store]:
     """The store behind the database URL, ready to use, and closed in the end."""
     url = check_url(settings.database_url)
-    opening = _sqlite(settings, ids) if url.startswith(SQLITE) else _postgres(settings, ids, log)
+    opening = (_sqlite if url.startswith(SQLITE) else _postgres)(settings, ids, log)
     async with opening as store:
         yield store
 
@@ -53,11 +53,13 @@ def open_pool(settings: Settings, *, size: int = 8) -> "PostgresPool":
 
 
 @asynccontextmanager
-async def _sqlite(settings: Settings, ids: Ids) -> AsyncIterator[Store]:
+async def _sqlite(settings: Settings, ids: Ids, log: Logger) -> AsyncIterator[Store]:
     from cadenza.adapters.stores.sql.migrate import migrate
     from cadenza.adapters.stores.sqlite.store import SqliteStore
 
-    await migrate(settings.database_url)
+    migrated = await migrate(settings.database_url)
+    for table, rows in migrated.deleted.items():
+        log.warning("the migration deleted rows that belonged to nothing any more", table=table, rows=rows)
     store = SqliteStore(open_file(settings), ids)
     try:
         yield store

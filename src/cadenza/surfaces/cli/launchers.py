@@ -1,6 +1,6 @@
 """What the command line can start; its root passes the functions in."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -75,6 +75,8 @@ class Migration(NamedTuple):
     database: str
     before: str | None
     after: str
+    deleted: Mapping[str, int] = {}
+    """How many rows that belonged to nothing any more were deleted, by table."""
 
 
 class Backup(NamedTuple):

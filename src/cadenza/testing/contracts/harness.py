@@ -12,11 +12,14 @@ import pytest
 
 from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.null import NoLog
+from cadenza.domain.agents.users import Agent, User
+from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.due import Recheck, recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
 from cadenza.domain.scheduling.run import Claim, Completion, Outcome, Run, RunStatus
 from cadenza.domain.scheduling.settle import SettledRun, settle
 from cadenza.domain.scheduling.steer import ChangedEndpoint
+from cadenza.domain.scheduling.target import PromptTarget
 from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.engine.worker.sweeper import Sweeper
@@ -42,7 +45,14 @@ class Bench:
         self._sweeper = Sweeper(store=store.endpoints, clock=self.clock, cron=self.cron, log=log)
 
     async def add(self, name: str = "endpoint", **fields: Any) -> Endpoint:
-        """Add an endpoint that is due now, unless `fields` say otherwise."""
+        """Add an endpoint that is due now, unless `fields` say otherwise; prompts with user and agent."""
+        target = fields.get("target")
+        if isinstance(target, PromptTarget):
+            tenant_id = fields.get("tenant_id", "default")
+            await self.store.users.put_user(User(tenant_id=tenant_id, id=target.user_id))
+            agent = Agent(tenant_id=tenant_id, id=target.agent_id, name=target.agent_id)
+            await self.store.agents.put_agent(agent)
+            fields = {"baseline": Cron("* * * * *")} | fields
         endpoint = an_endpoint(name, **({"next_run_at": self.clock.now()} | fields))
         await self.store.endpoints.add(endpoint)
         return endpoint

@@ -3,6 +3,7 @@
 from sqlalchemy import (
     BigInteger,
     Column,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
@@ -11,7 +12,7 @@ from sqlalchemy import (
     Text,
     text,
 )
-from tests.integration.migrations.expected_schema.columns import Document, Key, Moment, metadata
+from tests.integration.migrations.expected_schema.columns import Document, Key, Moment, belongs_to, metadata
 
 tenants = Table(
     "tenants",
@@ -40,6 +41,7 @@ keys = Table(
         sqlite_where=text("user_id IS NOT NULL"),
         postgresql_where=text("user_id IS NOT NULL"),
     ),
+    belongs_to("users", "user_id"),
 )
 
 sessions = Table(
@@ -54,6 +56,8 @@ sessions = Table(
     Column("key_id", Key),
     PrimaryKeyConstraint("digest"),
     Index("sessions_by_end", "expires_at"),
+    ForeignKeyConstraint(("key_id",), ("keys.id",), ondelete="CASCADE"),
+    Index("sessions_of_key", "key_id"),
 )
 """Dashboard sessions and login links, by the digests of their secrets."""
 

@@ -1,7 +1,18 @@
 """Users, agents, conversations and undelivered messages."""
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, PrimaryKeyConstraint, Table, Text, text
-from tests.integration.migrations.expected_schema.columns import Document, Key, Moment, metadata
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    text,
+)
+from tests.integration.migrations.expected_schema.columns import Document, Key, Moment, belongs_to, metadata
 
 users = Table(
     "users",
@@ -38,6 +49,8 @@ conversations = Table(
     Column("turn_token", Text),
     Column("turn_until", Moment),
     PrimaryKeyConstraint("tenant_id", "user_id", "agent_id"),
+    belongs_to("users", "user_id"),
+    belongs_to("agents", "agent_id"),
 )
 
 conversation_messages = Table(
@@ -56,6 +69,11 @@ conversation_messages = Table(
     Column("parts", Document),
     PrimaryKeyConstraint("tenant_id", "user_id", "agent_id", "number"),
     Index("conversation_messages_by_age", "at"),
+    ForeignKeyConstraint(
+        ("tenant_id", "user_id", "agent_id"),
+        ("conversations.tenant_id", "conversations.user_id", "conversations.agent_id"),
+        ondelete="CASCADE",
+    ),
 )
 
 pending_messages = Table(
@@ -83,6 +101,7 @@ pending_messages = Table(
     ),
     Index("pending_messages_by_age", "created_at"),
     Index("pending_messages_by_expiry", "expires_at"),
+    belongs_to("users", "user_id"),
 )
 
 agent_usage = Table(
@@ -94,4 +113,5 @@ agent_usage = Table(
     Column("fires", Integer, nullable=False),
     Column("tokens", BigInteger, nullable=False),
     PrimaryKeyConstraint("tenant_id", "day", "user_id"),
+    belongs_to("users", "user_id"),
 )

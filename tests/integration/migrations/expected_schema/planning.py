@@ -1,7 +1,7 @@
 """Rules, analyses and what planners remember."""
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, PrimaryKeyConstraint, Table, Text
-from tests.integration.migrations.expected_schema.columns import Document, Key, Moment, metadata
+from tests.integration.migrations.expected_schema.columns import Document, Key, Moment, belongs_to, metadata
 
 rules = Table(
     "rules",
@@ -15,6 +15,7 @@ rules = Table(
     Column("created_at", Moment),
     PrimaryKeyConstraint("tenant_id", "id"),
     Index("rules_of_job", "tenant_id", "job_id", "id"),
+    belongs_to("jobs", "job_id"),
 )
 
 analyses = Table(
@@ -38,6 +39,7 @@ analyses = Table(
     PrimaryKeyConstraint("tenant_id", "endpoint_id", "id"),
     Index("analyses_by_age", "began_at"),
     Index("analyses_of_tenant", "tenant_id", "began_at", "id"),
+    belongs_to("endpoints", "endpoint_id"),
 )
 
 looks = Table(
@@ -49,6 +51,7 @@ looks = Table(
     Column("at", Moment, nullable=False),
     PrimaryKeyConstraint("tenant_id", "endpoint_id", "planner"),
     Index("looks_due", "at"),
+    belongs_to("endpoints", "endpoint_id"),
 )
 """When planners want to analyse endpoints again."""
 

@@ -4,6 +4,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Computed,
     Identity,
     Index,
     Integer,
@@ -13,7 +14,7 @@ from sqlalchemy import (
     false,
     text,
 )
-from tests.integration.migrations.expected_schema.columns import Document, Key, Moment, metadata
+from tests.integration.migrations.expected_schema.columns import Document, Key, Moment, belongs_to, metadata
 
 jobs = Table(
     "jobs",
@@ -40,6 +41,11 @@ endpoints = Table(
     Column("definition", Document, nullable=False),
     PrimaryKeyConstraint("tenant_id", "id"),
     Index("endpoints_of_job", "tenant_id", "job_id", "id"),
+    Column("user_id", Key, Computed("json_extract(definition, '$.target.user_id')", persisted=False)),
+    Column("agent_id", Key, Computed("json_extract(definition, '$.target.agent_id')", persisted=False)),
+    belongs_to("users", "user_id", ondelete=None),
+    belongs_to("agents", "agent_id", ondelete=None),
+    Index("endpoints_of_user", "tenant_id", "user_id", "id", sqlite_where=text("user_id IS NOT NULL")),
 )
 
 endpoint_labels = Table(
@@ -50,6 +56,8 @@ endpoint_labels = Table(
     Column("value", Key, nullable=False),
     Column("endpoint_id", Key, nullable=False),
     PrimaryKeyConstraint("tenant_id", "name", "value", "endpoint_id"),
+    belongs_to("endpoints", "endpoint_id"),
+    Index("endpoint_labels_of_endpoint", "tenant_id", "endpoint_id"),
 )
 """The labels of the definitions, to find endpoints by; written together with them."""
 
@@ -198,4 +206,5 @@ hints = Table(
     Column("interval_ms", BigInteger),
     Column("at", Moment),
     Index("hints_of_endpoint", "tenant_id", "endpoint_id", "id"),
+    belongs_to("endpoints", "endpoint_id"),
 )

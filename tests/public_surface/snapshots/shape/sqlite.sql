@@ -1,4 +1,4 @@
--- version 0018
+-- version 0019
 
 -- index alerts_by_age of alerts
 CREATE INDEX alerts_by_age ON alerts (raised_at)
@@ -27,6 +27,9 @@ CREATE INDEX daily_users_owed ON daily_users (shard, next_cutoff, tenant_id, use
 -- index daily_verdicts_by_day of daily_verdicts
 CREATE INDEX daily_verdicts_by_day ON daily_verdicts (tenant_id, service_date, user_id)
 
+-- index endpoint_labels_of_endpoint of endpoint_labels
+CREATE INDEX endpoint_labels_of_endpoint ON endpoint_labels (tenant_id, endpoint_id)
+
 -- index endpoint_states_due of endpoint_states
 CREATE INDEX endpoint_states_due ON endpoint_states (requirement, claimable_at, rank) WHERE claimable_at IS NOT NULL
 
@@ -46,7 +49,7 @@ CREATE INDEX endpoint_states_to_tidy ON endpoint_states (tidy_at) WHERE tidy_at 
 CREATE INDEX endpoints_of_job ON endpoints (tenant_id, job_id, id)
 
 -- index endpoints_of_user of endpoints
-CREATE INDEX endpoints_of_user ON endpoints (tenant_id, json_extract(definition, '$.target.user_id'), id) WHERE json_extract(definition, '$.target.user_id') IS NOT NULL
+CREATE INDEX endpoints_of_user ON endpoints (tenant_id, user_id, id) WHERE user_id IS NOT NULL
 
 -- index hints_of_endpoint of hints
 CREATE INDEX hints_of_endpoint ON hints (tenant_id, endpoint_id, id)
@@ -83,6 +86,9 @@ CREATE INDEX runs_of_tenant ON runs (tenant_id, id)
 
 -- index sessions_by_end of sessions
 CREATE INDEX sessions_by_end ON sessions (expires_at)
+
+-- index sessions_of_key of sessions
+CREATE INDEX sessions_of_key ON sessions (key_id)
 
 -- index sqlite_autoindex_agent_usage_1 of agent_usage
 -- made by SQLite itself
@@ -175,13 +181,14 @@ CREATE INDEX sessions_by_end ON sessions (expires_at)
 -- made by SQLite itself
 
 -- table agent_usage of agent_usage
-CREATE TABLE agent_usage (
+CREATE TABLE "agent_usage" (
     tenant_id TEXT NOT NULL, 
     day TEXT NOT NULL, 
     user_id TEXT NOT NULL, 
     fires INTEGER NOT NULL, 
     tokens BIGINT NOT NULL, 
-    PRIMARY KEY (tenant_id, day, user_id)
+    PRIMARY KEY (tenant_id, day, user_id), 
+    CONSTRAINT agent_usage_users_fkey FOREIGN KEY(tenant_id, user_id) REFERENCES users (tenant_id, id) ON DELETE CASCADE
 )
 
 -- table agents of agents
@@ -215,7 +222,7 @@ CREATE TABLE alerts (
 )
 
 -- table analyses of analyses
-CREATE TABLE analyses (
+CREATE TABLE "analyses" (
     tenant_id TEXT NOT NULL, 
     endpoint_id TEXT NOT NULL, 
     id TEXT NOT NULL, 
@@ -231,11 +238,12 @@ CREATE TABLE analyses (
     look_again_at BIGINT, 
     shadow BOOLEAN NOT NULL, 
     error TEXT, 
-    PRIMARY KEY (tenant_id, endpoint_id, id)
+    PRIMARY KEY (tenant_id, endpoint_id, id), 
+    CONSTRAINT analyses_endpoints_fkey FOREIGN KEY(tenant_id, endpoint_id) REFERENCES endpoints (tenant_id, id) ON DELETE CASCADE
 )
 
 -- table conversation_messages of conversation_messages
-CREATE TABLE conversation_messages (
+CREATE TABLE "conversation_messages" (
     tenant_id TEXT NOT NULL, 
     user_id TEXT NOT NULL, 
     agent_id TEXT NOT NULL, 
@@ -247,18 +255,21 @@ CREATE TABLE conversation_messages (
     turn_at BIGINT NOT NULL, 
     origin TEXT NOT NULL, 
     parts TEXT, 
-    PRIMARY KEY (tenant_id, user_id, agent_id, number)
+    PRIMARY KEY (tenant_id, user_id, agent_id, number), 
+    CONSTRAINT conversation_messages_conversations_fkey FOREIGN KEY(tenant_id, user_id, agent_id) REFERENCES conversations (tenant_id, user_id, agent_id) ON DELETE CASCADE
 )
 
 -- table conversations of conversations
-CREATE TABLE conversations (
+CREATE TABLE "conversations" (
     tenant_id TEXT NOT NULL, 
     user_id TEXT NOT NULL, 
     agent_id TEXT NOT NULL, 
     last_number BIGINT DEFAULT 0 NOT NULL, 
     turn_token TEXT, 
     turn_until BIGINT, 
-    PRIMARY KEY (tenant_id, user_id, agent_id)
+    PRIMARY KEY (tenant_id, user_id, agent_id), 
+    CONSTRAINT conversations_users_fkey FOREIGN KEY(tenant_id, user_id) REFERENCES users (tenant_id, id) ON DELETE CASCADE, 
+    CONSTRAINT conversations_agents_fkey FOREIGN KEY(tenant_id, agent_id) REFERENCES agents (tenant_id, id) ON DELETE CASCADE
 )
 
 -- table daily_gaps of daily_gaps
@@ -311,12 +322,13 @@ CREATE TABLE daily_verdicts (
 )
 
 -- table endpoint_labels of endpoint_labels
-CREATE TABLE endpoint_labels (
+CREATE TABLE "endpoint_labels" (
     tenant_id TEXT NOT NULL, 
     name TEXT NOT NULL, 
     value TEXT NOT NULL, 
     endpoint_id TEXT NOT NULL, 
-    PRIMARY KEY (tenant_id, name, value, endpoint_id)
+    PRIMARY KEY (tenant_id, name, value, endpoint_id), 
+    CONSTRAINT endpoint_labels_endpoints_fkey FOREIGN KEY(tenant_id, endpoint_id) REFERENCES endpoints (tenant_id, id) ON DELETE CASCADE
 )
 
 -- table endpoint_states of endpoint_states
@@ -361,14 +373,18 @@ CREATE TABLE endpoint_states (
 )
 
 -- table endpoints of endpoints
-CREATE TABLE endpoints (
+CREATE TABLE "endpoints" (
     tenant_id TEXT NOT NULL, 
     id TEXT NOT NULL, 
     job_id TEXT NOT NULL, 
     name TEXT NOT NULL, 
     description TEXT, 
     definition TEXT NOT NULL, 
-    PRIMARY KEY (tenant_id, id)
+    user_id TEXT GENERATED ALWAYS AS (json_extract(definition, '$.target.user_id')) VIRTUAL, 
+    agent_id TEXT GENERATED ALWAYS AS (json_extract(definition, '$.target.agent_id')) VIRTUAL, 
+    PRIMARY KEY (tenant_id, id), 
+    CONSTRAINT endpoints_users_fkey FOREIGN KEY(tenant_id, user_id) REFERENCES users (tenant_id, id), 
+    CONSTRAINT endpoints_agents_fkey FOREIGN KEY(tenant_id, agent_id) REFERENCES agents (tenant_id, id)
 )
 
 -- table functions of functions
@@ -379,7 +395,7 @@ CREATE TABLE functions (
 )
 
 -- table hints of hints
-CREATE TABLE hints (
+CREATE TABLE "hints" (
     id INTEGER NOT NULL, 
     tenant_id TEXT NOT NULL, 
     endpoint_id TEXT NOT NULL, 
@@ -390,7 +406,8 @@ CREATE TABLE hints (
     expires_at BIGINT, 
     interval_ms BIGINT, 
     at BIGINT, 
-    PRIMARY KEY (id)
+    PRIMARY KEY (id), 
+    CONSTRAINT hints_endpoints_fkey FOREIGN KEY(tenant_id, endpoint_id) REFERENCES endpoints (tenant_id, id) ON DELETE CASCADE
 )
 
 -- table jobs of jobs
@@ -403,15 +420,17 @@ CREATE TABLE jobs (
 )
 
 -- table keys of keys
-CREATE TABLE keys (
+CREATE TABLE "keys" (
     id TEXT NOT NULL, 
     tenant_id TEXT NOT NULL, 
     name TEXT NOT NULL, 
     digest BLOB NOT NULL, 
     scopes TEXT NOT NULL, 
     created_at BIGINT NOT NULL, 
-    expires_at BIGINT, user_id TEXT, 
-    PRIMARY KEY (id)
+    expires_at BIGINT, 
+    user_id TEXT, 
+    PRIMARY KEY (id), 
+    CONSTRAINT keys_users_fkey FOREIGN KEY(tenant_id, user_id) REFERENCES users (tenant_id, id) ON DELETE CASCADE
 )
 
 -- table leases of leases
@@ -422,12 +441,13 @@ CREATE TABLE leases (
 )
 
 -- table looks of looks
-CREATE TABLE looks (
+CREATE TABLE "looks" (
     tenant_id TEXT NOT NULL, 
     endpoint_id TEXT NOT NULL, 
     planner TEXT NOT NULL, 
     at BIGINT NOT NULL, 
-    PRIMARY KEY (tenant_id, endpoint_id, planner)
+    PRIMARY KEY (tenant_id, endpoint_id, planner), 
+    CONSTRAINT looks_endpoints_fkey FOREIGN KEY(tenant_id, endpoint_id) REFERENCES endpoints (tenant_id, id) ON DELETE CASCADE
 )
 
 -- table notes of notes
@@ -441,7 +461,7 @@ CREATE TABLE notes (
 )
 
 -- table pending_messages of pending_messages
-CREATE TABLE pending_messages (
+CREATE TABLE "pending_messages" (
     tenant_id TEXT NOT NULL, 
     user_id TEXT NOT NULL, 
     seq BIGINT NOT NULL, 
@@ -453,7 +473,8 @@ CREATE TABLE pending_messages (
     created_at BIGINT NOT NULL, 
     expires_at BIGINT NOT NULL, 
     delivered BOOLEAN NOT NULL, 
-    PRIMARY KEY (tenant_id, user_id, seq)
+    PRIMARY KEY (tenant_id, user_id, seq), 
+    CONSTRAINT pending_messages_users_fkey FOREIGN KEY(tenant_id, user_id) REFERENCES users (tenant_id, id) ON DELETE CASCADE
 )
 
 -- table rates of rates
@@ -476,7 +497,7 @@ CREATE TABLE replies (
 )
 
 -- table rules of rules
-CREATE TABLE rules (
+CREATE TABLE "rules" (
     tenant_id TEXT NOT NULL, 
     id TEXT NOT NULL, 
     job_id TEXT NOT NULL, 
@@ -484,7 +505,8 @@ CREATE TABLE rules (
     name TEXT NOT NULL, 
     definition TEXT NOT NULL, 
     created_at BIGINT, 
-    PRIMARY KEY (tenant_id, id)
+    PRIMARY KEY (tenant_id, id), 
+    CONSTRAINT rules_jobs_fkey FOREIGN KEY(tenant_id, job_id) REFERENCES jobs (tenant_id, id) ON DELETE CASCADE
 )
 
 -- table runs of runs
@@ -521,7 +543,7 @@ CREATE TABLE secrets (
 )
 
 -- table sessions of sessions
-CREATE TABLE sessions (
+CREATE TABLE "sessions" (
     digest BLOB NOT NULL, 
     kind TEXT NOT NULL, 
     tenant_id TEXT NOT NULL, 
@@ -529,7 +551,8 @@ CREATE TABLE sessions (
     created_at BIGINT NOT NULL, 
     expires_at BIGINT NOT NULL, 
     key_id TEXT, 
-    PRIMARY KEY (digest)
+    PRIMARY KEY (digest), 
+    CONSTRAINT sessions_keys_fkey FOREIGN KEY(key_id) REFERENCES keys (id) ON DELETE CASCADE
 )
 
 -- table slo_standings of slo_standings
@@ -588,4 +611,4 @@ CREATE TRIGGER daily_verdicts_removed AFTER DELETE ON daily_verdicts BEGIN
 END
 
 -- view schedules of schedules
-CREATE VIEW schedules AS SELECT e.tenant_id, e.id, json_extract(e.definition, '$.target.user_id') AS user_id, json_extract(e.definition, '$.target.agent_id') AS agent_id, e.name AS name, json_extract(e.definition, '$.target.prompt') AS prompt, CASE json_extract(e.definition, '$.baseline.kind') WHEN 'once' THEN 'one-shot' ELSE 'recurring' END AS schedule_type, json_extract(e.definition, '$.baseline.at') AS run_at, json_extract(e.definition, '$.baseline.expression') AS cron_expression, json_extract(e.definition, '$.baseline.timezone') AS timezone, strftime('%Y-%m-%dT%H:%M:%fZ', s.next_run_at / 1000000.0, 'unixepoch') AS next_run_at, CASE WHEN s.enabled AND s.next_run_at IS NOT NULL THEN 1 ELSE 0 END AS enabled, json_extract(e.definition, '$.created_at') AS created_at FROM endpoints e JOIN endpoint_states s ON s.tenant_id = e.tenant_id AND s.endpoint_id = e.id WHERE json_extract(e.definition, '$.target.user_id') IS NOT NULL AND NOT s.archived
+CREATE VIEW schedules AS SELECT e.tenant_id, e.id, e.user_id AS user_id, e.agent_id AS agent_id, e.name AS name, json_extract(e.definition, '$.target.prompt') AS prompt, CASE json_extract(e.definition, '$.baseline.kind') WHEN 'once' THEN 'one-shot' ELSE 'recurring' END AS schedule_type, json_extract(e.definition, '$.baseline.at') AS run_at, json_extract(e.definition, '$.baseline.expression') AS cron_expression, json_extract(e.definition, '$.baseline.timezone') AS timezone, strftime('%Y-%m-%dT%H:%M:%fZ', s.next_run_at / 1000000.0, 'unixepoch') AS next_run_at, CASE WHEN s.enabled AND s.next_run_at IS NOT NULL THEN 1 ELSE 0 END AS enabled, json_extract(e.definition, '$.created_at') AS created_at FROM endpoints e JOIN endpoint_states s ON s.tenant_id = e.tenant_id AND s.endpoint_id = e.id WHERE e.user_id IS NOT NULL AND NOT s.archived

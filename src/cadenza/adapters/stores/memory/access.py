@@ -31,6 +31,8 @@ class MemoryKeys:
             if stored.key.id in self._tables.keys:
                 raise already_exists("key", stored.key.id)
             if stored.key.user_id is not None:
+                if (stored.key.tenant_id, stored.key.user_id) not in self._tables.users:
+                    raise not_found("user", stored.key.user_id)
                 self._forget_expired(stored.key)
             self._tables.keys[stored.key.id] = stored
 
@@ -58,13 +60,13 @@ class MemoryKeys:
             stored = self._tables.keys.get(key_id)
             if stored is None or stored.key.tenant_id != tenant_id:
                 raise not_found("key", key_id)
-            del self._tables.keys[key_id]
+            self._tables.drop_key(key_id)
 
     def _forget_expired(self, new: ApiKey) -> None:
         for key_id, stored in list(self._tables.keys.items()):
             key = stored.key
             if key.tenant_id == new.tenant_id and key.user_id is not None and not key.valid(new.created_at):
-                del self._tables.keys[key_id]
+                self._tables.drop_key(key_id)
 
 
 class MemorySessions:
@@ -78,6 +80,8 @@ class MemorySessions:
         over = [one.digest for one in self._tables.sessions.values() if one.expires_at <= session.created_at]
         for digest in over:
             del self._tables.sessions[digest]
+        if session.key_id is not None and session.key_id not in self._tables.keys:
+            raise not_found("key", session.key_id)
         self._tables.sessions[session.digest] = session
 
     async def session(self, digest: bytes) -> Session | None:

@@ -65,6 +65,8 @@ class MemoryAnalyses:
         with self._lock:
             for one in analyses:
                 key = EndpointKey(one.tenant_id, one.endpoint_id)
+                if key not in self._tables.endpoints:
+                    continue
                 self._tables.analyses[key].setdefault(one.id, one)
                 self._want(NextAnalysis(key, one.planner, one.look_again_at))
             for look in next_analyses:
@@ -131,5 +133,5 @@ class MemoryAnalyses:
     def _want(self, look: NextAnalysis) -> None:
         if look.at is None:
             self._tables.looks.pop((look.key, look.planner), None)
-        else:
+        elif look.key in self._tables.endpoints:
             self._tables.looks[look.key, look.planner] = look.at

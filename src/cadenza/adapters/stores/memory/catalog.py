@@ -87,6 +87,7 @@ class MemoryCatalog:
             jobs = ChainMap({job.id: job for job in decided.jobs}, remaining)
             decided = checked_bulk_change(decided, tenant_id, jobs)
             self._refuse_taken(decided, current)
+            self._tables.check_owners(one.endpoint for one in decided.endpoints)
             self._write_bulk_change(tenant_id, decided)
             return decided
 

@@ -149,7 +149,8 @@ def write_turn(tables: MemoryTables, turn: Turn) -> list[Delivery]:
     if key.user not in tables.users:
         return []
     end_turn(tables, turn)
-    tables.messages[key] += [StoredMessage(message, turn.began_at) for message in turn.messages]
+    if key.agent in tables.agents:
+        tables.messages[key] += [StoredMessage(message, turn.began_at) for message in turn.messages]
     deliveries = deliveries_of(turn, tables.last_seqs[key.user])
     tables.deliveries[key.user] += deliveries
     tables.last_seqs[key.user] += len(deliveries)

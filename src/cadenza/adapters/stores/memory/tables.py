@@ -1,14 +1,14 @@
 """The tables that the small stores in memory share, and the writes that keep them consistent."""
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import partial
 from threading import RLock
 from typing import NamedTuple
 
-from cadenza.adapters.stores.common import not_found, with_job_active
+from cadenza.adapters.stores.common import not_found, owners_of_prompts, with_job_active
 from cadenza.adapters.stores.memory.due_index import DueByRequirement, DueIndex
 from cadenza.adapters.stores.wakeup import UserWakeups, Wakeups
 from cadenza.domain.access.tenant import MonthlyUsage, Tenant
@@ -129,12 +129,14 @@ class MemoryTables:
 
     def add_endpoint(self, endpoint: Endpoint) -> None:
         """Write a new endpoint, active if its job is, and wake the workers."""
+        self.check_owners([endpoint])
         self.ranks[endpoint.key] = len(self.ranks)
         self.put_endpoint(with_job_active(endpoint, self._job_of(endpoint)))
         self.wakeups.notify()
 
     def amend_endpoint(self, amended: ChangedEndpoint) -> ChangedEndpoint:
         """Write a changed endpoint and what the change records; wake the workers if its next run moved."""
+        self.check_owners([amended.endpoint])
         after = with_job_active(amended.endpoint, self._job_of(amended.endpoint))
         moved = after.next_run_at != self.endpoints[after.key].next_run_at
         self.put_endpoint(after, amended.skipped)
@@ -143,6 +145,13 @@ class MemoryTables:
         if moved:
             self.wakeups.notify()
         return amended._replace(endpoint=after)
+
+    def check_owners(self, endpoints: Iterable[Endpoint]) -> None:
+        """NotFound, unless the users and agents of prompts exist."""
+        for kind, tenant_id, id_ in owners_of_prompts(endpoints):
+            owners = self.users if kind == "user" else self.agents
+            if (tenant_id, id_) not in owners:
+                raise not_found(kind, id_)
 
     def put_endpoint(self, endpoint: Endpoint, slots: Sequence[SkippedSlot] = ()) -> None:
         """Write an endpoint and its place in the indexes, and a run for each skipped slot."""
@@ -167,6 +176,12 @@ class MemoryTables:
         """Write a job; its endpoints become active or inactive with it."""
         self.jobs[job.tenant_id, job.id] = job
         self._follow_job(job.tenant_id, job.id)
+
+    def drop_key(self, key_id: str) -> None:
+        """Delete a key with the sessions that were opened with it."""
+        del self.keys[key_id]
+        for session in [one for one in self.sessions.values() if one.key_id == key_id]:
+            del self.sessions[session.digest]
 
     def drop_job(self, tenant_id: str, job_id: str) -> None:
         """Delete a job with its rules."""

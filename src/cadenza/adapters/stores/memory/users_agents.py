@@ -164,7 +164,7 @@ def _forget_user(tables: MemoryTables, user: UserKey) -> None:
             del tables.replies[tenant_id, key]
     for stored in [one.key for one in tables.keys.values()]:
         if (stored.tenant_id, stored.user_id) == user:
-            del tables.keys[stored.id]
+            tables.drop_key(stored.id)
 
 
 def _forget_endpoint(tables: MemoryTables, key: EndpointKey) -> None:

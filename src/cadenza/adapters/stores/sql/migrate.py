@@ -2,6 +2,8 @@
 
 import asyncio
 import sqlite3
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +24,8 @@ class Migrated(NamedTuple):
 
     before: str | None
     after: str
+    deleted: Mapping[str, int] = {}
+    """How many rows were deleted from which tables: those that belonged to nothing any more."""
 
 
 async def migrate(url: str) -> Migrated:
@@ -106,15 +110,17 @@ def _migrate_sqlite(path: Path) -> Migrated:
     with translated_errors(path):
         connection = SqliteFile(path).connect()
         try:
+            connection.execute("PRAGMA foreign_keys = OFF")  # SQLite changes a table by making it anew.
             connection.execute("BEGIN IMMEDIATE")
-            before = _read_version(connection)
+            before, deleted = _read_version(connection), Counter[str]()
             if before != HEAD:
                 for statement in _statements("sqlite", before):
-                    connection.execute(statement)
+                    rows = connection.execute(statement).rowcount
+                    deleted.update(_deleted(statement, rows))
             connection.execute("COMMIT")
         finally:
             connection.close()
-    return Migrated(before, HEAD)
+    return Migrated(before, HEAD, deleted)
 
 
 def _pool(url: str) -> "PostgresPool":
@@ -134,7 +140,15 @@ async def _postgres_version(connection: "Connection") -> str | None:
 
 async def _migrate_postgres(connection: "Connection") -> Migrated:
     await connection.execute(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
-    before = await _postgres_version(connection)
+    before, deleted = await _postgres_version(connection), Counter[str]()
     if before != HEAD:
-        await connection.execute("\n".join(_statements("postgresql", before)))
-    return Migrated(before, HEAD)
+        for statement in _statements("postgresql", before):
+            status = await connection.execute(statement)  # Such as DELETE 3.
+            deleted.update(_deleted(statement, int(status.split()[-1]) if status[-1:].isdigit() else 0))
+    return Migrated(before, HEAD, deleted)
+
+
+def _deleted(statement: str, rows: int) -> dict[str, int]:
+    """The table of a statement that deleted rows, with their number."""
+    words = statement.split(maxsplit=3)
+    return {words[2]: rows} if words[:2] == ["DELETE", "FROM"] and rows > 0 else {}

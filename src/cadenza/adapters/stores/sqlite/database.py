@@ -100,6 +100,7 @@ class SqliteFile:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("PRAGMA foreign_keys = ON")
         return connection
 
     def _write(self, work: Work[Answer]) -> Answer:

@@ -27,6 +27,8 @@ def show_migration(migration: Migration, *, as_json: bool) -> int:
     else:
         before = migration.before or "nothing"
         write(f"The tables in {migration.database} are brought from {before} to {migration.after}.\n")
+        for table, rows in migration.deleted.items():
+            write(f"Deleted {rows} of {table} that belonged to nothing any more.\n")
     return Exit.DONE
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from cadenza.domain.access.key import ApiKey, Scope
+from cadenza.domain.agents.users import User
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.ports.access import StoredKey
 from cadenza.ports.catalog import Page
@@ -78,6 +79,7 @@ class KeyContract(Contract):
             of_user("c", ends=HOUR),
             a_key("not asked", "north"),
         ]
+        await add_users(store)
         for kept in [*theirs, a_key("gone", "north")]:
             await store.keys.add_key(kept)
         await store.keys.remove_key("north", "gone")
@@ -91,12 +93,19 @@ class KeyContract(Contract):
             await store.keys.remove_key("south", "key")
         assert await store.keys.stored_key("key") is not None
 
+    async def test_a_key_of_a_user_that_was_removed_is_refused(self, store: Store) -> None:
+        with pytest.raises(NotFound, match="There is no user ada"):
+            await store.keys.add_key(of_user("token", ends=HOUR))
+        assert await store.keys.stored_key("token") is None
+
     async def test_a_key_of_a_user_opens_and_is_not_listed(self, store: Store) -> None:
+        await add_users(store)
         await store.keys.add_key(of_user("token", ends=HOUR))
         assert await store.keys.stored_key("token") == of_user("token", ends=HOUR)
         assert await store.keys.keys("north") == []
 
     async def test_a_new_key_of_a_user_takes_the_place_of_those_that_ran_out(self, store: Store) -> None:
+        await add_users(store)
         await store.keys.add_key(of_user("old", ends=HOUR))
         await store.keys.add_key(of_user("live", ends=3 * HOUR))
         await store.keys.add_key(of_user("foreign", ends=HOUR, tenant_id="south"))
@@ -108,6 +117,12 @@ class KeyContract(Contract):
             if await store.keys.stored_key(name)
         }
         assert left == {"live", "foreign", "tenants-own", "new"}
+
+
+async def add_users(store: Store) -> None:
+    """The users whom keys of users speak for."""
+    for tenant_id in ("north", "south"):
+        await store.users.put_user(User(tenant_id=tenant_id, id="ada"))
 
 
 def a_key(key_id: str, tenant_id: str) -> StoredKey:

@@ -7,9 +7,11 @@ from datetime import timedelta
 import pytest
 
 from cadenza.domain.access.key import Scope
+from cadenza.domain.errors import NotFound
 from cadenza.ports.access import Session, SessionKind
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR
+from cadenza.testing.contracts.access.keys import a_key
 from cadenza.testing.contracts.harness import Contract
 
 HOUR = timedelta(hours=1)
@@ -36,9 +38,20 @@ class SessionContract(Contract):
         ids=["least", "full"],
     )
     async def test_a_session_comes_back_as_it_was(self, store: Store, kept: Session) -> None:
+        if kept.key_id is not None:
+            await store.keys.add_key(a_key(kept.key_id, "north"))
         await store.sessions.open_session(kept)
         assert await store.sessions.session(DIGEST) == kept
         assert await store.sessions.session(DIGEST[::-1]) is None
+
+    async def test_a_session_belongs_to_its_key_and_ends_with_it(self, store: Store) -> None:
+        opened = a_session(DIGEST)._replace(key_id="key")
+        with pytest.raises(NotFound):
+            await store.sessions.open_session(opened)
+        await store.keys.add_key(a_key("key", "north"))
+        await store.sessions.open_session(opened)
+        await store.keys.remove_key("north", "key")
+        assert await store.sessions.session(DIGEST) is None
 
     async def test_a_session_is_ended_once_and_whoever_ends_it_is_told_what_it_was(
         self, peers: Sequence[Store]

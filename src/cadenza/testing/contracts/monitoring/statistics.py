@@ -15,6 +15,7 @@ from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
+from cadenza.testing.contracts.planning.analyses import record
 
 DAY = timedelta(days=1)
 DAY_MINUTES = 24 * 60
@@ -146,7 +147,8 @@ class StatisticsContract(Contract):
         )
 
     async def test_sittings_are_taken_together_by_planner_day_or_endpoint(self, store: Store) -> None:
-        await store.analyses.add_analyses(
+        await record(
+            store,
             [
                 an_analysis(0, "a", tokens=Tokens(10, 0), shadow=True),
                 an_analysis(1, "a", tokens=Tokens(10, 1), error="no model"),
@@ -154,7 +156,7 @@ class StatisticsContract(Contract):
                 an_analysis(3, "b", planner="rules"),
                 an_analysis(4, "b", tenant_id="south"),
                 an_analysis(DAY_MINUTES, "b"),
-            ]
+            ],
         )
 
         async def planner_activity(grouping: ActivityGrouping, **others: Any) -> list[PlannerActivity]:
@@ -202,7 +204,7 @@ class StatisticsContract(Contract):
             )
             for place, tenant_id in enumerate(["north", "north", "south", "north", "north"])
         ]
-        await store.analyses.add_analyses(made)
+        await record(store, made)
         newest = [one for one in reversed(made) if one.tenant_id == "north"]
         end = AnalysisCursor(NEW_YEAR + timedelta(days=1), "")
         assert await store.statistics.recent_analyses("north", before=end, limit=10) == newest

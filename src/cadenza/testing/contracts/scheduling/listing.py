@@ -5,15 +5,18 @@ from typing import Any
 
 import pytest
 
+from cadenza.domain.agents.users import Agent, User
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
-from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, OpenSlot
+from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, OpenSlot, evolve
 from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Backoff, Guard, Misfire, Policy
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptTarget
 from cadenza.ports.catalog import EndpointFilter, Page
 from cadenza.ports.scheduling import Retention
+from cadenza.testing.builders import an_endpoint
 from cadenza.testing.clock import NEW_YEAR
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
 
@@ -64,6 +67,23 @@ class ListingContract(Contract):
     async def test_every_field_comes_back_as_it_was(self, bench: Bench, fields: dict[str, Any]) -> None:
         endpoint = await bench.add(**fields)
         assert await bench.fresh(endpoint) == endpoint
+
+    @pytest.mark.parametrize("missing", ["user", "agent"])
+    async def test_a_prompt_needs_its_user_and_its_agent(self, bench: Bench, missing: str) -> None:
+        store, target = bench.store, PromptTarget("agent", "user", "hello")
+        if missing != "user":
+            await store.users.put_user(User(tenant_id="default", id="user"))
+        if missing != "agent":
+            await store.agents.put_agent(Agent(tenant_id="default", id="agent", name="agent"))
+        with pytest.raises(NotFound, match=f"There is no {missing} {missing}"):
+            await store.endpoints.add(an_endpoint("prompt", baseline=Once(NEW_YEAR), target=target))
+        plain = await bench.add("plain", baseline=Once(NEW_YEAR))
+        with pytest.raises(NotFound, match=f"There is no {missing} {missing}"):
+            await store.endpoints.amend(
+                plain.key, lambda endpoint: ChangedEndpoint(evolve(endpoint, target=target))
+            )
+        assert await bench.fresh(plain) == plain
+        assert ids(await store.catalog.find("default")) == ["plain"]
 
     async def test_a_key_is_taken_once(self, bench: Bench) -> None:
         endpoint = await bench.add(description="first")

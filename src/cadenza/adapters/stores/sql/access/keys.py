@@ -19,6 +19,7 @@ GET_KEYS = f"SELECT {KEY} FROM keys WHERE id = ANY ($1::text[])"
 LIST_KEYS = f"""
 SELECT {KEY} FROM keys WHERE tenant_id = $1 AND id > $2 AND user_id IS NULL ORDER BY id LIMIT $3
 """
+GET_USER_KEY_SHARE = "SELECT id FROM users WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE"
 REMOVE_EXPIRED_KEYS = "DELETE FROM keys WHERE tenant_id = $1 AND user_id IS NOT NULL AND expires_at <= $2"
 REMOVE_KEY = "DELETE FROM keys WHERE tenant_id = $1 AND id = $2 RETURNING id"
 
@@ -34,6 +35,8 @@ class SqlKeys:
 
         async def work(connection: Connection) -> None:
             if key.user_id is not None:
+                if not await connection.fetch(GET_USER_KEY_SHARE, key.tenant_id, key.user_id):
+                    raise not_found("user", key.user_id)
                 await connection.execute(REMOVE_EXPIRED_KEYS, key.tenant_id, key.created_at)
             if not await connection.fetch(ADD_KEY, *_key_row(stored)):
                 raise already_exists("key", key.id)

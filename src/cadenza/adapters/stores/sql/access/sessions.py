@@ -1,5 +1,6 @@
 """Dashboard sessions and login links."""
 
+from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.sql.access.keys import read_scopes
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import Read, Row
@@ -7,6 +8,7 @@ from cadenza.ports.access import Session, SessionKind
 
 SESSION = "digest, kind, tenant_id, scopes, created_at, expires_at, key_id"
 OPEN_SESSION = f"INSERT INTO sessions ({SESSION}) VALUES ($1, $2, $3, $4, $5, $6, $7)"
+LOCK_KEY = "SELECT id FROM keys WHERE id = $1 FOR KEY SHARE"
 GET_SESSION = f"SELECT {SESSION} FROM sessions WHERE digest = $1"
 END_SESSION = f"DELETE FROM sessions WHERE digest = $1 RETURNING {SESSION}"
 REMOVE_EXPIRED_SESSIONS = "DELETE FROM sessions WHERE expires_at <= $1"
@@ -24,6 +26,8 @@ class SqlSessions:
 
         async def work(connection: Connection) -> None:
             await connection.execute(REMOVE_EXPIRED_SESSIONS, session.created_at)
+            if session.key_id is not None and not await connection.fetch(LOCK_KEY, session.key_id):
+                raise not_found("key", session.key_id)
             await connection.execute(OPEN_SESSION, *row)
 
         await self._database.write(work)

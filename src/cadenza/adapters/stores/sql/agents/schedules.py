@@ -1,7 +1,7 @@
 """The schedules of users: endpoints with a prompt as target."""
 
 from cadenza.adapters.stores.common import not_found
-from cadenza.adapters.stores.sql.agents.users_agents import LOCK_USER, USER_OF_ENDPOINT
+from cadenza.adapters.stores.sql.agents.users_agents import LOCK_USER
 from cadenza.adapters.stores.sql.database import Connection, Database
 from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, read_endpoint
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET, LOCK_TENANT_SHARED, EndpointTables
@@ -14,7 +14,7 @@ ALL = 2**31
 LIST = f"""
 SELECT {", ".join(ENDPOINT_COLUMNS)} FROM endpoints e
 JOIN endpoint_states s ON s.tenant_id = e.tenant_id AND s.endpoint_id = e.id
-WHERE e.tenant_id = $1 AND {USER_OF_ENDPOINT} = $2 AND e.id > $3 AND NOT s.archived
+WHERE e.tenant_id = $1 AND e.user_id = $2 AND e.id > $3 AND NOT s.archived
     AND (NOT $4 OR (s.enabled AND s.next_run_at IS NOT NULL))
 ORDER BY e.id LIMIT $5
 """

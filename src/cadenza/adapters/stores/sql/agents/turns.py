@@ -34,7 +34,9 @@ NUMBER_DELIVERIES = """
 UPDATE users SET last_seq = last_seq + $3 WHERE tenant_id = $1 AND id = $2 RETURNING last_seq
 """
 NUMBER_MESSAGES = f"""
-INSERT INTO conversations AS c ({CONVERSATION}, last_number) VALUES ($1, $2, $3, $4)
+INSERT INTO conversations AS c ({CONVERSATION}, last_number)
+SELECT a.tenant_id, $2::text, a.id, $4::bigint FROM agents a
+WHERE a.tenant_id = $1 AND a.id = $3 FOR KEY SHARE
 ON CONFLICT ({CONVERSATION}) DO UPDATE SET last_number = c.last_number + excluded.last_number
 RETURNING last_number
 """
@@ -99,7 +101,8 @@ async def write_turn(connection: Connection, turn: Turn) -> list[Delivery] | Non
         await connection.fetch(NOTIFY, notification_for(key.user))
     if turn.messages:
         number = await connection.fetchval(NUMBER_MESSAGES, *key, len(turn.messages))
-        await connection.executemany(ADD_MESSAGE, _messages(turn, number))
+        if number is not None:  # Otherwise its agent was removed, and its conversations with it.
+            await connection.executemany(ADD_MESSAGE, _messages(turn, number))
     day = turn.ended_at.astimezone(UTC).date().isoformat()
     fired = int(turn.firing is not None)
     await connection.execute(ADD_USAGE, key.tenant_id, day, key.user_id, fired, turn.tokens)

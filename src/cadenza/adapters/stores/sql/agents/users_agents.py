@@ -36,29 +36,13 @@ SELECT coalesce(sum(fires), 0)::bigint, coalesce(sum(tokens), 0)::bigint
 FROM agent_usage WHERE tenant_id = $1 AND day = $2
 """
 
-USER_OF_ENDPOINT = "(e.definition #>> '{target,user_id}')"
-"""The user of an endpoint `e` with a prompt target."""
-ENDPOINTS_OF_USER = (
-    f"SELECT e.id FROM endpoints e WHERE e.tenant_id = $1 AND {USER_OF_ENDPOINT} = $2 ORDER BY e.id"
-)
-ENDPOINTS_OF_AGENT = (
-    f"SELECT e.id FROM endpoints e WHERE e.tenant_id = $1 AND {USER_OF_ENDPOINT} IS NOT NULL"
-    " AND (e.definition #>> '{target,agent_id}') = $2 ORDER BY e.id"
-)
+ENDPOINTS_OF_USER = "SELECT id FROM endpoints WHERE tenant_id = $1 AND user_id = $2 ORDER BY id"
+ENDPOINTS_OF_AGENT = "SELECT id FROM endpoints WHERE tenant_id = $1 AND agent_id = $2 ORDER BY id"
 REMOVE_REPLIES = "DELETE FROM replies WHERE tenant_id = $1 AND key >= $2 AND key < $3"
 REMOVE_ALERTS = "DELETE FROM alerts WHERE key >= $1 AND key < $2 AND (facts ->> 'endpoint_id') = $3"
-TABLES_OF_ENDPOINT = ("endpoint_labels", "endpoint_states", "hints", "runs", "analyses", "looks", "notes")
-TABLES_OF_USER = (
-    "conversation_messages",
-    "conversations",
-    "pending_messages",
-    "agent_usage",
-    "keys",
-    "daily_users",
-    "daily_verdicts",
-    "daily_gaps",
-)
-TABLES_OF_AGENT = ("conversation_messages", "conversations")
+TABLES_OF_ENDPOINT = ("endpoint_states", "runs", "notes")
+TABLES_OF_USER = ("daily_users", "daily_verdicts", "daily_gaps")
+"""Those without a foreign key; from all others the database deletes by itself."""
 
 
 class SqlUsers:
@@ -139,8 +123,6 @@ class SqlAgents:
             )
             if not await connection.fetch(REMOVE_AGENT, *key):
                 raise not_found("agent", key.id)
-            for table in TABLES_OF_AGENT:
-                await connection.execute(f"DELETE FROM {table} WHERE tenant_id = $1 AND agent_id = $2", *key)
 
         await self._database.write(work)
 

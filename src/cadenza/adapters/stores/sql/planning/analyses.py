@@ -38,6 +38,11 @@ ANALYSIS = (
 COLUMNS = ", ".join(f'"{column}"' for column in ANALYSIS)
 WITHOUT_RESPONSE = LISTED_RUN_COLUMNS[:-1]
 """The columns of ended runs that planners read: a response may be large, and few planners need it."""
+LOCK_ENDPOINTS = """
+SELECT e.tenant_id, e.id FROM unnest($1::text[], $2::text[]) AS k (tenant_id, id) CROSS JOIN endpoints e
+WHERE e.tenant_id = k.tenant_id AND e.id = k.id ORDER BY e.tenant_id, e.id FOR KEY SHARE OF e
+"""
+"""Those that exist, and go on to exist until the commit."""
 KEYS = "unnest($1::text[], $2::text[]) AS k (tenant_id, id)"
 
 ADD = (
@@ -101,17 +106,20 @@ class SqlAnalyses(ABC):
     async def add_analyses(
         self, analyses: Sequence[Analysis], next_analyses: Sequence[NextAnalysis] = ()
     ) -> None:
-        rows = [_write_analysis(one) for one in analyses]
         own = [
             NextAnalysis(EndpointKey(one.tenant_id, one.endpoint_id), one.planner, one.look_again_at)
             for one in analyses
         ]
         last = {(one.key, one.planner): one.at for one in (*own, *next_analyses)}
-        wanted = [(*key, planner, at) for (key, planner), at in last.items() if at is not None]
         unwanted = [(*key, planner) for (key, planner), at in last.items() if at is None]
 
         async def work(connection: Connection) -> None:
-            await connection.executemany(ADD, rows)
+            keys = sorted({one.key for one in (*own, *next_analyses)})
+            rows = await connection.fetch(LOCK_ENDPOINTS, *columns_of_keys(keys))
+            there = {EndpointKey(*row) for row in rows}
+            written = [one for one in analyses if EndpointKey(one.tenant_id, one.endpoint_id) in there]
+            wanted = [(*k, planner, at) for (k, planner), at in last.items() if at is not None and k in there]
+            await connection.executemany(ADD, [_write_analysis(one) for one in written])
             await connection.executemany(REMOVE_NEXT, unwanted)
             await connection.executemany(PUT_NEXT, wanted)
 

@@ -33,7 +33,6 @@ ORDER BY id
 """Those of some jobs, and those with some ids."""
 COUNT_OF_JOB = "SELECT count(*) FROM rules WHERE tenant_id = $1 AND job_id = $2"
 REMOVE = "DELETE FROM rules WHERE tenant_id = $1 AND id = $2 RETURNING id"
-REMOVE_OF_JOB = "DELETE FROM rules WHERE tenant_id = $1 AND job_id = $2"
 JOBS_WITH_RULES = "SELECT DISTINCT tenant_id, job_id FROM rules"
 
 

@@ -14,7 +14,7 @@ from cadenza.adapters.stores.sql.planning import rules
 from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, LIVE, read_endpoint
 from cadenza.adapters.stores.sql.scheduling.definition import JOB, read_job, write_job
 from cadenza.adapters.stores.sql.scheduling.endpoints import LOCK_TENANT
-from cadenza.adapters.stores.sql.scheduling.jobs import PUT, WITH_STATE, SqlJobs
+from cadenza.adapters.stores.sql.scheduling.jobs import DROP, PUT, WITH_STATE, SqlJobs
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange
 from cadenza.ports.catalog import (
@@ -127,7 +127,7 @@ class SqlCatalog(SqlJobs):
         touched = {*decided.removed_jobs, *(job.id for job in decided.jobs)}
         if not touched:
             return False
-        await self._drop_jobs(connection, tenant_id, decided.removed_jobs)
+        await connection.execute(DROP, tenant_id, list(decided.removed_jobs))
         await connection.executemany(PUT, [write_job(job) for job in decided.jobs])
         await self._follow(connection, tenant_id, touched)
         return True

@@ -2,7 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from cadenza.adapters.stores.common import already_exists, change_with_job_active, not_found, with_job_active
+from cadenza.adapters.stores.common import (
+    already_exists,
+    change_with_job_active,
+    not_found,
+    owners_of_prompts,
+    with_job_active,
+)
 from cadenza.adapters.stores.sql.database import (
     ADVISORY_LOCK,
     Connection,
@@ -50,6 +56,10 @@ GET_MANY_LOCKED = (
     " ORDER BY s.tenant_id, s.endpoint_id FOR UPDATE OF s, e"
 )
 GET_JOBS = f"SELECT {', '.join(JOB)} FROM jobs WHERE tenant_id = $1 AND id = ANY ($2::text[])"
+LOCK_OWNER = {
+    "user": "SELECT id FROM users WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE",
+    "agent": "SELECT id FROM agents WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE",
+}
 COUNT_LIVE_UP_TO = (
     f"SELECT count(*) FROM (SELECT 1 FROM endpoint_states WHERE tenant_id = $1 AND {LIVE} LIMIT $2) AS live"
 )
@@ -149,6 +159,7 @@ class EndpointTables:
         """Add new endpoints that follow their jobs."""
         if not endpoints:
             return
+        await _lock_owners(connection, endpoints)
         rows = await connection.fetch(ADD_ENDPOINTS, *columns_of(map(write_owner_columns, endpoints)))
         added = {row[0] for row in rows}
         for endpoint in endpoints:
@@ -234,9 +245,17 @@ def _states(endpoints: Iterable[Endpoint]) -> list[tuple[object, ...]]:
     return [(*endpoint.key, *write_state(endpoint)) for endpoint in endpoints]
 
 
+async def _lock_owners(connection: Connection, endpoints: Iterable[Endpoint]) -> None:
+    """NotFound, unless the users and agents of prompts exist; they then do until the commit."""
+    for kind, tenant_id, id_ in owners_of_prompts(endpoints):
+        if not await connection.fetch(LOCK_OWNER[kind], tenant_id, id_):
+            raise not_found(kind, id_)
+
+
 async def _write_definitions(connection: Connection, pairs: Sequence[tuple[Endpoint, Endpoint]]) -> None:
     if not pairs:
         return
+    await _lock_owners(connection, [after for before, after in pairs if after.target != before.target])
     await connection.execute(
         UPDATE_ENDPOINTS, *columns_of([write_owner_columns(after) for _, after in pairs])
     )

@@ -1,10 +1,9 @@
 """Jobs, and the endpoints that follow them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from cadenza.adapters.stores.common import already_exists, not_found, same_job, with_job_active
 from cadenza.adapters.stores.sql.database import Connection, Database, wake_workers
-from cadenza.adapters.stores.sql.planning.rules import REMOVE_OF_JOB as REMOVE_RULES_OF_JOB
 from cadenza.adapters.stores.sql.scheduling.definition import JOB, read_job, write_job
 from cadenza.adapters.stores.sql.scheduling.endpoints import GET_JOBS, LOCK_TENANT, EndpointTables
 from cadenza.domain.scheduling.endpoint import Job
@@ -20,6 +19,7 @@ PUT = (
 )
 LIST = f"SELECT {COLUMNS} FROM jobs WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3"
 DROP = "DELETE FROM jobs WHERE tenant_id = $1 AND id = ANY ($2::text[])"
+"""With their rules, which refer to them."""
 # OFFSET 0 keeps PostgreSQL's planner from knowing that both rows are of one tenant: of a table that has just
 # grown it believes that a tenant has a handful of rows, and would go through all of them for each.
 WITH_STATE = (
@@ -78,7 +78,7 @@ class SqlJobs:
     async def remove_job(self, tenant_id: str, job_id: str, archive: EndpointChange) -> int:
         async def work(connection: Connection) -> int:
             job = await self._locked_job(connection, tenant_id, job_id)
-            await self._drop_jobs(connection, tenant_id, [job_id])
+            await connection.execute(DROP, tenant_id, [job_id])
             await self._follow(connection, tenant_id, [job_id])
             rows = await connection.fetch(LIVE_OF_JOB, tenant_id, job_id)
             live = await self._endpoint_tables.locked(connection, tenant_id, [row[0] for row in rows])
@@ -88,11 +88,6 @@ class SqlJobs:
             return len(live)
 
         return await self._database.write(work)
-
-    async def _drop_jobs(self, connection: Connection, tenant_id: str, job_ids: Sequence[str]) -> None:
-        """Delete jobs with their rules; the tenant is locked."""
-        await connection.execute(DROP, tenant_id, list(job_ids))
-        await connection.executemany(REMOVE_RULES_OF_JOB, [(tenant_id, job_id) for job_id in job_ids])
 
     async def _follow(self, connection: Connection, tenant_id: str, job_ids: Iterable[str]) -> None:
         """Switch the endpoints of jobs on and off with their jobs; the tenant is locked."""

@@ -27,7 +27,8 @@ def upgrade() -> None:
     op.execute(
         f"CREATE INDEX endpoints_of_user ON endpoints (tenant_id, {user_id}, id) WHERE {user_id} IS NOT NULL"
     )
-    op.execute(_view(dialect))
+    target = PATH[dialect].replace("definition", "e.definition").format
+    op.execute(schedules_view(dialect, user_id=target("user_id"), agent_id=target("agent_id")))
 
 
 def _people() -> None:
@@ -119,7 +120,7 @@ def _user_keys() -> None:
     )
 
 
-def _view(dialect: str) -> str:
+def schedules_view(dialect: str, *, user_id: str, agent_id: str) -> str:
     """Agent schedules by the names that users of such tables know; moments as both databases write them."""
     target = PATH[dialect].replace("definition", "e.definition").format
     baseline = BASELINE[dialect].format
@@ -132,8 +133,8 @@ def _view(dialect: str) -> str:
         "postgresql": "(to_json(s.next_run_at AT TIME ZONE 'UTC') #>> '{}') || 'Z'",
     }[dialect]
     columns = {
-        "user_id": target("user_id"),
-        "agent_id": target("agent_id"),
+        "user_id": user_id,
+        "agent_id": agent_id,
         "name": "e.name",
         "prompt": target("prompt"),
         "schedule_type": f"CASE {baseline('kind')} WHEN 'once' THEN 'one-shot' ELSE 'recurring' END",
@@ -146,5 +147,5 @@ def _view(dialect: str) -> str:
     }
     shown = ", ".join(f"{value} AS {name}" for name, value in columns.items())
     rows = "endpoints e JOIN endpoint_states s ON s.tenant_id = e.tenant_id AND s.endpoint_id = e.id"
-    wanted = f"{columns['user_id']} IS NOT NULL AND NOT s.archived"
+    wanted = f"{user_id} IS NOT NULL AND NOT s.archived"
     return f"CREATE VIEW schedules AS SELECT e.tenant_id, e.id, {shown} FROM {rows} WHERE {wanted}"
