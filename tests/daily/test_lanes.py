@@ -10,7 +10,7 @@ from tests.postgres import Databases, databases, newest_databases
 
 from cadenza.adapters.daily import single_process
 from cadenza.adapters.daily.single_process import FileLeaderLock, SingleProcessLanes
-from cadenza.adapters.stores.postgres.daily_lanes import LOCK_CLASS, LOCKS, PostgresLanes
+from cadenza.adapters.stores.postgres.daily_lanes import LOCK_CLASS, LOCKS, PostgresLanes, StandInLanes
 from cadenza.adapters.stores.postgres.pool import PostgresPool
 from cadenza.domain.monitoring import outage
 from cadenza.ports.daily import DailyLanes
@@ -59,6 +59,9 @@ class Floor:
 
     def join(self, most: int = MOST) -> Server:
         return self.hold(PostgresLanes(PostgresPool(self._url), self.log, max_concurrency=most, retry_s=0.02))
+
+    def stand_in(self, most: int = MOST) -> Server:
+        return self.hold(StandInLanes(PostgresPool(self._url), self.log, max_concurrency=most, retry_s=0.02))
 
     def hold(self, lanes: DailyLanes) -> Server:
         server = Server(self.servers)
@@ -129,6 +132,26 @@ async def test_who_counts_in_another_way_waits(floor: Floor) -> None:
     assert (first.held, other.held) == (ALL, set())
     await floor.leave(0)
     await until(lambda: other.held == {0, 1, 2})
+
+
+@pytest.mark.parametrize("most", [MOST, 3])
+async def test_a_stand_in_serves_all_until_a_process_with_a_target_comes(floor: Floor, most: int) -> None:
+    stand_in, second = floor.stand_in(most), floor.stand_in(most)
+    await until(lambda: len(stand_in.held) + len(second.held) == most)
+    before = second.rounds + stand_in.rounds
+    await until(lambda: second.rounds + stand_in.rounds > before + 3)
+    assert {len(stand_in.held), len(second.held)} == {0, most}
+    first = floor.join()
+    await until(lambda: first.held == ALL)
+    other = floor.join()
+    await until(lambda: len(first.held) == len(other.held) == MOST // 2)
+    assert (stand_in.held, second.held) == (set(), set())
+    await floor.leave(2)
+    await until(lambda: other.held == ALL)
+    await floor.leave(3)
+    await until(lambda: len(stand_in.held) + len(second.held) == most)
+    assert [one.twice for one in floor.servers] == [set()] * 4, "two served the same lane"
+    assert floor.log.events("warning") == []
 
 
 async def test_beside_a_file_one_serves_all_and_the_other_waits(

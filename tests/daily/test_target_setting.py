@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from tests.daily.daily_fixtures import Clocks
 from tests.integration.http.loopback_server import a_server, says
+from tests.postgres import Databases, databases, newest_databases
 
 from cadenza import Cadenza
-from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.clock import FastClock, SystemClock
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.domain.agents.users import Agent, User, UserKey
@@ -22,16 +23,20 @@ from cadenza.domain.daily.rules import enroll
 from cadenza.domain.daily.user import DONE, DayStatus, enrollment
 from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.job_failure import ErrorClass
+from cadenza.engine.supervision import Supervisor
 from cadenza.ports.daily import DailyTargetRunner
 from cadenza.roots.daily import TickMonitor, launch
 from cadenza.roots.settings import Settings
-from cadenza.roots.wiring.daily_service import daily_parts_in_up
+from cadenza.roots.wiring.daily_service import clocks_for, daily_parts_in_up
 from cadenza.roots.wiring.daily_target import DailyCallable, DailyHttp, daily_target, open_target_runner
 from cadenza.roots.wiring.stores import open_store
 from cadenza.roots.wiring.worker import ProcessContext
-from cadenza.testing import FakeLog
+from cadenza.testing import FakeLog, FakeTelemetry
+
+__all__ = ["databases", "newest_databases"]
 
 TODAY = date(2030, 1, 31)
+FAST = 120
 
 
 class Place:
@@ -166,19 +171,37 @@ async def test_up_serves_daily_users_unless_it_shall_not(place: Place) -> None:
             "daily-lanes",
         ]
         assert await daily_parts_in_up(stack, alone.model_copy(update={"daily": False}), place.shop) == []
-        shared = alone.model_copy(update={"database_url": "postgresql://elsewhere/cadenza"})
-        assert await daily_parts_in_up(stack, shared, place.shop) == []
-        assert place.log.events("warning") == []
-        await enroll_now(place.shop)
-        assert await daily_parts_in_up(stack, shared, place.shop) == []
-        assert len(place.log.events("warning")) == 1
 
 
-async def enroll_now(shop: ProcessContext) -> None:
-    """A user whose window is open."""
-    now = datetime.now(UTC)
-    due = (now + timedelta(minutes=30)).time().replace(second=0, microsecond=0)
-    await shop.store.daily.enroll([enrollment("default", "ada", due)], partial(enroll, now=now))
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+async def test_up_without_a_target_cuts_days_off_and_warns(
+    database: str, tmp_path: Path, newest_databases: Databases
+) -> None:
+    """Also for a user who is enrolled when it is up."""
+    url = f"sqlite:///{tmp_path / 'up.db'}"
+    if database == "postgresql":
+        url = await asyncio.to_thread(newest_databases.clean)
+    settings, log = Settings(database_url=url, tick_ms=10_000), FakeLog()
+    clock = FastClock(FAST, datetime(2030, 1, 31, 10, tzinfo=UTC))
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
+        context = ProcessContext(
+            store=store, clock=clock, log=log, callables=CallableDispatcher(), telemetry=FakeTelemetry()
+        )
+        supervisor = Supervisor(clock=SystemClock(), log=log, telemetry=FakeTelemetry())
+        parts = await daily_parts_in_up(stack, settings, context, clocks_for(clock))
+        running = asyncio.create_task(supervisor.run(*parts))
+        due = (clock.now() + timedelta(minutes=3)).time().replace(second=0, microsecond=0)
+        await store.daily.enroll([enrollment("default", "ada", due)], partial(enroll, now=clock.now()))
+        async with asyncio.timeout(60):
+            while not (verdicts := await store.daily.verdicts_of(UserKey("default", "ada"))):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        supervisor.stop()
+        await running
+    assert [one.status for one in verdicts] == [DayStatus.CUTOFF_REACHED]
+    assert log.events("warning") == [
+        "daily users are due, and CADENZA_DAILY_TARGET does not say what is done"
+    ]
 
 
 def test_a_role_without_a_target_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

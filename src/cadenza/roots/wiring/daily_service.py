@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
 from cadenza.adapters.clock import ClockStopwatch, SystemClock, SystemStopwatch
 from cadenza.adapters.daily.single_process import FileLeaderLock, SingleProcessLanes
-from cadenza.domain.daily.rules import SHARDS
 from cadenza.domain.daily.user import DailyRunResult
 from cadenza.domain.job_failure import ErrorClass
 from cadenza.engine.daily.runner import DailyRunner, DailySettings
@@ -21,8 +20,6 @@ from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.daily_target import daily_target, open_target_runner
 from cadenza.roots.wiring.stores import SQLITE, open_pool
 from cadenza.roots.wiring.worker import ProcessContext
-
-FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 
 
 class Clocks(NamedTuple):
@@ -103,7 +100,7 @@ def daily_parts(
     target_runner: DailyTargetRunner,
     clocks: Clocks = SYSTEM_CLOCKS,
 ) -> list[Part]:
-    """The parts of a daily runner."""
+    """The parts of a daily runner; without a target, it stands in until a process that has one comes."""
     runner = DailyRunner(
         store=context.store.daily,
         target_runner=target_runner,
@@ -113,7 +110,9 @@ def daily_parts(
         log=context.log,
         settings=daily_settings(settings),
     )
-    return DailyService(runner, open_lanes(settings, context.log), grace_ms=settings.grace_ms).parts()
+    stand_in = isinstance(target_runner, MissingTarget)
+    lanes = open_lanes(settings, context.log, stand_in=stand_in)
+    return DailyService(runner, lanes, grace_ms=settings.grace_ms).parts()
 
 
 @asynccontextmanager
@@ -134,26 +133,17 @@ async def running_daily(
 async def daily_parts_in_up(
     stack: AsyncExitStack, settings: Settings, context: ProcessContext, clocks: Clocks = SYSTEM_CLOCKS
 ) -> list[Part]:
-    """The parts inside `cadenza up`.
-
-    Without a target, days are cut off all the same on a file of its own; a database
-    that others share is left to them.
-    """
+    """The parts inside `cadenza up`; without a target, days are cut off all the same."""
     if not settings.daily:
         return []
     target = daily_target(settings)
+    target_runner: DailyTargetRunner = MissingTarget(context.log)
     if target is not None:
-        return daily_parts(
-            settings, context, await open_target_runner(stack, settings, context, target), clocks
-        )
-    if settings.database_url.startswith(SQLITE):
-        return daily_parts(settings, context, MissingTarget(context.log), clocks)
-    if await _has_users(context):
-        context.log.warning("there are daily users, and CADENZA_DAILY_TARGET is not set: not served here")
-    return []
+        target_runner = await open_target_runner(stack, settings, context, target)
+    return daily_parts(settings, context, target_runner, clocks)
 
 
-def open_lanes(settings: Settings, log: Logger) -> DailyLanes:
+def open_lanes(settings: Settings, log: Logger, *, stand_in: bool) -> DailyLanes:
     """Shared with all processes on PostgreSQL; beside a file, one process has them all."""
     most = settings.max_concurrency
     if settings.database_url.startswith(SQLITE):
@@ -161,14 +151,7 @@ def open_lanes(settings: Settings, log: Logger) -> DailyLanes:
         leader_lock = FileLeaderLock(path, log, name="daily", does="another process serves daily users")
         return SingleProcessLanes(leader_lock, max_concurrency=most)
     pool = open_pool(settings, size=1)
-    from cadenza.adapters.stores.postgres.daily_lanes import PostgresLanes
+    from cadenza.adapters.stores.postgres.daily_lanes import PostgresLanes, StandInLanes
 
-    return PostgresLanes(pool, log, max_concurrency=most)
-
-
-async def _has_users(context: ProcessContext) -> bool:
-    """Whether any user has a daily window."""
-    for shard in range(SHARDS):
-        if await context.store.daily.pending_days(shard, until=FAR_FUTURE, limit=1):
-            return True
-    return False
+    lanes = StandInLanes if stand_in else PostgresLanes
+    return lanes(pool, log, max_concurrency=most)

@@ -28,6 +28,15 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 JOIN = "SELECT pg_try_advisory_lock_shared($1::int, $2::int)"
 TAKE = "SELECT lane FROM unnest($2::int[]) AS lane WHERE pg_try_advisory_lock($1::int, lane)"
 RELEASE = "SELECT pg_advisory_unlock($1::int, lane) FROM unnest($2::int[]) AS lane"
+SERVED_CLASS = LOCK_CLASS + 1
+"""The class of the lock that all processes with a daily target share, and that a stand-in has alone."""
+SHARE_SERVED = "SELECT pg_advisory_lock_shared($1::int, 0)"
+TAKE_SERVED = "SELECT pg_try_advisory_lock($1::int, 0)"
+WANTED = """
+SELECT EXISTS (SELECT FROM pg_locks
+WHERE locktype = 'advisory' AND classid::bigint = $1 AND objsubid = 2 AND NOT granted
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+"""
 RETRY_S = 1.0
 COMMAND_TIMEOUT_S = 5.0
 
@@ -104,6 +113,7 @@ class PostgresLanes:
 
     async def _join(self, session: Session) -> bool:
         """Take part, unless other processes have another `max_concurrency`, with which lanes would differ."""
+        await session.fetchval(SHARE_SERVED, SERVED_CLASS, timeout=COMMAND_TIMEOUT_S)
         await session.fetchval(JOIN, LOCK_CLASS, FIRST_MEMBER + self._most, timeout=COMMAND_TIMEOUT_S)
         others = set((await self._locks(session)).members.values()) - {self._most}
         if others and not self._conflict_logged:
@@ -132,6 +142,9 @@ class PostgresLanes:
             server.serve(mine - self._leaving - done, self._leaving)
             await self._release(session, done)
         self._log_share(len(mine - done))
+        self._note_available()
+
+    def _note_available(self) -> None:
         if self._outage.succeeded(asyncio.get_running_loop().time()) is not None:
             self._log.info("the lanes of daily users are available again", part="daily-lanes")
 
@@ -161,3 +174,30 @@ class PostgresLanes:
         if held != self._logged:
             self._logged = held
             self._log.info("this process's share of the daily users changed", lanes=held, of=self._of)
+
+
+class StandInLanes(PostgresLanes):
+    """Serves all lanes while no process with a daily target serves any, and makes way when one comes.
+
+    It is for a process without a target: days are cut off all the same, and nobody whom
+    another process can serve is kept from it. Of several stand-ins, one serves.
+    """
+
+    async def _hold_once(self, server: LaneServer) -> None:
+        with translated_errors(self._pool.address):
+            session = await self._pool.connect()
+            try:
+                taken = await session.fetchval(TAKE_SERVED, SERVED_CLASS, timeout=COMMAND_TIMEOUT_S)
+                self._note_available()
+                self._log_share(self._of if taken else 0)
+                if taken:
+                    server.serve(range(self._of))
+                    await self._until_wanted(session)
+            finally:
+                server.serve(())
+                session.terminate()
+
+    async def _until_wanted(self, session: Session) -> None:
+        """Return when a process with a target waits for the lock."""
+        while not await session.fetchval(WANTED, SERVED_CLASS, timeout=COMMAND_TIMEOUT_S):  # noqa: ASYNC110 - A lock tells nobody who waits for it.
+            await asyncio.sleep(self._retry_s)
