@@ -1,13 +1,13 @@
 """Every promise broken and kept again, with the words that say so."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 from cadenza.adapters.stores.memory import MemoryStore
-from cadenza.domain.monitoring.slo import Slo, SloSettings
+from cadenza.domain.monitoring.slo import Judgement, Slo, SloMeasurement, SloSettings
 from cadenza.domain.validation import iso
 from cadenza.engine.monitoring.slo_watcher import SloWatcher
 from cadenza.ports.monitoring import SloStatus
@@ -136,7 +136,7 @@ def test_a_breach_is_said_once_and_its_end_once(slo: Slo) -> None:
 @pytest.mark.parametrize("slo", PROMISES, ids=str)
 def test_two_bad_evaluations_are_not_three(slo: Slo) -> None:
     bad, good, _ = PROMISES[slo]
-    fixture = SloFixture(slo_window_minutes=1)
+    fixture = SloFixture(slo_window_minutes=1, tick_ms=6_000)
     for _ in range(5):
         assert fixture.minutes(2, bad) == []
         assert fixture.minutes(1, good) == []
@@ -145,7 +145,7 @@ def test_two_bad_evaluations_are_not_three(slo: Slo) -> None:
 @pytest.mark.parametrize("slo", PROMISES, ids=str)
 def test_a_breach_is_over_after_five_good_evaluations(slo: Slo) -> None:
     bad, good, _ = PROMISES[slo]
-    fixture = SloFixture(slo_window_minutes=1)
+    fixture = SloFixture(slo_window_minutes=1, tick_ms=6_000)
     assert len(fixture.minutes(3, bad)) == 1
     assert fixture.minutes(4, good) == []
     assert fixture.minutes(1, bad) == []
@@ -154,7 +154,7 @@ def test_a_breach_is_over_after_five_good_evaluations(slo: Slo) -> None:
 
 
 def test_what_is_merely_fair_does_not_end_a_breach() -> None:
-    fixture = SloFixture(slo_window_minutes=1)
+    fixture = SloFixture(slo_window_minutes=1, tick_ms=6_000)
     fixture.minutes(3, lambda one: one.ticks(400))
     assert fixture.minutes(20, lambda one: one.ticks(240)) == []
     assert [line.event for line in fixture.minutes(5, lambda one: one.ticks(239))] == [KEPT]
@@ -166,18 +166,18 @@ def test_the_threshold_itself_is_no_breach() -> None:
         fixture.depth(1_000)
         fixture.jobs(30_000)
 
-    fixture = SloFixture(slo_window_minutes=1)
+    fixture = SloFixture(slo_window_minutes=1, tick_ms=6_000)
     assert fixture.minutes(9, at_the_limit) == []
 
 
 def test_job_latency_is_not_judged_on_fewer_than_sixty_jobs() -> None:
-    fixture = SloFixture(slo_window_minutes=1)
+    fixture = SloFixture(slo_window_minutes=1, tick_ms=6_000)
     assert fixture.minutes(9, lambda one: one.jobs(99_000, count=59)) == []
     assert len(fixture.minutes(3, lambda one: one.jobs(99_000, count=60))) == 1
 
 
 def test_ticks_are_not_judged_on_fewer_than_ten() -> None:
-    fixture = SloFixture(slo_window_minutes=1)
+    fixture = SloFixture(slo_window_minutes=1, tick_ms=6_000)
     assert fixture.minutes(9, lambda one: one.ticks(999, count=9)) == []
     assert len(fixture.minutes(3, lambda one: one.ticks(999, count=10))) == 1
 
@@ -190,7 +190,7 @@ def test_saturation_counts_time_and_not_samples() -> None:
             fixture.clock.jump(20)
         fixture.in_flight(1)
 
-    fixture = SloFixture(slo_window_minutes=1)
+    fixture = SloFixture(slo_window_minutes=1, tick_ms=6_000)
     assert fixture.minutes(9, busy_but_brief) == []
 
 
@@ -210,7 +210,7 @@ def test_what_was_finalized_late_stays_out_of_the_miss_rate() -> None:
 
 
 def test_when_nothing_happens_any_more_a_breach_ends() -> None:
-    fixture = SloFixture(slo_window_minutes=1)
+    fixture = SloFixture(slo_window_minutes=1, tick_ms=6_000)
     fixture.minutes(3, missed)
     assert [line.event for line in fixture.minutes(5)] == [KEPT]
 
@@ -253,7 +253,7 @@ def test_names_of_schedulers_cannot_fill_the_memory() -> None:
 
 
 async def test_a_breach_that_was_open_before_a_restart_is_not_said_again_but_its_end_is() -> None:
-    first = SloFixture(slo_window_minutes=1)
+    first = SloFixture(slo_window_minutes=1, tick_ms=6_000)
     first.minutes(3, lambda one: one.ticks(400))
     await first.store.slos.put_slos(first.watcher.evaluate())
     second = SloFixture(first.store, slo_window_minutes=1)
@@ -275,3 +275,36 @@ def test_what_measures_itself_by_a_fast_clock_has_as_much_more_time() -> None:
     levels = scaled_to_clock(SloSettings(), 30)
     assert (levels.tick_budget_ms, levels.job_p95_max_ms) == (9_000, 900_000)
     assert replace(levels, tick_budget_ms=300, job_p95_max_ms=30_000) == SloSettings()
+
+
+@pytest.mark.parametrize("slo_window_minutes", [1, 15, 1_440])
+@pytest.mark.parametrize("tick_ms", [100, 59_999, 60_000, 90_001, 100_000, 600_000])
+def test_the_tick_budget_is_judged_however_rare_ticks_are(tick_ms: int, slo_window_minutes: int) -> None:
+    levels = slo_settings(Settings(tick_ms=tick_ms, slo_window_minutes=slo_window_minutes))
+    fixture = SloFixture(**asdict(levels))
+
+    def ten_ticks(duration_ms: float) -> Judgement:
+        for _ in range(10):
+            fixture.clock.jump(tick_ms)
+            fixture.ticks(duration_ms, 1)
+        measured = fixture.standing(Slo.TICK_BUDGET).state.measured
+        assert measured is not None
+        return measured.judgement
+
+    assert ten_ticks(301) is Judgement.BAD
+    fixture.clock.jump(max(slo_window_minutes * MINUTE, 10 * tick_ms) + 2 * MINUTE)
+    assert fixture.standing(Slo.TICK_BUDGET).state.measured == SloMeasurement(
+        Slo.TICK_BUDGET, Judgement.GOOD, None, 300, 0
+    )
+    assert ten_ticks(100) is Judgement.GOOD
+
+
+def test_a_breach_of_rare_ticks_names_the_minutes_that_it_was_measured_over() -> None:
+    fixture = SloFixture(tick_ms=600_000)
+    for _ in range(12):
+        fixture.ticks(301, 1)
+        fixture.minutes(10)
+    (warning,) = [line for line in fixture.log.lines if line.facts.get("slo") == "tick_budget"]
+    assert warning.facts["window_minutes"] == 100
+    assert fixture.standing(Slo.TICK_BUDGET).window_minutes == 100
+    assert fixture.standing(Slo.JOB_LATENCY).window_minutes == 15

@@ -34,10 +34,11 @@ class _Gauge(NamedTuple):
 
 
 class RollingStatistics:
-    """What one scheduler did in the last minutes; older buckets are deleted."""
+    """What one scheduler did in the last minutes; older buckets are deleted. Ticks may be kept for longer."""
 
-    def __init__(self, minutes: int) -> None:
+    def __init__(self, minutes: int, *, tick_minutes: int = 0) -> None:
         self._minutes = minutes
+        self._kept = max(minutes, tick_minutes)
         self._buckets: dict[int, Bucket] = {}
         self._gauge: _Gauge | None = None
 
@@ -70,8 +71,14 @@ class RollingStatistics:
     def window(self, now: datetime) -> list[tuple[int, Bucket]]:
         """The buckets of the last whole minutes and of the present one, with their minutes, oldest first."""
         self._add_usage(now)
+        present = minute_of(now)
+        self._delete_old(present)
+        return sorted(item for item in self._buckets.items() if item[0] >= present - self._minutes)
+
+    def ticks(self, now: datetime) -> list[Counter[float]]:
+        """The durations of ticks, by minute, for as long as they are kept."""
         self._delete_old(minute_of(now))
-        return sorted(self._buckets.items())
+        return [bucket.ticks for bucket in self._buckets.values()]
 
     def _add_usage(self, now: datetime) -> None:
         """Add the usage until now, each minute's share to its bucket."""
@@ -97,7 +104,7 @@ class RollingStatistics:
 
     def _delete_old(self, present: int) -> None:
         """Keep the last minutes and the present one; later ones are left by a clock that was set back."""
-        old = [minute for minute in self._buckets if not present - self._minutes <= minute <= present]
+        old = [minute for minute in self._buckets if not present - self._kept <= minute <= present]
         for minute in old:
             del self._buckets[minute]
 

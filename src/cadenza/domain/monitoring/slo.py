@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
+from math import ceil
 from typing import NamedTuple
 
 from cadenza.domain.monitoring.rolling import Bucket, RollingStatistics, minute_of, percentile
@@ -42,6 +43,13 @@ class SloSettings:
     job_p95_max_ms: float = 30_000
     cutoff_rate_max: float = 0.05
     dead_man_ms: int = 180_000
+    tick_ms: int = 60_000
+    """How often the daily runner ticks."""
+
+    def window_of(self, slo: Slo) -> int:
+        """Over how many minutes an objective is measured: for ticks, long enough to hold ten of them."""
+        ticks = ceil(LEAST_TICKS * self.tick_ms / 60_000) if slo is Slo.TICK_BUDGET else 0
+        return max(self.slo_window_minutes, ticks)
 
 
 class Judgement(StrEnum):
@@ -90,7 +98,7 @@ def measure(rolling: RollingStatistics, settings: SloSettings, now: datetime) ->
     """What each objective but the dead-man switch measures over the window."""
     window = rolling.window(now)
     buckets = [bucket for _, bucket in window]
-    ticks, tick_count = percentile([bucket.ticks for bucket in buckets], P95)
+    ticks, tick_count = percentile(rolling.ticks(now), P95)
     runs, run_count = percentile([bucket.runs for bucket in buckets], P95)
     return [
         _measurement(Slo.TICK_BUDGET, ticks, settings.tick_budget_ms, samples=tick_count, least=LEAST_TICKS),

@@ -116,7 +116,7 @@ class SloWatcher:
         self._states[key] = after
         if change is not None:
             self._report(change, scheduler, measured, after.breached_since or before.breached_since or now)
-        return SloStatus(self._process, scheduler, now, self._settings.slo_window_minutes, after)
+        return SloStatus(self._process, scheduler, now, self._settings.window_of(measured.slo), after)
 
     def _report(
         self, change: BreachChange, scheduler: str, measured: SloMeasurement, since: datetime
@@ -124,7 +124,7 @@ class SloWatcher:
         facts: dict[str, Any] = {
             "slo": measured.slo.value,
             "scheduler": scheduler,
-            "window_minutes": self._settings.slo_window_minutes,
+            "window_minutes": self._settings.window_of(measured.slo),
             "value": measured.value,
             "threshold": measured.threshold,
             "samples": measured.samples,
@@ -149,7 +149,9 @@ class SloWatcher:
     def _statistics(self, scheduler: str) -> RollingStatistics | None:
         rolling = self._rolling.get(scheduler)
         if rolling is None and len(self._rolling) < MOST_SCHEDULERS:
-            rolling = self._rolling[scheduler] = RollingStatistics(self._settings.slo_window_minutes)
+            rolling = self._rolling[scheduler] = RollingStatistics(
+                self._settings.slo_window_minutes, tick_minutes=self._settings.window_of(Slo.TICK_BUDGET)
+            )
         return rolling
 
 
