@@ -17,7 +17,14 @@ from cadenza.adapters.stores.sql.database import ADVISORY_LOCK, NOTIFY, Dialect
 from cadenza.adapters.stores.sql.migrate import migrate
 from cadenza.adapters.stores.sql.monitoring import slo_alerts, statistics
 from cadenza.adapters.stores.sql.planning import analyses, rules
-from cadenza.adapters.stores.sql.scheduling import catalog, endpoint_store, endpoints, jobs, run_search
+from cadenza.adapters.stores.sql.scheduling import (
+    catalog,
+    endpoint_store,
+    endpoints,
+    functions,
+    jobs,
+    run_search,
+)
 from cadenza.adapters.stores.sqlite.database import SqliteFile
 from cadenza.adapters.stores.sqlite.dialect import for_sqlite
 
@@ -25,8 +32,8 @@ __all__ = ["database_url", "newest_databases"]
 
 MODULES = (
     analyses, catalog, conversations, daily_statistics, daily_users, deliveries, endpoint_store, endpoints,
-    idempotency, jobs, keys, rules, run_search, schedules, secrets, sessions, slo_alerts, statistics,
-    tenants, turns, users_agents,
+    functions, idempotency, jobs, keys, rules, run_search, schedules, secrets, sessions, slo_alerts,
+    statistics, tenants, turns, users_agents,
 )  # fmt: skip
 ON_NO_TABLE = (ADVISORY_LOCK, NOTIFY)
 FRAGMENTS = ("SELECT_ENDPOINT",)

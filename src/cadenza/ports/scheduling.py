@@ -115,6 +115,29 @@ class EndpointStore(Protocol):
         ...
 
 
+class FunctionStore(Protocol):
+    """Which functions the processes on this database have, and the endpoints of those that none has."""
+
+    async def declare(
+        self, names: Collection[str], *, now: datetime, bring_back: EndpointChange
+    ) -> list[ChangedEndpoint]:
+        """Note that a process has these functions, and bring back their retired endpoints, in one commit.
+
+        Returns what came back. Sleeping workers are woken for it.
+        """
+        ...
+
+    async def retire(
+        self, *, now: datetime, undeclared_since: datetime, limit: int, retire: EndpointChange
+    ) -> list[ChangedEndpoint]:
+        """Retire endpoints whose function no process has declared since a moment, in one commit.
+
+        A function that was never declared counts as declared when it is first found here. What is
+        running is left alone. Returns at most so many; a full answer means that there may be more.
+        """
+        ...
+
+
 class RunFilter(NamedTuple):
     """Which runs: of one endpoint or job, with one of these statuses and sources, finished in a period."""
 

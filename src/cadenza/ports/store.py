@@ -8,7 +8,7 @@ from cadenza.ports.catalog import Catalog
 from cadenza.ports.daily import DailyStatisticsStore, DailyStore
 from cadenza.ports.monitoring import AlertStore, SloStore, StatisticsStore
 from cadenza.ports.planning import AnalysisStore, RuleStore
-from cadenza.ports.scheduling import EndpointStore, RunStore
+from cadenza.ports.scheduling import EndpointStore, FunctionStore, RunStore
 
 
 @dataclass(kw_only=True)
@@ -20,6 +20,7 @@ class Store:
     """
 
     endpoints: EndpointStore
+    functions: FunctionStore
     runs: RunStore
     catalog: Catalog
 

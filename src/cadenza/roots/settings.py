@@ -81,6 +81,7 @@ class Settings(BaseSettings):
     jitter_ms: int = Field(default=3_000, ge=0, le=60_000)
     grace_ms: int = Field(default=10_000, ge=0, le=600_000)
     poll_ms: int = Field(default=1_000, ge=10, le=60_000)
+    retire_functions_ms: int | None = Field(default=86_400_000, ge=1_000)
     keep_runs_days: int | None = Field(default=30, ge=1)
     keep_runs_count: int | None = Field(default=None, ge=1)
     keep_conversations_days: int | None = Field(default=90, ge=1)

@@ -54,3 +54,28 @@ async def test_a_server_leaves_the_functions_of_a_program_alone(
             runs = await store.runs.runs(EndpointKey("default", name), Page(1_000))
             assert [run.error for run in runs if run.error] == []
             assert Counter(run.status for run in runs)[RunStatus.SUCCESS] == count
+
+
+async def test_a_function_is_retired_after_its_last_program_and_comes_back_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, seen = f"sqlite:///{tmp_path / 'cadenza.db'}", list[str]()
+    monkeypatch.setenv("CADENZA_JITTER_MS", "0")
+    monkeypatch.setenv("CADENZA_RETIRE_FUNCTIONS_MS", "1000")
+    monkeypatch.chdir(tmp_path)
+
+    async def run_twice() -> None:
+        app, before = Cadenza(url), len(seen)
+
+        @app.every("50ms", start_now=True)
+        async def check() -> None:
+            seen.append("ran")
+
+        async with app, asyncio.timeout(LONGEST_S):
+            while len(seen) < before + 2:  # noqa: ASYNC110 - the function counts
+                await asyncio.sleep(0.02)
+
+    await run_twice()
+    with started(tmp_path, "up", port="0", database_url=url, planner="false") as (_, log):
+        await asyncio.to_thread(logged, log, "endpoints are retired: no program declares their function")
+        await run_twice()

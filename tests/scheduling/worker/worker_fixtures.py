@@ -15,6 +15,7 @@ from cadenza.domain.validation import milliseconds
 from cadenza.engine.steering import Steering, call_tool
 from cadenza.engine.worker.claim import Claimer
 from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.functions import FunctionDeclarations
 from cadenza.engine.worker.loop import WorkerLoop, WorkerSettings
 from cadenza.engine.worker.sweeper import Sweeper
 from cadenza.ports.dispatcher import CanRun
@@ -62,7 +63,12 @@ class WorkerFixture:
         return endpoint
 
     def loop(
-        self, *, executor: Executor | None = None, can_run: CanRun = lambda: None, **settings: Any
+        self,
+        *,
+        executor: Executor | None = None,
+        can_run: CanRun = lambda: None,
+        functions: FunctionDeclarations | None = None,
+        **settings: Any,
     ) -> WorkerLoop:
         """A worker's loop on this store, with the settings of the fixture and these."""
         return WorkerLoop(
@@ -71,6 +77,7 @@ class WorkerFixture:
             telemetry=self.telemetry,
             settings=WorkerSettings(**(self._settings | settings)),
             can_run=can_run,
+            functions=functions,
             **self._around(),
         )
 

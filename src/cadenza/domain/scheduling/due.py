@@ -13,12 +13,14 @@ AT_ONCE = timedelta(0)
 
 def closed_gate(endpoint: Endpoint, now: datetime) -> str | None:
     """What keeps the endpoint from running at all, in words; None if every gate is open."""
-    if endpoint.archived:
-        return "archived"
-    if not endpoint.enabled:
-        return "disabled"
-    if not endpoint.job_active:
-        return "its job is not active"
+    for closed, words in (
+        (endpoint.archived, "archived"),
+        (not endpoint.enabled, "disabled"),
+        (not endpoint.job_active, "its job is not active"),
+        (endpoint.retired, "retired, because no program declares its function"),
+    ):
+        if closed:
+            return words
     if endpoint.paused_until is not None and endpoint.paused_until > now:
         return f"paused until {iso(endpoint.paused_until)}"
     if endpoint.quota_opens_at is not None and endpoint.quota_opens_at > now:

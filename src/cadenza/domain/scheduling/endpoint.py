@@ -146,6 +146,11 @@ class Endpoint:
         return not self.archived and self.next_source is not Source.FINISHED
 
     @property
+    def retired(self) -> bool:
+        """Is nothing planned for it because no process declares its function?"""
+        return self.next_source is Source.RETIRED
+
+    @property
     def effective_guard(self) -> Guard:
         """The guard as it applies: what runs once is not clamped."""
         return NO_GUARD if type(self.baseline) is Once else self.guard

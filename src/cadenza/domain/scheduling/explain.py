@@ -28,6 +28,7 @@ SOURCE_REASONS = {
     Source.RESUME: "it was resumed, and planned anew",
     Source.RETRY: "its last attempt failed, and is tried again",
     Source.QUOTA: "its tenant's quota opens then",
+    Source.RETIRED: "no program declares its function; it comes back with the first one that does",
 }
 
 
@@ -162,7 +163,7 @@ def _failures(endpoint: Endpoint) -> list[str]:
 
 
 def _now(endpoint: Endpoint, plan: Plan, now: datetime) -> list[str]:
-    if endpoint.lease is not None or plan.next_run_at is None:
+    if endpoint.lease is not None or plan.next_run_at is None or endpoint.retired:
         return []
     same_rule = plan.source is endpoint.next_source
     if same_rule and (plan.next_run_at == endpoint.next_run_at or not endpoint.has_history):

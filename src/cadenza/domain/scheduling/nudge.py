@@ -20,12 +20,12 @@ class Nudge(NamedTuple):
 def nudge(endpoint: Endpoint, now: datetime, when: datetime, source: Source) -> tuple[Endpoint, Nudge]:
     """Move the next run earlier.
 
-    1. A pause ignores it.
+    1. A pause ignores it, and so does what is retired.
     2. The guard, counted from now, bounds it; a closed quota holds it until it opens.
     3. It applies only if earlier than what is stored.
     """
     before = endpoint.next_run_at
-    if endpoint.paused(now):
+    if endpoint.paused(now) or endpoint.retired:
         return endpoint, Nudge(before, when, applied=False)
     candidate, source = _bounded(endpoint, now, when, source)
     if before is not None and candidate >= before:

@@ -24,6 +24,7 @@ class Source(StrEnum):
     RESUME = "resume"
     RETRY = "retry"
     QUOTA = "quota"
+    RETIRED = "retired"
 
 
 class Candidate(NamedTuple):

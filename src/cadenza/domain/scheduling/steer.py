@@ -101,7 +101,7 @@ def resume(
     """Open the gate and plan anew, also when that is later; what is not paused stays as it is."""
     record = HintRecord(HintKind.RESUME, now, origin, reason)
     opened = evolve(endpoint, paused_until=None, pause_reason=None)
-    if not endpoint.paused(now):
+    if not endpoint.paused(now) or endpoint.retired:
         return ChangedEndpoint(opened, record=record)
     if opened.open_slot is not None:
         return ChangedEndpoint(
@@ -145,9 +145,10 @@ def archive(endpoint: Endpoint) -> ChangedEndpoint:
 
 
 def replan(endpoint: Endpoint, now: datetime, cron: CronClock) -> Endpoint:
-    """The endpoint with a fresh plan, unless its next run is due, claimed or a retry."""
+    """The endpoint with a fresh plan, unless its next run is due, claimed or a retry, or it is retired."""
     stored = endpoint.next_run_at
-    if endpoint.lease or endpoint.open_slot or (stored is not None and stored <= now):
+    is_due = stored is not None and stored <= now
+    if endpoint.lease or endpoint.open_slot or is_due or endpoint.retired:
         return endpoint
     plan = plan_next_run(now, endpoint, cron)
     return evolve(endpoint, next_run_at=not_before_quota(endpoint, plan.next_run_at), next_source=plan.source)
@@ -243,7 +244,8 @@ def definition_differs(
 def redefine(endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: CronClock) -> ChangedEndpoint:
     """The endpoint as its owner wants it now; its state stays.
 
-    It is planned anew only if its cadence changed: a new name moves no run.
+    It is planned anew only if its cadence changed: a new name moves no run. One that was retired comes
+    back with a new target.
     """
     if not definition_differs(endpoint, wanted):
         return ChangedEndpoint(endpoint)
@@ -252,7 +254,10 @@ def redefine(endpoint: Endpoint, wanted: Endpoint, *, now: datetime, cron: CronC
     changes = {field: getattr(wanted, field) for field in DEFINITION_FIELDS}
     if isinstance(wanted.baseline, Once):
         changes["interval_hint"] = None
+    comes_back = endpoint.retired and definition_differs(endpoint, wanted, ("target",))
+    if comes_back:
+        changes["next_source"] = Source.FIRST
     changed = evolve(endpoint, **changes)
-    return ChangedEndpoint(
-        replan(changed, now, cron) if definition_differs(endpoint, wanted, CADENCE_FIELDS) else changed
-    )
+    if not comes_back and not definition_differs(endpoint, wanted, CADENCE_FIELDS):
+        return ChangedEndpoint(changed)
+    return ChangedEndpoint(replan(changed, now, cron))

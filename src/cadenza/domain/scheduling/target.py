@@ -109,7 +109,7 @@ class PromptTarget:
 Target = HttpTarget | CallableTarget | PromptTarget
 HTTP, PROMPT = "http", "prompt"
 CALLABLE = "callable:"
-"""What the requirement of a function begins with."""
+"""What the requirement of a function begins with; its name follows."""
 
 
 def requirement(target: Target) -> str:

@@ -12,6 +12,7 @@ from cadenza.engine.async_helpers import RECOVERY_MS, Attempts, all_of, first_of
 from cadenza.engine.worker.claim import Claimer, ClaimTimer
 from cadenza.engine.worker.events import ClaimPass, WorkerEvents
 from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.functions import FunctionDeclarations
 from cadenza.engine.worker.held_claims import HeldClaims
 from cadenza.engine.worker.leases import LeaseRenewer
 from cadenza.engine.worker.settle import AlertRule, Settler, SettleRule
@@ -69,9 +70,11 @@ class WorkerLoop:
         settings: WorkerSettings = DEFAULTS,
         alerts: AlertRule | None = None,
         can_run: CanRun = lambda: None,
+        functions: FunctionDeclarations | None = None,
     ) -> None:
         self._store = store
         self._sweeper = sweeper
+        self._functions = functions
         self._clock = clock
         self._log = log
         self._settings = settings
@@ -130,7 +133,9 @@ class WorkerLoop:
         """Run until stopped; a bug in any part ends it with that bug's exception."""
         sweeping = self._sweeper.run(self._settings.lease_ms / 3)
         listening = self._listen(self._store.listen())
-        parts = (self._claim_and_start(), self._settler.run(), self._leases.run(), sweeping, listening)
+        declaring = [] if self._functions is None else [self._functions.run()]
+        upkeep = (self._leases.run(), sweeping, listening, *declaring)
+        parts = (self._claim_and_start(), self._settler.run(), *upkeep)
         try:
             await first_of(*parts, cancel_timeout=self._cancel_timeout)
         finally:

@@ -17,6 +17,7 @@ from cadenza.engine.async_helpers import Work
 from cadenza.engine.retention import RetentionLoop
 from cadenza.engine.worker.events import WorkerEvents
 from cadenza.engine.worker.execute import Executor
+from cadenza.engine.worker.functions import FunctionDeclarations
 from cadenza.engine.worker.loop import WorkerLoop, WorkerSettings
 from cadenza.engine.worker.settle import EndpointAlerts
 from cadenza.engine.worker.sweeper import Sweeper
@@ -134,6 +135,14 @@ def _new_loop(settings: Settings, context: ProcessContext, executor: Executor) -
         ),
         alerts=context.alerts,
         can_run=partial(_can_run, context.callables),
+        functions=FunctionDeclarations(
+            store=context.store.functions,
+            names=lambda: context.callables.names,
+            clock=context.clock,
+            cron=cron,
+            log=context.log,
+            retire_after_ms=settings.retire_functions_ms,
+        ),
     )
 
 

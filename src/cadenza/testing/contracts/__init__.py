@@ -21,6 +21,7 @@ from cadenza.testing.contracts.planning.feed import FeedContract, RecentRunsCont
 from cadenza.testing.contracts.planning.rules import RuleContract
 from cadenza.testing.contracts.scheduling.catalog import CatalogContract
 from cadenza.testing.contracts.scheduling.claims import ClaimContract
+from cadenza.testing.contracts.scheduling.functions import FunctionContract
 from cadenza.testing.contracts.scheduling.leases import LeaseContract
 from cadenza.testing.contracts.scheduling.listing import ListingContract
 from cadenza.testing.contracts.scheduling.settle import SettleContract
@@ -33,6 +34,7 @@ __all__ = ["SecretContract", "StoreContract"]
 
 class StoreContract(
     ClaimContract,
+    FunctionContract,
     LeaseContract,
     StartContract,
     SettleContract,

@@ -127,6 +127,13 @@ function Next({ row }: { row: Row }): JSX.Element {
       </span>
     );
   }
+  if (row.next_source === "retired") {
+    return (
+      <span class="badge warn" title="No program declares its function; it comes back with the first one that does.">
+        retired
+      </span>
+    );
+  }
   if (!row.next_run_at) return <span class="quiet">finished</span>;
   return (
     <time class="number" dateTime={row.next_run_at} title={fullTime(row.next_run_at)}>

@@ -12,6 +12,7 @@ from cadenza.adapters.stores.memory.catalog import MemoryCatalog
 from cadenza.adapters.stores.memory.conversations import MemoryConversations, MemoryDeliveries
 from cadenza.adapters.stores.memory.daily import MemoryDaily
 from cadenza.adapters.stores.memory.endpoints import MemoryEndpoints, MemoryRuns
+from cadenza.adapters.stores.memory.functions import MemoryFunctions
 from cadenza.adapters.stores.memory.rules import MemoryRules
 from cadenza.adapters.stores.memory.slo_alerts import MemoryAlerts, MemorySlos
 from cadenza.adapters.stores.memory.statistics import MemoryDailyStatistics, MemoryStatistics
@@ -28,6 +29,7 @@ class MemoryStore(Store):
         self.tables = tables = MemoryTables(ids=ids)
         super().__init__(
             endpoints=MemoryEndpoints(tables),
+            functions=MemoryFunctions(tables),
             runs=MemoryRuns(tables),
             catalog=MemoryCatalog(tables),
             rules=MemoryRules(tables),

@@ -72,6 +72,8 @@ class MemoryTables:
     ranks: dict[EndpointKey, int] = field(default_factory=dict)
     due: DueByRequirement = field(default_factory=DueByRequirement)
     sweeps: DueIndex = field(default_factory=DueIndex)
+    functions: dict[str, datetime] = field(default_factory=dict)
+    """When each function was last declared."""
     runs: dict[EndpointKey, dict[str, Run]] = field(default_factory=partial(defaultdict, dict))
     hints: dict[EndpointKey, list[HintRecord]] = field(default_factory=partial(defaultdict, list))
     jobs: dict[tuple[str, str], Job] = field(default_factory=dict)

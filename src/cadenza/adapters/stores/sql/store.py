@@ -17,6 +17,7 @@ from cadenza.adapters.stores.sql.monitoring.slo_alerts import SqlAlerts, SqlSlos
 from cadenza.adapters.stores.sql.planning.rules import SqlRules
 from cadenza.adapters.stores.sql.scheduling.catalog import SqlCatalog
 from cadenza.adapters.stores.sql.scheduling.endpoints import EndpointTables
+from cadenza.adapters.stores.sql.scheduling.functions import SqlFunctions
 from cadenza.domain.agents.users import UserKey
 from cadenza.ports.agents import Callback
 from cadenza.ports.monitoring import StatisticsStore
@@ -41,6 +42,7 @@ class SqlStore(Store):
     ) -> None:
         super().__init__(
             endpoints=endpoints,
+            functions=SqlFunctions(database, tables),
             runs=runs,
             catalog=SqlCatalog(database, tables),
             rules=SqlRules(database),

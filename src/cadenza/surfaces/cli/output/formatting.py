@@ -150,6 +150,7 @@ def state(endpoint: Item) -> str:
         (not endpoint["job_active"], "job paused"),
         (endpoint["paused_until"] is not None, "paused"),
         (endpoint["quota_opens_at"] is not None, "quota used up"),
+        (endpoint["next_source"] == "retired", "retired"),
         (endpoint["next_run_at"] is None, "finished"),
     )
     return next((word for true, word in states if true), "waiting")

@@ -7,6 +7,7 @@ from cadenza.adapters.stores.sql.database import Database, Dialect
 from cadenza.adapters.stores.sql.planning.analyses import COLUMNS, WITHOUT_RESPONSE, read_analysis
 from cadenza.adapters.stores.sql.rows import ENDPOINT_COLUMNS, Read, Row, read_endpoint, read_run
 from cadenza.adapters.stores.sql.scheduling.definition import read_definition
+from cadenza.adapters.stores.sql.scheduling.functions import requirements_present
 from cadenza.adapters.stores.sql.scheduling.run_search import ENDED, midnight, read_ended
 from cadenza.domain.monitoring.forecast import UpcomingRun
 from cadenza.domain.planning.analysis import Analysis, Tokens
@@ -22,17 +23,12 @@ SELECT {", ".join(ENDPOINT_COLUMNS)} FROM {KEYS} CROSS JOIN endpoint_states s CR
 WHERE s.tenant_id = k.tenant_id AND s.endpoint_id = k.id AND NOT s.archived
     AND e.tenant_id = s.tenant_id AND e.id = s.endpoint_id
 """
-_NEXT_REQUIREMENT = """SELECT requirement FROM endpoint_states
-        WHERE requirement > p.requirement AND claimable_at IS NOT NULL ORDER BY requirement LIMIT 1"""
 _OF_REQUIREMENT = """FROM endpoint_states WHERE requirement = p.requirement AND tenant_id = $1
         AND claimable_at IS NOT NULL AND claimable_at < $2 ORDER BY claimable_at LIMIT $3"""
 # The index of due rows has one part for each requirement, of which there are few. SQLite has no LATERAL.
 UPCOMING_RUNS = {
     dialect: f"""
-WITH RECURSIVE present (requirement) AS (
-    SELECT '' COLLATE "C" UNION ALL
-    SELECT ({_NEXT_REQUIREMENT}) FROM present p WHERE p.requirement IS NOT NULL
-)
+{requirements_present(after="")}
 SELECT s.next_run_at, e.definition, s.interval_hint_ms, s.interval_hint_expires_at
 FROM (SELECT s.* FROM present p CROSS JOIN {soonest} ORDER BY s.claimable_at LIMIT $3) AS s
 CROSS JOIN {definition}
