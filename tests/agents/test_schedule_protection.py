@@ -151,7 +151,7 @@ async def test_bulk_steering_leaves_schedules_alone(agents: AgentFixture, schedu
     )
     before = await agents.endpoint(schedule_id)
     paused = await agents.ask("pause_endpoints", label=["team=web"], untilIso="2030-01-01T00:00:00Z")
-    assert paused == {"endpoints": 1}
+    assert paused == {"endpoints": 1, "not_applied": 0}
     assert await agents.endpoint(schedule_id) == before
     assert (await agents.endpoint("traffic")).paused_until is not None
 

@@ -17,9 +17,10 @@ from cadenza.adapters.stores.sqlite.settle import in_micros
 from cadenza.adapters.stores.sqlite.store import SqliteStore
 from cadenza.domain.json_values import Json
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.steer import ChangedEndpoint, HintKind, HintRecord
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 

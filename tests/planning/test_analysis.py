@@ -66,6 +66,26 @@ async def test_an_analysis_is_recorded_with_its_calls_and_its_cost() -> None:
     assert (hint.origin, hint.reason) == ("planner:scripted", "grows")
 
 
+async def test_a_call_that_a_person_outranks_is_recorded_as_not_applied() -> None:
+    async def analyze(briefing: Briefing, call: CallTool) -> PlannerResult:
+        await call(briefing.endpoint, "propose_interval", {"intervalMs": 30_000}, rule="surge")
+        return PlannerResult()
+
+    harness = AnalystHarness()
+    endpoint = await harness.fixture.add(in_ms=ALONE)
+    await harness.fixture.tool("propose_interval", intervalMs=20_000)
+    async with harness.watched_by(ScriptedPlanner(analyze)):
+        await harness.run()
+    (analysis,) = await harness.analyses()
+    assert analysis.calls[0].result is not None
+    assert analysis.calls[0].result.startswith("Not applied, because an interval hint (person: ")
+    newest, oldest = await harness.store.port.runs.hints(endpoint.key)
+    assert (newest.origin, oldest.not_applied) == ("rule:surge", None)
+    assert newest.not_applied is not None
+    hint = (await harness.fixture.endpoint()).interval_hint
+    assert (hint and hint.interval_ms) == 20_000
+
+
 async def test_an_analysis_without_content_leaves_no_record_but_is_counted() -> None:
     harness = AnalystHarness()
     assert await analyze_once(harness, ScriptedPlanner()) == []

@@ -56,7 +56,10 @@ async def called(briefing: Briefing) -> Called | None:
     """The tool that it calls, if any."""
     calls: list[Called] = []
 
-    async def call(endpoint: Endpoint, tool: str, arguments: Any) -> ChangedEndpoint:
+    async def call(
+        endpoint: Endpoint, tool: str, arguments: Any, /, *, rule: str | None = None
+    ) -> ChangedEndpoint:
+        assert rule is None
         assert endpoint is briefing.endpoint
         COMMANDS[tool].parse(arguments)
         assert arguments["reason"]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.steer import HintKind
 from cadenza.sim.catalogue import CATALOGUE, run_product
 from cadenza.sim.checks import minimum_interval_kept, one_verdict_per_slot, runs_on_time
 from cadenza.sim.flash_sale.policies import Sale

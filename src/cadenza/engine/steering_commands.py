@@ -28,6 +28,7 @@ from cadenza.domain.validation import (
 
 DEFAULT_INTERVAL_TTL = 60
 DEFAULT_ONE_SHOT_TTL = 30
+NOW = "now"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +117,16 @@ class ProposeNextTime:
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any]) -> Self:
-        """Read exactly one of `nextRunInMs` and `nextRunAtIso`, and `ttlMinutes` and `reason`."""
+        """Read exactly one of `nextRunInMs` and `nextRunAtIso`, and `ttlMinutes` and `reason`.
+
+        A moment may be the word "now".
+        """
         _check_names(arguments, ProposeNextTimeArguments)
         in_ms, at = arguments.get("nextRunInMs"), arguments.get("nextRunAtIso")
-        exactly_one_moment(in_ms, at)
+        if (in_ms is None) == (at is None):
+            raise InvalidRequest("Give exactly one of nextRunInMs and nextRunAtIso.", "nextRunInMs")
+        if at == NOW:
+            in_ms, at = 0, None
         ttl = arguments.get("ttlMinutes")
         return cls(
             at=None if at is None else wire_moment("nextRunAtIso", at),
@@ -131,16 +138,22 @@ class ProposeNextTime:
         )
 
     def apply(self, endpoint: Endpoint, by: SteeringContext) -> ChangedEndpoint:
-        """Write the hint and nudge. Without a ttl it expires half an hour after its moment."""
-        at = self.at or by.now + milliseconds(self.in_ms or 0)
-        if at < by.now:
-            raise InvalidRequest(f"{iso(at)} has passed; it is {iso(by.now)}.", "nextRunAtIso")
+        """Write the hint and nudge; a moment that has passed counts as now.
+
+        Without a ttl it expires half an hour after its moment.
+        """
+        asked = self.at or by.now + milliseconds(self.in_ms or 0)
+        at = max(asked, by.now)
         expires_at = at + timedelta(minutes=DEFAULT_ONE_SHOT_TTL) if self.ttl is None else by.now + self.ttl
         if expires_at <= at:
             raise InvalidRequest(
                 "The hint would expire before its moment; give a longer ttlMinutes.", "ttlMinutes"
             )
-        return take_one_shot(endpoint, OneShotHint(at, expires_at, self.reason), now=by.now, origin=by.origin)
+        hint = OneShotHint(at, expires_at, self.reason)
+        changed = take_one_shot(endpoint, hint, now=by.now, origin=by.origin)
+        if asked >= by.now or not changed.applied:
+            return changed
+        return changed._replace(note=f"{iso(asked)} has passed, so it counts as now.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,12 +196,6 @@ def _required(arguments: Mapping[str, Any], name: str) -> Any:
 def _reason(arguments: Mapping[str, Any]) -> str | None:
     reason = arguments.get("reason")
     return None if reason is None else check_text("reason", reason)
-
-
-def exactly_one_moment(in_ms: object, at: object) -> None:
-    """A next run is given as a span from now or as a moment; both, or neither, are refused."""
-    if (in_ms is None) == (at is None):
-        raise InvalidRequest("Give exactly one of nextRunInMs and nextRunAtIso.", "nextRunInMs")
 
 
 def hint_ttl(minutes: Any) -> timedelta:

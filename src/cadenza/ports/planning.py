@@ -178,8 +178,14 @@ class Expressions(Protocol):
         ...
 
 
-CallTool = Callable[[Endpoint, str, Mapping[str, Any]], Awaitable[ChangedEndpoint]]
-"""Calls a steering tool on an endpoint, with the tool's JSON arguments."""
+class CallTool(Protocol):
+    """Calls a steering tool on an endpoint, with the tool's JSON arguments."""
+
+    def __call__(
+        self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], /, *, rule: str | None = None
+    ) -> Awaitable[ChangedEndpoint]:
+        """The endpoint after the call; `rule` names the rule that calls."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,12 +61,13 @@ async def connect(connection: CliOptions) -> AsyncIterator[OperationClient]:
     if server is not None:
         from cadenza.roots.wiring.remote_client import remote_client
 
-        async with remote_client(*server) as remote:
+        async with remote_client(*server, rank=connection.rank) as remote:
             yield remote
         return
     from cadenza.roots.wiring.application import local_client, operator
 
-    async with local_client(settings, operator(connection.tenant or DEFAULT_TENANT)) as local:
+    caller = operator(connection.tenant or DEFAULT_TENANT, connection.rank)
+    async with local_client(settings, caller) as local:
         yield local
 
 

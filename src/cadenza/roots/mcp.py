@@ -46,7 +46,7 @@ async def open_mcp_caller(settings: Settings, connection: CliOptions) -> AsyncIt
     caller = Caller(connection.tenant or DEFAULT_TENANT, mcp_scopes(settings), ORIGIN)
     server = named_server(settings, connection)
     if server is not None:
-        async with remote_client(*server) as remote:
+        async with remote_client(*server, rank="llm") as remote:
             yield McpCaller(caller, remote.ask, REMEDY)
         return
     async with local_client(settings, caller) as local:

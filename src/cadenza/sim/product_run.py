@@ -32,7 +32,7 @@ from cadenza.testing.clock import FakeClock
 from cadenza.testing.fakes import FakeIds
 
 EVERYTHING = Page(limit=1_000_000)
-TENANT, JOB, ORIGIN = "default", "simulation", "policy"
+TENANT, JOB, ORIGIN = "default", "simulation", "planner:policy"
 
 
 class Ports(TypedDict):

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Generic, NamedTuple
 
+from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.steer import HintKind, HintRecord
+from cadenza.domain.scheduling.steer import HintRecord
 from cadenza.ports.clock import Clock
 from cadenza.sim.recording import RecordedRun, Recording, StoreHistory
 from cadenza.sim.scenario import DORMANT_UNTIL, Scenario, SimulatedEndpoint
@@ -17,7 +18,7 @@ from cadenza.testing.clock import FakeClock
 LOOK_AHEAD = timedelta(seconds=10)
 LOCK = timedelta(seconds=10)
 CLAIM_LIMIT = 50
-ORIGIN = "policy"
+ORIGIN = "planner:policy"
 DORMANT_DUE = timedelta(seconds=3600)
 RANKS = (Source.BASELINE_INTERVAL, Source.AI_INTERVAL, Source.AI_ONESHOT)
 """Which source wins a tie: the first."""

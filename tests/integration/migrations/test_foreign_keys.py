@@ -33,7 +33,7 @@ ROWS = {
     "keys": "'key-{user}', 't', 'token', '', 'read', {at}, null, '{user}'",
     "sessions": "'{user}', 'session', 't', 'read', {at}, {at}, 'key-{user}'",
     "rules": "'t', 'rule-{job}', '{job}', null, 'x', '{{}}', null",
-    "hints": "{number}, 't', '{endpoint}', 'interval', {at}, 'x', null, null, 1, null",
+    "hints": "{number}, 't', '{endpoint}', 'interval', {at}, 'x', null, null, 1, null, null",
     "endpoint_labels": "'t', 'team', 'web', '{endpoint}'",
     "analyses": "'t', '{endpoint}', 'a', 'job', 'p', 'x', {at}, 1, 'x', null, 1, 1, null, false, null",
     "looks": "'t', '{endpoint}', 'p', {at}",

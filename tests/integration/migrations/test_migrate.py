@@ -116,6 +116,30 @@ async def test_endpoints_from_before_they_had_requirements_get_those_of_their_ta
     ]
 
 
+async def test_hints_and_pauses_from_before_they_had_origins_get_them_from_their_history(url: str) -> None:
+    await stop_at(url, "0014")
+    hint = (
+        "INSERT INTO hints (tenant_id, endpoint_id, kind, written_at, origin)"
+        f" VALUES ('default', 'old', '{{}}', {0 if url.startswith('sqlite') else 'now()'}, '{{}}')"
+    )
+    steered = (
+        f"interval_hint_ms = 5, paused_until = {9 if url.startswith('sqlite') else 'now()'}"
+        " WHERE endpoint_id = 'old'"
+    )
+    await execute(
+        url,
+        OLD_ENDPOINT,
+        OLD_STATE.format(rank=1 if url.startswith("sqlite") else "DEFAULT"),
+        f"UPDATE endpoint_states SET {steered}",
+        hint.format("interval", "cli"),
+        hint.format("one-shot", "dashboard"),
+        hint.format("interval", "planner:rules"),
+    )
+    await migrate(url)
+    origins = "SELECT interval_hint_origin, one_shot_origin, pause_origin FROM endpoint_states"
+    assert await execute(url, origins) == [("planner:rules", None, None)]
+
+
 async def test_a_newer_schema_is_refused_in_one_sentence(url: str) -> None:
     await migrate(url)
     await execute(url, "UPDATE alembic_version SET version_num = '9999'")

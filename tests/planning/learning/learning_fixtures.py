@@ -55,7 +55,10 @@ class LearningHarness:
         """Somebody else steers."""
         await call_tool(self._steering.tools(self.key(), origin=origin), tool, arguments)
 
-    async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> ChangedEndpoint:
+    async def call(
+        self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], /, *, rule: str | None = None
+    ) -> ChangedEndpoint:
+        assert rule is None, "it follows no rule"
         self.called.append((endpoint.name, tool, dict(arguments)))
         return await call_tool(self._steering.tools(endpoint.key, origin="planner:learned"), tool, arguments)
 

@@ -146,7 +146,7 @@ async def test_somebody_elses_hint_stands_and_its_author_is_judged(harness: Lear
             await harness.run_and_analyze(("news", number, 1))
         harness.tools()
     shared = harness.planner._cache.shared(BudgetScope("default", "on"))
-    loud = shared.record("hint planner:llm")[-1]
+    loud = shared.record("hint llm")[-1]
     assert loud.changes > 20
     assert loud.rate_ratio > 3
 

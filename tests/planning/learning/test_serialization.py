@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cadenza.adapters.planners.learning.cache import HintIdentity, LearnedState
+from cadenza.adapters.planners.learning.cache import LearnedState
 from cadenza.domain.planning.learning.learner import Period, learn, with_foreign_hint, with_sibling_change
 from cadenza.domain.planning.learning.proposal import Bounds, decide
 from cadenza.domain.planning.learning.serialization import model_from_note, shared_from_note, to_note
@@ -74,7 +74,7 @@ def test_a_note_stays_small_however_much_was_seen() -> None:
 
 
 def test_a_memory_survives_its_note() -> None:
-    state = LearnedState(learned_models()[0], 60.0, "shown", HintIdentity(1_000, 1.7e9), None, 1.7e9)
+    state = LearnedState(learned_models()[0], 60.0, "shown", 1.7e9)
     again = LearnedState.from_note(through_a_store(state.to_note()))
     assert nearly(again.model) == nearly(state.model)
     assert again[1:] == state[1:]

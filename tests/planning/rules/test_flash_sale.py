@@ -6,7 +6,8 @@ from datetime import datetime
 import pytest
 from tests.planning.rules.flash_sale_rules import under_rules
 
-from cadenza.domain.scheduling.steer import HintKind, HintRecord
+from cadenza.domain.scheduling.hint import HintKind
+from cadenza.domain.scheduling.steer import HintRecord
 from cadenza.ports.planning import Planner
 from cadenza.ports.store import Store
 from cadenza.sim.catalogue import run_product

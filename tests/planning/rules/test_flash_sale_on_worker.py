@@ -110,7 +110,9 @@ def test_every_endpoint_runs_as_often_as_in_the_simulation_within_a_tenth(sale: 
 
 
 def test_every_step_is_on_record_with_its_rule_as_the_reason(sale: Play) -> None:
-    assert {hint.origin for told in sale.told.values() for hint in told.hints} == {"planner:rules"}
+    hints = [hint for told in sale.told.values() for hint in told.hints]
+    assert {hint.origin for hint in hints} == {f"rule:{hint.reason}" for hint in hints}
+    assert {hint.not_applied for hint in hints} == {None}
     assert {hint.reason for hint in sale.told["cache_warm_up"].hints} == {"pages load slowly", "rest-1-cache"}
     reports = "\n".join(one.reasoning for one in sale.told["traffic_monitor"].analyses)
     assert "pages load slowly: wake of cache_warm_up." in reports

@@ -45,10 +45,27 @@ def at(second: float) -> datetime:
 def decide_at(
     rule: Rule, state: IncidentState, second: float, *, holds: bool | None, **fields: Any
 ) -> RuleDecision:
-    no_effect = fields.pop("no_effect", ())
+    no_effect, outranked = fields.pop("no_effect", ()), fields.pop("outranked", ())
     return decide(
-        rule, state, Evaluation(holds, **fields), now=at(second), has_no_effect=lambda step: step in no_effect
+        rule,
+        state,
+        Evaluation(holds, **fields),
+        now=at(second),
+        has_no_effect=lambda step: step in no_effect,
+        is_outranked=lambda step: step in outranked,
     )
+
+
+def test_what_is_outranked_is_called_once_and_fires_when_that_is_over() -> None:
+    rule = a_rule(then=THEN, once_per_incident=True)
+    first = decide_at(rule, NO_INCIDENT, 0, holds=True, outranked=(THEN,))
+    assert (first.steps, first.state.fired, first.state.fired_at) == ((THEN,), False, None)
+    second = decide_at(rule, first.state, 1, holds=True, outranked=(THEN,))
+    assert (second.steps, second.state) == ((), first.state)
+    third = decide_at(rule, second.state, 2, holds=True)
+    assert (third.steps, third.state.fired, third.state.outranked) == ((THEN,), True, False)
+    over = decide_at(rule, second.state, 2, holds=False)
+    assert over.state == NO_INCIDENT
 
 
 class RuleHistory:

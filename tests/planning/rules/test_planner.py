@@ -48,7 +48,7 @@ class RulePlannerHarness:
         self.called: list[tuple[str, str, dict[str, Any]]] = []
         self.problem: Exception | None = None
         cron, log = CronsimCron(), NoLog()
-        self._steering = Steering(store=self.store.endpoints, clock=self.clock, cron=cron, log=log)
+        self.steering = Steering(store=self.store.endpoints, clock=self.clock, cron=cron, log=log)
 
     async def add_endpoints(self, *rules: Rule, paused: bool = True) -> None:
         await self.store.catalog.add_job(Job(id="job", name="job"))
@@ -63,11 +63,13 @@ class RulePlannerHarness:
         for rule in rules:
             await self.store.rules.add_rule(rule, most=10)
 
-    async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> ChangedEndpoint:
+    async def call(
+        self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], /, *, rule: str | None = None
+    ) -> ChangedEndpoint:
         if self.problem is not None:
             raise self.problem
         self.called.append((endpoint.name, tool, dict(arguments)))
-        return await call_tool(self._steering.tools(endpoint.key, origin="planner:rules"), tool, arguments)
+        return await call_tool(self.steering.tools(endpoint.key, origin=f"rule:{rule}"), tool, arguments)
 
     async def brief(self, body: Any = None, *, trigger: Trigger = Trigger.RUN) -> Briefing:
         front, back = [
@@ -101,7 +103,48 @@ async def test_a_rule_that_holds_calls_its_tool_with_its_name_as_the_reason(
     assert harness.called == [("front", "propose_interval", arguments)]
     assert result.reasoning == "too busy holds.\ntoo busy: propose_interval of front."
     (hint,) = await harness.store.runs.hints(EndpointKey("default", "front"))
-    assert (hint.interval_ms, hint.reason, hint.origin) == (20_000, "too busy", "planner:rules")
+    assert (hint.interval_ms, hint.reason, hint.origin) == (20_000, "too busy", "rule:too busy")
+
+
+async def test_a_persons_hint_survives_a_rule_which_says_so_once(harness: RulePlannerHarness) -> None:
+    await harness.add_endpoints(a_rule(name="busy", when="response.body.load > 5", then=FAST))
+    front = harness.steering.tools(EndpointKey("default", "front"), origin="cli")
+    await call_tool(front, "propose_interval", {"intervalMs": 30_000, "ttlMinutes": 30})
+    result = await harness.analyze({"load": 9})
+    assert result.reasoning == (
+        "busy holds.\nbusy: propose_interval of front. Not applied, because an interval hint"
+        " (person: command line) is in force until 2025-01-01T00:30:00Z."
+    )
+    assert len(harness.tools()) == 1
+    for _ in range(3):
+        harness.clock.jump(20_000)
+        assert (await harness.analyze({"load": 9})).reasoning == ""
+    assert harness.tools() == []
+    harness.clock.jump(30 * 60_000)
+    await harness.analyze({"load": 9})
+    assert harness.tools() == [("front", "propose_interval")]
+    endpoint = await harness.store.endpoints.get(EndpointKey("default", "front"))
+    assert endpoint.interval_hint is not None
+    assert (endpoint.interval_hint.interval_ms, endpoint.interval_hint.origin) == (20_000, "rule:busy")
+
+
+async def test_a_rule_neither_wakes_nor_clears_what_a_person_has_set(harness: RulePlannerHarness) -> None:
+    await harness.add_endpoints(
+        a_rule(name="wake", when="response.body.load > 5", then=WakeStep(endpoint="back")),
+        a_rule(id="relax", name="relax", when="response.body.load > 8", then=FAST, relax=ClearStep()),
+        paused=False,
+    )
+    back = harness.steering.tools(EndpointKey("default", "back"), origin="cli")
+    await call_tool(back, "pause_until", {"untilIso": "2025-01-02T00:00:00Z"})
+    await harness.analyze({"load": 9})
+    front = harness.steering.tools(EndpointKey("default", "front"), origin="cli")
+    await call_tool(front, "propose_interval", {"intervalMs": 30_000})
+    told = (await harness.analyze({"load": 7})).reasoning
+    assert "relax: clear of front. Not applied, because an interval hint (person: command line)" in told
+    stored = [await harness.store.endpoints.get(EndpointKey("default", name)) for name in ("front", "back")]
+    assert stored[0].interval_hint is not None
+    assert stored[0].interval_hint.interval_ms == 30_000
+    assert (stored[1].pause_origin, stored[1].one_shot_hint) == ("cli", None)
 
 
 async def test_what_is_so_already_is_neither_done_nor_said_again(harness: RulePlannerHarness) -> None:
@@ -122,7 +165,7 @@ async def test_a_paused_sibling_is_woken_and_again_when_it_rests_after_the_coold
     assert harness.tools() == [("back", "propose_next_time"), ("back", "pause_until")]
     woken = await harness.store.endpoints.get(back)
     assert (woken.paused_until, woken.next_run_at) == (None, harness.clock.now())
-    steering = harness._steering.tools(back, origin="test")
+    steering = harness.steering.tools(back, origin="test")
     await call_tool(steering, "pause_until", {"untilIso": "2026-01-01T00:00:00Z"})
     await harness.clock.sleep(59_999)
     result = await harness.analyze({"load": 9})

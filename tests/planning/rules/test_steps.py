@@ -19,8 +19,8 @@ from cadenza.domain.planning.rules.rule import (
     Step,
     WakeStep,
 )
-from cadenza.domain.planning.rules.steps import effective_interval_ms, has_no_effect, tool_requests
-from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
+from cadenza.domain.planning.rules.steps import has_no_effect, tool_requests
+from cadenza.domain.scheduling.baseline import Baseline, Cron, Every
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import plan_next_run
 from cadenza.domain.scheduling.hint import IntervalHint
@@ -140,13 +140,6 @@ def test_to_clear_is_to_plan_as_if_there_had_been_no_hint(
 
 def _length(baseline: Baseline) -> timedelta:
     return milliseconds(baseline.interval_ms) if isinstance(baseline, Every) else timedelta(days=3_650)
-
-
-def test_the_interval_in_effect_is_a_fresh_hints_or_the_baselines() -> None:
-    assert effective_interval_ms(an_endpoint(), NOW) == 60_000
-    assert effective_interval_ms(hinted(20_000), NOW) == 20_000
-    assert effective_interval_ms(hinted(20_000, left=timedelta(0)), NOW) == 60_000
-    assert effective_interval_ms(an_endpoint(baseline=Once(NOW)), NOW) is None
 
 
 def a_run(number: int, status: RunStatus = RunStatus.SUCCESS, **fields: Any) -> Run:

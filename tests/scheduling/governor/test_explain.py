@@ -45,11 +45,14 @@ def test_every_source_has_its_words(source: Source) -> None:
 
 
 def test_hints_are_told_with_their_reasons() -> None:
-    hint = IntervalHint(20_000, NOW + 30 * MINUTE, "surge")
-    shot = OneShotHint(NOW + MINUTE, NOW + 9 * MINUTE, "look closer")
+    hint = IntervalHint(20_000, NOW + 30 * MINUTE, "surge", "rule:sale")
+    shot = OneShotHint(NOW + MINUTE, NOW + 9 * MINUTE, "look closer", "dashboard")
     told = words(interval_hint=hint, one_shot_hint=shot)
-    assert "every 20 seconds in place of the baseline, until 2030-01-01T12:30:00Z (surge)." in told
-    assert "A hint asks for one run at 2030-01-01T12:01:00Z (look closer)." in told
+    assert (
+        "An interval hint (rule: sale) asks for every 20 seconds in place of the baseline,"
+        " until 2030-01-01T12:30:00Z (surge)." in told
+    )
+    assert "A one-shot hint (person: dashboard) asks for a run at 2030-01-01T12:01:00Z (look closer)." in told
     assert "if that is sooner" in words(interval_hint=hint, hint_mode=HintMode.TIGHTEN)
 
 
@@ -63,11 +66,12 @@ def test_hints_that_are_over_are_not_told() -> None:
 
 
 def test_a_pause_is_told_as_what_keeps_it_from_running() -> None:
-    explanation = why(paused_until=NOW + MINUTE, pause_reason="deploy", next_run_at=NOW + MINUTE)
-    assert explanation.gate == "paused until 2030-01-01T12:01:00Z"
-    assert (
-        "Nothing runs while it stays so: paused until 2030-01-01T12:01:00Z (deploy)." in explanation.sentences
+    explanation = why(
+        paused_until=NOW + MINUTE, pause_reason="deploy", pause_origin="cli", next_run_at=NOW + MINUTE
     )
+    assert explanation.gate == "paused until 2030-01-01T12:01:00Z"
+    gate = "paused until 2030-01-01T12:01:00Z (person: command line) (deploy)"
+    assert f"Nothing runs while it stays so: {gate}." in explanation.sentences
 
 
 def test_what_is_due_says_for_how_long() -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadenza.domain.monitoring.hint_periods import ENDED_BY, hint_periods
-from cadenza.domain.scheduling.steer import HintKind, HintRecord
+from cadenza.domain.scheduling.hint import HintKind
+from cadenza.domain.scheduling.steer import HintRecord
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 

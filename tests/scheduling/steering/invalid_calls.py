@@ -94,7 +94,7 @@ def _next_times() -> list[InvalidCall]:
     spans = [value for value in (*NO_WHOLE_NUMBERS, *OUT_OF_RANGE) if value is not None]
     return [
         *(InvalidCall(tool, {"nextRunInMs": value}, "nextRunInMs") for value in spans),
-        *(InvalidCall(tool, {"nextRunAtIso": value}, "nextRunAtIso") for value in (*NO_MOMENTS, *PASSED)),
+        *(InvalidCall(tool, {"nextRunAtIso": value}, "nextRunAtIso") for value in NO_MOMENTS),
         *(InvalidCall(tool, {"nextRunInMs": 0, "ttlMinutes": ttl}, "ttlMinutes") for ttl in NO_TTLS),
         InvalidCall(tool, {}, "nextRunInMs"),
         InvalidCall(tool, {"nextRunInMs": None, "nextRunAtIso": None}, "nextRunInMs"),

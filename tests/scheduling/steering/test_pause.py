@@ -23,13 +23,12 @@ from cadenza.domain.errors import Conflict, InvalidRequest
 from cadenza.domain.scheduling.baseline import Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
 from cadenza.domain.scheduling.governor import plan_next_run
-from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.hint import HintKind, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import SkippedSlot
 from cadenza.domain.scheduling.steer import (
     ChangedEndpoint,
-    HintKind,
     HintRecord,
     clear_hints,
     earliest_run,
@@ -54,7 +53,7 @@ def cleared(endpoint: Endpoint) -> ChangedEndpoint:
 @given(stored(), future())
 def test_a_pause_moves_the_next_run_to_its_end_and_nothing_else(endpoint: Endpoint, until: datetime) -> None:
     amended = paused(endpoint, until)
-    expected = evolve(endpoint, paused_until=until, pause_reason="maintenance")
+    expected = evolve(endpoint, paused_until=until, pause_reason="maintenance", pause_origin=ORIGIN)
     if endpoint.next_run_at is not None:
         expected = evolve(expected, next_run_at=until, next_source=Source.PAUSED)
     if amended.skipped:

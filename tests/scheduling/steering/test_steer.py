@@ -22,21 +22,22 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import plan_next_run
-from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
+from cadenza.domain.scheduling.hint import HintKind, HintMode, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.nudge import nudge, relax
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import SkippedSlot
 from cadenza.domain.scheduling.steer import (
     ChangedEndpoint,
-    HintKind,
     HintRecord,
     take_interval_hint,
     take_one_shot,
 )
 from cadenza.domain.validation import milliseconds
 
-FRESH_INTERVAL = interval_hints(future())
-FRESH_ONE_SHOT = one_shots(future() | st.just(NOW), st.just(at(24 * HOUR)))
+FRESH_INTERVAL = interval_hints(future()).map(lambda hint: replace(hint, origin=ORIGIN))
+FRESH_ONE_SHOT = one_shots(future() | st.just(NOW), st.just(at(24 * HOUR))).map(
+    lambda hint: replace(hint, origin=ORIGIN)
+)
 
 
 def with_interval(endpoint: Endpoint, hint: IntervalHint) -> ChangedEndpoint:
@@ -157,7 +158,7 @@ def test_writing_an_interval_hint_leaves_the_one_shot_alone(endpoint: Endpoint, 
 
 
 def test_a_tool_call_writes_hint_nudge_and_record_together() -> None:
-    hint = IntervalHint(MINUTE, at(HOUR), "a surge")
+    hint = IntervalHint(MINUTE, at(HOUR), "a surge", ORIGIN)
     amended = with_interval(an_endpoint(next_run_at=at(HOUR), last_run_at=NOW), hint)
     assert amended.endpoint.interval_hint == hint
     assert (amended.endpoint.next_run_at, amended.endpoint.next_source) == (at(MINUTE), Source.AI_INTERVAL)
@@ -169,7 +170,7 @@ def test_a_tool_call_writes_hint_nudge_and_record_together() -> None:
 
 
 def test_a_one_shot_call_writes_hint_nudge_and_record_together() -> None:
-    hint = OneShotHint(at(MINUTE), at(HOUR), "a launch")
+    hint = OneShotHint(at(MINUTE), at(HOUR), "a launch", ORIGIN)
     amended = with_one_shot(an_endpoint(next_run_at=at(HOUR), last_run_at=NOW), hint)
     assert amended.endpoint.one_shot_hint == hint
     assert (amended.endpoint.next_run_at, amended.endpoint.next_source) == (at(MINUTE), Source.AI_ONESHOT)
@@ -197,4 +198,4 @@ def test_a_replaced_one_shot_still_has_moved_the_next_run_which_nothing_takes_ba
     first = with_one_shot(an_endpoint(next_run_at=at(HOUR)), OneShotHint(at(MINUTE), at(HOUR)))
     second = with_one_shot(first.endpoint, OneShotHint(at(2 * MINUTE), at(HOUR)))
     assert moment_of(second) == moment_of(first) == NOW + milliseconds(MINUTE)
-    assert second.endpoint.one_shot_hint == OneShotHint(at(2 * MINUTE), at(HOUR))
+    assert second.endpoint.one_shot_hint == OneShotHint(at(2 * MINUTE), at(HOUR), origin=ORIGIN)

@@ -32,14 +32,14 @@ def called(
 
 def test_an_interval_lasts_an_hour_unless_told_otherwise() -> None:
     amended = called(ProposeInterval, intervalMs=MINUTE, reason="a surge")
-    assert amended.endpoint.interval_hint == IntervalHint(MINUTE, at(HOUR), "a surge")
+    assert amended.endpoint.interval_hint == IntervalHint(MINUTE, at(HOUR), "a surge", ORIGIN)
     shorter = called(ProposeInterval, intervalMs=MINUTE, ttlMinutes=5)
-    assert shorter.endpoint.interval_hint == IntervalHint(MINUTE, at(5 * MINUTE))
+    assert shorter.endpoint.interval_hint == IntervalHint(MINUTE, at(5 * MINUTE), origin=ORIGIN)
 
 
 @given(st.integers(0, 10 * HOUR))
 def test_a_default_ttl_is_stretched_to_half_an_hour_after_the_moment(in_ms: int) -> None:
-    expected = OneShotHint(at(in_ms), at(in_ms + 30 * MINUTE))
+    expected = OneShotHint(at(in_ms), at(in_ms + 30 * MINUTE), origin=ORIGIN)
     assert called(ProposeNextTime, nextRunInMs=in_ms).endpoint.one_shot_hint == expected
     iso = at(in_ms).isoformat()
     assert called(ProposeNextTime, nextRunAtIso=iso).endpoint.one_shot_hint == expected
@@ -49,7 +49,7 @@ def test_a_default_ttl_is_stretched_to_half_an_hour_after_the_moment(in_ms: int)
 def test_an_explicit_ttl_must_outlast_the_moment(in_ms: int, ttl: int) -> None:
     if ttl * MINUTE > in_ms:
         hint = called(ProposeNextTime, nextRunInMs=in_ms, ttlMinutes=ttl).endpoint.one_shot_hint
-        assert hint == OneShotHint(at(in_ms), at(ttl * MINUTE))
+        assert hint == OneShotHint(at(in_ms), at(ttl * MINUTE), origin=ORIGIN)
         return
     with pytest.raises(InvalidRequest, match="expire before its moment") as refusal:
         called(ProposeNextTime, nextRunInMs=in_ms, ttlMinutes=ttl)
@@ -81,7 +81,6 @@ def test_a_pause_is_set_and_lifted_by_the_same_tool() -> None:
         (ProposeNextTime, {"nextRunInMs": -1}, "nextRunInMs"),
         (ProposeNextTime, {"nextRunAtIso": "2030-01-01T00:00:00"}, "nextRunAtIso"),
         (ProposeNextTime, {"nextRunAtIso": "tomorrow"}, "nextRunAtIso"),
-        (ProposeNextTime, {"nextRunAtIso": "2025-03-30T00:54:59Z"}, "nextRunAtIso"),
         (PauseUntil, {}, "untilIso"),
         (PauseUntil, {"untilIso": "2025-03-30T00:55:00Z"}, "untilIso"),
         (PauseUntil, {"untilIso": "2030-01-01T00:00:00"}, "untilIso"),
@@ -121,3 +120,14 @@ def test_moments_beyond_the_calendar_are_refused() -> None:
         called(PauseUntil, untilIso=datetime.max.replace(tzinfo=UTC).isoformat())
     with pytest.raises(InvalidRequest):
         called(PauseUntil, untilIso="9999-12-31T23:59:59-12:00")
+
+
+@pytest.mark.parametrize("moment", ["2025-03-30T00:54:59Z", "0001-01-01T00:00:00Z"])
+def test_a_moment_that_has_passed_means_now_and_the_answer_says_so(moment: str) -> None:
+    changed = called(ProposeNextTime, nextRunAtIso=moment)
+    assert (changed.endpoint.next_run_at, changed.note) == (NOW, f"{moment} has passed, so it counts as now.")
+    assert changed.endpoint.one_shot_hint == OneShotHint(NOW, at(30 * MINUTE), origin=ORIGIN)
+
+
+def test_the_word_now_is_a_moment_of_the_next_run() -> None:
+    assert called(ProposeNextTime, nextRunAtIso="now") == called(ProposeNextTime, nextRunInMs=0)

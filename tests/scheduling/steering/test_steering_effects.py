@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 
+from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.policy import Guard
-from cadenza.domain.scheduling.steer import HintKind
 from cadenza.engine.steering import call_tool
 from cadenza.engine.steering_commands import ProposeIntervalArguments
 from cadenza.ports.planning import Briefing
@@ -159,7 +159,8 @@ async def test_a_planner_of_rules_acts_on_the_first_that_matches() -> None:
         PlannerRule(lambda _: True, "propose_next_time", {"nextRunInMs": 0}),
     )
 
-    async def call(endpoint: Any, tool: str, arguments: Any) -> Any:
+    async def call(endpoint: Any, tool: str, arguments: Any, /, *, rule: str | None = None) -> Any:
+        assert rule is None
         return await fixture.tool(tool, endpoint.name, **arguments)
 
     await planner.sit(Briefing(now=NEW_YEAR, endpoint=await fixture.endpoint()), call)
@@ -172,7 +173,7 @@ async def test_a_planner_without_a_matching_rule_does_nothing() -> None:
     before = await fixture.endpoint()
     planner = RuleBasedPlanner(PlannerRule(lambda _: False, "pause_until", {"untilIso": None}))
 
-    async def call(*_: Any) -> Any:
+    async def call(*_: Any, **__: Any) -> Any:
         raise AssertionError("it had nothing to say")
 
     await planner.sit(Briefing(now=NEW_YEAR, endpoint=before), call)

@@ -13,11 +13,20 @@ from tests.scheduling.worker.worker_fixtures import MINUTE, WorkerFixture
 from cadenza.domain.errors import CadenzaError
 from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.policy import Guard
-from cadenza.domain.scheduling.steer import ChangedEndpoint, HintKind
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.testing.clock import NEW_YEAR
 
-STEERED = {"interval_hint", "one_shot_hint", "paused_until", "pause_reason", "next_run_at", "next_source"}
+STEERED = {
+    "interval_hint",
+    "one_shot_hint",
+    "paused_until",
+    "pause_reason",
+    "pause_origin",
+    "next_run_at",
+    "next_source",
+}
 KINDS = {
     "propose_interval": {HintKind.INTERVAL},
     "propose_next_time": {HintKind.ONE_SHOT},

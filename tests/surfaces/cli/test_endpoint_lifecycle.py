@@ -37,13 +37,16 @@ def test_an_endpoint_is_created_steered_paused_resumed_and_deleted(
     assert "X-Team=life" in cli.ok("endpoints", "show", "traffic")
 
     tightened = target.process(*TIGHTEN.split(), "--reason", "a [bold]sale[/bold]")
-    assert "an interval hint sets its pace" in tightened.stdout
+    assert "sets its pace" in tightened.stdout
     why = cli.ok("explain", "traffic")
     assert "every 20 seconds in place of the baseline" in why
     assert "(a [bold]sale[/bold])" in why
     assert "ai-interval" in why.split("candidate")[1]
 
-    assert target.said("endpoints", "pause", "--label", "team=life", "--until", "2h") == {"endpoints": 1}
+    assert target.said("endpoints", "pause", "--label", "team=life", "--until", "2h") == {
+        "endpoints": 1,
+        "not_applied": 0,
+    }
     assert cli.json("endpoints", "show", "life-traffic")["paused_until"] is not None
     assert cli.json("endpoints", "resume", "traffic")["source"] == "resume"
     assert cli.json("hints", "clear", "traffic")["governor"]["source"] == "baseline-interval"

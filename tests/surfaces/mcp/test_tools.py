@@ -183,7 +183,7 @@ async def test_an_agent_steers_and_is_told_the_plan(api: ApiInProcess, mode: Mod
         assert plan == await call(client, "explain_endpoint", {"endpoint_id": "traffic"})
         (hint,) = (await call(client, "list_hints", {"endpoint_id": "traffic"}))["items"]
     key_id = (await api.key(scope=Scope.STEER)).split("_")[1]
-    assert (hint["reason"], hint["interval_ms"], hint["origin"]) == ("surge", 20_000, f"key:{key_id}")
+    assert (hint["reason"], hint["interval_ms"], hint["origin"]) == ("surge", 20_000, f"llm:key:{key_id}")
 
 
 async def test_what_a_target_says_comes_back_as_a_value(api: ApiInProcess) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from cadenza.domain.scheduling.steer import HintKind, HintRecord
+from cadenza.domain.scheduling.hint import HintKind
+from cadenza.domain.scheduling.steer import HintRecord
 
 ENDED_BY: dict[HintKind, frozenset[HintKind]] = {
     HintKind.INTERVAL: frozenset({HintKind.INTERVAL, HintKind.CLEAR}),
@@ -28,10 +29,13 @@ def hint_periods(newest_first: Iterable[HintRecord]) -> list[HintPeriod]:
     1. A hint or pause is in force until it expires.
     2. A newer one of the same kind ends it earlier.
     3. Clearing and resuming end others, and are no periods themselves.
+    4. What was not applied counts for nothing.
     """
     found: list[HintPeriod] = []
     ended_at: dict[HintKind, datetime] = {}
     for record in newest_first:
+        if record.not_applied is not None:
+            continue
         if record.kind in ENDED_BY:
             bounds = [one for one in (record.expires_at, ended_at.get(record.kind)) if one is not None]
             if bounds:

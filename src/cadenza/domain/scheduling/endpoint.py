@@ -10,7 +10,15 @@ from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.json_values import Json, json_size
 from cadenza.domain.planning.planner_settings import Planning
 from cadenza.domain.scheduling.baseline import Baseline, Every, Once
-from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
+from cadenza.domain.scheduling.hint import (
+    INTERVAL,
+    ONE_SHOT,
+    PAUSE,
+    HintMode,
+    InForce,
+    IntervalHint,
+    OneShotHint,
+)
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard, Policy
 from cadenza.domain.scheduling.target import CallableTarget, PromptTarget, Target
@@ -88,6 +96,7 @@ class Endpoint:
     one_shot_hint: OneShotHint | None = None
     paused_until: datetime | None = None
     pause_reason: str | None = None
+    pause_origin: str | None = None
 
     enabled: bool = True
     archived: bool = False
@@ -158,6 +167,17 @@ class Endpoint:
     def paused(self, now: datetime) -> bool:
         """Is the gate closed?"""
         return self.paused_until is not None and self.paused_until > now
+
+    def in_force(self, now: datetime) -> list[InForce]:
+        """The pause and the hints that count now."""
+        interval, one_shot, found = self.interval_hint, self.one_shot_hint, []
+        if self.paused_until is not None and self.paused_until > now:
+            found.append(InForce(PAUSE, self.pause_origin, self.paused_until))
+        if interval is not None and interval.fresh(now):
+            found.append(InForce(INTERVAL, interval.origin, interval.expires_at))
+        if one_shot is not None and one_shot.fresh(now) and not one_shot.served(self.last_run_at):
+            found.append(InForce(ONE_SHOT, one_shot.origin, one_shot.expires_at))
+        return found
 
 
 FIELDS = frozenset(one.name for one in fields(Endpoint))

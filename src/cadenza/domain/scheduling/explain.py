@@ -1,5 +1,6 @@
 """Why the next run is when it is, in words."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple, assert_never
 
@@ -7,9 +8,10 @@ from cadenza.domain.scheduling.baseline import Baseline, Cron, Every, Once
 from cadenza.domain.scheduling.due import closed_gate, opens_at
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.governor import CronClock, baseline_interval_ms, plan_next_run
-from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.hint import HintKind, HintMode, origin_text, why_not_applied
 from cadenza.domain.scheduling.plan import Plan, Source
 from cadenza.domain.scheduling.policy import Guard
+from cadenza.domain.scheduling.steer import HintRecord
 from cadenza.domain.validation import iso, milliseconds
 
 UNITS = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second"))
@@ -49,15 +51,21 @@ class Explanation(NamedTuple):
 
 
 def explain(
-    endpoint: Endpoint, *, now: datetime, cron: CronClock, shadow_ms: int | None = None
+    endpoint: Endpoint,
+    *,
+    now: datetime,
+    cron: CronClock,
+    shadow_ms: int | None = None,
+    history: Iterable[HintRecord] = (),
 ) -> Explanation:
     """Why this endpoint runs next when it does.
 
     1. The answer: when, and which rule set that moment.
     2. What keeps it from running, if anything does.
     3. What was weighed: baseline, hints, guard, failures.
-    4. What the governor would choose now, where that differs.
-    5. How often a planner in the shadow would let it run, if one has thought about it.
+    4. Calls of lower ranks that what is in force now keeps from acting, from the newest of its history.
+    5. What the governor would choose now, where that differs.
+    6. How often a planner in the shadow would let it run, if one has thought about it.
     """
     plan = plan_next_run(now, endpoint, cron)
     gate = closed_gate(endpoint, now)
@@ -68,6 +76,7 @@ def explain(
         *_hints(endpoint, now),
         *_guard(endpoint.effective_guard),
         *_failures(endpoint),
+        *_not_applied(endpoint, history, now),
         *_now(endpoint, plan, now),
         *_shadow(shadow_ms),
     )
@@ -101,18 +110,29 @@ def _answer(endpoint: Endpoint, now: datetime) -> str:
         return f"{name} is running now; its next run is planned when this one has ended."
     if moment is None:
         return f"{name} runs no more: {SOURCE_REASONS[endpoint.next_source]}."
-    because = SOURCE_REASONS[endpoint.next_source]
+    because = _because(endpoint)
     if moment <= now:
         late = f", for {span(now - moment)}" if moment < now else ""
         return f"{name} is due since {iso(moment)}{late}: {because}."
     return f"{name} runs next at {iso(moment)}, in {span(moment - now)}: {because}."
 
 
+def _because(endpoint: Endpoint) -> str:
+    """What set its next run; a hint that did is named with its origin."""
+    hint = {Source.AI_INTERVAL: endpoint.interval_hint, Source.AI_ONESHOT: endpoint.one_shot_hint}.get(
+        endpoint.next_source
+    )
+    because = SOURCE_REASONS[endpoint.next_source]
+    return because if hint is None else because.replace("hint", f"hint ({origin_text(hint.origin)})")
+
+
 def _gate(endpoint: Endpoint, gate: str | None) -> list[str]:
     if gate is None:
         return []
-    why = f" ({endpoint.pause_reason})" if gate.startswith("paused") and endpoint.pause_reason else ""
-    return [f"Nothing runs while it stays so: {gate}{why}."]
+    if not gate.startswith("paused"):
+        return [f"Nothing runs while it stays so: {gate}."]
+    by = origin_text(endpoint.pause_origin)
+    return [f"Nothing runs while it stays so: {gate} ({by}){_why(endpoint.pause_reason)}."]
 
 
 def _baseline(baseline: Baseline) -> str:
@@ -132,14 +152,45 @@ def _hints(endpoint: Endpoint, now: datetime) -> list[str]:
     if interval is not None and interval.fresh(now):
         mode = "in place of the baseline" if endpoint.hint_mode is HintMode.OVERRIDE else "if that is sooner"
         pace, end = _every(interval.interval_ms), iso(interval.expires_at)
-        sentences.append(f"A hint asks for every {pace} {mode}, until {end}{_why(interval.reason)}.")
+        by, why = origin_text(interval.origin), _why(interval.reason)
+        sentences.append(f"An interval hint ({by}) asks for every {pace} {mode}, until {end}{why}.")
     if one_shot is not None and one_shot.fresh(now) and not one_shot.served(endpoint.last_run_at):
-        sentences.append(f"A hint asks for one run at {iso(one_shot.at)}{_why(one_shot.reason)}.")
+        by, why = origin_text(one_shot.origin), _why(one_shot.reason)
+        sentences.append(f"A one-shot hint ({by}) asks for a run at {iso(one_shot.at)}{why}.")
     return sentences or ["No hint is active."]
 
 
 def _why(reason: str | None) -> str:
     return f" ({reason})" if reason else ""
+
+
+def _not_applied(endpoint: Endpoint, newest_first: Iterable[HintRecord], now: datetime) -> list[str]:
+    """A sentence for each origin and kind, about its newest call, while something outranks it."""
+    newest: dict[tuple[str, HintKind], HintRecord] = {}
+    for record in newest_first:
+        newest.setdefault((record.origin, record.kind), record)
+    return [
+        f"{_call(record)}, asked for at {iso(record.written_at)} ({origin_text(record.origin)}),"
+        f" was not applied, because {because}."
+        for record in newest.values()
+        if record.not_applied
+        and (because := why_not_applied(endpoint.in_force(now), record.kind, record.origin)) is not None
+    ]
+
+
+def _call(record: HintRecord) -> str:
+    match record.kind:
+        case HintKind.INTERVAL:
+            return f"A run every {_every(record.interval_ms or 0)}"
+        case HintKind.ONE_SHOT:
+            return f"A run at {iso(record.at) if record.at else 'once'}"
+        case HintKind.PAUSE:
+            return f"A pause until {iso(record.expires_at) if record.expires_at else 'later'}"
+        case HintKind.RESUME:
+            return "Resuming it"
+        case HintKind.CLEAR:
+            return "Clearing its hints"
+    assert_never(record.kind)
 
 
 def _guard(guard: Guard) -> list[str]:

@@ -1,10 +1,12 @@
-"""Advice with an expiry and a reason, and what remains of it as time goes on."""
+"""Advice with an expiry, a reason and an origin; the ranks of origins, and what a lower one must leave."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
+from enum import IntEnum, StrEnum
+from typing import NamedTuple
 
-from cadenza.domain.validation import check_duration_ms, check_moment, check_text, convert_to_utc
+from cadenza.domain.validation import check_duration_ms, check_moment, check_text, convert_to_utc, iso
 
 LONGEST_TTL_MINUTES = 366 * 24 * 60
 SHORTEST_TTL_MINUTES = 1 / 60_000
@@ -17,6 +19,16 @@ class HintMode(StrEnum):
     TIGHTEN = "tighten"
 
 
+class HintKind(StrEnum):
+    """The kind of a line of the hint history."""
+
+    INTERVAL = "interval"
+    ONE_SHOT = "one-shot"
+    PAUSE = "pause"
+    RESUME = "resume"
+    CLEAR = "clear"
+
+
 @dataclass(frozen=True, slots=True)
 class IntervalHint:
     """Run every so often until the hint expires."""
@@ -24,6 +36,8 @@ class IntervalHint:
     interval_ms: int
     expires_at: datetime
     reason: str | None = None
+    origin: str | None = None
+    """Who gave it, which decides its rank."""
 
     def __post_init__(self) -> None:
         check_duration_ms("interval_ms", self.interval_ms)
@@ -42,6 +56,8 @@ class OneShotHint:
     at: datetime
     expires_at: datetime
     reason: str | None = None
+    origin: str | None = None
+    """Who gave it, which decides its rank."""
 
     def __post_init__(self) -> None:
         check_moment("at", self.at)
@@ -61,3 +77,97 @@ def _check_advice(expires_at: datetime, reason: str | None) -> None:
     check_moment("expires_at", expires_at)
     if reason is not None:
         check_text("reason", reason)
+
+
+class Rank(IntEnum):
+    """The ranks of those who steer, from the lowest to the highest."""
+
+    LEARNING = 1
+    LLM = 2
+    RULE = 3
+    PERSON = 4
+
+
+PLANNERS = {"planner:learned": Rank.LEARNING, "planner:llm": Rank.LLM}
+PREFIXES = {
+    "learning": Rank.LEARNING,
+    **dict.fromkeys(("llm", "mcp", "agent"), Rank.LLM),
+    **dict.fromkeys(("rule", "planner", "run", "program"), Rank.RULE),
+}
+"""The first word of an origin, up to its colon: functions and programs act by themselves, as rules do."""
+NAMES = {
+    "planner:learned": "learning planner",
+    "planner:llm": "LLM planner",
+    "planner:http": "HTTP header",
+    "planner:rules": "rule",
+    "mcp": "LLM: MCP",
+    "cli": "person: command line",
+}
+LABELS = {
+    "rule": "rule",
+    "run": "function",
+    "planner": "planner",
+    "llm": "LLM",
+    "agent": "agent",
+    "learning": "learning",
+}
+
+
+def rank_of(origin: str | None) -> Rank:
+    """The rank of an origin; one that is not known for less, such as a key or the dashboard, is a person.
+
+    What has no origin, such as a pause that an endpoint was created with, yields to everybody.
+    """
+    if origin is None:
+        return Rank.LEARNING
+    return PLANNERS.get(origin) or PREFIXES.get(origin.partition(":")[0], Rank.PERSON)
+
+
+def lowered(origin: str, rank: Rank) -> str:
+    """The origin of a call that is to count less than its caller could make it, such as a model's."""
+    return f"{rank.name.lower()}:{origin}" if rank < rank_of(origin) else origin
+
+
+def origin_text(origin: str | None) -> str:
+    """An origin as people read it, such as "rule: surge" or "person: dashboard"."""
+    if origin is None:
+        return "origin unknown"
+    if origin in NAMES:
+        return NAMES[origin]
+    word, _, name = origin.partition(":")
+    if word in LABELS:
+        return f"{LABELS[word]}: {name}"
+    return origin if rank_of(origin) < Rank.PERSON else f"person: {origin.replace(':', ' ', 1)}"
+
+
+PAUSE, INTERVAL, ONE_SHOT = "pause", "interval hint", "one-shot hint"
+UNDONE_BY = {
+    HintKind.INTERVAL: (PAUSE, INTERVAL),
+    HintKind.ONE_SHOT: (PAUSE, ONE_SHOT),
+    HintKind.PAUSE: (PAUSE, INTERVAL, ONE_SHOT),
+    HintKind.RESUME: (PAUSE,),
+    HintKind.CLEAR: (PAUSE, INTERVAL, ONE_SHOT),
+}
+"""What each kind of steering would replace, end or silence."""
+
+
+class InForce(NamedTuple):
+    """A hint or a pause that is in force."""
+
+    what: str
+    origin: str | None
+    until: datetime
+
+
+def why_not_applied(in_force: Iterable[InForce], kind: HintKind, origin: str) -> str | None:
+    """What of a higher rank is in force that a call would undo; None if it may act.
+
+    1. A pause keeps lower ranks off altogether until it ends.
+    2. A fresh hint is not replaced by a lower rank's hint of its kind, nor cleared by a lower rank.
+    3. It is not silenced by a lower rank's pause either.
+    """
+    for what, by, until in in_force:
+        if what in UNDONE_BY[kind] and rank_of(by) > rank_of(origin):
+            article = "an" if what is INTERVAL else "a"
+            return f"{article} {what} ({origin_text(by)}) is in force until {iso(until)}"
+    return None

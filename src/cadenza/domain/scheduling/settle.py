@@ -26,6 +26,8 @@ FAILED = (RunStatus.FAILURE, RunStatus.TIMEOUT, ABANDONED)
 MOST_ABANDONED = 3
 ON_TIME, MILLISECOND = milliseconds(0), milliseconds(1)
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
+OWN_ORIGIN = "cadenza"
+"""The origin of a pause after which a person should look: no lower rank ends it."""
 
 
 class SettledRun(NamedTuple):
@@ -130,7 +132,7 @@ def _with_counts(endpoint: Endpoint, completion: Completion, now: datetime) -> E
     if claim.started_at is not None and status is not SKIPPED:
         changes["last_run_at"] = claim.started_at
     if endpoint.paused_until is not None and endpoint.paused_until <= now:
-        changes |= {"paused_until": None, "pause_reason": None}
+        changes |= {"paused_until": None, "pause_reason": None, "pause_origin": None}
     if endpoint.quota_opens_at is not None and endpoint.quota_opens_at <= now:
         changes["quota_opens_at"] = None
     return _without_answered_one_shot(evolve(endpoint, **changes), completion, now)
@@ -237,6 +239,7 @@ def _paused_forever(endpoint: Endpoint, reason: str) -> Endpoint:
         open_slot=None,
         paused_until=FOREVER,
         pause_reason=reason,
+        pause_origin=OWN_ORIGIN,
         next_run_at=FOREVER,
         next_source=Source.PAUSED,
         abandoned_count=0,

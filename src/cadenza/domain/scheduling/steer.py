@@ -1,8 +1,8 @@
 """Changes of an endpoint by steering and by its owner, as pure functions."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
-from enum import StrEnum
 from typing import NamedTuple
 
 from cadenza.domain.agents.schedule_protection import not_for_schedules, refuse_new_schedule
@@ -11,21 +11,11 @@ from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.due import closed_gate, due
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
 from cadenza.domain.scheduling.governor import CronClock, plan_next_run
-from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint
+from cadenza.domain.scheduling.hint import HintKind, HintMode, IntervalHint, OneShotHint, why_not_applied
 from cadenza.domain.scheduling.nudge import Nudge, nudge, relax
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import SkippedSlot
 from cadenza.domain.validation import iso, milliseconds
-
-
-class HintKind(StrEnum):
-    """The kind of a line of the hint history."""
-
-    INTERVAL = "interval"
-    ONE_SHOT = "one-shot"
-    PAUSE = "pause"
-    RESUME = "resume"
-    CLEAR = "clear"
 
 
 class HintRecord(NamedTuple):
@@ -38,6 +28,8 @@ class HintRecord(NamedTuple):
     expires_at: datetime | None = None
     interval_ms: int | None = None
     at: datetime | None = None
+    not_applied: str | None = None
+    """Why nothing came of it: what of a higher rank was in force."""
 
 
 class ChangedEndpoint(NamedTuple):
@@ -47,6 +39,13 @@ class ChangedEndpoint(NamedTuple):
     skipped: tuple[SkippedSlot, ...] = ()
     record: HintRecord | None = None
     nudge: Nudge | None = None
+    note: str | None = None
+    """What the caller should know beside the new plan."""
+
+    @property
+    def applied(self) -> bool:
+        """Whether it took effect; what a higher rank had decided stays as it is."""
+        return self.record is None or self.record.not_applied is None
 
 
 EndpointChange = Callable[[Endpoint], ChangedEndpoint]
@@ -59,20 +58,27 @@ def take_interval_hint(
     """Write the interval hint, nudge to one interval from now, and relax if the mode allows."""
     if isinstance(endpoint.baseline, Once):
         raise InvalidRequest("An endpoint that runs once takes no interval hint.", "intervalMs")
-    hinted = evolve(endpoint, interval_hint=hint)
+    record = HintRecord(HintKind.INTERVAL, now, origin, hint.reason, hint.expires_at, hint.interval_ms)
+    refused = _outranked(endpoint, record)
+    if refused is not None:
+        return refused
+    hinted = evolve(endpoint, interval_hint=replace(hint, origin=origin))
     moved, nudged = nudge(hinted, now, now + milliseconds(hint.interval_ms), Source.AI_INTERVAL)
     if endpoint.hint_mode is HintMode.OVERRIDE:
         moved = relax(moved, now, cron)
-    record = HintRecord(HintKind.INTERVAL, now, origin, hint.reason, hint.expires_at, hint.interval_ms)
     return ChangedEndpoint(moved, record=record, nudge=nudged)
 
 
 @not_for_schedules
 def take_one_shot(endpoint: Endpoint, hint: OneShotHint, *, now: datetime, origin: str) -> ChangedEndpoint:
     """Write the one-shot hint and nudge to its moment; one that it replaces unserved leaves its row."""
-    tidy, passed = without_stale_hints(endpoint, now)
-    moved, nudged = nudge(evolve(tidy, one_shot_hint=hint), now, hint.at, Source.AI_ONESHOT)
     record = HintRecord(HintKind.ONE_SHOT, now, origin, hint.reason, hint.expires_at, at=hint.at)
+    refused = _outranked(endpoint, record)
+    if refused is not None:
+        return refused
+    tidy, passed = without_stale_hints(endpoint, now)
+    hinted = evolve(tidy, one_shot_hint=replace(hint, origin=origin))
+    moved, nudged = nudge(hinted, now, hint.at, Source.AI_ONESHOT)
     return ChangedEndpoint(moved, passed, record, nudged)
 
 
@@ -83,7 +89,11 @@ def pause(
     """Close the gate. A slot that was due and unclaimed is skipped; one that waits for a retry stays open."""
     if until <= now:
         raise InvalidRequest(f"A pause must end in the future, not at {iso(until)}.", "untilIso")
-    paused = evolve(endpoint, paused_until=until, pause_reason=reason)
+    record = HintRecord(HintKind.PAUSE, now, origin, reason, until)
+    refused = _outranked(endpoint, record)
+    if refused is not None:
+        return refused
+    paused = evolve(endpoint, paused_until=until, pause_reason=reason, pause_origin=origin)
     passed: tuple[SkippedSlot, ...] = ()
     slot = endpoint.next_run_at
     if slot is not None:
@@ -91,7 +101,7 @@ def pause(
         if due(endpoint, now) and endpoint.open_slot is None:
             passed = (SkippedSlot(slot, endpoint.next_source, "paused before it could start", now),)
             paused = without_one_shot_of(slot, paused)
-    return ChangedEndpoint(paused, passed, HintRecord(HintKind.PAUSE, now, origin, reason, until))
+    return ChangedEndpoint(paused, passed, record)
 
 
 @not_for_schedules
@@ -100,7 +110,10 @@ def resume(
 ) -> ChangedEndpoint:
     """Open the gate and plan anew, also when that is later; what is not paused stays as it is."""
     record = HintRecord(HintKind.RESUME, now, origin, reason)
-    opened = evolve(endpoint, paused_until=None, pause_reason=None)
+    refused = _outranked(endpoint, record)
+    if refused is not None:
+        return refused
+    opened = evolve(endpoint, paused_until=None, pause_reason=None, pause_origin=None)
     if not endpoint.paused(now) or endpoint.retired:
         return ChangedEndpoint(opened, record=record)
     if opened.open_slot is not None:
@@ -115,9 +128,22 @@ def resume(
 @not_for_schedules
 def clear_hints(endpoint: Endpoint, *, now: datetime, cron: CronClock, origin: str) -> ChangedEndpoint:
     """Remove both hints and plan anew; what is due, claimed or waiting for a retry keeps its moment."""
+    record = HintRecord(HintKind.CLEAR, now, origin)
+    refused = _outranked(endpoint, record)
+    if refused is not None:
+        return refused
     _, passed = without_stale_hints(endpoint, now)
     cleared = evolve(endpoint, interval_hint=None, one_shot_hint=None)
-    return ChangedEndpoint(replan(cleared, now, cron), passed, HintRecord(HintKind.CLEAR, now, origin))
+    return ChangedEndpoint(replan(cleared, now, cron), passed, record)
+
+
+def _outranked(endpoint: Endpoint, record: HintRecord) -> ChangedEndpoint | None:
+    """The endpoint as it is, with the record of a call that a higher rank keeps from acting."""
+    because = why_not_applied(endpoint.in_force(record.written_at), record.kind, record.origin)
+    if because is None:
+        return None
+    refused = record._replace(not_applied=because)
+    return ChangedEndpoint(endpoint, record=refused, note=f"Not applied, because {because}.")
 
 
 @not_for_schedules

@@ -104,7 +104,9 @@ class AnalysisToolAccess:
         """End the analysis: later calls are refused."""
         self._closed = True
 
-    async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> ChangedEndpoint:
+    async def call(
+        self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], /, *, rule: str | None = None
+    ) -> ChangedEndpoint:
         """Call a tool, and record the call with its result."""
         if self._closed:
             raise NotAllowed("The analysis is over.")
@@ -115,22 +117,26 @@ class AnalysisToolAccess:
         call = ToolCall(str(tool)[:100], str(endpoint.id)[:200], _recordable(arguments))
         self.calls.append(call._replace(error="The call was interrupted."))
         try:
-            amended = await self._steer(endpoint, tool, arguments)
+            amended = await self._steer(endpoint, tool, arguments, rule)
         except Exception as problem:
             self.calls[index] = call._replace(error=error_text(problem))
             raise
-        self.steered.add(endpoint.id)
-        self.calls[index] = call._replace(result=_result(amended.endpoint))
+        if amended.applied:
+            self.steered.add(endpoint.id)
+        self.calls[index] = call._replace(result=_result(amended))
         return amended
 
-    async def _steer(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any]) -> ChangedEndpoint:
+    async def _steer(
+        self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], rule: str | None
+    ) -> ChangedEndpoint:
         if endpoint.key not in self._allowed_keys:
             raise NotAllowed(f"{quoted(endpoint.id)} is not this endpoint, nor one of its siblings.")
         command = COMMANDS.get(str(tool))
         if command is None:
             raise InvalidRequest(f"There is no tool {quoted(tool)}; there are {', '.join(COMMANDS)}.", "tool")
         within_job = _WithinJob(command.parse(arguments), self._job_id)
-        return await self._steering.steer(endpoint.key, within_job, origin=f"planner:{self._entry.name}")
+        origin = f"planner:{self._entry.name}" if rule is None else f"rule:{rule}"
+        return await self._steering.steer(endpoint.key, within_job, origin=origin)
 
 
 class _WithinJob:
@@ -207,9 +213,10 @@ def _failed(error: str) -> PlannerResult:
     return PlannerResult(error=error)
 
 
-def _result(endpoint: Endpoint) -> str:
-    if endpoint.next_run_at is None:
-        return "no next run"
+def _result(amended: ChangedEndpoint) -> str:
+    endpoint = amended.endpoint
+    if not amended.applied or endpoint.next_run_at is None:
+        return amended.note or "no next run"
     return f"next run at {iso(endpoint.next_run_at)} ({endpoint.next_source})"
 
 

@@ -7,10 +7,10 @@ from pydantic import Field
 
 from cadenza.domain.access.key import Scope
 from cadenza.domain.planning.health import EndedRun
-from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus
+from cadenza.domain.scheduling.slots import cadence_ms
 from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Id, Limit, Listed, Paged, split_page
@@ -84,12 +84,10 @@ class RowView(View):
             "failure_count": endpoint.failure_count,
             "interval_hint": None
             if interval is None or not interval.fresh(now)
-            else IntervalHintView(
-                interval_ms=interval.interval_ms, expires_at=interval.expires_at, reason=interval.reason
-            ),
+            else IntervalHintView.of(interval),
             "one_shot_hint": None
             if one_shot is None or not one_shot.fresh(now)
-            else OneShotHintView(at=one_shot.at, expires_at=one_shot.expires_at, reason=one_shot.reason),
+            else OneShotHintView.of(one_shot),
             "results": [_result(one) for one in reversed(results)],
         }
         return unvalidated(cls, fields)
@@ -97,19 +95,6 @@ class RowView(View):
 
 class RowsPage(Listed[RowView]):
     """A page of rows, in the order of their ids."""
-
-
-def cadence_ms(endpoint: Endpoint, now: datetime) -> int | None:
-    """The present interval between runs, within the guard; None without any interval."""
-    hint, baseline = endpoint.interval_hint, endpoint.baseline
-    wanted = baseline.interval_ms if isinstance(baseline, Every) else None
-    if hint is not None and hint.fresh(now):
-        wanted = hint.interval_ms
-    if wanted is None:
-        return None
-    guard = endpoint.effective_guard
-    wanted = max(wanted, guard.min_interval_ms or wanted)
-    return min(wanted, guard.max_interval_ms or wanted)
 
 
 def _result(one: EndedRun) -> ResultView:

@@ -5,8 +5,9 @@ from typing import Self
 
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.explain import Explanation
-from cadenza.domain.scheduling.hint import HintMode
+from cadenza.domain.scheduling.hint import HintMode, IntervalHint, OneShotHint, origin_text
 from cadenza.domain.scheduling.plan import Source
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Listed
 from cadenza.operations.operation import View
@@ -26,6 +27,21 @@ class IntervalHintView(View):
     interval_ms: int
     expires_at: datetime
     reason: str | None
+    origin: str | None
+    """Who gave it, such as `rule:surge` or `key:ab12`."""
+    by: str
+    """Its origin in words, such as "rule: surge" or "person: dashboard"."""
+
+    @classmethod
+    def of(cls, hint: IntervalHint) -> Self:
+        """The view of a hint."""
+        return cls(
+            interval_ms=hint.interval_ms,
+            expires_at=hint.expires_at,
+            reason=hint.reason,
+            origin=hint.origin,
+            by=origin_text(hint.origin),
+        )
 
 
 class OneShotHintView(View):
@@ -34,6 +50,21 @@ class OneShotHintView(View):
     at: datetime
     expires_at: datetime
     reason: str | None
+    origin: str | None
+    """Who gave it, such as `rule:surge` or `key:ab12`."""
+    by: str
+    """Its origin in words, such as "rule: surge" or "person: dashboard"."""
+
+    @classmethod
+    def of(cls, hint: OneShotHint) -> Self:
+        """The view of a hint."""
+        return cls(
+            at=hint.at,
+            expires_at=hint.expires_at,
+            reason=hint.reason,
+            origin=hint.origin,
+            by=origin_text(hint.origin),
+        )
 
 
 class EndpointView(View):
@@ -56,6 +87,8 @@ class EndpointView(View):
     one_shot_hint: OneShotHintView | None
     paused_until: datetime | None
     pause_reason: str | None
+    pause_origin: str | None
+    """Who paused it."""
     next_run_at: datetime | None
     next_source: Source
     """Which rule set `next_run_at`."""
@@ -84,14 +117,11 @@ class EndpointView(View):
             "hint_mode": endpoint.hint_mode,
             "enabled": endpoint.enabled,
             "job_active": endpoint.job_active,
-            "interval_hint": interval
-            and IntervalHintView(
-                interval_ms=interval.interval_ms, expires_at=interval.expires_at, reason=interval.reason
-            ),
-            "one_shot_hint": one_shot
-            and OneShotHintView(at=one_shot.at, expires_at=one_shot.expires_at, reason=one_shot.reason),
+            "interval_hint": interval and IntervalHintView.of(interval),
+            "one_shot_hint": one_shot and OneShotHintView.of(one_shot),
             "paused_until": endpoint.paused_until,
             "pause_reason": endpoint.pause_reason,
+            "pause_origin": endpoint.pause_origin,
             "next_run_at": endpoint.next_run_at,
             "next_source": endpoint.next_source,
             "last_run_at": endpoint.last_run_at,
@@ -137,13 +167,17 @@ class PlanView(View):
     governor: GovernorView
     answer: str
     """All of it in words."""
+    applied: bool
+    """Whether the call that this answers took effect; false if a higher rank had decided otherwise."""
+    note: str | None
+    """What is to be known about the call: why it was not applied, or that its moment had passed."""
 
     @classmethod
-    def of(cls, endpoint_id: str, why: Explanation) -> Self:
-        """The view of an explanation."""
+    def of(cls, changed: ChangedEndpoint, why: Explanation) -> Self:
+        """The view of an explanation, as the answer to a change."""
         candidates = [CandidateView(at=one.at, source=one.source) for one in why.plan.candidates]
         return cls(
-            endpoint_id=endpoint_id,
+            endpoint_id=changed.endpoint.id,
             now=why.now,
             next_run_at=why.next_run_at,
             source=why.source,
@@ -152,5 +186,7 @@ class PlanView(View):
             governor=GovernorView(
                 next_run_at=why.plan.next_run_at, source=why.plan.source, candidates=candidates
             ),
-            answer=" ".join(why.sentences),
+            answer=" ".join(filter(None, (changed.note, *why.sentences))),
+            applied=changed.applied,
+            note=changed.note,
         )

@@ -86,8 +86,8 @@ async def preview_steering(context: RequestContext, command: PreviewSteering) ->
     """
     endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
     change = _change(context, command)
-    after = change(endpoint).endpoint
-    return PreviewView.of(_outlook(context, endpoint, command.runs), _outlook(context, after, command.runs))
+    before, after = ChangedEndpoint(endpoint), change(endpoint)
+    return PreviewView.of(_outlook(context, before, command.runs), _outlook(context, after, command.runs))
 
 
 def _change(context: RequestContext, command: PreviewSteering) -> Callable[[Endpoint], ChangedEndpoint]:
@@ -104,13 +104,13 @@ def _change(context: RequestContext, command: PreviewSteering) -> Callable[[Endp
     return lambda endpoint: steer.clear_hints(endpoint, now=now, cron=cron, origin=origin)
 
 
-def _outlook(context: RequestContext, endpoint: Endpoint, most: int) -> CourseView:
+def _outlook(context: RequestContext, changed: ChangedEndpoint, most: int) -> CourseView:
     dependencies = context.dependencies
     runs: list[ForecastRun] = forecast_runs(
-        endpoint, now=dependencies.clock.now(), cron=dependencies.cron, most=most
+        changed.endpoint, now=dependencies.clock.now(), cron=dependencies.cron, most=most
     )
     return CourseView(
-        plan=explain_plan(context, endpoint), runs=[ForeseenView(**one._asdict()) for one in runs]
+        plan=explain_plan(context, changed), runs=[ForeseenView(**one._asdict()) for one in runs]
     )
 
 

@@ -1,5 +1,6 @@
 """Operations that explain an endpoint's plan, clear its hints, run it now, and list its hint history."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from cadenza.domain.access.key import Scope
@@ -9,7 +10,8 @@ from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling import steer
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.explain import explain
-from cadenza.domain.scheduling.steer import EndpointChange, HintKind
+from cadenza.domain.scheduling.hint import HintKind, origin_text
+from cadenza.domain.scheduling.steer import ChangedEndpoint, EndpointChange, HintRecord
 from cadenza.operations.context import RequestContext
 from cadenza.operations.fields import Listed, Paged, split_page
 from cadenza.operations.operation import View, operation
@@ -18,6 +20,8 @@ from cadenza.operations.scheduling.endpoints import OneEndpoint, require_live, u
 from cadenza.ports.catalog import Page
 
 LONGEST_OFFSET = 10
+EXPLAINED_HINTS = 50
+"""How many lines of the hint history an explanation looks at."""
 
 
 class ListHints(OneEndpoint, Paged):
@@ -34,24 +38,36 @@ class HintView(View):
     expires_at: datetime | None
     interval_ms: int | None
     at: datetime | None
+    not_applied: str | None
+    """Why nothing came of it: what of a higher rank was in force."""
+    by: str
+    """The origin in words, such as "rule: surge" or "person: dashboard"."""
 
 
 class HintsPage(Listed[HintView]):
     """A page of the hint history, newest first."""
 
 
-def explain_plan(context: RequestContext, endpoint: Endpoint, shadow_ms: int | None = None) -> PlanView:
-    """Why the next run of this endpoint is when it is."""
+def explain_plan(
+    context: RequestContext,
+    changed: ChangedEndpoint,
+    *,
+    shadow_ms: int | None = None,
+    history: Sequence[HintRecord] = (),
+) -> PlanView:
+    """Why the next run of an endpoint is when it is, after a change of it."""
     now, cron = context.dependencies.clock.now(), context.dependencies.cron
-    why = explain(endpoint, now=now, cron=cron, shadow_ms=shadow_ms)
-    return PlanView.of(endpoint.id, why)
+    why = explain(changed.endpoint, now=now, cron=cron, shadow_ms=shadow_ms, history=history)
+    return PlanView.of(changed, why)
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/plan", Scope.READ)
 async def explain_endpoint(context: RequestContext, command: OneEndpoint) -> PlanView:
     """Explain why the next run is when it is: candidates, hints with their reasons, guard, pause, winner."""
     endpoint = require_live(await context.store.endpoints.get(context.key(command.endpoint_id)))
-    return explain_plan(context, endpoint, await _shadow_ms(context, endpoint))
+    history = await context.store.runs.hints(endpoint.key, Page(EXPLAINED_HINTS))
+    shadow_ms = await _shadow_ms(context, endpoint)
+    return explain_plan(context, ChangedEndpoint(endpoint), shadow_ms=shadow_ms, history=history)
 
 
 async def _shadow_ms(context: RequestContext, endpoint: Endpoint) -> int | None:
@@ -91,7 +107,7 @@ async def reset_failures(context: RequestContext, command: OneEndpoint) -> Endpo
 
 async def _amend(context: RequestContext, command: OneEndpoint, change: EndpointChange) -> PlanView:
     amended = await context.store.endpoints.amend(context.key(command.endpoint_id), unless_archived(change))
-    return explain_plan(context, amended.endpoint)
+    return explain_plan(context, amended)
 
 
 @operation("GET /v1/endpoints/{endpoint_id}/hints", Scope.READ)
@@ -102,7 +118,7 @@ async def list_hints(context: RequestContext, command: ListHints) -> HintsPage:
     start = _offset(command.cursor)
     found = await context.store.runs.hints(key, Page(command.limit + 1, str(start)))
     records, more = split_page(found, command.limit)
-    items = [HintView(**record._asdict()) for record in records]
+    items = [HintView(**record._asdict(), by=origin_text(record.origin)) for record in records]
     return HintsPage(items=items, next_cursor=str(start + command.limit) if more else None)
 
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Self
 from cadenza.domain.access.key import Scope
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.hint_periods import HintPeriod, hint_periods
+from cadenza.domain.scheduling.hint import HintKind, origin_text
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Run, RunStatus
-from cadenza.domain.scheduling.steer import HintKind
 from cadenza.operations.context import RequestContext
 from cadenza.operations.documented_models import unvalidated
 from cadenza.operations.fields import Moment, Whole
@@ -64,6 +64,8 @@ class SpellView(View):
     begin: datetime
     end: datetime
     origin: str
+    by: str
+    """The origin in words, such as "rule: surge" or "person: dashboard"."""
     reason: str | None
     interval_ms: int | None
     at: datetime | None
@@ -73,7 +75,7 @@ class SpellView(View):
         """The view of a period."""
         record: dict[str, Any] = period.record._asdict()
         shown = {name: record[name] for name in ("kind", "origin", "reason", "interval_ms", "at")}
-        return cls(begin=period.begin, end=period.end, **shown)
+        return cls(begin=period.begin, end=period.end, by=origin_text(period.record.origin), **shown)
 
 
 class TimelineView(View):

@@ -1,6 +1,5 @@
 """Operations for the three steering tools, and for pausing and resuming several endpoints."""
 
-from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
@@ -18,8 +17,6 @@ from cadenza.engine.steering_commands import (
     ProposeNextTime,
     SteeringAction,
     SteeringContext,
-    exactly_one_moment,
-    hint_ttl,
     wire_moment,
 )
 from cadenza.operations.context import RequestContext
@@ -79,39 +76,32 @@ class Steered(View):
     """How many endpoints were steered."""
 
     endpoints: int
+    not_applied: int
+    """How many others stay as they are, because what is in force there has a higher rank."""
 
 
 @operation("POST /v1/endpoints/{endpoint_id}/tools/propose_interval", Scope.STEER)
 async def propose_interval(context: RequestContext, command: ProposeIntervalCommand) -> PlanView:
     """Tighten or relax: run every `intervalMs` for `ttlMinutes`, then fall back to the baseline."""
-    tool = ProposeInterval(
-        interval_ms=command.intervalMs, ttl=hint_ttl(command.ttlMinutes), reason=command.reason
-    )
+    tool = ProposeInterval.parse(command.model_dump(exclude={"endpoint_id"}))
     return await _steer(context, command.endpoint_id, tool)
 
 
 @operation("POST /v1/endpoints/{endpoint_id}/tools/propose_next_time", Scope.STEER)
 async def propose_next_time(context: RequestContext, command: ProposeNextTimeCommand) -> PlanView:
-    """Run once at a moment (`nextRunAtIso`) or after a while (`nextRunInMs`), within the guard."""
-    exactly_one_moment(command.nextRunInMs, command.nextRunAtIso)
-    tool = ProposeNextTime(
-        at=_moment("nextRunAtIso", command.nextRunAtIso),
-        in_ms=command.nextRunInMs,
-        ttl=None if command.ttlMinutes is None else hint_ttl(command.ttlMinutes),
-        reason=command.reason,
-    )
+    """Run once at a moment (`nextRunAtIso`) or after a while (`nextRunInMs`), within the guard.
+
+    A moment that has passed, or the word `now`, means now.
+    """
+    tool = ProposeNextTime.parse(command.model_dump(exclude={"endpoint_id"}))
     return await _steer(context, command.endpoint_id, tool)
 
 
 @operation("POST /v1/endpoints/{endpoint_id}/tools/pause_until", Scope.STEER)
 async def pause_until(context: RequestContext, command: PauseUntilCommand) -> PlanView:
     """Pause until a moment; null resumes, and plans anew."""
-    tool = PauseUntil(until=_moment("untilIso", command.untilIso), reason=command.reason)
+    tool = PauseUntil.parse(command.model_dump(exclude={"endpoint_id"}))
     return await _steer(context, command.endpoint_id, tool)
-
-
-def _moment(field: str, text: str | None) -> datetime | None:
-    return None if text is None else wire_moment(field, text)
 
 
 async def _steer(context: RequestContext, endpoint_id: str, tool: SteeringAction) -> PlanView:
@@ -119,7 +109,7 @@ async def _steer(context: RequestContext, endpoint_id: str, tool: SteeringAction
     amended = await steering.steer(
         context.key(endpoint_id), UnlessArchived(tool), origin=context.caller.origin
     )
-    return explain_plan(context, amended.endpoint)
+    return explain_plan(context, amended)
 
 
 class UnlessArchived:
@@ -152,7 +142,7 @@ async def _steer_all(context: RequestContext, command: Selected, tool: SteeringA
     refuse_schedules_job(command.job_id)
     dependencies = context.dependencies
     by = SteeringContext(now=dependencies.clock.now(), cron=dependencies.cron, origin=context.caller.origin)
-    steered, after = 0, None
+    steered, kept, after = 0, 0, None
     while True:
         amended = await context.store.catalog.amend_all(
             context.tenant_id,
@@ -160,9 +150,11 @@ async def _steer_all(context: RequestContext, command: Selected, tool: SteeringA
             wanted=command.wanted(),
             page=Page(IN_ONE_COMMIT, after),
         )
-        steered += sum(not is_schedule(one.endpoint) for one in amended)
+        endpoints = [one for one in amended if not is_schedule(one.endpoint)]
+        steered += sum(one.applied for one in endpoints)
+        kept += sum(not one.applied for one in endpoints)
         if len(amended) < IN_ONE_COMMIT:
-            return Steered(endpoints=steered)
+            return Steered(endpoints=steered, not_applied=kept)
         after = amended[-1].endpoint.id
 
 

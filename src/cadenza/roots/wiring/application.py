@@ -16,6 +16,7 @@ from cadenza.adapters.null import NoLog, NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest
+from cadenza.domain.scheduling.hint import Rank, lowered
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.operations.application import Application
@@ -134,9 +135,10 @@ class LocalClient:
         return view.model_dump(mode="json")
 
 
-def operator(tenant_id: str) -> Caller:
-    """The operator of this machine, who may do everything for any tenant."""
-    return Caller(tenant_id, frozenset(Scope), ORIGIN)
+def operator(tenant_id: str, rank: str | None = None) -> Caller:
+    """The operator of this machine, who may do everything for any tenant; at a lower rank, if stated."""
+    origin = ORIGIN if rank is None else lowered(ORIGIN, Rank[rank.upper()])
+    return Caller(tenant_id, frozenset(Scope), origin)
 
 
 @asynccontextmanager

@@ -23,6 +23,7 @@ from cadenza.operations.application import parse_command
 from cadenza.operations.operation import AnyOperation, Route
 from cadenza.operations.table import BY_NAME
 
+RANK_HEADER = "Cadenza-Rank"
 WITHOUT_BODY = frozenset({"GET", "DELETE"})
 TIMEOUT = aiohttp.ClientTimeout(total=600, sock_connect=10)
 PLACE = re.compile(r"{(\w+)}")
@@ -124,9 +125,12 @@ def _faults(errors: Any) -> list[Fault]:
 
 
 @asynccontextmanager
-async def remote_client(server: str, key: str | None) -> AsyncIterator[RemoteClient]:
-    """A client of the server at an address."""
+async def remote_client(
+    server: str, key: str | None, *, rank: str | None = None
+) -> AsyncIterator[RemoteClient]:
+    """A client of the server at an address; what it steers has the stated rank, if that is lower."""
     headers = {"Authorization": f"Bearer {_key(key)}"} if key else {}
+    headers |= {RANK_HEADER: rank} if rank else {}
     async with aiohttp.ClientSession(headers=headers, timeout=TIMEOUT) as session:
         yield RemoteClient(session, _address(server))
 

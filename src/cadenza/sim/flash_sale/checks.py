@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
+from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.plan import Source
-from cadenza.domain.scheduling.steer import HintKind
 from cadenza.sim.checks import (
     CheckResult,
     CheckRule,

@@ -1,6 +1,6 @@
 """What must be true of the busy host under the product's own rules."""
 
-from cadenza.domain.scheduling.steer import HintKind
+from cadenza.domain.scheduling.hint import HintKind
 from cadenza.sim.checks import (
     CheckResult,
     CheckRules,

@@ -30,6 +30,8 @@ class CliOptions:
     server: Server = None
     key: Key = field(default=None, repr=False)
     tenant: Tenant = None
+    rank: Annotated[str | None, Parameter(parse=False)] = None
+    """The rank of what it steers, if it is to count less than a person's word."""
 
 
 AS_CONFIGURED = CliOptions()

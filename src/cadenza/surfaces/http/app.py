@@ -30,7 +30,7 @@ from cadenza.surfaces.http.pages import Health, Pages, llms_text
 from cadenza.surfaces.http.problems import BAD_REQUEST, KINDS, Refusal, describe_problem
 from cadenza.surfaces.http.response import problem_response
 from cadenza.surfaces.http.routing import OperationRoutes
-from cadenza.surfaces.http.service import RateLimit, Service
+from cadenza.surfaces.http.service import RANK_HEADER, RateLimit, Service
 from cadenza.surfaces.mcp import http as mcp
 from cadenza.surfaces.websocket.app import SocketApp
 from cadenza.surfaces.websocket.limits import SocketLimits
@@ -113,7 +113,7 @@ def _cors(origins: Sequence[str]) -> Middleware:
         CORSMiddleware,
         allow_origins=list(origins),
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", HEADER, "X-Request-Id", *mcp.HEADERS],
+        allow_headers=["Authorization", "Content-Type", HEADER, RANK_HEADER, "X-Request-Id", *mcp.HEADERS],
         expose_headers=["X-Request-Id", "Retry-After", "Idempotency-Replayed"],
         max_age=A_DAY_S,
     )

@@ -7,6 +7,7 @@ from cadenza.domain.access.key import Scope
 from cadenza.operations.operation import NO_CONTENT, AnyOperation, Route
 from cadenza.surfaces.http import idempotency, problems
 from cadenza.surfaces.http.components import Components, Schema
+from cadenza.surfaces.http.service import RANK_HEADER, RANKS
 
 TITLE = "Cadenza"
 ABOUT = (
@@ -23,6 +24,15 @@ KEY_HEADER = {
     "required": False,
     "description": "Sent twice with the same key, a request is carried out once and answered twice the same.",
     "schema": {"type": "string", "pattern": idempotency.SHAPE},
+}
+
+
+RANK_PARAMETER = {
+    "name": RANK_HEADER,
+    "in": "header",
+    "required": False,
+    "description": "Lets what is steered count less than a person's word, so that others may replace it.",
+    "schema": {"type": "string", "enum": RANKS},
 }
 
 
@@ -44,7 +54,7 @@ def document(operations: Sequence[AnyOperation], version: str) -> Schema:
             "schemas": components.schemas | {"Problem": problem_schema()},
             "responses": {_camel(kind.name): _problem(kind) for kind in problems.KINDS},
             "headers": {"RequestId": REQUEST_ID},
-            "parameters": {"IdempotencyKey": KEY_HEADER},
+            "parameters": {"IdempotencyKey": KEY_HEADER, "Rank": RANK_PARAMETER},
             "securitySchemes": {
                 SECURITY: {"type": "http", "scheme": "bearer", "description": "A key: `cad_…`."}
             },
@@ -66,6 +76,8 @@ def _operation(operation: AnyOperation, route: Route, components: Components) ->
     }
     if operation.writes:
         described["parameters"].append({"$ref": "#/components/parameters/IdempotencyKey"})
+    if operation.writes and operation.scope is Scope.STEER:
+        described["parameters"].append({"$ref": "#/components/parameters/Rank"})
     if not route.has_body:
         described["parameters"] += [_parameter(name, schema, "query") for name, schema in fields.items()]
     elif fields:

@@ -8,7 +8,8 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 
 from cadenza.domain.access.key import Caller
-from cadenza.domain.errors import CadenzaError
+from cadenza.domain.errors import CadenzaError, InvalidRequest
+from cadenza.domain.scheduling.hint import Rank, lowered
 from cadenza.operations.application import Application
 from cadenza.operations.idempotency import Answer, reply_once
 from cadenza.operations.operation import NO_CONTENT, AnyOperation, Route
@@ -22,10 +23,13 @@ from cadenza.surfaces.http.request import (
     merged,
     refuse_body,
     refuse_query,
+    single_header,
 )
 from cadenza.surfaces.http.response import answer_response, problem_response
 
 Arguments = Mapping[str, Any]
+RANK_HEADER = "Cadenza-Rank"
+RANKS = [rank.name.lower() for rank in reversed(Rank)]
 RateLimit = Callable[[str], Awaitable[float | None]]
 """Count a request; None if it is allowed, else after how many seconds to retry."""
 
@@ -52,7 +56,17 @@ class Service:
         """The caller and their key; refused without a valid key, or above the rate limit."""
         caller, token = await self._authenticator.caller(scope)
         await check_rate(self._rate_limit, caller)
-        return caller, token
+        return with_stated_rank(caller, single_header(scope, RANK_HEADER.lower().encode())), token
+
+
+def with_stated_rank(caller: Caller, rank: str | None) -> Caller:
+    """A caller whose steering counts less, if a lower rank was stated."""
+    if rank is None:
+        return caller
+    try:
+        return caller._replace(origin=lowered(caller.origin, Rank[rank.upper()]))
+    except KeyError:
+        raise InvalidRequest(f"{RANK_HEADER} must be one of {', '.join(RANKS)}.", RANK_HEADER) from None
 
 
 class ServedOperation:

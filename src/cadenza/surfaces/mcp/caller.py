@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.errors import NotAllowed
+from cadenza.domain.scheduling.hint import Rank, lowered
 from cadenza.operations.application import Application
 from cadenza.operations.operation import AnyOperation
 
@@ -28,10 +29,11 @@ class McpCaller(NamedTuple):
 
 
 def application_caller(application: Application, caller: Caller, *, remedy: str) -> McpCaller:
-    """A caller of an application in this process."""
+    """A caller of an application in this process; what it steers has the rank of a model."""
+    model = caller._replace(origin=lowered(caller.origin, Rank.LLM))
 
     async def ask(name: str, arguments: Mapping[str, Any]) -> Any:
-        view = await application.ask(name, arguments, caller)
+        view = await application.ask(name, arguments, model)
         return view.model_dump(mode="json")
 
     return McpCaller(caller, ask, remedy)

@@ -41,7 +41,7 @@ class Bench:
         self.clock = FakeClock()
         self.cron = CronsimCron()
         log = NoLog()
-        self._steering = Steering(store=store.endpoints, clock=self.clock, cron=self.cron, log=log)
+        self.steering = Steering(store=store.endpoints, clock=self.clock, cron=self.cron, log=log)
         self._sweeper = Sweeper(store=store.endpoints, clock=self.clock, cron=self.cron, log=log)
 
     async def add(self, name: str = "endpoint", **fields: Any) -> Endpoint:
@@ -111,7 +111,7 @@ class Bench:
 
     async def tool(self, endpoint: Endpoint, name: str, **arguments: Any) -> ChangedEndpoint:
         """Call one of the three tools."""
-        tools = self._steering.tools(endpoint.key, origin="contract")
+        tools = self.steering.tools(endpoint.key, origin="contract")
         return await call_tool(tools, name, arguments)
 
     async def switch(self, job_id: str, *, active: bool, tenant_id: str = "default") -> Job:

@@ -101,6 +101,9 @@ endpoint_states = Table(
     Column("run_claimed_at", Moment),
     Column("run_started_at", Moment),
     Column("requirement", Key, nullable=False, server_default=text("''")),
+    Column("interval_hint_origin", Text),
+    Column("one_shot_origin", Text),
+    Column("pause_origin", Text),
     PrimaryKeyConstraint("tenant_id", "endpoint_id"),
     postgresql_with={"fillfactor": "70", "autovacuum_vacuum_scale_factor": "0.02"},
 )
@@ -205,6 +208,7 @@ hints = Table(
     Column("expires_at", Moment),
     Column("interval_ms", BigInteger),
     Column("at", Moment),
+    Column("not_applied", Text),
     Index("hints_of_endpoint", "tenant_id", "endpoint_id", "id"),
     belongs_to("endpoints", "endpoint_id"),
 )

@@ -1,4 +1,4 @@
--- version 0019
+-- version 0020
 
 -- index alerts_by_age of alerts
 CREATE INDEX alerts_by_age ON alerts (raised_at)
@@ -368,7 +368,7 @@ CREATE TABLE endpoint_states (
     run_attempt INTEGER, 
     run_source TEXT, 
     run_claimed_at BIGINT, 
-    run_started_at BIGINT, requirement TEXT DEFAULT '' NOT NULL, 
+    run_started_at BIGINT, requirement TEXT DEFAULT '' NOT NULL, interval_hint_origin TEXT, one_shot_origin TEXT, pause_origin TEXT, 
     PRIMARY KEY (tenant_id, endpoint_id)
 )
 
@@ -405,7 +405,7 @@ CREATE TABLE "hints" (
     reason TEXT, 
     expires_at BIGINT, 
     interval_ms BIGINT, 
-    at BIGINT, 
+    at BIGINT, not_applied TEXT, 
     PRIMARY KEY (id), 
     CONSTRAINT hints_endpoints_fkey FOREIGN KEY(tenant_id, endpoint_id) REFERENCES endpoints (tenant_id, id) ON DELETE CASCADE
 )

@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from cadenza.adapters.planners.learning.cache import HintIdentity, LearnedState
-from cadenza.adapters.planners.learning.estimator import Estimate
+from cadenza.adapters.planners.learning.estimator import Estimate, foreign_hint
 from cadenza.domain.planning.analysis import ToolRequest
 from cadenza.domain.planning.learning.explanation import short_reason
 from cadenza.domain.scheduling.endpoint import Endpoint
@@ -27,7 +26,7 @@ def choose_action(briefing: Briefing, estimate: Estimate) -> ToolRequest | None:
     """
     endpoint, now = briefing.endpoint, briefing.now
     idle = endpoint.paused(now) or not endpoint.enabled
-    if estimate.period.shadow or idle or has_foreign_hint(endpoint, estimate.state, now):
+    if estimate.period.shadow or idle or foreign_hint(endpoint, now) is not None:
         return None
     if not estimate.has_new_run:
         return _earlier_run(endpoint, estimate, now)
@@ -37,12 +36,6 @@ def choose_action(briefing: Briefing, estimate: Estimate) -> ToolRequest | None:
     ttl = min(TTL_INTERVALS * wanted_ms / MINUTE_MS + 1, LONGEST_TTL_MINUTES)
     why = short_reason(estimate.proposal, estimate.period)
     return ToolRequest("propose_interval", {"intervalMs": wanted_ms, "ttlMinutes": ttl, "reason": why})
-
-
-def has_foreign_hint(endpoint: Endpoint, state: LearnedState, now: datetime) -> bool:
-    """Whether an interval hint of another origin is in effect."""
-    hint = endpoint.interval_hint
-    return hint is not None and hint.fresh(now) and HintIdentity.of(hint) != state.own_hint
 
 
 def _is_in_effect(hint: IntervalHint | None, wanted_ms: int, now: datetime) -> bool:

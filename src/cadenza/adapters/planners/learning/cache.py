@@ -17,7 +17,6 @@ from cadenza.domain.planning.learning.serialization import (
 )
 from cadenza.domain.planning.learning.state import EndpointModel, SharedModel
 from cadenza.domain.scheduling.endpoint import EndpointKey
-from cadenza.domain.scheduling.hint import IntervalHint
 from cadenza.ports.planning import AnalysisStore
 
 VERSION = 1
@@ -25,18 +24,6 @@ SHARED_NOTE, RUN_PRICE_NOTE = "*pool", "*purse"
 """Ids of notes that belong to no endpoint; no endpoint has such an id."""
 SAVE_EVERY = timedelta(seconds=60)
 MOST_CACHED = 20_000
-
-
-class HintIdentity(NamedTuple):
-    """Identifies an interval hint, which does not carry its origin."""
-
-    interval_ms: int
-    expires_s: float
-
-    @classmethod
-    def of(cls, hint: IntervalHint) -> "HintIdentity":
-        """The identity of a hint."""
-        return cls(hint.interval_ms, hint.expires_at.timestamp())
 
 
 class LearnedState(NamedTuple):
@@ -47,10 +34,6 @@ class LearnedState(NamedTuple):
     """The period for which the model was learned."""
     fingerprint: str | None = None
     """The fingerprint of its last response."""
-    own_hint: HintIdentity | None = None
-    """The hint that this planner wrote last."""
-    foreign_hint: HintIdentity | None = None
-    """The hint of another origin that was last looked up."""
     explained_s: float = 0.0
     """When its reasoning was last recorded."""
 
@@ -62,20 +45,11 @@ class LearnedState(NamedTuple):
     def from_note(cls, note: Any) -> "LearnedState":
         """Restore from the store; a note that cannot be read starts from scratch."""
         try:
-            version, model, period_s, fingerprint, *hints, explained_s = note
+            # Notes of earlier releases hold more in between.
+            version, model, period_s, fingerprint, *_, explained_s = note
             if version != VERSION:
                 return cls()
-            own_hint, foreign_hint = (
-                None if hint is None else HintIdentity(int(hint[0]), float(hint[1])) for hint in hints
-            )
-            return cls(
-                model_from_note(model),
-                float(period_s),
-                fingerprint,
-                own_hint,
-                foreign_hint,
-                float(explained_s),
-            )
+            return cls(model_from_note(model), float(period_s), fingerprint, float(explained_s))
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):
             return cls()
 

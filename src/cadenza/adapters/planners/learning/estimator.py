@@ -1,18 +1,24 @@
 """Updates the models with new runs, and estimates the best next interval."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from cadenza.adapters.planners.change_detection import fingerprint, was_executed
-from cadenza.adapters.planners.learning.cache import BudgetScope, HintIdentity, LearnedState, LearningCache
+from cadenza.adapters.planners.learning.cache import BudgetScope, LearnedState, LearningCache
 from cadenza.adapters.planners.learning.observations import bounds_of, epoch_seconds, observation_of
 from cadenza.domain.planning.learning.learner import Period, learn, with_foreign_hint, with_sibling_change
 from cadenza.domain.planning.learning.proposal import Proposal, decide, propose
+from cadenza.domain.planning.learning.serialization import PLANNER
 from cadenza.domain.planning.learning.state import SharedModel
 from cadenza.domain.planning.planner_settings import Learning
 from cadenza.domain.scheduling.endpoint import Endpoint
+from cadenza.domain.scheduling.hint import IntervalHint, rank_of
 from cadenza.domain.scheduling.run import Run
 from cadenza.ports.planning import Briefing
+
+ORIGIN = f"planner:{PLANNER}"
+"""The origin of this planner's hints."""
 
 
 class Estimate(NamedTuple):
@@ -29,6 +35,12 @@ class Estimate(NamedTuple):
     def interval_ms(self) -> int:
         """The interval to propose."""
         return max(round(self.proposal.periods * self.period.seconds * 1_000), 1)
+
+
+def foreign_hint(endpoint: Endpoint, now: datetime) -> IntervalHint | None:
+    """The interval hint of another origin that is in effect."""
+    hint = endpoint.interval_hint
+    return hint if hint is not None and hint.fresh(now) and hint.origin != ORIGIN else None
 
 
 def budget_scope(endpoint: Endpoint) -> BudgetScope:
@@ -48,16 +60,16 @@ class Estimator:
     def __init__(self, cache: LearningCache) -> None:
         self._cache = cache
 
-    def estimate(self, briefing: Briefing, period: Period, *, origin: str | None) -> Estimate | None:
+    def estimate(self, briefing: Briefing, period: Period) -> Estimate | None:
         """Learn from new runs, and propose; None while there is no run yet.
 
-        1. A hint of another origin is a signal, as strong as that origin's track record.
+        1. A hint of another origin is a signal, as strong as the track record of its rank.
         2. The models learn from every new run, oldest first.
         3. A proposal is made; without a new run it leaves the price as it is.
         4. A change is passed on to the siblings' models.
         """
         endpoint, scope = briefing.endpoint, budget_scope(briefing.endpoint)
-        before = self._prepared_state(briefing, period, origin)
+        before = self._prepared_state(briefing, period)
         new_runs = _new_runs(briefing, before)
         state, shared, changed = _learn_from(
             before, new_runs, endpoint=endpoint, shared=self._cache.shared(scope), period=period
@@ -76,16 +88,15 @@ class Estimator:
             self._inform_siblings(briefing)
         return Estimate(period, state, shared, proposal, bool(new_runs))
 
-    def _prepared_state(self, briefing: Briefing, period: Period, origin: str | None) -> LearnedState:
-        """The state before learning, with a new foreign hint; another period starts from scratch."""
-        state, hint = self._cache.get(briefing.endpoint.key), briefing.endpoint.interval_hint
+    def _prepared_state(self, briefing: Briefing, period: Period) -> LearnedState:
+        """The state before learning, with a foreign hint; another period starts from scratch."""
+        state, hint = self._cache.get(briefing.endpoint.key), foreign_hint(briefing.endpoint, briefing.now)
         if state.period_s != period.seconds:
             state = LearnedState(period_s=period.seconds)
-        if origin is None or hint is None:
+        if hint is None:
             return state
-        foreign_hint = HintIdentity.of(hint)
-        model = with_foreign_hint(state.model, origin, until_s=foreign_hint.expires_s)
-        return state._replace(model=model, foreign_hint=foreign_hint)
+        source, until_s = rank_of(hint.origin).name.lower(), hint.expires_at.timestamp()
+        return state._replace(model=with_foreign_hint(state.model, source, until_s=until_s))
 
     def _inform_siblings(self, briefing: Briefing) -> None:
         for sibling in briefing.siblings.values():

@@ -1,29 +1,24 @@
 """The planner that learns how often endpoints change, and spends runs where they shorten delays most."""
 
-from cadenza.adapters.planners.learning.actions import choose_action, has_foreign_hint
-from cadenza.adapters.planners.learning.cache import HintIdentity, LearningCache
+from cadenza.adapters.planners.learning.actions import choose_action
+from cadenza.adapters.planners.learning.cache import LearningCache
 from cadenza.adapters.planners.learning.estimator import Estimate, Estimator, budget_scope
 from cadenza.adapters.planners.learning.observations import period_of
 from cadenza.domain.planning.analysis import Trigger
 from cadenza.domain.planning.learning.explanation import explanation
 from cadenza.domain.planning.learning.serialization import PLANNER
 from cadenza.domain.planning.planner_settings import Learning
-from cadenza.domain.scheduling.steer import HintKind
-from cadenza.ports.catalog import Page
 from cadenza.ports.planning import EMPTY_RESULT, Briefing, CallTool, PlannerResult
 from cadenza.ports.store import Store
 
 EXPLAIN_EVERY_S = 600.0
 """How often reasoning is recorded in shadow mode, at most."""
-LAST_HINTS = Page(10)
-ORIGIN = f"planner:{PLANNER}"
 
 
 class LearningPlanner:
     """Learns from every run in constant time, and proposes the next interval."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
         self._cache = LearningCache(store.analyses)
         self._estimator = Estimator(self._cache)
 
@@ -48,39 +43,17 @@ class LearningPlanner:
         if period is None:
             return EMPTY_RESULT
         await self._cache.load(endpoint.key, budget_scope(endpoint))
-        estimate = self._estimator.estimate(briefing, period, origin=await self._foreign_origin(briefing))
+        estimate = self._estimator.estimate(briefing, period)
         steered = estimate is not None and await self._act(briefing, estimate, call)
         result = EMPTY_RESULT if estimate is None else self._result(briefing, estimate, steered=steered)
         await self._cache.save(briefing.now)
         return result
 
-    async def _foreign_origin(self, briefing: Briefing) -> str | None:
-        """The origin of the hint in effect, if it is new and not this planner's."""
-        endpoint, state = briefing.endpoint, self._cache.get(briefing.endpoint.key)
-        hint = endpoint.interval_hint
-        if (
-            hint is None
-            or not has_foreign_hint(endpoint, state, briefing.now)
-            or HintIdentity.of(hint) == state.foreign_hint
-        ):
-            return None
-        lines = await self._store.runs.hints(endpoint.key, LAST_HINTS)
-        origin = next((line.origin for line in lines if line.kind is HintKind.INTERVAL), None)
-        if origin == ORIGIN:
-            self._cache.put(
-                endpoint.key, self._cache.get(endpoint.key)._replace(own_hint=HintIdentity.of(hint))
-            )
-            return None
-        return origin
-
     async def _act(self, briefing: Briefing, estimate: Estimate, call: CallTool) -> bool:
-        request, key = choose_action(briefing, estimate), briefing.endpoint.key
+        request = choose_action(briefing, estimate)
         if request is None:
             return False
-        amended = await call(briefing.endpoint, request.tool, request.arguments)
-        hint = amended.endpoint.interval_hint
-        if hint is not None and request.tool == "propose_interval":
-            self._cache.put(key, self._cache.get(key)._replace(own_hint=HintIdentity.of(hint)))
+        await call(briefing.endpoint, request.tool, request.arguments)
         return True
 
     def _result(self, briefing: Briefing, estimate: Estimate, *, steered: bool) -> PlannerResult:

@@ -152,10 +152,11 @@ class AnalysisTools:
             raise NotAllowed(f"You have acted often enough; end with {SUBMIT}.")
         self._calls_left -= 1
         given = {name: value for name, value in arguments.items() if name != ENDPOINT}
-        steered = (await self._call(endpoint, tool, given)).endpoint
+        changed = await self._call(endpoint, tool, given)
+        steered, note = changed.endpoint, {"note": changed.note} if changed.note else {}
         next_run_at = steered.next_run_at and iso(steered.next_run_at)
         return quoted_json(
-            {"endpoint": steered.name, "next_run_at": next_run_at, "source": steered.next_source}
+            {"endpoint": steered.name, "next_run_at": next_run_at, "source": steered.next_source, **note}
         )
 
     async def _query(self, asked: _Arguments) -> str:

@@ -135,15 +135,17 @@ async def _take(rule: Rule, step: Step, *, context: RuleContext, call: CallTool)
     endpoint = context.endpoint_of(step)
     if endpoint is None:
         return f"{rule.name}: there is no endpoint {step.endpoint} beside this one."
+    notes: list[str | None] = []
     try:
         for target, (tool, arguments) in context.tool_requests(rule, step):
-            amended = await call(target, tool, arguments)
+            amended = await call(target, tool, arguments, rule=rule.name)
             context.update(amended.endpoint)
+            notes.append(amended.note)
     except Unavailable:
         raise
     except CadenzaError as problem:
         return f"{rule.name}: {step.tool} of {endpoint.name} was refused: {problem.message}"
-    return f"{rule.name}: {step.tool} of {endpoint.name}."
+    return " ".join(filter(None, (f"{rule.name}: {step.tool} of {endpoint.name}.", *notes)))
 
 
 def _state_changes(rule: Rule, before: IncidentState, after: IncidentState) -> list[str]:

@@ -11,7 +11,9 @@ STATE_OF_CLAIM = ("next_run_at", "next_source", "last_run_at", *COUNTER_COLUMNS)
 CLAIMED_COLUMNS = ("tenant_id", "endpoint_id", "version", "row", "place", *STATE_OF_CLAIM, "steering")
 """What is returned of a claimed row: not its definition, which nearly always is cached, nor whether it is
 enabled, which it is, nor what the caller has written."""
-HAS_STEERING = " OR ".join(f"s.{column} IS NOT NULL" for column in STEERING_COLUMNS)
+HAS_STEERING = " OR ".join(
+    f"s.{column} IS NOT NULL" for column in STEERING_COLUMNS if not column.endswith(("_reason", "_origin"))
+)
 
 BOUNDS = (16, 128, 1_024, 8_192)
 """Limits as constants: for a parameter PostgreSQL's planner assumes a tenth of the table, and scans it."""

@@ -10,10 +10,10 @@ from cadenza.adapters.stores.sql.scheduling.definition import read_definition
 from cadenza.domain.scheduling.abandon import sweep_at
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Lease, OpenSlot, restore_endpoint
-from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.hint import HintKind, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim, Run, RunStatus
-from cadenza.domain.scheduling.steer import HintKind, HintRecord
+from cadenza.domain.scheduling.steer import HintRecord
 
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 SOURCES = {source.value: source for source in Source}
@@ -48,17 +48,20 @@ STATE_COLUMNS = (
     "interval_hint_ms",
     "interval_hint_expires_at",
     "interval_hint_reason",
+    "interval_hint_origin",
     "one_shot_at",
     "one_shot_expires_at",
     "one_shot_reason",
+    "one_shot_origin",
     "pause_reason",
+    "pause_origin",
     "enabled",
     "archived",
     "job_active",
 )
 """The columns of a state that a change may touch, in the order of `write_state`."""
 
-STEERING_COLUMNS = (*STATE_COLUMNS[5:8], *STATE_COLUMNS[11:20])
+STEERING_COLUMNS = (*STATE_COLUMNS[5:8], *STATE_COLUMNS[11:23])
 """Those of them that nearly always hold nothing."""
 OWNER_COLUMNS = ("tenant_id", "id", "job_id", "name", "description", "definition")
 OPEN_RUN_COLUMNS = (
@@ -82,6 +85,7 @@ SELECT_ENDPOINT = (
 )
 LISTED_RUN_COLUMNS = Run._fields[:-1]
 """What is selected to read many runs: all but the traceback, which is shown with one run alone."""
+NO_HINT = (None, None, None, None)
 LIVE = f"NOT archived AND next_source <> '{Source.FINISHED.value}'"
 """The states of endpoints that count towards a limit, as `Endpoint.live` says."""
 LEASE = len(OWNER_COLUMNS) + len(STATE_COLUMNS) - 2
@@ -117,9 +121,14 @@ def write_state(endpoint: Endpoint) -> tuple[Any, ...]:
         endpoint.failure_count,
         endpoint.abandoned_count,
         *(slot or (None, None)),
-        *((interval.interval_ms, interval.expires_at, interval.reason) if interval else (None, None, None)),
-        *((one_shot.at, one_shot.expires_at, one_shot.reason) if one_shot else (None, None, None)),
+        *(
+            (interval.interval_ms, interval.expires_at, interval.reason, interval.origin)
+            if interval
+            else NO_HINT
+        ),
+        *((one_shot.at, one_shot.expires_at, one_shot.reason, one_shot.origin) if one_shot else NO_HINT),
         endpoint.pause_reason,
+        endpoint.pause_origin,
         endpoint.enabled,
         endpoint.archived,
         endpoint.job_active,
@@ -130,10 +139,10 @@ def read_endpoint(row: Row, read: Read) -> Endpoint:
     """The endpoint of a row selected as `ENDPOINT_COLUMNS`."""
     next_run_at, next_source, last_run_at = row[6:9]
     missed_slots, failure_count, abandoned_count = row[12:15]
-    enabled, archived, job_active, token, until, run_id = row[24:30]
+    enabled, archived, job_active, token, until, run_id = row[27:33]
     return restore_endpoint(
         read_owner_columns(row[:6])
-        | read_steering((*row[9:12], *row[15:24]), read)
+        | read_steering((*row[9:12], *row[15:27]), read)
         | {
             "next_run_at": read(next_run_at),
             "next_source": SOURCES[next_source],
@@ -158,8 +167,8 @@ def read_owner_columns(columns: Iterable[Any]) -> dict[str, Any]:
 
 def read_steering(columns: Iterable[Any], read: Read) -> dict[str, Any]:
     """Hints, pause and the like of an endpoint, from the columns `STEERING_COLUMNS`."""
-    skipped_at, paused_until, quota_opens_at, slot_at, attempts, *hints, pause_reason = columns
-    interval_ms, interval_until, interval_reason, at, until, reason = hints
+    skipped_at, paused_until, quota_opens_at, slot_at, attempts, *hints, pause_reason, pause_origin = columns
+    interval_ms, interval_until, interval_reason, interval_origin, at, until, reason, origin = hints
     return {
         "skipped_at": read(skipped_at),
         "paused_until": read(paused_until),
@@ -167,9 +176,10 @@ def read_steering(columns: Iterable[Any], read: Read) -> dict[str, Any]:
         "open_slot": None if slot_at is None else OpenSlot(read(slot_at), attempts),
         "interval_hint": None
         if interval_ms is None
-        else IntervalHint(interval_ms, read(interval_until), interval_reason),
-        "one_shot_hint": None if at is None else OneShotHint(read(at), read(until), reason),
+        else IntervalHint(interval_ms, read(interval_until), interval_reason, interval_origin),
+        "one_shot_hint": None if at is None else OneShotHint(read(at), read(until), reason, origin),
         "pause_reason": pause_reason,
+        "pause_origin": pause_origin,
     }
 
 
@@ -233,7 +243,7 @@ def read_run(row: Row, read: Read) -> Run:
 
 def read_hint(row: Row, read: Read) -> HintRecord:
     """The line of the hint history in a row with the columns of `HintRecord`."""
-    kind, written_at, origin, reason, expires_at, interval_ms, at = row
+    kind, written_at, origin, reason, expires_at, interval_ms, at, not_applied = row
     return HintRecord(
         HintKind(kind),
         read(written_at),
@@ -242,6 +252,7 @@ def read_hint(row: Row, read: Read) -> HintRecord:
         read(expires_at),
         interval_ms,
         read(at),
+        not_applied,
     )
 
 

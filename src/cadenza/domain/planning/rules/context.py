@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from cadenza.domain.planning.analysis import ToolRequest
 from cadenza.domain.planning.health import COUNTED
 from cadenza.domain.planning.rules.incidents import Evaluation, IncidentState, RuleDecision, decide
 from cadenza.domain.planning.rules.rule import Rule, Step
-from cadenza.domain.planning.rules.steps import effective_interval_ms, has_no_effect, tool_requests
+from cadenza.domain.planning.rules.steps import has_no_effect, is_outranked, tool_requests
 from cadenza.domain.scheduling.endpoint import Endpoint
 from cadenza.domain.scheduling.run import Run, RunStatus
+from cadenza.domain.scheduling.slots import cadence_ms
 from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.domain.validation import milliseconds
 
@@ -85,7 +87,7 @@ def _sibling(endpoint: Endpoint, latest: Run | None, now: datetime) -> dict[str,
 
 def _schedule(endpoint: Endpoint, now: datetime) -> dict[str, Any]:
     values: dict[str, Any] = {"paused": endpoint.paused(now), "failures": endpoint.failure_count}
-    interval_ms = effective_interval_ms(endpoint, now)
+    interval_ms = cadence_ms(endpoint, now)
     return values if interval_ms is None else values | {"interval_ms": interval_ms}
 
 
@@ -119,7 +121,14 @@ class RuleContext:
 
     def decide(self, rule: Rule, state: IncidentState, evaluation: Evaluation) -> RuleDecision:
         """What a rule does, given its evaluated condition."""
-        return decide(rule, state, evaluation, now=self.now, has_no_effect=self._has_no_effect)
+        return decide(
+            rule,
+            state,
+            evaluation,
+            now=self.now,
+            has_no_effect=self._has_no_effect,
+            is_outranked=partial(self._is_outranked, rule),
+        )
 
     def tool_requests(self, rule: Rule, step: Step) -> list[tuple[Endpoint, ToolRequest]]:
         """The tools that a step calls and the endpoint they act on; none if there is no such endpoint."""
@@ -127,6 +136,10 @@ class RuleContext:
         if endpoint is None:
             return []
         return [(endpoint, request) for request in tool_requests(step, endpoint, rule=rule, now=self.now)]
+
+    def _is_outranked(self, rule: Rule, step: Step) -> bool:
+        endpoint = self.endpoint_of(step)
+        return endpoint is not None and is_outranked(step, endpoint, rule=rule, now=self.now)
 
     def _has_no_effect(self, step: Step) -> bool:
         endpoint = self.endpoint_of(step)

@@ -11,7 +11,7 @@ from cadenza.domain.validation import iso, milliseconds
 PLANNER = "rules"
 """The name under which the rules' analyses, hints and notes are recorded."""
 MOMENTS = ("began_at", "fired_at")
-HasNoEffect = Callable[[Step], bool]
+StepCheck = Callable[[Step], bool]
 
 
 class IncidentState(NamedTuple):
@@ -27,6 +27,8 @@ class IncidentState(NamedTuple):
     """How many steps of the escalation are done."""
     trouble: str | None = None
     """Why the condition could not be evaluated the last time."""
+    outranked: bool = False
+    """Whether `then` was called and not applied, because a person had decided otherwise."""
 
 
 NO_INCIDENT = IncidentState()
@@ -53,36 +55,41 @@ def decide(
     evaluation: Evaluation,
     *,
     now: datetime,
-    has_no_effect: HasNoEffect,
+    has_no_effect: StepCheck,
+    is_outranked: StepCheck,
 ) -> RuleDecision:
-    """Decide what to do; `has_no_effect` says whether a step would change nothing.
+    """Decide what to do; the checks say whether a step would change nothing, or not be applied.
 
     1. A condition that holds begins an incident; one that does not hold ends it, and relaxes.
        One that cannot be evaluated does neither: missing data is not a recovery.
     2. While the condition holds, `then` fires: after its cooldown, once if once is enough,
-       and only if it would change something.
+       and only if it would change something. Where a higher rank decided otherwise, it is called once,
+       which is recorded, and counts as not fired: it fires when that decision is over.
     3. While the incident lasts, each step of the escalation fires once, when its time has come.
     4. Decide again when the cooldown or the next step's time is over.
     """
     after = state._replace(trouble=evaluation.trouble)
     if evaluation.holds is False:
-        over = after._replace(began_at=None, fired=False, escalated=0)
+        over = after._replace(began_at=None, fired=False, escalated=0, outranked=False)
         relax = [rule.relax] if state.began_at is not None and rule.relax is not None else []
         return RuleDecision(_effective(relax, has_no_effect), over)
     if evaluation.holds and after.began_at is None:
         after = after._replace(began_at=now)
     if after.began_at is None:
         return RuleDecision((), after)
-    return _during_incident(rule, after, holds=bool(evaluation.holds), now=now, has_no_effect=has_no_effect)
+    steps: list[Step] = []
+    if evaluation.holds and _may_fire(rule, after, now) and not has_no_effect(rule.then):
+        outranked = is_outranked(rule.then)
+        steps = [] if outranked and after.outranked else [rule.then]
+        after = after._replace(outranked=outranked)
+        if not outranked:
+            after = after._replace(fired=True, fired_at=now)
+    return _with_escalation(rule, after, steps, now=now, has_no_effect=has_no_effect)
 
 
-def _during_incident(
-    rule: Rule, state: IncidentState, *, holds: bool, now: datetime, has_no_effect: HasNoEffect
+def _with_escalation(
+    rule: Rule, state: IncidentState, steps: list[Step], *, now: datetime, has_no_effect: StepCheck
 ) -> RuleDecision:
-    steps = []
-    if holds and _may_fire(rule, state, now) and not has_no_effect(rule.then):
-        steps.append(rule.then)
-        state = state._replace(fired=True, fired_at=now)
     due = max(_escalations_due(rule, state, now), state.escalated)
     steps += _effective([one.then for one in rule.escalate[state.escalated : due]], has_no_effect)
     after = state._replace(escalated=due)
@@ -135,5 +142,5 @@ def _look_again_at(rule: Rule, state: IncidentState, now: datetime) -> datetime 
     return min((moment for moment in moments if moment > now), default=None)
 
 
-def _effective(steps: list[Step], has_no_effect: HasNoEffect) -> tuple[Step, ...]:
+def _effective(steps: list[Step], has_no_effect: StepCheck) -> tuple[Step, ...]:
     return tuple(step for step in steps if not has_no_effect(step))

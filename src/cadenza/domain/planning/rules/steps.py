@@ -15,23 +15,16 @@ from cadenza.domain.planning.rules.rule import (
 )
 from cadenza.domain.scheduling.baseline import Every
 from cadenza.domain.scheduling.endpoint import Endpoint
-from cadenza.domain.scheduling.hint import SHORTEST_TTL_MINUTES
+from cadenza.domain.scheduling.hint import SHORTEST_TTL_MINUTES, HintKind, why_not_applied
 from cadenza.domain.scheduling.settle import FOREVER
+from cadenza.domain.scheduling.slots import cadence_ms
 from cadenza.domain.validation import LONGEST_SPAN_MS, iso, milliseconds
-
-
-def effective_interval_ms(endpoint: Endpoint, now: datetime) -> int | None:
-    """The interval it runs at: a fresh hint's, or the baseline's; a baseline without one has none."""
-    hint = endpoint.interval_hint
-    if hint is not None and hint.fresh(now):
-        return hint.interval_ms
-    return endpoint.baseline.interval_ms if isinstance(endpoint.baseline, Every) else None
 
 
 def has_no_effect(step: Step, endpoint: Endpoint, now: datetime) -> bool:
     """Whether a step would change nothing, because the endpoint is in that state already for long enough.
 
-    - an interval: more than half of the hint's time is left, or the baseline has the same interval;
+    - an interval: more than half of such a hint's time is left, or without a hint it runs so anyway;
     - a pause: the endpoint is paused for at least half as long;
     - resume or wake: it is not paused;
     - clear: there is no hint.
@@ -41,8 +34,9 @@ def has_no_effect(step: Step, endpoint: Endpoint, now: datetime) -> bool:
     match step:
         case ProposeIntervalStep():
             half = milliseconds(round(step.ttl_minutes * 30_000))
-            lasts = hint is None or not has_hint or hint.expires_at > now + half
-            return lasts and effective_interval_ms(endpoint, now) == step.interval_ms
+            if hint is None or not has_hint:
+                return cadence_ms(endpoint, now) == step.interval_ms
+            return hint.expires_at > now + half and hint.interval_ms == step.interval_ms
         case ProposeNextTimeStep():
             return False
         case PauseStep():
@@ -53,6 +47,21 @@ def has_no_effect(step: Step, endpoint: Endpoint, now: datetime) -> bool:
             return not has_hint
         case _:
             assert_never(step)
+
+
+KINDS: dict[type[Step], HintKind] = {
+    ProposeIntervalStep: HintKind.INTERVAL,
+    ProposeNextTimeStep: HintKind.ONE_SHOT,
+    ClearStep: HintKind.INTERVAL,
+    WakeStep: HintKind.RESUME,
+}
+
+
+def is_outranked(step: Step, endpoint: Endpoint, *, rule: Rule, now: datetime) -> bool:
+    """Whether a step would not be applied, because what is in force has a higher rank than rules."""
+    resumes = isinstance(step, PauseStep) and step.for_ms is None
+    kind = KINDS.get(type(step), HintKind.RESUME if resumes else HintKind.PAUSE)
+    return why_not_applied(endpoint.in_force(now), kind, f"rule:{rule.name}") is not None
 
 
 def _is_paused_for(endpoint: Endpoint, for_ms: int | None, now: datetime) -> bool:

@@ -1,6 +1,7 @@
 """`cadenza endpoints`: hints, pauses, what they would lead to, and one call of a target."""
 
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -23,7 +24,11 @@ ForOrNot = Annotated[
     str | None, Parameter(name="--for", help="How long the hint counts: until half an hour after the moment.")
 ]
 In = Annotated[str | None, Parameter(name="--in", help="A span from now.")]
-At = Annotated[str | None, Parameter(help="A moment, such as 2030-01-31T12:00:00Z.")]
+At = Annotated[str | None, Parameter(help="A moment, such as 2030-01-31T12:00:00Z, or now.")]
+AtRank = Annotated[
+    Literal["rule", "llm", "learning"] | None,
+    Parameter(help="Let it count less than a person's word: rules may then replace or end it."),
+]
 Until = Annotated[str, Parameter(help="A moment, or a span from now.")]
 IfEvery = Annotated[str | None, Parameter(help="If it ran so often: 20s, 5m, 1h30m.")]
 IfIn = Annotated[str | None, Parameter(name="--in", help="If it ran once after this span.")]
@@ -45,10 +50,12 @@ class SteeringCommands(Commands):
         every: Every,
         for_: For = "1h",
         reason: Reason = None,
+        rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Run more often, or more seldom, for a while; then the baseline counts again."""
         given = {"intervalMs": parse_duration_ms("--every", every), "ttlMinutes": minutes("--for", for_)}
+        connection = replace(connection, rank=rank)
         return self._ask(connection, "propose_interval", endpoint, **given, **_reason(reason))
 
     @example("traffic --in 5m")
@@ -61,6 +68,7 @@ class SteeringCommands(Commands):
         at: At = None,
         for_: ForOrNot = None,
         reason: Reason = None,
+        rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Run once at a moment, or after a span, within the guard."""
@@ -70,7 +78,8 @@ class SteeringCommands(Commands):
         if in_ is not None:
             given["nextRunInMs"] = parse_duration_ms("--in", in_)
         if at is not None:
-            given["nextRunAtIso"] = later("--at", at, self._now())
+            given["nextRunAtIso"] = at if at == "now" else later("--at", at, self._now())
+        connection = replace(connection, rank=rank)
         return self._ask(connection, "propose_next_time", endpoint, **given, **_reason(reason))
 
     @example("--label team=web --until 2h")
@@ -83,10 +92,12 @@ class SteeringCommands(Commands):
         job: OfJob = None,
         label: Labels = (),
         reason: Reason = None,
+        rank: AtRank = None,
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Pause one endpoint, or all of a job or with labels. To stop one for good, update it --disabled."""
         given = {"untilIso": later("--until", until, self._now()), **_reason(reason)}
+        connection = replace(connection, rank=rank)
         if _one(endpoint, job, label) is not None:
             return self._ask(connection, "pause_until", str(endpoint), **given)
         return self._ask_many(connection, "pause_endpoints", job=job, label=label, given=given)

@@ -89,7 +89,7 @@ def _standing(endpoint: Item) -> dict[str, object]:
 
 
 def _hint(what: str, hint: Item) -> str:
-    return f"{what} ({hint['reason']})" if hint["reason"] else what
+    return f"{what} ({hint['by']}{', ' + hint['reason'] if hint['reason'] else ''})"
 
 
 def plan(view: Any) -> Iterator[RenderableType]:

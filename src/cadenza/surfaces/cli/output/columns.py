@@ -48,8 +48,9 @@ HINTS = (
     Column("kind", lambda hint: hint["kind"]),
     Column("asks for", lambda hint: span(hint["interval_ms"]) or moment(hint["at"])),
     Column("expires", lambda hint: moment(hint["expires_at"])),
-    Column("by", lambda hint: hint["origin"]),
+    Column("by", lambda hint: hint["by"]),
     Column("reason", lambda hint: hint["reason"]),
+    Column("not applied, because", lambda hint: hint["not_applied"]),
 )
 RULES = (
     Column("id", lambda rule: rule["id"]),

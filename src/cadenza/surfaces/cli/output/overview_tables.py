@@ -118,7 +118,7 @@ def _steering(spell: Item) -> dict[str, Any]:
     return {
         "at": spell["begin"],
         "what": f"{what} until {moment(spell['end'])}",
-        "source": spell["origin"],
+        "source": spell["by"],
         "took": None,
         "why": spell["reason"],
     }

@@ -8,9 +8,10 @@ import pytest
 
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
+from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import SkippedSlot
-from cadenza.domain.scheduling.steer import ChangedEndpoint, HintKind, HintRecord
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
 from cadenza.ports.catalog import BulkChange, BulkScope, BulkState, DecideBulkChange, EndpointFilter
 from cadenza.ports.store import Store
 from cadenza.testing.builders import an_endpoint

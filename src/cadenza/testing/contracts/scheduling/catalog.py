@@ -7,9 +7,10 @@ import pytest
 
 from cadenza.domain.errors import Conflict
 from cadenza.domain.scheduling.endpoint import Endpoint, evolve
+from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import RunStatus, SkippedSlot
-from cadenza.domain.scheduling.steer import ChangedEndpoint, HintKind, HintRecord
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
 from cadenza.ports.catalog import EVERY_ENDPOINT, EndpointFilter, Page
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract

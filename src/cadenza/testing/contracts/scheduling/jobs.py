@@ -8,8 +8,9 @@ import pytest
 
 from cadenza.domain.errors import Conflict, NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint, Job, evolve
+from cadenza.domain.scheduling.hint import HintKind
 from cadenza.domain.scheduling.run import RunStatus
-from cadenza.domain.scheduling.steer import ChangedEndpoint, HintKind, HintRecord
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
 from cadenza.ports.catalog import EVERY_ENDPOINT, Page
 from cadenza.ports.store import Store
 from cadenza.testing.clock import NEW_YEAR

@@ -8,10 +8,10 @@ import pytest
 
 from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, evolve
-from cadenza.domain.scheduling.hint import IntervalHint, OneShotHint
+from cadenza.domain.scheduling.hint import HintKind, IntervalHint, OneShotHint
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.policy import Guard
-from cadenza.domain.scheduling.steer import ChangedEndpoint, HintKind
+from cadenza.domain.scheduling.steer import ChangedEndpoint
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
 
@@ -81,8 +81,27 @@ class SteeringContract(Contract):
         await bench.tool(endpoint, "propose_interval", intervalMs=30_000, ttlMinutes=10, reason="surge")
         await bench.tool(endpoint, "propose_next_time", nextRunInMs=10_000, ttlMinutes=2, reason="look")
         after = await bench.fresh(endpoint)
-        assert after.interval_hint == IntervalHint(30_000, bench.ms(10 * MINUTE), "surge")
-        assert after.one_shot_hint == OneShotHint(bench.ms(10_000), bench.ms(2 * MINUTE), "look")
+        assert after.interval_hint == IntervalHint(30_000, bench.ms(10 * MINUTE), "surge", "contract")
+        assert after.one_shot_hint == OneShotHint(bench.ms(10_000), bench.ms(2 * MINUTE), "look", "contract")
+
+    async def test_what_a_higher_rank_decided_stays_and_the_call_is_on_record(self, bench: Bench) -> None:
+        endpoint = await self.quiet(bench)
+        await bench.tool(endpoint, "propose_interval", intervalMs=30_000)
+        await bench.tool(endpoint, "pause_until", untilIso="2025-01-01T12:00:00Z")
+        before = await bench.fresh(endpoint)
+        assert (before.interval_hint and before.interval_hint.origin, before.pause_origin) == (
+            "contract",
+            "contract",
+        )
+        tools = bench.steering.tools(endpoint.key, origin="rule:surge")
+        amended = await tools["pause_until"].execute({"untilIso": None})
+        assert not amended.applied
+        assert await bench.fresh(endpoint) == before
+        newest = (await bench.store.runs.hints(endpoint.key))[0]
+        assert (newest.origin, newest.not_applied) == (
+            "rule:surge",
+            "a pause (person: contract) is in force until 2025-01-01T12:00:00Z",
+        )
 
     async def test_a_change_that_is_refused_changes_nothing(self, bench: Bench) -> None:
         endpoint = await self.quiet(bench)

@@ -38,7 +38,7 @@ RUNS = (
     " ORDER BY id DESC LIMIT $4"
 )
 HINTS = (
-    "SELECT kind, written_at, origin, reason, expires_at, interval_ms, at FROM hints"
+    f"SELECT {', '.join(HintRecord._fields)} FROM hints"
     " WHERE tenant_id = $1 AND endpoint_id = $2 ORDER BY id DESC LIMIT $3 OFFSET $4"
 )
 

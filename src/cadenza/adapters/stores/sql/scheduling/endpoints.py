@@ -37,7 +37,7 @@ from cadenza.domain.access.tenant import too_many
 from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, Job
 from cadenza.domain.scheduling.run import Run, SkippedSlot, skipped_run
-from cadenza.domain.scheduling.steer import ChangedEndpoint, definition_differs
+from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord, definition_differs
 from cadenza.domain.scheduling.target import requirement
 from cadenza.ports.catalog import ANY, Admission
 from cadenza.ports.ids import Ids
@@ -122,9 +122,8 @@ ADD_RUNS = (
     f" SELECT {', '.join(f'g.{column}' for column in Run._fields)} FROM {parameter_table('g', *Run._fields)}"
 )
 ADD_HINT = (
-    "INSERT INTO hints"
-    " (tenant_id, endpoint_id, kind, written_at, origin, reason, expires_at, interval_ms, at)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+    f"INSERT INTO hints (tenant_id, endpoint_id, {', '.join(HintRecord._fields)})"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 )
 
 Changed = tuple[Endpoint, ChangedEndpoint]
