@@ -10,6 +10,7 @@ from cadenza.ports.dispatcher import Dispatcher
 from cadenza.ports.store import Store
 
 BATCH = 500
+CAN_RUN = ("http", "prompt", "callable:noop")
 CLOCK, CRON, LOG = SystemClock(), CronsimCron(), NoLog()
 
 
@@ -25,4 +26,5 @@ def worker_loop(store: Store, dispatcher: Dispatcher, *, claim_ahead_ms: int = 0
         telemetry=NoTelemetry(),
         log=LOG,
         settings=WorkerSettings(claim_limit=BATCH, concurrency=4 * BATCH, claim_ahead_ms=claim_ahead_ms),
+        can_run=lambda: CAN_RUN,
     )

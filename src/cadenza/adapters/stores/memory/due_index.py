@@ -4,8 +4,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from cadenza.domain.scheduling.endpoint import EndpointKey
+from cadenza.domain.scheduling.target import Target, requirement
 
 Entry = tuple[datetime, int, EndpointKey]
 
@@ -46,26 +48,35 @@ class DueIndex:
         return self._current.get(entry[2]) is entry
 
 
+class _Place(NamedTuple):
+    """Where an endpoint is entered, and the target for which it is there."""
+
+    target: Target
+    requirement: str
+    due: DueIndex
+
+
 class DueByRequirement:
     """An index for each requirement: what a worker cannot run is never looked at."""
 
     def __init__(self) -> None:
         self._indexes: dict[str, DueIndex] = defaultdict(DueIndex)
-        self._requirements: dict[EndpointKey, str] = {}
+        self._places: dict[EndpointKey, _Place] = {}
 
-    def put(self, key: EndpointKey, requirement: str, moment: datetime | None, rank: int) -> None:
+    def put(self, key: EndpointKey, target: Target, moment: datetime | None, rank: int) -> None:
         """Enter a key at a moment, or take it out; a new target may have another requirement."""
-        before = self._requirements.get(key, requirement)
-        if before != requirement:
-            self._indexes[before].put(key, None, rank)
-        self._requirements[key] = requirement
-        self._indexes[requirement].put(key, moment, rank)
+        place = self._places.get(key)
+        if place is None or place.target is not target:
+            self.remove(key)
+            name = requirement(target)
+            place = self._places[key] = _Place(target, name, self._indexes[name])
+        place.due.put(key, moment, rank)
 
     def remove(self, key: EndpointKey) -> None:
         """Forget a key."""
-        requirement = self._requirements.pop(key, None)
-        if requirement is not None:
-            self._indexes[requirement].put(key, None, 0)
+        place = self._places.pop(key, None)
+        if place is not None:
+            place.due.put(key, None, 0)
 
     def first(self, can_run: Collection[str] | None) -> datetime | None:
         """The earliest moment entered for any of these requirements."""
@@ -79,7 +90,7 @@ class DueByRequirement:
     def put_back(self, entry: Entry) -> None:
         """Enter again what was taken out."""
         moment, rank, key = entry
-        self._indexes[self._requirements[key]].put(key, moment, rank)
+        self._places[key].due.put(key, moment, rank)
 
     def round_robin(self, ready: Sequence[Entry], limit: int) -> list[Entry]:
         """At most `limit` entries, in rounds: the soonest of each tenant and requirement, then the second."""
@@ -88,7 +99,7 @@ class DueByRequirement:
         seen: dict[tuple[str, str], int] = defaultdict(int)
         ranked = []
         for order, entry in enumerate(ready):
-            share = entry[2].tenant_id, self._requirements[entry[2]]
+            share = entry[2].tenant_id, self._places[entry[2]].requirement
             ranked.append((seen[share], order, entry))
             seen[share] += 1
         return [entry for _, _, entry in sorted(ranked, key=lambda ranking: ranking[:2])[:limit]]

@@ -25,7 +25,6 @@ from cadenza.domain.scheduling.due import claimable_at
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job
 from cadenza.domain.scheduling.run import Run, SkippedSlot, skipped_run
 from cadenza.domain.scheduling.steer import ChangedEndpoint, HintRecord
-from cadenza.domain.scheduling.target import requirement
 from cadenza.ports.access import IdempotentReply, Session, StoredKey
 from cadenza.ports.agents import AgentUsage
 from cadenza.ports.daily import PendingDay
@@ -159,7 +158,7 @@ class MemoryTables:
         """Write an endpoint and its place in the indexes, and a run for each skipped slot."""
         key = endpoint.key
         self.endpoints[key] = endpoint
-        self.due.put(key, requirement(endpoint.target), claimable_at(endpoint), self.ranks[key])
+        self.due.put(key, endpoint.target, claimable_at(endpoint), self.ranks[key])
         self.sweeps.put(key, sweep_at(endpoint), self.ranks[key])
         for slot in slots:
             self.put_run(skipped_run(endpoint, slot, self.ids.new()))
