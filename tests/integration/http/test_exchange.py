@@ -30,7 +30,7 @@ async def test_slot_run_and_sender_are_named() -> None:
     async with a_server() as server:
         await run(server.url())
     headers = server.last.headers
-    assert headers["idempotency-key"] == "endpoint:2025-01-01T00:00:00Z"
+    assert headers["idempotency-key"] == "default:endpoint:2025-01-01T00:00:00Z"
     assert headers["cadenza-run-id"] == "run-1"
     assert headers["user-agent"].startswith("cadenza")
     assert headers["accept-encoding"] == "gzip, deflate"
@@ -39,7 +39,10 @@ async def test_slot_run_and_sender_are_named() -> None:
 async def test_a_name_that_no_header_can_hold_is_escaped() -> None:
     async with a_server() as server, a_dispatcher() as dispatcher:
         await dispatcher.execute(a_claim(HttpTarget(server.url()), name="Zürich\r\nX-Evil: 1"))
-    assert server.last.headers["idempotency-key"] == "Z%C3%BCrich%0D%0AX-Evil:%201:2025-01-01T00:00:00Z"
+    assert (
+        server.last.headers["idempotency-key"]
+        == "default:Z%C3%BCrich%0D%0AX-Evil%3A%201:2025-01-01T00:00:00Z"
+    )
     assert "x-evil" not in server.last.headers
 
 

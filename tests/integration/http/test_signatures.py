@@ -61,7 +61,7 @@ async def test_every_attempt_has_the_same_id(verify: Any) -> None:
         await dispatcher.execute(claim)
         await dispatcher.execute(claim._replace(run_id="run-2", attempt=2))
     first, second = (request.headers for request in server.requests)
-    assert first["webhook-id"] == second["webhook-id"] == "endpoint:2025-01-01T00:00:00Z"
+    assert first["webhook-id"] == second["webhook-id"] == "default:endpoint:2025-01-01T00:00:00Z"
     assert first["cadenza-run-id"] != second["cadenza-run-id"]
 
 

@@ -19,6 +19,7 @@ from tests.scheduling.scheduling_fixtures import (
     started,
 )
 
+from cadenza.adapters.dispatch.http.hop import message_id
 from cadenza.domain.scheduling.due import Cancel, Start, Wait, claim, claimable_at, closed_gate, due, recheck
 from cadenza.domain.scheduling.endpoint import Endpoint, OpenSlot, evolve
 from cadenza.domain.scheduling.plan import Source
@@ -110,7 +111,16 @@ def test_a_claim_tells_what_it_is_for() -> None:
     assert (held.slot, held.due_at, held.attempt) == (at(-SECOND), at(-SECOND), 1)
     assert (held.source, held.claimed_at, held.started_at) == (Source.MANUAL, NOW, NOW)
     assert held.key == endpoint.key == ("default", "ep-1")
-    assert held.idempotency_key == "ep-1:2025-03-30T00:54:59Z"
+    assert held.idempotency_key == "default:ep-1:2025-03-30T00:54:59Z"
+
+
+@given(st.lists(st.tuples(*[st.text(alphabet="ab:%3A", max_size=4)] * 2), unique=True, max_size=20))
+def test_slots_of_different_endpoints_never_share_an_idempotency_key(keys: list[tuple[str, str]]) -> None:
+    claims = [
+        claim(an_endpoint(tenant_id=tenant_id, id=id_, **DUE), a_lease(NOW), NOW) for tenant_id, id_ in keys
+    ]
+    assert len({held.idempotency_key for held in claims}) == len(keys)
+    assert len({message_id(held) for held in claims}) == len(keys)
 
 
 def test_a_claim_of_an_open_slot_is_its_next_attempt_with_the_same_idempotency_key() -> None:

@@ -68,8 +68,9 @@ class Claim(NamedTuple):
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt at one slot."""
-        return f"{self.endpoint.id}:{iso(self.slot)}"
+        """Tenant, endpoint and slot: the same for every attempt at one slot, and for no other slot."""
+        tenant_id, endpoint_id = (part.replace("%", "%25").replace(":", "%3A") for part in self.key)
+        return f"{tenant_id}:{endpoint_id}:{iso(self.slot)}"
 
 
 class Completion(NamedTuple):
