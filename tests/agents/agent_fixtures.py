@@ -131,9 +131,7 @@ class AgentFixture:
         return await self.worker.run_once()
 
     async def undelivered(self, user: str = ADA) -> Sequence[Delivery]:
-        return await self.store.deliveries.undelivered(
-            UserKey(TENANT, user), after=0, limit=100, now=self.clock.now()
-        )
+        return await self.store.deliveries.undelivered(UserKey(TENANT, user), after=0, limit=100)
 
     async def undelivered_texts(self, user: str = ADA) -> list[str]:
         return [one.message.text for one in await self.undelivered(user) if isinstance(one.message, Subtitle)]

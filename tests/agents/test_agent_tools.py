@@ -174,6 +174,16 @@ async def test_no_other_operation_is_a_tool(agents: AgentFixture, tool: str) -> 
         await agents.tools.call(agent(), tool, {})
 
 
+async def test_an_agent_gets_its_users_schedules_as_an_array(agents: AgentFixture) -> None:
+    assert await agents.tools.call(agent(), "list_schedules", {}) == []
+    made = await agents.schedule()
+    await agents.schedule(user=BEN)
+    listed = await agents.tools.call(agent(), "list_schedules", {"enabled_only": False})
+    assert isinstance(listed, list)
+    assert listed == await agents.schedules()
+    assert [one["id"] for one in listed if isinstance(one, dict)] == [made["id"]]
+
+
 async def test_anothers_schedule_is_not_there(agents: AgentFixture) -> None:
     theirs = await agents.schedule(user=BEN)
     for on_behalf_of in (ADA_SPEAKS, IN_A_TURN, FIRED):

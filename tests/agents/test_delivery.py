@@ -27,7 +27,7 @@ async def test_who_comes_back_is_told_how_many_tasks_ran_and_what_they_said_in_o
     await deliveries.add("a", "b", to_deliver=(Subtitle("1"), COMMAND, Subtitle("2")))
     await deliveries.talk.say("chat")
     async with a_socket(deliveries) as socket:
-        assert (socket.stream.count, socket.stream.last_seq) == (2, 7)
+        assert (socket.stream.missed.firings, socket.stream.last_seq) == (2, 7)
         assert socket.stream.notice == "2 scheduled tasks ran while you were away"
         page = await socket.page()
         assert texts(page) == ["1", "2", "1", "2", "chat"]
@@ -37,10 +37,10 @@ async def test_who_comes_back_is_told_how_many_tasks_ran_and_what_they_said_in_o
 
 async def test_one_task_is_one_task_and_none_is_not_mentioned(deliveries: DeliveryFixture) -> None:
     async with a_socket(deliveries) as socket:
-        assert (socket.stream.count, socket.stream.notice) == (0, None)
+        assert (socket.stream.missed.firings, socket.stream.notice) == (0, None)
     await deliveries.talk.say("chat")
     async with a_socket(deliveries) as socket:
-        assert (socket.stream.count, socket.stream.notice) == (0, None)
+        assert (socket.stream.missed.firings, socket.stream.notice) == (0, None)
     await deliveries.add("a")
     async with a_socket(deliveries) as socket:
         assert socket.stream.notice == "1 scheduled task ran while you were away"
@@ -54,11 +54,11 @@ async def test_what_is_acknowledged_does_not_come_again_and_what_is_not_does_wit
         first = await socket.page()
         await socket.stream.acknowledge(1)
     async with a_socket(deliveries) as socket:
-        assert socket.stream.count == 2
+        assert socket.stream.notice is None, "it was sent before"
         assert await socket.page() == first[1:]
         await socket.stream.acknowledge(3)
     async with a_socket(deliveries) as socket:
-        assert (socket.stream.count, await socket.is_silent()) == (0, True)
+        assert (socket.stream.missed.firings, await socket.is_silent()) == (0, True)
 
 
 async def test_a_socket_cannot_acknowledge_what_it_was_never_sent(deliveries: DeliveryFixture) -> None:
@@ -87,11 +87,49 @@ async def test_what_was_sent_to_a_socket_that_does_not_acknowledge_is_delivered(
 async def test_a_client_that_says_what_it_has_gets_the_rest(deliveries: DeliveryFixture) -> None:
     await deliveries.add("a", "b", "c")
     async with a_socket(deliveries, last_seq=2) as socket:
-        assert socket.stream.count == 1
+        assert socket.stream.missed.firings == 1
         assert texts(await socket.page()) == ["c"]
     async with a_socket(deliveries, last_seq=3) as socket:
         await deliveries.add("d")
         assert texts(await socket.page()) == ["d"]
+
+
+async def test_firings_are_counted_since_the_last_socket_closed(deliveries: DeliveryFixture) -> None:
+    async with a_socket(deliveries) as one, a_socket(deliveries) as two:
+        assert await two.is_silent()
+        await deliveries.add("live")
+        assert texts(await one.page()) == ["live"]
+        assert await one.is_silent()
+    await deliveries.add("away")
+    async with a_socket(deliveries) as socket:
+        assert socket.stream.notice == "1 scheduled task ran while you were away"
+        assert texts(await socket.page()) == ["live", "away"], "both are owed"
+    async with a_socket(deliveries) as socket:
+        assert socket.stream.notice is None
+        assert texts(await socket.page()) == ["live", "away"]
+
+
+async def test_who_leaves_before_the_notice_gets_it_again(deliveries: DeliveryFixture) -> None:
+    await deliveries.add("a")
+    for _ in range(2):
+        async with a_socket(deliveries) as socket:
+            assert socket.stream.notice == "1 scheduled task ran while you were away"
+
+
+async def test_who_comes_back_is_told_once_what_expired(deliveries: DeliveryFixture) -> None:
+    await deliveries.add("a", "b")
+    deliveries.bench.pass_ms(1)
+    now = deliveries.bench.clock.now()
+    await deliveries.store.deliveries.forget_deliveries(delivered_before=now, undelivered_before=now)
+    async with a_socket(deliveries) as socket:
+        assert socket.stream.notice == "2 messages expired before you came back"
+    await deliveries.add("c")
+    async with a_socket(deliveries) as socket:
+        told = "1 scheduled task ran while you were away; 2 messages expired before you came back"
+        assert socket.stream.notice == told
+        await socket.page()
+    async with a_socket(deliveries) as socket:
+        assert socket.stream.notice is None
 
 
 @pytest.mark.parametrize("last_seq", [99, 0, -5])

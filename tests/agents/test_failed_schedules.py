@@ -7,6 +7,7 @@ from tests.agents.agent_fixtures import ADA, MINUTE, TENANT, AgentFixture
 from tests.agents.scripted_agent import ScriptedAgent, failed, reply
 
 from cadenza.domain.agents.conversation import OriginKind, Role
+from cadenza.domain.agents.delivery import Missed
 from cadenza.domain.agents.schedule import POLICY
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
@@ -45,7 +46,7 @@ async def test_the_user_is_told_when_the_last_attempt_has_failed() -> None:
         made["id"],
         ["The scheduled task “Pizza” could not be carried out: 3 attempts failed."],
     )
-    assert await agents.store.deliveries.undelivered_firings(UserKey(TENANT, ADA), agents.clock.now()) == 1
+    assert await agents.store.deliveries.missed(UserKey(TENANT, ADA)) == Missed(firings=1)
     spent = await agents.store.users.usage_of_user(UserKey(TENANT, ADA), agents.clock.now().date())
     assert spent.tokens == 7 * POLICY.max_attempts
 

@@ -165,9 +165,7 @@ async def test_the_answer_to_a_prompt_is_owed_to_the_user_once_a_day() -> None:
     target_runner, day = prompting(agents), MONDAY.date()
     for date_ in (day, day, day + timedelta(days=1)):
         assert await target_runner.run(ADA, date_, tenant_id=TENANT) == DONE
-    undelivered = await agents.store.deliveries.undelivered(
-        UserKey(TENANT, ADA), after=0, limit=10, now=MONDAY
-    )
+    undelivered = await agents.store.deliveries.undelivered(UserKey(TENANT, ADA), after=0, limit=10)
     assert [one.message.text for one in undelivered] == ["Rise and shine.", "Tomorrow."]  # type: ignore[union-attr]
     said = await agents.store.conversations.messages(ConversationKey(TENANT, ADA, HELPER))
     assert {message.origin.kind for message in said} == {OriginKind.DAILY}
@@ -178,9 +176,7 @@ async def test_a_model_that_fails_is_a_failure_of_its_own_class_and_nothing_is_o
     agents = await AgentFixture(ScriptedAgent(failed("The provider answered 500."))).open()
     result = await prompting(agents).run(ADA, MONDAY.date(), tenant_id=TENANT)
     assert result == DailyRunResult("The provider answered 500.", ErrorClass.LLM)
-    assert (
-        await agents.store.deliveries.undelivered(UserKey(TENANT, ADA), after=0, limit=10, now=MONDAY) == []
-    )
+    assert await agents.store.deliveries.undelivered(UserKey(TENANT, ADA), after=0, limit=10) == []
 
 
 async def test_a_prompt_for_somebody_who_is_not_there_is_a_failure() -> None:

@@ -154,9 +154,7 @@ async def test_a_prompt_is_answered_and_the_answer_is_owed(place: Place) -> None
     )
     for _ in range(2):
         assert await target_runner.run("ada", TODAY, tenant_id="default") == DONE
-    undelivered = await store.deliveries.undelivered(
-        UserKey("default", "ada"), after=0, limit=10, now=datetime.now(UTC)
-    )
+    undelivered = await store.deliveries.undelivered(UserKey("default", "ada"), after=0, limit=10)
     assert len(undelivered) == 1
 
 

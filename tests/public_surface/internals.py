@@ -6,7 +6,7 @@ from cadenza.adapters.telemetry.otel import OtelMetrics
 from cadenza.adapters.telemetry.prometheus import PlannerMetrics, SchedulerMetrics
 from cadenza.domain.access.key import RANK, Scope
 from cadenza.domain.access.tenant import Limits, Tenant
-from cadenza.domain.agents.delivery import CanvasCommand, Delivery, Subtitle
+from cadenza.domain.agents.delivery import CanvasCommand, Delivery, Missed, Subtitle
 from cadenza.domain.errors import CadenzaError, Unavailable
 from cadenza.domain.scheduling.run import Outcome, RunStatus
 from cadenza.engine.supervision import Part
@@ -35,6 +35,7 @@ __all__ = [
     "Limits",
     "MemoryStore",
     "Metrics",
+    "Missed",
     "OtelMetrics",
     "Outcome",
     "Part",

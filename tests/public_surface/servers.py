@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute
 from tests.public_surface.internals import (
     CanvasCommand,
     Delivery,
+    Missed,
     Scope,
     Subtitle,
     Unavailable,
@@ -103,11 +104,11 @@ def _untitled(schema: Any) -> Any:
 def _sent() -> Iterator[str]:
     """One frame of every kind."""
     yield frames.welcome("ada", 1)
-    yield frames.notification("Something happened.", 1)
+    yield frames.notification("Something happened.", Missed(firings=1, expired=1))
     yield frames.answered("key", 1)
     yield frames.error(Unavailable("Not now."), request_id="1", about="m1")
     for message in (Subtitle("words"), CanvasCommand({"draw": "a line"})):
-        yield frames.delivered(Delivery("d", "default", "ada", 1, "helper", message, MOMENT, MOMENT, "s"))
+        yield frames.delivered(Delivery("d", "default", "ada", 1, "helper", message, MOMENT, "s"))
 
 
 def _fields(value: Any) -> Any:

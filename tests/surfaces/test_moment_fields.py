@@ -1,12 +1,24 @@
 """Moments on the wire: words, never numbers, and inside the calendar."""
 
+import json
 from datetime import UTC, datetime
+from io import StringIO
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from cadenza.operations.fields import Moment
+from cadenza.adapters.telemetry.log import StructuredLog
+from cadenza.domain.agents.delivery import Delivery, Subtitle
+from cadenza.domain.validation import iso
+from cadenza.operations.fields import Listed, Moment
+from cadenza.surfaces.websocket import frames
 
+
+class PageOfMoments(Listed[datetime]):
+    """What operations answer, with moments in it."""
+
+
+NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 
 
@@ -46,3 +58,15 @@ def test_a_moment_that_is_beyond_the_calendar_in_utc_is_refused(text: str) -> No
 
 def test_its_schema_says_what_it_is() -> None:
     assert MOMENT.json_schema() == {"type": "string", "format": "date-time"}
+
+
+@pytest.mark.parametrize("moment", [NOW, NOW.replace(microsecond=250_000), NOW.replace(microsecond=1)])
+def test_every_surface_writes_a_moment_alike(moment: datetime) -> None:
+    view = PageOfMoments(items=[moment], next_cursor=None)
+    assert view.model_dump(mode="json")["items"] == [iso(moment)]
+    assert json.loads(view.model_dump_json())["items"] == [iso(moment)]
+    message = Delivery("i.1", "north", "ada", 1, "helper", Subtitle("x"), moment)
+    assert json.loads(frames.delivered(message))["at"] == iso(moment)
+    lines = StringIO()
+    StructuredLog(stream=lines, as_json=True).info("an event", at=moment)
+    assert json.loads(lines.getvalue())["at"] == iso(moment)

@@ -1,6 +1,6 @@
 """Deletes old runs, analyses, conversations, deliveries, verdicts, alerts and idempotent replies."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from cadenza.engine.async_helpers import Attempts
 from cadenza.ports.clock import Clock
@@ -30,6 +30,7 @@ class RetentionLoop:
         retention: Retention,
         conversations: timedelta | None = KEEP_CONVERSATIONS,
         verdicts: timedelta | None = KEEP_VERDICTS,
+        undelivered: timedelta | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -38,6 +39,7 @@ class RetentionLoop:
         self._retention = retention
         self._conversations = conversations
         self._verdicts = verdicts
+        self._undelivered = undelivered
 
     async def run(self) -> None:
         """Delete old rows until cancelled."""
@@ -50,7 +52,7 @@ class RetentionLoop:
         await self._store.idempotency.forget_replies(now - KEEP_REPLIES)
         if self._retention.max_age is not None:
             await self._store.analyses.forget_analyses(now - self._retention.max_age)
-        await self._store.deliveries.forget_deliveries(delivered_before=now - KEEP_DELIVERED, now=now)
+        await self._delete_old_deliveries(now)
         if self._conversations is not None:
             await self._store.conversations.forget_messages(now - self._conversations)
         if self._verdicts is not None:
@@ -60,3 +62,12 @@ class RetentionLoop:
         gone = await self._store.runs.delete_old_runs(self._retention, now)
         if gone:
             self._log.info("deleted old runs", runs=gone)
+
+    async def _delete_old_deliveries(self, now: datetime) -> None:
+        """What is undelivered is kept for ever, unless the operator limits it."""
+        expired = await self._store.deliveries.forget_deliveries(
+            delivered_before=now - KEEP_DELIVERED,
+            undelivered_before=None if self._undelivered is None else now - self._undelivered,
+        )
+        if expired:
+            self._log.info("undelivered messages expired", messages=expired)

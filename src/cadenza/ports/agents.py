@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from cadenza.domain.access.key import Caller
 from cadenza.domain.agents.conversation import ConversationKey, Message, OriginKind, Turn
-from cadenza.domain.agents.delivery import Delivery, SocketMessage
+from cadenza.domain.agents.delivery import Delivery, Missed, SocketMessage
 from cadenza.domain.agents.users import Agent, AgentKey, User, UserKey
 from cadenza.domain.json_values import Json
 from cadenza.domain.planning.analysis import Tokens
@@ -202,19 +202,26 @@ class DeliveryStore(Protocol):
     """
 
     async def deliveries(
-        self, user: UserKey, *, after: int, upto: int | None = None, limit: int, now: datetime
+        self, user: UserKey, *, after: int, upto: int | None = None, limit: int
     ) -> list[Delivery]:
-        """The user's deliveries with numbers after one, in order; expired ones are left out."""
+        """The user's deliveries with numbers after one, in order."""
         ...
 
     async def undelivered(
-        self, user: UserKey, *, after: int, upto: int | None = None, limit: int, now: datetime
+        self, user: UserKey, *, after: int, upto: int | None = None, limit: int
     ) -> list[Delivery]:
         """Those of them that are not delivered yet."""
         ...
 
-    async def undelivered_firings(self, user: UserKey, now: datetime) -> int:
-        """How many different firings have undelivered messages."""
+    async def missed(self, user: UserKey) -> Missed:
+        """How many different firings have undelivered messages that no socket was sent, and what expired."""
+        ...
+
+    async def mark_sent(self, user: UserKey, upto: int, *, expired: int = 0) -> None:
+        """A socket of the user was sent everything up to a number, and was told of so many expired messages.
+
+        A number that is not higher than before changes nothing.
+        """
         ...
 
     async def acknowledge(self, user: UserKey, upto: int) -> int:
@@ -232,8 +239,13 @@ class DeliveryStore(Protocol):
         """
         ...
 
-    async def forget_deliveries(self, *, delivered_before: datetime, now: datetime) -> int:
-        """Remove old delivered messages and expired ones; returns how many."""
+    async def forget_deliveries(
+        self, *, delivered_before: datetime, undelivered_before: datetime | None = None
+    ) -> int:
+        """Remove old delivered messages and, if asked, old undelivered ones; returns how many of the latter.
+
+        Those have expired, and are counted for their user until the user is told.
+        """
         ...
 
 

@@ -85,6 +85,7 @@ class Settings(BaseSettings):
     keep_runs_days: int | None = Field(default=30, ge=1)
     keep_runs_count: int | None = Field(default=None, ge=1)
     keep_conversations_days: int | None = Field(default=90, ge=1)
+    keep_undelivered_days: int | None = Field(default=None, ge=1)
     keep_verdicts_days: int | None = Field(default=400, ge=30)
     health_port: int | None = Field(default=None, ge=0, le=LAST_PORT)
     planner: bool = True

@@ -47,9 +47,7 @@ def drawing(command: Any) -> Behaviour:
 
 async def framed(agents: AgentFixture) -> list[dict[str, Any]]:
     """What a socket of ada is sent."""
-    sent = await agents.store.deliveries.deliveries(
-        UserKey(TENANT, ADA), after=0, limit=100, now=agents.clock.now()
-    )
+    sent = await agents.store.deliveries.deliveries(UserKey(TENANT, ADA), after=0, limit=100)
     return [orjson.loads(frames.delivered(one)) for one in sent]
 
 

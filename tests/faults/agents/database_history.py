@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from tests.surfaces.server_process import Caller
 
-from cadenza.adapters.clock import SystemClock
 from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.adapters.null import NoLog
 from cadenza.domain.agents.conversation import ConversationKey, OriginKind, Role
@@ -81,10 +80,7 @@ async def read_history(settings: Mapping[str, str], users: Iterable[str]) -> Dat
                 counted = history.answers if message.role is Role.AGENT else history.prompts
                 if message.origin.kind is OriginKind.SCHEDULE:
                     counted[str(message.origin.schedule_id)] += 1
-            now = SystemClock().now()
-            for one in await store.deliveries.deliveries(
-                UserKey("default", user), after=0, limit=10_000, now=now
-            ):
+            for one in await store.deliveries.deliveries(UserKey("default", user), after=0, limit=10_000):
                 if one.schedule_id is not None:
                     history.deliveries[one.schedule_id] += 1
     return history

@@ -26,7 +26,7 @@ STATE = (
     " VALUES ('t', '{id}', {rank} 3, 'first', 0, 7, 0, true, false, true)"
 )
 ROWS = {
-    "pending_messages": "'t', '{user}', 1, 'm', 'gone', null, null, '{{}}', {at}, {at}, false",
+    "pending_messages": "'t', '{user}', 1, 'm', 'gone', null, null, '{{}}', {at}{expiry}, false",
     "conversations": "'t', '{user}', '{agent}', 4, null, null",
     "conversation_messages": "'t', '{user}', '{agent}', 4, 'm', 'user', 'x', {at}, {at}, '{{}}', null",
     "agent_usage": "'t', '2025-01-01', '{user}', 1, 2",
@@ -55,9 +55,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     databases.drop(url)
 
 
-def rows_of(url: str, **names: str) -> list[str]:
+def rows_of(url: str, names: dict[str, str], *, now: bool = False) -> list[str]:
+    """The rows in the schema from before, or as it is now."""
     at = MOMENT[url.partition(":")[0]]
-    return [f"INSERT INTO {table} VALUES ({row.format(at=at, **names)})" for table, row in ROWS.items()]
+    expiry = "" if now else f", {at}"
+    rows = {table: row.format(at=at, expiry=expiry, **names) for table, row in ROWS.items()}
+    return [f"INSERT INTO {table} VALUES ({row})" for table, row in rows.items()]
 
 
 def endpoint(url: str, id_: str, definition: str = "{}") -> list[str]:
@@ -80,8 +83,8 @@ async def old_database(url: str) -> None:
         *endpoint(url, "sched-ada", SCHEDULE % ("ada", "tutor")),
         *endpoint(url, "sched-gone", SCHEDULE % ("gone", "tutor")),
         *endpoint(url, "sched-agentless", SCHEDULE % ("ada", "gone")),
-        *rows_of(url, **THERE),
-        *rows_of(url, **GONE),
+        *rows_of(url, THERE),
+        *rows_of(url, GONE),
     )
 
 
@@ -101,7 +104,7 @@ async def test_what_has_an_owner_stays_and_orphans_are_deleted_and_counted(url: 
 async def test_the_database_refuses_what_belongs_to_nothing(url: str) -> None:
     await old_database(url)
     await migrate(url)
-    refused = [*rows_of(url, **GONE), endpoint(url, "new", SCHEDULE % ("gone", "tutor"))[0]]
+    refused = [*rows_of(url, GONE, now=True), endpoint(url, "new", SCHEDULE % ("gone", "tutor"))[0]]
     for statement in [*refused, endpoint(url, "new", SCHEDULE % ("ada", "gone"))[0]]:
         with pytest.raises((sqlite3.IntegrityError, asyncpg.ForeignKeyViolationError)):
             await with_foreign_keys(url, statement)

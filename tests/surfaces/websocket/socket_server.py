@@ -159,7 +159,7 @@ class SocketServer:
     async def undelivered(self, user_id: str = "ada") -> list[int]:
         """The numbers of what is not delivered yet."""
         user = UserKey(TENANT, user_id)
-        found = await self.store.deliveries.undelivered(user, after=0, limit=100_000, now=self.clock.now())
+        found = await self.store.deliveries.undelivered(user, after=0, limit=100_000)
         return [one.seq for one in found]
 
     async def settle_owed(self, wanted: Sequence[int], user_id: str = "ada") -> None:

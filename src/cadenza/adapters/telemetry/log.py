@@ -70,4 +70,4 @@ class _Lines:
 
 
 def _to_json(facts: object, **_: object) -> str:
-    return orjson.dumps(facts, default=str).decode()
+    return orjson.dumps(facts, default=str, option=orjson.OPT_UTC_Z).decode()

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from cadenza.domain.agents.delivery import DELIVERY_LIFETIME, Delivery, SocketMessage
+from cadenza.domain.agents.delivery import Delivery, SocketMessage
 from cadenza.domain.agents.users import AgentKey, UserKey
 from cadenza.domain.json_values import Json
 from cadenza.domain.validation import convert_to_utc, iso
@@ -88,8 +88,6 @@ class Turn:
     """The token of the turn lock, which the commit releases; see `ConversationStore.begin_turn`."""
     messages: tuple[Message, ...] = ()
     to_deliver: tuple[SocketMessage, ...] = ()
-    expires_at: datetime | None = None
-    """When undelivered messages expire; after thirty days if None."""
     schedule_id: str | None = None
     firing: str | None = None
     """The firing of a schedule, mostly a run id; None for an answer to a user's message."""
@@ -98,7 +96,7 @@ class Turn:
     """Whether the response to the user's own request delivers the messages."""
 
     def __post_init__(self) -> None:
-        convert_to_utc(self, "began_at", "ended_at", "expires_at")
+        convert_to_utc(self, "began_at", "ended_at")
 
 
 def deliveries_of(turn: Turn, last_seq: int) -> list[Delivery]:
@@ -113,7 +111,6 @@ def deliveries_of(turn: Turn, last_seq: int) -> list[Delivery]:
             agent_id=key.agent_id,
             message=message,
             owed_at=turn.ended_at,
-            expires_at=turn.expires_at or turn.ended_at + DELIVERY_LIFETIME,
             schedule_id=turn.schedule_id,
             firing=turn.firing,
             delivered=turn.delivered_in_response,

@@ -1,15 +1,12 @@
-"""Deliveries: messages of agents' turns that are owed to a user until they are acknowledged or expire."""
+"""Deliveries: messages of agents' turns that are owed to a user until they are acknowledged."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple, assert_never
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.json_values import Json
-
-DELIVERY_LIFETIME = timedelta(days=30)
-"""How long an undelivered message is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,6 @@ class Delivery(NamedTuple):
     agent_id: str
     message: SocketMessage
     owed_at: datetime
-    expires_at: datetime
     schedule_id: str | None = None
     firing: str | None = None
     """The firing of a schedule, mostly a run id; None for an answer to a user's message."""
@@ -55,21 +51,30 @@ class Delivery(NamedTuple):
         return UserKey(self.tenant_id, self.user_id)
 
 
-def is_undelivered(delivery: Delivery, now: datetime) -> bool:
-    """Whether it is still to be delivered: neither acknowledged nor expired."""
-    return not delivery.delivered and delivery.expires_at > now
-
-
 def count_firings(deliveries: Iterable[Delivery]) -> int:
     """How many different firings these deliveries come from."""
     return len({one.firing for one in deliveries if one.firing is not None})
 
 
-def while_away_notice(count: int) -> str | None:
-    """The notice for a user who reconnects after so many firings; None if there were none."""
-    if count == 0:
-        return None
-    return f"{count} scheduled {'task' if count == 1 else 'tasks'} ran while you were away"
+class Missed(NamedTuple):
+    """What a user missed since they last had a socket."""
+
+    firings: int = 0
+    """Firings whose messages no socket of theirs was sent, and that are undelivered."""
+    expired: int = 0
+    """Messages that expired undelivered, and of which the user was not told yet."""
+
+
+def while_away_notice(missed: Missed) -> str | None:
+    """The notice for a user who reconnects; None if there is nothing to tell."""
+    ran = f"{_counted(missed.firings, 'scheduled task')} ran while you were away"
+    expired = f"{_counted(missed.expired, 'message')} expired before you came back"
+    told = [text for text, count in ((ran, missed.firings), (expired, missed.expired)) if count]
+    return "; ".join(told) or None
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"
 
 
 def write_message(message: SocketMessage) -> dict[str, Json]:

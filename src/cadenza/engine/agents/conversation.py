@@ -141,9 +141,7 @@ class Conversations:
         """The deliveries of an earlier turn, if they are among the user's last."""
         last = (await self._store.deliveries.last_seqs([user])).get(user, 0)
         after = max(0, last - DUPLICATE_SEARCH)
-        found = await self._store.deliveries.deliveries(
-            user, after=after, limit=DUPLICATE_SEARCH, now=self._clock.now()
-        )
+        found = await self._store.deliveries.deliveries(user, after=after, limit=DUPLICATE_SEARCH)
         return [one for one in found if one.id.rpartition(".")[0] == turn_id]
 
     async def _answer(self, key: ConversationKey, turn_input: TurnInput, token: str) -> TurnResult:

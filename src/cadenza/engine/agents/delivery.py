@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from cadenza.domain.agents.delivery import while_away_notice
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import NotFound
 from cadenza.engine.agents.delivery_stream import DeliveryStream
@@ -75,5 +74,4 @@ class DeliveryStreams:
         received = last_seq if 0 < last_seq <= found[user] else 0
         if received:
             await self._store.acknowledge(user, received)
-        count = await self._store.undelivered_firings(user, self._clock.now())
-        stream.start(received=received, last_seq=found[user], count=count, notice=while_away_notice(count))
+        stream.start(received=received, last_seq=found[user], missed=await self._store.missed(user))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
 
-from cadenza.domain.agents.delivery import Delivery
+from cadenza.domain.agents.delivery import Delivery, Missed, while_away_notice
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.errors import Unavailable
 from cadenza.ports.agents import DeliveryStore
@@ -19,7 +19,7 @@ class DeliveryStream:
     """Reads the next page only when the socket asks for it, so a slow socket holds one page at most."""
 
     __slots__ = (
-        "_clock", "_log", "_new_messages", "_sent", "_store", "_user_deleted", "count", "last_seq", "notice",
+        "_clock", "_log", "_new_messages", "_sent", "_store", "_user_deleted", "last_seq", "missed",
         "received", "user",
     )  # fmt: skip
 
@@ -29,10 +29,8 @@ class DeliveryStream:
         """The client had every message up to this number when it connected; 0 if it did not say."""
         self.last_seq = 0
         """The number of the user's last message at that time."""
-        self.count = 0
-        """How many firings had undelivered messages at that time."""
-        self.notice: str | None = None
-        """The notice about these firings; None if there were none."""
+        self.missed = Missed()
+        """What the user had missed at that time."""
         self._store = store
         self._clock = clock
         self._log = log
@@ -40,10 +38,15 @@ class DeliveryStream:
         self._user_deleted = False
         self._new_messages = asyncio.Event()
 
-    def start(self, *, received: int, last_seq: int, count: int, notice: str | None) -> None:
+    def start(self, *, received: int, last_seq: int, missed: Missed) -> None:
         """Set the state at the time of the connection."""
         self.received = self._sent = received
-        self.last_seq, self.count, self.notice = last_seq, count, notice
+        self.last_seq, self.missed = last_seq, missed
+
+    @property
+    def notice(self) -> str | None:
+        """The notice about what the user missed, to be sent before the pages; None if there is none."""
+        return while_away_notice(self.missed)
 
     def notify(self) -> None:
         """There may be new messages."""
@@ -63,6 +66,7 @@ class DeliveryStream:
         the user acknowledged them; a client that said what it has received also gets the
         earlier ones that another socket acknowledged.
         """
+        await self._mark_sent(self.last_seq, expired=self.missed.expired)
         after, earlier = self.received, self._earlier if self.received else self._undelivered
         while page := await self._with_retry(partial(earlier, after)):
             yield self._sending(page)
@@ -73,6 +77,8 @@ class DeliveryStream:
             while page := await self._with_retry(partial(self._new, after)):
                 yield self._sending(page)
                 after = page[-1].seq
+                if any(one.firing is not None for one in page):
+                    await self._mark_sent(after)
             await self._new_messages.wait()
 
     async def acknowledge(self, seq: int) -> None:
@@ -89,16 +95,21 @@ class DeliveryStream:
         self._sent = max(self._sent, page[-1].seq)
         return page
 
+    async def _mark_sent(self, upto: int, *, expired: int = 0) -> None:
+        """Keep how far the user's sockets are, so that the next one knows what happened without any."""
+        try:
+            await self._store.mark_sent(self.user, upto, expired=expired)
+        except Unavailable as problem:  # Then the next socket tells of it again.
+            self._log.debug("a socket could not write how far it is", problem=problem.message)
+
     def _undelivered(self, after: int) -> Awaitable[list[Delivery]]:
-        now = self._clock.now()
-        return self._store.undelivered(self.user, after=after, upto=self.last_seq, limit=PAGE, now=now)
+        return self._store.undelivered(self.user, after=after, upto=self.last_seq, limit=PAGE)
 
     def _earlier(self, after: int) -> Awaitable[list[Delivery]]:
-        now = self._clock.now()
-        return self._store.deliveries(self.user, after=after, upto=self.last_seq, limit=PAGE, now=now)
+        return self._store.deliveries(self.user, after=after, upto=self.last_seq, limit=PAGE)
 
     def _new(self, after: int) -> Awaitable[list[Delivery]]:
-        return self._store.deliveries(self.user, after=after, limit=PAGE, now=self._clock.now())
+        return self._store.deliveries(self.user, after=after, limit=PAGE)
 
     async def _with_retry(self, read: Callable[[], Awaitable[list[Delivery]]]) -> list[Delivery]:
         """Read, and try again while the store is unavailable."""

@@ -10,7 +10,7 @@ from cadenza.domain.errors import InvalidRequest, NotFound
 from cadenza.domain.json_values import Json
 from cadenza.operations.agents.schedules import create_schedule, delete_schedule, list_schedules
 from cadenza.operations.application import Application
-from cadenza.operations.fields import MOST_LISTED
+from cadenza.operations.fields import MOST_LISTED, Listed
 from cadenza.operations.operation import AnyOperation
 from cadenza.ports.agents import AgentTool
 
@@ -34,15 +34,16 @@ class AgentTools:
         return [tool(name) for name in OFFERED if _is_open(name, caller)]
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Json:
-        """Have it done, with the arguments that a model may give."""
+        """Have it done, with the arguments that a model may give; a list is answered as an array."""
         if name not in OFFERED:
             raise NotFound(f"There is no tool {name[:60]!r}.")
         for word in HIDDEN_ARGUMENTS & arguments.keys():
             raise InvalidRequest(f"There is no argument {word}.", word)
         given = {**arguments, **FIXED_ARGUMENTS.get(name, {})}
         view = await self._application.perform(OFFERED[name], given, caller)
-        answer: Json = view.model_dump(mode="json")
-        return answer
+        answer = view.model_dump(mode="json")
+        listed: Json = answer["items"] if isinstance(view, Listed) else answer
+        return listed
 
 
 def _is_open(name: str, caller: Caller) -> bool:

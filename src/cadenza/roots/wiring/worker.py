@@ -154,6 +154,7 @@ def _can_run(callables: CallableDispatcher) -> list[str]:
 def retention_loop(settings: Settings, context: ProcessContext) -> RetentionLoop:
     """Deletes old history; by the system clock, also where another clock runs faster."""
     conversations, verdicts = settings.keep_conversations_days, settings.keep_verdicts_days
+    undelivered = settings.keep_undelivered_days
     return RetentionLoop(
         store=context.store,
         clock=SystemClock(),
@@ -161,6 +162,7 @@ def retention_loop(settings: Settings, context: ProcessContext) -> RetentionLoop
         retention=run_retention(settings),
         conversations=None if conversations is None else timedelta(days=conversations),
         verdicts=None if verdicts is None else timedelta(days=verdicts),
+        undelivered=None if undelivered is None else timedelta(days=undelivered),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from cadenza.domain.agents.delivery import Delivery, write_message
+from cadenza.domain.agents.delivery import Delivery, Missed, write_message
 from cadenza.domain.errors import CadenzaError, InvalidRequest
 from cadenza.domain.validation import iso
 from cadenza.operations.agents.messages import MessageText
@@ -92,9 +92,10 @@ def welcome(user_id: str, last_seq: int) -> str:
     return _text({"type": "welcome", "user_id": user_id, "last_seq": last_seq})
 
 
-def notification(text: str, count: int) -> str:
-    """How many schedules ran while the user was away."""
-    return _text({"type": "notification", "text": text, "count": count})
+def notification(text: str, missed: Missed) -> str:
+    """How many schedules ran while the user was away, and how many messages expired, if any did."""
+    expired = {"expired": missed.expired} if missed.expired else {}
+    return _text({"type": "notification", "text": text, "count": missed.firings, **expired})
 
 
 def delivered(delivery: Delivery) -> str:

@@ -97,7 +97,7 @@ class UserSocket:
         """Send the welcome, then serve until the client disconnects or the socket is closed."""
         await self._connection.send(frames.welcome(self.socket_user.user.id, self._stream.last_seq))
         if self._stream.notice is not None:
-            await self._connection.send(frames.notification(self._stream.notice, self._stream.count))
+            await self._connection.send(frames.notification(self._stream.notice, self._stream.missed))
         sending = asyncio.create_task(self._send_deliveries())
         try:
             while True:

@@ -23,6 +23,8 @@ users = Table(
     Column("created_at", Moment),
     Column("context_reset_at", Moment),
     Column("last_seq", BigInteger, nullable=False, server_default=text("0")),
+    Column("sent_seq", BigInteger, nullable=False, server_default=text("0")),
+    Column("expired_messages", Integer, nullable=False, server_default=text("0")),
     PrimaryKeyConstraint("tenant_id", "id"),
 )
 """A transaction that numbers a user's messages locks this row, so numbers become visible in order."""
@@ -88,7 +90,6 @@ pending_messages = Table(
     Column("firing", Text),
     Column("message", Document, nullable=False),
     Column("created_at", Moment, nullable=False),
-    Column("expires_at", Moment, nullable=False),
     Column("delivered", Boolean, nullable=False),
     PrimaryKeyConstraint("tenant_id", "user_id", "seq"),
     Index(
@@ -100,7 +101,6 @@ pending_messages = Table(
         postgresql_where=text("NOT delivered"),
     ),
     Index("pending_messages_by_age", "created_at"),
-    Index("pending_messages_by_expiry", "expires_at"),
     belongs_to("users", "user_id"),
 )
 

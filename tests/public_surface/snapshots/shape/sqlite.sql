@@ -1,4 +1,4 @@
--- version 0020
+-- version 0021
 
 -- index alerts_by_age of alerts
 CREATE INDEX alerts_by_age ON alerts (raised_at)
@@ -65,9 +65,6 @@ CREATE INDEX looks_due ON looks (at)
 
 -- index pending_messages_by_age of pending_messages
 CREATE INDEX pending_messages_by_age ON pending_messages (created_at)
-
--- index pending_messages_by_expiry of pending_messages
-CREATE INDEX pending_messages_by_expiry ON pending_messages (expires_at)
 
 -- index pending_messages_owed of pending_messages
 CREATE INDEX pending_messages_owed ON pending_messages (tenant_id, user_id, seq) WHERE NOT delivered
@@ -471,7 +468,6 @@ CREATE TABLE "pending_messages" (
     firing TEXT, 
     message TEXT NOT NULL, 
     created_at BIGINT NOT NULL, 
-    expires_at BIGINT NOT NULL, 
     delivered BOOLEAN NOT NULL, 
     PRIMARY KEY (tenant_id, user_id, seq), 
     CONSTRAINT pending_messages_users_fkey FOREIGN KEY(tenant_id, user_id) REFERENCES users (tenant_id, id) ON DELETE CASCADE
@@ -591,7 +587,7 @@ CREATE TABLE users (
     timezone TEXT, 
     created_at BIGINT, 
     context_reset_at BIGINT, 
-    last_seq BIGINT DEFAULT 0 NOT NULL, 
+    last_seq BIGINT DEFAULT 0 NOT NULL, sent_seq BIGINT DEFAULT 0 NOT NULL, expired_messages INTEGER DEFAULT 0 NOT NULL, 
     PRIMARY KEY (tenant_id, id)
 )
 
@@ -611,4 +607,4 @@ CREATE TRIGGER daily_verdicts_removed AFTER DELETE ON daily_verdicts BEGIN
 END
 
 -- view schedules of schedules
-CREATE VIEW schedules AS SELECT e.tenant_id, e.id, e.user_id AS user_id, e.agent_id AS agent_id, e.name AS name, json_extract(e.definition, '$.target.prompt') AS prompt, CASE json_extract(e.definition, '$.baseline.kind') WHEN 'once' THEN 'one-shot' ELSE 'recurring' END AS schedule_type, json_extract(e.definition, '$.baseline.at') AS run_at, json_extract(e.definition, '$.baseline.expression') AS cron_expression, json_extract(e.definition, '$.baseline.timezone') AS timezone, strftime('%Y-%m-%dT%H:%M:%fZ', s.next_run_at / 1000000.0, 'unixepoch') AS next_run_at, CASE WHEN s.enabled AND s.next_run_at IS NOT NULL THEN 1 ELSE 0 END AS enabled, json_extract(e.definition, '$.created_at') AS created_at FROM endpoints e JOIN endpoint_states s ON s.tenant_id = e.tenant_id AND s.endpoint_id = e.id WHERE e.user_id IS NOT NULL AND NOT s.archived
+CREATE VIEW schedules AS SELECT e.tenant_id, e.id, e.user_id AS user_id, e.agent_id AS agent_id, e.name AS name, json_extract(e.definition, '$.target.prompt') AS prompt, CASE json_extract(e.definition, '$.baseline.kind') WHEN 'once' THEN 'one-shot' ELSE 'recurring' END AS schedule_type, replace(json_extract(e.definition, '$.baseline.at'), '+00:00', 'Z') AS run_at, json_extract(e.definition, '$.baseline.expression') AS cron_expression, json_extract(e.definition, '$.baseline.timezone') AS timezone, strftime('%Y-%m-%dT%H:%M:%S', s.next_run_at / 1000000, 'unixepoch') || CASE printf('.%06d', s.next_run_at % 1000000) WHEN '.000000' THEN '' ELSE printf('.%06d', s.next_run_at % 1000000) END || 'Z' AS next_run_at, CASE WHEN s.enabled AND s.next_run_at IS NOT NULL THEN 1 ELSE 0 END AS enabled, replace(json_extract(e.definition, '$.created_at'), '+00:00', 'Z') AS created_at FROM endpoints e JOIN endpoint_states s ON s.tenant_id = e.tenant_id AND s.endpoint_id = e.id WHERE e.user_id IS NOT NULL AND NOT s.archived

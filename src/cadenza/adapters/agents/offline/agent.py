@@ -116,7 +116,8 @@ async def _create_reminder(request: Remind, prompt: Prompt, call: CallTool) -> s
 
 async def _schedules(call: CallTool) -> list[Schedule]:
     """The user's active schedules."""
-    found: list[Any] = _fields(await call(LIST, {}))["items"]
+    found: Any = await call(LIST, {})
+    assert isinstance(found, list)
     return found
 
 
@@ -147,6 +148,6 @@ async def _cancel(schedules: list[Schedule], call: CallTool) -> str:
 
 
 def _fields(answer: Any) -> dict[str, Any]:
-    """The result of a tool, which is always an object."""
+    """The result of a tool that answers with an object."""
     assert isinstance(answer, dict)
     return answer

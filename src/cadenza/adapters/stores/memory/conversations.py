@@ -7,7 +7,7 @@ from itertools import islice
 from cadenza.adapters.stores.common import not_found
 from cadenza.adapters.stores.memory.tables import MemoryTables, StoredMessage, TurnLease
 from cadenza.domain.agents.conversation import ConversationKey, Message, Turn, deliveries_of
-from cadenza.domain.agents.delivery import Delivery, count_firings, is_undelivered
+from cadenza.domain.agents.delivery import Delivery, Missed, count_firings
 from cadenza.domain.agents.users import UserKey
 from cadenza.ports.agents import AgentUsage, Callback
 from cadenza.ports.catalog import FIRST_PAGE, Page
@@ -97,24 +97,30 @@ class MemoryDeliveries:
         self._lock = tables.lock
 
     async def deliveries(
-        self, user: UserKey, *, after: int, upto: int | None = None, limit: int, now: datetime
+        self, user: UserKey, *, after: int, upto: int | None = None, limit: int
     ) -> list[Delivery]:
         with self._lock:
-            found = _between(self._tables.deliveries.get(user, ()), after, upto)
-            return list(islice((one for one in found if one.expires_at > now), limit))
+            return list(islice(_between(self._tables.deliveries.get(user, ()), after, upto), limit))
 
     async def undelivered(
-        self, user: UserKey, *, after: int, upto: int | None = None, limit: int, now: datetime
+        self, user: UserKey, *, after: int, upto: int | None = None, limit: int
     ) -> list[Delivery]:
         with self._lock:
             found = _between(self._tables.deliveries.get(user, ()), after, upto)
-            return list(islice((one for one in found if is_undelivered(one, now)), limit))
+            return list(islice((one for one in found if not one.delivered), limit))
 
-    async def undelivered_firings(self, user: UserKey, now: datetime) -> int:
+    async def missed(self, user: UserKey) -> Missed:
         with self._lock:
-            return count_firings(
-                one for one in self._tables.deliveries.get(user, ()) if is_undelivered(one, now)
-            )
+            unsent = _between(self._tables.deliveries.get(user, ()), self._tables.sent_seqs[user], None)
+            firings = count_firings(one for one in unsent if not one.delivered)
+            return Missed(firings, self._tables.expired_messages[user])
+
+    async def mark_sent(self, user: UserKey, upto: int, *, expired: int = 0) -> None:
+        with self._lock:
+            if user in self._tables.users:
+                sent, before = self._tables.sent_seqs, self._tables.expired_messages
+                sent[user] = max(sent[user], upto)
+                before[user] = max(0, before[user] - expired)
 
     async def acknowledge(self, user: UserKey, upto: int) -> int:
         with self._lock:
@@ -133,14 +139,19 @@ class MemoryDeliveries:
     def on_new_delivery(self, user: UserKey, callback: Callback) -> Callback:
         return self._tables.user_wakeups.listen(user, callback)
 
-    async def forget_deliveries(self, *, delivered_before: datetime, now: datetime) -> int:
+    async def forget_deliveries(
+        self, *, delivered_before: datetime, undelivered_before: datetime | None = None
+    ) -> int:
         with self._lock:
-            gone = 0
+            total = 0
             for user, pending in self._tables.deliveries.items():
-                remaining = [one for one in pending if not _is_old(one, delivered_before, now)]
-                gone += len(pending) - len(remaining)
-                self._tables.deliveries[user] = remaining
-            return gone
+                fresh = [one for one in pending if not (one.delivered and one.owed_at < delivered_before)]
+                if undelivered_before is not None:
+                    kept = [one for one in fresh if one.delivered or one.owed_at >= undelivered_before]
+                    self._tables.expired_messages[user] += len(fresh) - len(kept)
+                    total, fresh = total + len(fresh) - len(kept), kept
+                self._tables.deliveries[user] = fresh
+            return total
 
 
 def write_turn(tables: MemoryTables, turn: Turn) -> list[Delivery]:
@@ -184,7 +195,3 @@ def forget_conversations(tables: MemoryTables, wanted: Callable[[ConversationKey
 
 def _between(pending: Iterable[Delivery], after: int, upto: int | None) -> Iterable[Delivery]:
     return (one for one in pending if after < one.seq and (upto is None or one.seq <= upto))
-
-
-def _is_old(delivery: Delivery, delivered_before: datetime, now: datetime) -> bool:
-    return delivery.expires_at <= now or (delivery.delivered and delivery.owed_at < delivered_before)

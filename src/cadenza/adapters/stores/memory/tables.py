@@ -91,6 +91,8 @@ class MemoryTables:
     context_resets: dict[UserKey, datetime] = field(default_factory=dict)
     deliveries: dict[UserKey, list[Delivery]] = field(default_factory=partial(defaultdict, list))
     last_seqs: dict[UserKey, int] = field(default_factory=partial(defaultdict, int))
+    sent_seqs: dict[UserKey, int] = field(default_factory=partial(defaultdict, int))
+    expired_messages: dict[UserKey, int] = field(default_factory=partial(defaultdict, int))
     agent_spent: dict[tuple[UserKey, date], AgentUsage] = field(default_factory=dict)
 
     daily_users: dict[UserKey, DailyUser] = field(default_factory=dict)

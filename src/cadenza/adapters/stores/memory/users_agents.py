@@ -153,7 +153,14 @@ def _prompting(tables: MemoryTables, tenant_id: str) -> list[Endpoint]:
 def _forget_user(tables: MemoryTables, user: UserKey) -> None:
     """Delete a user with everything of theirs but their schedules."""
     forget_conversations(tables, lambda key: key.user == user)
-    for table in (tables.deliveries, tables.last_seqs, tables.context_resets, tables.users):
+    for table in (
+        tables.deliveries,
+        tables.last_seqs,
+        tables.sent_seqs,
+        tables.expired_messages,
+        tables.context_resets,
+        tables.users,
+    ):
         table.pop(user, None)
     for place in [place for place in tables.agent_spent if place[0] == user]:
         del tables.agent_spent[place]

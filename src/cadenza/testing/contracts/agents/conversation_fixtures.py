@@ -61,7 +61,7 @@ class ConversationFixture:
 
     async def undelivered(self, user: UserKey = ANNA, **asked: Any) -> list[Delivery]:
         """A user's undelivered messages."""
-        wanted: dict[str, Any] = {"after": 0, "limit": 100, "now": self.bench.clock.now()}
+        wanted: dict[str, Any] = {"after": 0, "limit": 100}
         return await self.store.deliveries.undelivered(user, **(wanted | asked))
 
     async def texts(self, key: ConversationKey = TUTOR, limit: int = 100) -> list[str]:

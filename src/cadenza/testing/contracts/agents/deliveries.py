@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from cadenza.domain.agents.conversation import ConversationKey
-from cadenza.domain.agents.delivery import DELIVERY_LIFETIME, Subtitle
+from cadenza.domain.agents.delivery import Missed, Subtitle
 from cadenza.domain.agents.users import UserKey
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.agents.conversation_fixtures import (
@@ -36,7 +37,7 @@ class DeliveryContract(AgentContract):
         assert (first.id, second.id) == ("run-1.1", "run-1.2")
         assert (first.seq, second.seq, first.agent_id) == (1, 2, "tutor")
         assert (first.schedule_id, first.firing, first.delivered) == ("sched-aaaaa", "run-1", False)
-        assert (first.owed_at, first.expires_at) == (bench.ms(0), bench.ms(0) + DELIVERY_LIFETIME)
+        assert first.owed_at == bench.ms(0)
 
     async def test_numbers_are_a_users_own_and_have_no_gaps(
         self, talk: ConversationFixture, peers: Sequence[Store]
@@ -89,7 +90,7 @@ class DeliveryContract(AgentContract):
         assert await store.deliveries.acknowledge(ANNA, 2) == 2
         assert await store.deliveries.acknowledge(ANNA, 2) == 0
         assert [one.seq for one in await talk.undelivered()] == [3, 4]
-        everything = await store.deliveries.deliveries(ANNA, after=0, limit=10, now=talk.bench.ms(0))
+        everything = await store.deliveries.deliveries(ANNA, after=0, limit=10)
         assert [(one.seq, one.delivered) for one in everything] == [
             (1, True),
             (2, True),
@@ -119,34 +120,31 @@ class DeliveryContract(AgentContract):
         self, talk: ConversationFixture, store: Store
     ) -> None:
         await talk.add_users_and_agents()
-        now = talk.bench.ms(0)
-        assert await store.deliveries.undelivered_firings(ANNA, now) == 0
+        assert await store.deliveries.missed(ANNA) == Missed()
         await talk.say("a", to_deliver=(Subtitle("1"), COMMAND), firing="run-1")
         await talk.say("b", firing="run-2")
         await talk.say("chat")
         await talk.say("c", ConversationKey(*BERT, "tutor"), firing="run-3")
-        assert await store.deliveries.undelivered_firings(ANNA, now) == 2
+        assert await store.deliveries.missed(ANNA) == Missed(firings=2)
         await store.deliveries.acknowledge(ANNA, 1)
-        assert await store.deliveries.undelivered_firings(ANNA, now) == 2, (
-            "one message of the first is still owed"
-        )
+        assert await store.deliveries.missed(ANNA) == Missed(firings=2), "one message is still owed"
         await store.deliveries.acknowledge(ANNA, 2)
-        assert await store.deliveries.undelivered_firings(ANNA, now) == 1
+        assert await store.deliveries.missed(ANNA) == Missed(firings=1)
 
-    async def test_what_is_too_old_is_owed_no_more(
-        self, talk: ConversationFixture, bench: Bench, store: Store
+    async def test_what_a_socket_was_sent_is_owed_and_not_missed(
+        self, talk: ConversationFixture, peers: Sequence[Store]
     ) -> None:
         await talk.add_users_and_agents()
-        await talk.say("short", expires_at=bench.ms(MINUTE), firing="run-1")
-        await talk.say("long")
-        bench.pass_ms(MINUTE - 1)
-        assert [one.seq for one in await talk.undelivered()] == [1, 2]
-        bench.pass_ms(1)
-        assert [one.seq for one in await talk.undelivered()] == [2]
-        assert [
-            one.seq for one in await store.deliveries.deliveries(ANNA, after=0, limit=9, now=bench.ms(0))
-        ] == [2]
-        assert await store.deliveries.undelivered_firings(ANNA, bench.ms(0)) == 0
+        for name in ("run-1", "run-2", "run-3"):
+            await talk.say("a", firing=name)
+        await talk.say("b", ConversationKey(*NAMESAKE, "tutor"), firing="run-4")
+        await peers[0].deliveries.mark_sent(ANNA, 2)
+        assert await peers[-1].deliveries.missed(ANNA) == Missed(firings=1)
+        await peers[-1].deliveries.mark_sent(ANNA, 1)
+        assert await peers[0].deliveries.missed(ANNA) == Missed(firings=1), "another socket was further"
+        assert [one.seq for one in await talk.undelivered()] == [1, 2, 3]
+        assert await peers[0].deliveries.missed(NAMESAKE) == Missed(firings=1)
+        await peers[0].deliveries.mark_sent(UserKey("north", "nobody"), 5)
 
     async def test_what_is_delivered_and_old_is_forgotten_and_what_is_owed_is_not(
         self, talk: ConversationFixture, bench: Bench, store: Store
@@ -155,13 +153,37 @@ class DeliveryContract(AgentContract):
         await talk.say("delivered")
         await store.deliveries.acknowledge(ANNA, 1)
         await talk.say("owed")
-        await talk.say("expired", expires_at=bench.ms(1))
         bench.pass_ms(MINUTE)
         await talk.say("fresh", delivered_in_response=True)
-        assert await store.deliveries.forget_deliveries(delivered_before=bench.ms(0), now=bench.ms(0)) == 2
-        left = await store.deliveries.deliveries(ANNA, after=0, limit=9, now=bench.ms(0))
-        assert [one.seq for one in left] == [2, 4]
-        assert await store.deliveries.last_seqs([ANNA]) == {ANNA: 4}
+        assert await store.deliveries.forget_deliveries(delivered_before=bench.ms(0)) == 0
+        left = await store.deliveries.deliveries(ANNA, after=0, limit=9)
+        assert [one.seq for one in left] == [2, 3]
+        assert await store.deliveries.last_seqs([ANNA]) == {ANNA: 3}
+
+    async def test_what_expires_is_counted_until_its_user_is_told(
+        self, talk: ConversationFixture, bench: Bench, store: Store
+    ) -> None:
+        await talk.add_users_and_agents()
+        for number in range(3):
+            await talk.say(f"{number}", firing=f"run-{number}")
+        await talk.say("theirs", ConversationKey(*BERT, "tutor"))
+        await store.deliveries.acknowledge(ANNA, 1)
+        bench.pass_ms(MINUTE)
+        await talk.say("fresh", firing="run-9")
+        before = bench.ms(0)
+        forget = partial(
+            store.deliveries.forget_deliveries,
+            delivered_before=bench.ms(-2 * MINUTE),
+            undelivered_before=before,
+        )
+        assert (await forget(), await forget()) == (3, 0)
+        assert await store.deliveries.missed(ANNA) == Missed(firings=1, expired=2)
+        assert await store.deliveries.missed(BERT) == Missed(expired=1)
+        assert [one.seq for one in await store.deliveries.deliveries(ANNA, after=0, limit=9)] == [1, 4]
+        await store.deliveries.mark_sent(ANNA, 0, expired=1)
+        assert await store.deliveries.missed(ANNA) == Missed(firings=1, expired=1)
+        await store.deliveries.mark_sent(ANNA, 4, expired=5)
+        assert await store.deliveries.missed(ANNA) == Missed()
 
     async def test_last_numbers_are_told_of_many_at_once(
         self, talk: ConversationFixture, store: Store

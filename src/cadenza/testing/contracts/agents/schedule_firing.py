@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from cadenza.domain.agents.conversation import ConversationKey
-from cadenza.domain.agents.delivery import Subtitle
+from cadenza.domain.agents.delivery import Missed, Subtitle
 from cadenza.domain.agents.schedule import POLICY
 from cadenza.domain.errors import NotFound
 from cadenza.domain.scheduling.endpoint import evolve
@@ -165,7 +165,7 @@ class ScheduleFiringContract(AgentContract):
         assert told.message == Subtitle(
             "The scheduled task “sched-aaaaa” could not be carried out: 3 attempts failed."
         )
-        assert await bench.store.deliveries.undelivered_firings(ANNA, bench.clock.now()) == 1
+        assert await bench.store.deliveries.missed(ANNA) == Missed(firings=1)
 
     async def test_a_firing_calls_for_its_user(
         self, talk: ConversationFixture, bench: Bench, peers: Sequence[Store]
@@ -233,7 +233,7 @@ class ScheduleFiringContract(AgentContract):
             await bench.store.schedules.schedules(ANNA, active_only=False),
             await bench.store.conversations.messages(TUTOR),
             await bench.store.conversations.messages(COACH),
-            await bench.store.deliveries.deliveries(ANNA, after=0, limit=100, now=now),
+            await bench.store.deliveries.deliveries(ANNA, after=0, limit=100),
         ):
             assert left == []
 

@@ -265,5 +265,5 @@ async def _left_of(store: Store, user: UserKey, key: ConversationKey) -> list[An
     """Everything that is a user's."""
     left: list[Any] = [*await store.schedules.schedules(user, active_only=False)]
     left += await store.conversations.messages(key)
-    left += await store.deliveries.deliveries(user, after=0, limit=100, now=NEW_YEAR)
+    left += await store.deliveries.deliveries(user, after=0, limit=100)
     return left + await store.runs.runs(EndpointKey(user.tenant_id, "sched-aaaaa"))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cadenza.domain.errors import Conflict, NotAllowed, NotFound
+from cadenza.domain.errors import Conflict, LimitReached, NotAllowed, NotFound
 from cadenza.domain.scheduling.baseline import Once
 from cadenza.domain.scheduling.endpoint import Job, evolve
 from cadenza.domain.scheduling.plan import Source
@@ -87,5 +87,5 @@ class AdmissionContract(Contract):
         ]
         answers = await asyncio.gather(*comers, return_exceptions=True)
         assert len([one for one in answers if one is None]) == 5
-        assert all(isinstance(one, NotAllowed) for one in answers if one is not None)
+        assert {type(one) for one in answers if one is not None} == {LimitReached}
         assert len(await bench.store.catalog.find("default")) == 5

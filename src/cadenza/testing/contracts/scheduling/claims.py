@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cadenza.domain.scheduling.baseline import Cron
 from cadenza.domain.scheduling.endpoint import EndpointKey, Job, evolve
 from cadenza.domain.scheduling.plan import Source
 from cadenza.domain.scheduling.run import Claim
@@ -15,6 +16,7 @@ from cadenza.domain.scheduling.target import CallableTarget, HttpTarget, PromptT
 from cadenza.ports.store import Store
 from cadenza.testing.contracts.harness import MINUTE, Bench, Contract
 
+DAILY = Cron("0 9 * * *")
 TARGETS = {
     "mine": CallableTarget("mine"),
     "theirs": CallableTarget("theirs"),
@@ -167,7 +169,7 @@ class ClaimContract(Contract):
 
     async def test_only_what_the_caller_can_run_is_claimed(self, bench: Bench) -> None:
         for name, target in TARGETS.items():
-            await bench.add(name, target=target)
+            await bench.add(name, target=target, baseline=DAILY)
         assert await bench.claim(can_run=[]) == []
         assert await bench.claim(can_run=["callable:nothing"]) == []
         assert names(await bench.claim(can_run=["callable:mine", "callable:nothing"])) == ["mine"]
@@ -195,7 +197,7 @@ class ClaimContract(Contract):
         self, bench: Bench
     ) -> None:
         for late_ms, name in enumerate(TARGETS, start=1):
-            await bench.add(name, target=TARGETS[name], next_run_at=bench.ms(-late_ms))
+            await bench.add(name, target=TARGETS[name], baseline=DAILY, next_run_at=bench.ms(-late_ms))
         can_run = ["http", "prompt", "callable:mine", "callable:theirs"]
         assert names(await bench.claim(can_run=can_run)) == list(TARGETS)[::-1]
 
