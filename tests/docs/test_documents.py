@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,18 @@ COMMANDS = sorted({line for name in NAMES for line in CONSOLE.findall(text(name)
 def test_commands_work(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command.split()) == 0
     assert capsys.readouterr().out
+
+
+INSTALLS = sorted({line for name in NAMES for line in re.findall(r"pip install [^`\n]*'[^`\n]*", text(name))})
+
+
+@pytest.mark.parametrize("line", INSTALLS)
+def test_what_is_installed_is_the_clone_with_an_extra_that_it_has(line: str) -> None:
+    """The package is not published: nothing else can be installed."""
+    extras = tomllib.loads(text("pyproject.toml"))["project"]["optional-dependencies"]
+    found = re.search(r" --editable '\.\[(\w+)\]'", line)
+    assert found, line
+    assert found[1] in extras
 
 
 def test_every_setting_is_documented_with_its_default() -> None:

@@ -1,5 +1,6 @@
 """The demo's world answers, whatever becomes of its log."""
 
+import logging
 import os
 
 import aiohttp
@@ -16,7 +17,8 @@ async def test_a_log_that_nobody_reads_does_not_stop_the_world() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     stream = os.fdopen(writing, "w")
-    sale = FlashSale(store=MemoryStore(FakeIds()), clock=SystemClock(), log=StructuredLog(stream=stream))
+    log = StructuredLog(level=logging.DEBUG, stream=stream)
+    sale = FlashSale(store=MemoryStore(FakeIds()), clock=SystemClock(), log=log)
     async with sale.open(0) as address, aiohttp.ClientSession() as session:
         for name in sale._table:
             async with session.get(f"http://{address}/{name}") as response:

@@ -20,20 +20,20 @@ class SystemClock:
 
 
 class FastClock:
-    """A clock that starts at a given moment and runs `speed` times as fast as the system clock."""
+    """A clock that showed `start` when it `began`, and runs `speed` times as fast as the system clock."""
 
-    def __init__(self, speed: float, start: datetime | None = None) -> None:
-        self._speed = speed
-        self._began = datetime.now(UTC)
-        self._start = start or self._began
+    def __init__(self, speed: float, start: datetime | None = None, *, began: datetime | None = None) -> None:
+        self.speed = speed
+        self.began = began or datetime.now(UTC)
+        self.start = start or self.began
 
     def now(self) -> datetime:
         """The present moment, as this clock sees it."""
-        return self._start + (datetime.now(UTC) - self._began) * self._speed
+        return self.start + (datetime.now(UTC) - self.began) * self.speed
 
     async def sleep(self, span_ms: float) -> None:
         """Return when that span has passed on this clock."""
-        await asyncio.sleep(span_ms / 1_000 / self._speed)
+        await asyncio.sleep(span_ms / 1_000 / self.speed)
 
 
 class ClockStopwatch:

@@ -1,6 +1,7 @@
 """The table of all operations, which every surface loops over."""
 
 from cadenza.operations.access.keys import KEYS
+from cadenza.operations.access.login_links import LOGIN_LINKS
 from cadenza.operations.access.secrets import SECRETS
 from cadenza.operations.access.usage import USAGE
 from cadenza.operations.agents.messages import MESSAGES
@@ -57,5 +58,6 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     *SLO,
     *ALERTS,
     *KEYS,
+    *LOGIN_LINKS,
 )
 BY_NAME = {operation.name: operation for operation in OPERATIONS}

@@ -18,8 +18,11 @@ from cadenza.domain.errors import Unavailable
 from cadenza.engine.async_helpers import Work
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.operations.application import Application
+from cadenza.roots.clients.choice import url_of
+from cadenza.roots.clients.server_record import ServerRecord, published
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.application import open_application
+from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.process import open_log, run_event_loop, stop_on_signals, tune_garbage_collection
 from cadenza.roots.wiring.stores import open_store
@@ -32,13 +35,14 @@ BACKLOG = 2_048
 """Connections that may wait to be accepted."""
 LARGEST_FRAME = 1 << 20
 """A frame above the limit of the settings is answered with an error; one above this closes the socket."""
-ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - recognized here, not listened on
 
 
 def launch() -> int:
     """Serve until stopped; the exit code."""
+    settings = read_settings()
+    check_extras(settings)
     tune_garbage_collection()
-    run_event_loop(serve(read_settings()))
+    run_event_loop(serve(settings))
     return 0
 
 
@@ -61,6 +65,7 @@ async def serve(settings: Settings) -> None:
             lambda: ApiServer(settings, http_api(settings, application, metrics=metrics)), listening
         )
         stop_on_signals(supervisor.stop)
+        stack.enter_context(published(settings, ServerRecord.of(settings, address_of(listening), clock)))
         log.info("cadenza is up; stop it with Ctrl-C", role="api", api=address_of(listening))
         await supervisor.run(Part("api", serving.run, serving.stop))
         log.info("cadenza has stopped; every request was answered")
@@ -189,5 +194,4 @@ def listening_socket(host: str, port: int) -> Iterator[socket.socket]:
 def address_of(listening: socket.socket) -> str:
     """The URL of the API on this machine."""
     host, port = listening.getsockname()[:2]
-    host = ANY_ADDRESS.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return url_of(host, port)

@@ -46,36 +46,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
         bench=launch_bench,
         application=connect,
         now=now,
+        address=address,
     )
     return run(launchers, sys.argv[1:] if arguments is None else arguments)
 
 
 @asynccontextmanager
 async def connect(connection: CliOptions) -> AsyncIterator[OperationClient]:
-    """Connect to the named server, or else open the application on the database of the settings."""
+    """Connect to the server that is meant, or else open the application on the database of the settings."""
+    from cadenza.roots.clients.choice import open_client
+    from cadenza.roots.clients.local import operator
     from cadenza.roots.settings import read_settings
-    from cadenza.roots.wiring.application import DEFAULT_TENANT, named_server
-
-    settings = read_settings()
-    server = named_server(settings, connection)
-    if server is not None:
-        from cadenza.roots.wiring.remote_client import remote_client
-
-        async with remote_client(*server, rank=connection.rank) as remote:
-            yield remote
-        return
-    from cadenza.roots.wiring.application import local_client, operator
+    from cadenza.roots.wiring.application import DEFAULT_TENANT
 
     caller = operator(connection.tenant or DEFAULT_TENANT, connection.rank)
-    async with local_client(settings, caller) as local:
-        yield local
+    async with open_client(read_settings(), connection, caller, rank=connection.rank) as client:
+        yield client
 
 
-def now() -> datetime:
-    """The present moment."""
-    from cadenza.adapters.clock import SystemClock
+def now(connection: CliOptions) -> datetime:
+    """The present moment, by the clock of the server or database that is asked."""
+    from cadenza.roots.clients.choice import time_there
+    from cadenza.roots.settings import read_settings
 
-    return SystemClock().now()
+    return time_there(read_settings(), connection)
+
+
+def address(connection: CliOptions) -> str:
+    """The URL of the server that is asked, or that runs on the database that is asked."""
+    from cadenza.roots.clients import choice
+    from cadenza.roots.settings import read_settings
+
+    return choice.address(read_settings(), connection)
 
 
 def launch_sim(

@@ -15,6 +15,7 @@ from cadenza.ports.telemetry import TICK, Measurements, Metadata
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.daily_service import SYSTEM_CLOCKS, Clocks, daily_parts
 from cadenza.roots.wiring.daily_target import daily_target, open_target_runner
+from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.health import HealthServer, serve_health
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.process import open_log, run_event_loop, stop_on_signals, tune_garbage_collection
@@ -42,8 +43,9 @@ class TickMonitor:
 
 def launch() -> int:
     """Serve daily users until stopped; the exit code."""
-    tune_garbage_collection()
     settings = read_settings()
+    check_extras(settings, models=False)
+    tune_garbage_collection()
     if daily_target(settings) is None:
         message = "CADENZA_DAILY_TARGET must say what is done for each user: a URL, a prompt or a function."
         raise InvalidRequest(message, "daily_target")

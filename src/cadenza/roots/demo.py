@@ -8,7 +8,7 @@ from datetime import timedelta
 from aiohttp import web
 
 from cadenza.adapters.cron import CronsimCron
-from cadenza.domain.errors import Conflict, NotFound, Unavailable
+from cadenza.domain.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from cadenza.domain.planning.rules.rule import MOST_RULES
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey, Job, evolve
 from cadenza.domain.scheduling.steer import ChangedEndpoint, plan_first_run
@@ -16,12 +16,22 @@ from cadenza.domain.scheduling.target import HttpTarget
 from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
+from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.simulation_planners import sale_rules
+from cadenza.roots.wiring.stores import SQLITE, check_url
 from cadenza.sim.flash_sale.scenario import NAME, unsteered_sale
 from cadenza.sim.product_run import JOB, TENANT, new_endpoint
 from cadenza.sim.world import MINUTE_S, MINUTES, START
 
 HOST = "127.0.0.1"
+
+
+def demo_settings(settings: Settings) -> Settings:
+    """The settings of the demo, which has a database file of its own, and touches no other."""
+    url = settings.demo_database_url
+    if not check_url(url).startswith(SQLITE):
+        raise InvalidRequest("CADENZA_DEMO_DATABASE_URL must be sqlite:///FILE.", "demo_database_url")
+    return settings.model_copy(update={"database_url": url})
 
 
 class FlashSale:
@@ -96,5 +106,5 @@ class FlashSale:
         minute = elapsed // timedelta(seconds=MINUTE_S)
         phase = self._scenario.world.phase(minute).name
         run_id = request.headers.get("Cadenza-Run-Id")
-        self._log.info("run", endpoint=endpoint.name, minute=minute, phase=phase, run_id=run_id)
+        self._log.debug("run", endpoint=endpoint.name, minute=minute, phase=phase, run_id=run_id)
         return web.json_response(sample._asdict())

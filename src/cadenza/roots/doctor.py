@@ -19,6 +19,7 @@ from cadenza.domain.errors import CadenzaError, InvalidRequest, NotFound
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.domain.validation import quoted
 from cadenza.roots.settings import Settings, misspelt, read_settings
+from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.http_dispatch import http_settings
 from cadenza.roots.wiring.secrets import environment_secrets, open_secrets, secret_keys
 from cadenza.roots.wiring.stores import check_url, open_pool, open_store
@@ -33,6 +34,7 @@ def migrate_database() -> Migration:
     """Migrate the database of the settings."""
     settings = read_settings()
     url = check_url(settings.database_url)
+    check_extras(settings, models=False)
     before, after, deleted = asyncio.run(_migrate(settings))
     return Migration(name_of(url), before, after, dict(deleted))
 

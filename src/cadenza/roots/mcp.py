@@ -7,12 +7,13 @@ from importlib.metadata import version
 
 from cadenza.domain.access.key import Caller, Scope
 from cadenza.domain.errors import InvalidRequest, Unavailable
+from cadenza.roots.clients.choice import open_client
 from cadenza.roots.settings import Settings, read_settings
-from cadenza.roots.wiring.application import DEFAULT_TENANT, local_client, named_server
+from cadenza.roots.wiring.application import DEFAULT_TENANT
+from cadenza.roots.wiring.extras import MCP, installed, missing
 from cadenza.roots.wiring.process import open_log, run_event_loop
-from cadenza.roots.wiring.remote_client import remote_client
 from cadenza.surfaces.cli.connection import CliOptions
-from cadenza.surfaces.mcp.caller import EXTRA, McpCaller, missing_extra
+from cadenza.surfaces.mcp.caller import McpCaller
 
 ORIGIN = "mcp"
 REMEDY = "CADENZA_MCP_SCOPES says what is allowed"
@@ -22,19 +23,17 @@ def launch(connection: CliOptions) -> int:
     """Serve until standard input is closed; the exit code."""
     if sys.stdin is None or sys.stdout is None:
         raise Unavailable("Standard input or output is closed: a program that speaks MCP starts this.")
+    if not installed(MCP):
+        raise missing(MCP)
     run_event_loop(serve(read_settings(), connection))
     return 0
 
 
 async def serve(settings: Settings, connection: CliOptions) -> None:
     """Serve agents in the name of one tenant, or of a key."""
-    try:
-        from cadenza.surfaces.mcp import stdio
-        from cadenza.surfaces.mcp.server import mcp_server
-    except ModuleNotFoundError as problem:
-        if missing_extra(problem):
-            raise Unavailable(EXTRA) from None
-        raise
+    from cadenza.surfaces.mcp import stdio
+    from cadenza.surfaces.mcp.server import mcp_server
+
     async with open_mcp_caller(settings, connection) as mcp_caller:
         server = mcp_server(lambda _: mcp_caller, version=version("cadenza"), warn=open_log(settings).warning)
         await stdio.serve(server)
@@ -44,13 +43,8 @@ async def serve(settings: Settings, connection: CliOptions) -> None:
 async def open_mcp_caller(settings: Settings, connection: CliOptions) -> AsyncIterator[McpCaller]:
     """A caller of the application on the database of the settings, or of the server that is named."""
     caller = Caller(connection.tenant or DEFAULT_TENANT, mcp_scopes(settings), ORIGIN)
-    server = named_server(settings, connection)
-    if server is not None:
-        async with remote_client(*server, rank="llm") as remote:
-            yield McpCaller(caller, remote.ask, REMEDY)
-        return
-    async with local_client(settings, caller) as local:
-        yield McpCaller(caller, local.ask, REMEDY)
+    async with open_client(settings, connection, caller, rank="llm") as client:
+        yield McpCaller(caller, client.ask, REMEDY)
 
 
 def mcp_scopes(settings: Settings) -> frozenset[Scope]:

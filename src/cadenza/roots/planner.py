@@ -28,6 +28,7 @@ from cadenza.ports.scheduling import Wakeup
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger, Telemetry
 from cadenza.roots.settings import Settings, read_settings
+from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.health import HANGS_AFTER, HealthServer, serve_health
 from cadenza.roots.wiring.llm import llm_planner
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
@@ -119,8 +120,10 @@ class PlannerService:
 
 def launch() -> int:
     """Plan until stopped; the exit code."""
+    settings = read_settings()
+    check_extras(settings)
     tune_garbage_collection()
-    run_event_loop(plan(read_settings()))
+    run_event_loop(plan(settings))
     return 0
 
 

@@ -14,6 +14,7 @@ from cadenza.ports.catalog import EndpointFilter, Page
 from cadenza.ports.planning import Planner
 from cadenza.ports.scheduling import RunFilter
 from cadenza.ports.store import Store
+from cadenza.roots.clients.local import missing_file
 from cadenza.roots.settings import read_settings
 from cadenza.roots.wiring.application import DEFAULT_TENANT
 from cadenza.roots.wiring.simulation_planners import learning, rule_planner_factory, rules_in
@@ -64,7 +65,11 @@ def policy_named(word: str, tenant_id: str = DEFAULT_TENANT) -> ReplayPolicy:
 
 
 async def _replayed(wish: ReplayRequest, policies: Sequence[ReplayPolicy]) -> ReplayReport:
-    async with open_store(read_settings(), ids=TimeOrderedIds(), log=NoLog()) as store:
+    settings = read_settings()
+    missing = missing_file(settings)
+    if missing is not None:
+        raise NotFound(f"There is no database {missing}: nothing to replay.")
+    async with open_store(settings, ids=TimeOrderedIds(), log=NoLog()) as store:
         records = await read_records(store, wish)
     return await replay(records, policies)
 

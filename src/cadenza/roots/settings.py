@@ -18,7 +18,7 @@ from cadenza.domain.validation import quoted
 NOT_SETTINGS = ("CADENZA_SECRET_", "CADENZA_TEST_", "CADENZA_SOAK", "CADENZA_SKIP_DASHBOARD")
 LIKE_A_KEY = "CADENZA_SECRET_KEY"
 SECRET_SETTINGS = frozenset(
-    {"alert_url", "daily_target", "database_url", "key", "secret_key", "secret_key_old"}
+    {"alert_url", "daily_target", "database_url", "demo_database_url", "key", "secret_key", "secret_key_old"}
 )
 NOTHING = "none"
 LAST_PORT = 65_535
@@ -105,6 +105,7 @@ class Settings(BaseSettings):
     rate_per_minute: int = Field(default=6_000, ge=6, le=10_000_000)
     cors_origins: Annotated[tuple[Origin, ...], NoDecode] = ()
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = ()
+    demo_database_url: str = "sqlite:///cadenza-demo.db"
     demo_port: int = Field(default=8701, ge=0, le=LAST_PORT)
     allow_private_targets: bool = False
     allow_targets: Annotated[tuple[str, ...], NoDecode] = ()

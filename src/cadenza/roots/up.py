@@ -16,7 +16,7 @@ from cadenza.engine.daily.events import SCHEDULER as DAILY
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.engine.worker.events import SCHEDULER as ENDPOINTS
 from cadenza.operations.access.keys import CreateKey, create_key
-from cadenza.operations.access.sessions import create_login_link
+from cadenza.operations.access.login_links import CreateLoginLink, create_login_link
 from cadenza.operations.application import Application
 from cadenza.operations.context import RequestContext
 from cadenza.ports.catalog import Page
@@ -24,11 +24,13 @@ from cadenza.ports.clock import Clock
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import JOB
 from cadenza.roots.api import ApiServer, RestartableApi, address_of, http_api, listening_socket
-from cadenza.roots.demo import FlashSale
+from cadenza.roots.clients.server_record import ServerRecord, published
+from cadenza.roots.demo import FlashSale, demo_settings
 from cadenza.roots.planner import PlannerContext, PlannerService
 from cadenza.roots.settings import Settings, read_settings
 from cadenza.roots.wiring.application import DEFAULT_TENANT, open_application
 from cadenza.roots.wiring.daily_service import clocks_for, daily_parts_in_up
+from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.health import is_alive
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.process import (
@@ -50,8 +52,10 @@ def launch(*, demo: bool, speed: float) -> int:
     """Serve until stopped; the exit code."""
     if not 0 < speed <= FASTEST:
         raise InvalidRequest(f"--speed must be above 0 and at most {FASTEST}.", "speed")
+    settings = demo_settings(read_settings()) if demo else read_settings()
+    check_extras(settings)
     tune_garbage_collection()
-    run_event_loop(serve(read_settings(), demo=demo, speed=speed))
+    run_event_loop(serve(settings, demo=demo, speed=speed))
     return 0
 
 
@@ -89,19 +93,23 @@ async def serve(settings: Settings, *, demo: bool, speed: float) -> None:
             address = await stack.enter_async_context(sale.open(settings.demo_port))
             settings = settings.model_copy(update={"allow_targets": (*settings.allow_targets, address)})
         worker = await open_worker(stack, settings, context, monitoring)
+        daily = await daily_parts_in_up(stack, settings, context, clocks_for(clock))
+        planners = planner_parts(settings, context, events, metrics)
+        watching = await monitoring.open(stack, ENDPOINTS, *([DAILY] if daily else []))
+        # Last, as it prints: settings that cannot be used are refused by those before it.
         api = await _open_api(
             stack, settings, context=context, worker=worker, listening=listening, metrics=metrics
         )
-        daily = await daily_parts_in_up(stack, settings, context, clocks_for(clock))
         parts = [
             Part("api", api.run, api.stop),
             Part("worker", worker.run, worker.stop),
             *daily,
-            *planner_parts(settings, context, events, metrics),
+            *planners,
             Part("upkeep", retention_loop(settings, context).run),
-            *await monitoring.open(stack, ENDPOINTS, *([DAILY] if daily else [])),
+            *watching,
         ]
         stop_on_signals(supervisor.stop)
+        stack.enter_context(published(settings, ServerRecord.of(settings, address_of(listening), clock)))
         log.info("cadenza is up; stop it with Ctrl-C", api=address_of(listening), demo=demo, speed=speed)
         await supervisor.run(*parts)
         log.info("cadenza has stopped; everything that ended is settled")
@@ -181,8 +189,11 @@ def print_first_key(address: str, key: str) -> None:
 
 async def print_login_link(address: str, application: Application) -> None:
     """Print a login link of the dashboard; its code is in the fragment, which is neither sent nor logged."""
-    code = await create_login_link(application.dependencies, ADMIN)
-    _print(f"\nOpen the dashboard; this link works once, within an hour:\n\n  {address}/login#{code}\n\n")
+    link = await create_login_link.handle(RequestContext(application.dependencies, ADMIN), CreateLoginLink())
+    _print(
+        "\nOpen the dashboard; this link works once, within an hour, and `cadenza login` prints another:\n\n"
+        f"  {address}{link.path}\n\n"
+    )
 
 
 def _print(text: str) -> None:

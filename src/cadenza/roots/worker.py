@@ -8,6 +8,7 @@ from cadenza.adapters.ids import TimeOrderedIds
 from cadenza.engine.supervision import Part, Supervisor
 from cadenza.engine.worker.events import SCHEDULER
 from cadenza.roots.settings import Settings, read_settings
+from cadenza.roots.wiring.extras import check_extras
 from cadenza.roots.wiring.health import HealthServer, serve_health
 from cadenza.roots.wiring.monitoring import ProcessMonitoring
 from cadenza.roots.wiring.process import (
@@ -27,8 +28,10 @@ from cadenza.roots.wiring.worker import (
 
 def launch() -> int:
     """Work until stopped; the exit code."""
+    settings = read_settings()
+    check_extras(settings)
     tune_garbage_collection()
-    run_event_loop(work(read_settings()))
+    run_event_loop(work(settings))
     return 0
 
 

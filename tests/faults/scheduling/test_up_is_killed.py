@@ -35,7 +35,7 @@ class Up:
     def run_for(self, seconds: float, end: signal.Signals) -> int:
         """Start it, wait for its first run and so many seconds more, and end it."""
         settings = {"CADENZA_LOG_JSON": "1", "CADENZA_LEASE_MS": "20000", "CADENZA_GRACE_MS": "5000"}
-        settings["CADENZA_DEMO_PORT"] = "0"
+        settings |= {"CADENZA_DEMO_PORT": "0", "CADENZA_LOG_LEVEL": "debug"}
         process = subprocess.Popen(
             [sys.executable, "-m", "cadenza", "up", "--demo", "--speed", str(SPEED)],
             cwd=self._folder,
@@ -63,7 +63,7 @@ class Up:
 
 
 async def history(folder: Path) -> History:
-    store = SqliteStore(SqliteFile(folder / "cadenza.db"), TimeOrderedIds())
+    store = SqliteStore(SqliteFile(folder / "cadenza-demo.db"), TimeOrderedIds())
     try:
         endpoints = await store.catalog.find("default")
         return {one.id: (one, (await store.runs.runs(one.key, EVERYTHING))[::-1]) for one in endpoints}

@@ -32,7 +32,9 @@ def test_without_the_extra_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
-    with pytest.raises(Unavailable, match=r"^The LLM planner needs the extra: install cadenza\[llm\]\.$"):
+    with pytest.raises(
+        Unavailable, match=r" takes the extra llm, .* -m pip install 'pydantic-ai-slim\[.*'` installs\.$"
+    ):
         llm_planner(Settings(llm_model="openai:gpt-4o"), LlmJob().store.runs)
 
 

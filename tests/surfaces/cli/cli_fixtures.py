@@ -97,6 +97,7 @@ def free_port() -> int:
 def a_server(folder: Path) -> Iterator[CliTarget]:
     """A server on a database in a folder, and the target behind it with a key that may do everything."""
     local = CliTarget(folder)
+    local.said("migrate")
     key = local.said("keys", "create", "--name", "tests", "--scope", "admin")["key"]
     port = free_port()
     serving = env(CADENZA_PORT=str(port), CADENZA_ALLOW_PRIVATE_TARGETS="true")

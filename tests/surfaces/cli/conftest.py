@@ -22,7 +22,10 @@ def runner_at(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def local(tmp_path: Path, runner_at: CliRunners) -> CliRunner:
-    return runner_at(CliTarget(tmp_path))
+    """A folder with a database in it, as commands tell when they make one."""
+    found = runner_at(CliTarget(tmp_path))
+    found.ok("migrate")
+    return found
 
 
 @pytest.fixture

@@ -52,7 +52,8 @@ class Recorder:
             restore=self.restore,
             bench=self.bench,
             application=self.target,
-            now=lambda: NOW,
+            now=lambda _: NOW,
+            address=lambda _: "http://127.0.0.1:8700",
         )
 
     @asynccontextmanager

@@ -5,7 +5,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from tests.surfaces.cli.cli_fixtures import CliRunner, CliTarget
+from tests.surfaces.cli.cli_fixtures import CliRunner
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.surfaces.cli.commands.daily_import import import_users, open_lines
@@ -67,8 +67,8 @@ def test_a_file_that_is_not_there_is_a_sentence(local: CliRunner) -> None:
     assert local.refused("daily", "import", "nothing.csv")[0] == 2
 
 
-def test_standard_input_is_taken_too(tmp_path: Path) -> None:
-    assert CliTarget(tmp_path).said("daily", "import", "-", given="ada,07:30\n") == {"lines": 1}
+def test_standard_input_is_taken_too(local: CliRunner) -> None:
+    assert local.target.said("daily", "import", "-", given="ada,07:30\n") == {"lines": 1}
 
 
 def test_a_user_and_a_day_are_shown(local: CliRunner) -> None:

@@ -3,11 +3,7 @@
 What changes it are programs of their own; what looks at it is this one.
 """
 
-from pathlib import Path
-
-import pytest
-from tests.surfaces.cli.cli_fixtures import CliTarget
-from tests.surfaces.cli.conftest import CliRunners
+from tests.surfaces.cli.cli_fixtures import CliRunner
 
 CREATE = (
     "endpoints create --job life --id life-traffic --name traffic --url https://example.com/traffic"
@@ -16,16 +12,8 @@ CREATE = (
 TIGHTEN = "endpoints tighten traffic --every 20s --for 1h"
 
 
-@pytest.fixture(params=["local", "remote"])
-def target(request: pytest.FixtureRequest, tmp_path: Path) -> CliTarget:
-    found: CliTarget = CliTarget(tmp_path) if request.param == "local" else request.getfixturevalue("server")
-    return found
-
-
-def test_an_endpoint_is_created_steered_paused_resumed_and_deleted(
-    target: CliTarget, runner_at: CliRunners
-) -> None:
-    cli = runner_at(target)
+def test_an_endpoint_is_created_steered_paused_resumed_and_deleted(cli: CliRunner) -> None:
+    target = cli.target
     assert cli.ok("jobs", "create", "--name", "Life", "--id", "life")
     made = target.said(*CREATE.split(), "--body", '{"a": [1]}')
     assert made["guard"] == {"min_interval_ms": 20_000, "max_interval_ms": 300_000}

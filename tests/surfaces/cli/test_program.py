@@ -242,6 +242,7 @@ def test_an_answer_without_an_output_is_unavailable(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    main(["migrate"])
     with monkeypatch.context() as without:
         without.setattr(sys, "stdout", None)
         assert main(["jobs", "list", *words]) == 6

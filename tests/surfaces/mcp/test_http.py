@@ -198,6 +198,7 @@ def test_the_library_is_not_loaded_before_somebody_asks() -> None:
 
 async def test_without_the_extra_one_sentence_says_so(tmp_path: Path) -> None:
     cli = CliTarget(tmp_path)
+    await asyncio.to_thread(cli.said, "migrate")
     key = await asyncio.to_thread(cli.said, "keys", "create", "--name", "agent")
     with running(tmp_path, [sys.executable, "-c", WITHOUT]) as program:
         answer = await post(program.address, authorization=f"Bearer {key['key']}")

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -70,6 +71,7 @@ async def client_at(folder: Path, *words: str, mode: Mode = "auto", **settings: 
 def cli(tmp_path: Path, runner_at: CliRunners) -> CliRunner:
     """A database with an endpoint."""
     cli = runner_at(CliTarget(tmp_path))
+    cli.ok("migrate")
     cli.ok("jobs", "create", "--name", "job", "--id", "job")
     words = "endpoints create --job job --id traffic --name traffic --url https://example.com --every 1m"
     cli.ok(*words.split())
@@ -237,4 +239,5 @@ def test_without_the_extra_one_sentence_says_so(tmp_path: Path) -> None:
         [sys.executable, "-c", WITHOUT], cwd=tmp_path, env=env(), capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (6, "")
-    assert done.stderr == "cadenza: MCP needs the extra: install cadenza[mcp].\n"
+    assert done.stderr.startswith("cadenza: MCP takes the extra mcp, which `")
+    assert re.search(r" -m pip install 'mcp[<>=0-9,]+'` installs\.\n$", done.stderr)

@@ -7,7 +7,7 @@ import pytest
 from tests.surfaces.api_in_process import Answered, ApiInProcess
 
 from cadenza.domain.access.key import Caller, Scope
-from cadenza.operations.access.sessions import LINK_LASTS, SESSION_LASTS, create_login_link
+from cadenza.operations.access.sessions import LINK_LASTS, SESSION_LASTS, new_link
 from cadenza.surfaces.http.auth import MOST_FAILURES
 
 ADMIN = Caller("north", frozenset({Scope.ADMIN}), "up")
@@ -40,7 +40,7 @@ def browser(api: ApiInProcess) -> BrowserSession:
 
 
 async def test_a_link_opens_one_session(api: ApiInProcess, browser: BrowserSession) -> None:
-    code = await create_login_link(api.application.dependencies, ADMIN)
+    code = (await new_link(api.application.dependencies, ADMIN)).secret
     entered = await browser.log_in(code=code)
     assert entered.status == 201
     assert entered.json()["scopes"] == ["admin"]
@@ -53,7 +53,7 @@ async def test_a_link_opens_one_session(api: ApiInProcess, browser: BrowserSessi
 async def test_a_link_lasts_an_hour_and_a_session_two_weeks(
     api: ApiInProcess, browser: BrowserSession
 ) -> None:
-    code = await create_login_link(api.application.dependencies, ADMIN)
+    code = (await new_link(api.application.dependencies, ADMIN)).secret
     api.clock.jump(LINK_LASTS / MS)
     assert (await browser.log_in(code=code)).status == 422
     await browser.log_in(key=await api.key())
@@ -67,7 +67,7 @@ async def test_a_link_lasts_an_hour_and_a_session_two_weeks(
 async def test_neither_secret_is_good_for_what_the_other_is(
     api: ApiInProcess, browser: BrowserSession
 ) -> None:
-    code = await create_login_link(api.application.dependencies, ADMIN)
+    code = (await new_link(api.application.dependencies, ADMIN)).secret
     await browser.log_in(key=await api.key())
     secret = browser.cookie.partition("=")[2]
     assert (await BrowserSession(api).log_in(code=secret)).status == 422

@@ -87,9 +87,18 @@ def caller_of(key: ApiKey) -> Caller:
     return Caller(key.tenant_id, key.scopes, origin_of(key.id), on_behalf_of)
 
 
+KEY = "key:"
+
+
 def origin_of(key_id: str) -> str:
     """The origin under which the changes of a key's holder are recorded."""
-    return f"key:{key_id}"
+    return f"{KEY}{key_id}"
+
+
+def key_id_of(origin: str) -> str | None:
+    """The key of an origin; None if it is not that of a key's holder."""
+    before, found, key_id = origin.rpartition(KEY)
+    return key_id if found and before[-1:] in ("", ":") else None
 
 
 def _digest(token: str) -> bytes:

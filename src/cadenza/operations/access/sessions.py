@@ -6,7 +6,7 @@ from hmac import compare_digest
 from typing import NamedTuple
 
 from cadenza.domain.access.key import Caller
-from cadenza.operations.access.caller_cache import origin_of
+from cadenza.operations.access.caller_cache import key_id_of, origin_of
 from cadenza.operations.access.keys import valid_key
 from cadenza.operations.context import Dependencies
 from cadenza.ports.access import Session, SessionKind
@@ -25,13 +25,20 @@ class NewSession(NamedTuple):
     session: Session
 
 
-async def create_login_link(dependencies: Dependencies, caller: Caller) -> str:
-    """The code of a one-time login link with the scopes of a caller."""
+async def new_link(dependencies: Dependencies, caller: Caller) -> NewSession:
+    """A login link with the scopes of a caller, and its code; it is for one use, and ends with its key."""
     code, now = dependencies.token_generator.secret(), dependencies.system_now()
-    await dependencies.store.sessions.open_session(
-        Session(_digest(code), SessionKind.LINK, caller.tenant_id, caller.scopes, now, now + LINK_LASTS)
+    link = Session(
+        digest=_digest(code),
+        kind=SessionKind.LINK,
+        tenant_id=caller.tenant_id,
+        scopes=caller.scopes,
+        created_at=now,
+        expires_at=now + LINK_LASTS,
+        key_id=key_id_of(caller.origin),
     )
-    return code
+    await dependencies.store.sessions.open_session(link)
+    return NewSession(code, link)
 
 
 async def log_in_by_code(dependencies: Dependencies, code: str) -> NewSession | None:

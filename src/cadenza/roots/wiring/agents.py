@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from cadenza.adapters.agents.by_model import RuntimeByModel
 from cadenza.adapters.agents.offline.agent import OfflineAgent
-from cadenza.domain.errors import Unavailable
 from cadenza.engine.agents.conversation import Conversations
 from cadenza.engine.agents.prompt_dispatcher import PromptDispatcher
 from cadenza.engine.agents.turn_lock import TurnLock
@@ -15,6 +14,7 @@ from cadenza.operations.application import Application
 from cadenza.operations.context import Dependencies
 from cadenza.ports.agents import AgentRuntime
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.extras import LLM, missing
 
 if TYPE_CHECKING:  # Its library takes seconds to import.
     from pydantic_ai.models import Model
@@ -66,7 +66,7 @@ def llm_agent(settings: Settings) -> AgentRuntime:
         from cadenza.adapters.agents.llm.agent import LlmAgent
         from cadenza.adapters.planners.llm.model import open_model
     except ModuleNotFoundError:
-        raise Unavailable("Agents with a model need the extra: install cadenza[llm].") from None
+        raise missing(LLM) from None
 
     def opened(name: str) -> "Model":
         return open_model(name, settings.llm_base_url if name == settings.llm_model else None)

@@ -1,10 +1,9 @@
-"""The application from settings, and a client that performs its operations in this process."""
+"""The application from settings."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
 
 from cadenza.adapters.access.stored_secrets import StoredSecrets
 from cadenza.adapters.clock import SystemClock
@@ -12,11 +11,8 @@ from cadenza.adapters.cron import CronsimCron
 from cadenza.adapters.dispatch.by_target import DispatcherByTarget, DispatcherOnDemand
 from cadenza.adapters.dispatch.callables import CallableDispatcher
 from cadenza.adapters.ids import RandomTokens, TimeOrderedIds
-from cadenza.adapters.null import NoLog, NoQuota
+from cadenza.adapters.null import NoQuota
 from cadenza.adapters.planners.rules.expressions import CelExpressions
-from cadenza.domain.access.key import Caller, Scope
-from cadenza.domain.errors import InvalidRequest
-from cadenza.domain.scheduling.hint import Rank, lowered
 from cadenza.engine.steering import Steering
 from cadenza.engine.worker.execute import Executor
 from cadenza.operations.application import Application
@@ -29,9 +25,7 @@ from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
 from cadenza.roots.wiring.agents import conversations, models
 from cadenza.roots.wiring.secrets import open_secrets
-from cadenza.roots.wiring.stores import open_store
 from cadenza.sim.playback import Playback
-from cadenza.surfaces.cli.connection import CliOptions
 
 OpenDispatcher = Callable[[], AbstractAsyncContextManager[Dispatcher]]
 
@@ -99,62 +93,3 @@ def dependencies(
 
 
 DEFAULT_TENANT = "default"
-
-
-class ServerAddress(NamedTuple):
-    """The URL of a server, and the key to send it."""
-
-    server: str
-    key: str | None
-
-
-def named_server(settings: Settings, connection: CliOptions) -> ServerAddress | None:
-    """The server of the command line or the settings; None for the database of the settings."""
-    server = settings.server if connection.server is None else connection.server
-    if not server:
-        return None
-    if connection.tenant is not None:
-        raise InvalidRequest("--tenant goes without a server: there, the key says whose things are meant.")
-    key = settings.key and settings.key.get_secret_value()
-    return ServerAddress(server, connection.key or key or None)
-
-
-ORIGIN = "cli"
-
-
-class LocalClient:
-    """Performs operations in this process, as one caller."""
-
-    def __init__(self, application: Application, caller: Caller) -> None:
-        self._application = application
-        self._caller = caller
-
-    async def ask(self, operation: str, arguments: Mapping[str, Any]) -> Any:
-        """The operation's view as JSON values."""
-        view = await self._application.ask(operation, arguments, self._caller)
-        return view.model_dump(mode="json")
-
-
-def operator(tenant_id: str, rank: str | None = None) -> Caller:
-    """The operator of this machine, who may do everything for any tenant; at a lower rank, if stated."""
-    origin = ORIGIN if rank is None else lowered(ORIGIN, Rank[rank.upper()])
-    return Caller(tenant_id, frozenset(Scope), origin)
-
-
-@asynccontextmanager
-async def local_client(settings: Settings, caller: Caller) -> AsyncIterator[LocalClient]:
-    """A client of an application on the store of the settings."""
-    clock, log = SystemClock(), NoLog()
-    async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(open_store(settings, ids=TimeOrderedIds(), log=log))
-        application = await stack.enter_async_context(
-            open_application(
-                settings,
-                store=store,
-                clock=clock,
-                log=log,
-                callables=CallableDispatcher(),
-                opened=on_demand,
-            )
-        )
-        yield LocalClient(application, caller)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from cadenza.domain.errors import Unavailable
 from cadenza.operations.operation import AnyOperation
 from cadenza.operations.scheduling.tools import pause_until, propose_interval, propose_next_time
 from cadenza.ports.planning import Planner
 from cadenza.ports.scheduling import RunStore
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.extras import LLM, missing
 
 if TYPE_CHECKING:  # Its library takes seconds to import.
     from cadenza.adapters.planners.llm.client import LlmLimits, ToolSchema
@@ -28,7 +28,7 @@ def llm_planner(settings: Settings, store: RunStore) -> Planner | None:
         from cadenza.adapters.planners.llm.model import open_model
         from cadenza.adapters.planners.llm.planner import LlmPlanner
     except ModuleNotFoundError:
-        raise Unavailable("The LLM planner needs the extra: install cadenza[llm].") from None
+        raise missing(LLM) from None
     return LlmPlanner(
         open_model(settings.llm_model, settings.llm_base_url),
         store=store,

@@ -5,17 +5,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cadenza.domain.errors import InvalidRequest, Unavailable
+from cadenza.domain.errors import InvalidRequest
 from cadenza.ports.ids import Ids
 from cadenza.ports.store import Store
 from cadenza.ports.telemetry import Logger
 from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.extras import POSTGRES, POSTGRESQL, missing
 
 if TYPE_CHECKING:  # Each kind of database costs its own imports.
     from cadenza.adapters.stores.postgres.pool import PostgresPool
     from cadenza.adapters.stores.sqlite.database import SqliteFile
 
-SQLITE, POSTGRES = "sqlite:///", ("postgresql://", "postgres://")
+SQLITE = "sqlite:///"
 
 
 @asynccontextmanager
@@ -48,7 +49,7 @@ def open_pool(settings: Settings, *, size: int = 8) -> "PostgresPool":
     try:
         from cadenza.adapters.stores.postgres.pool import PostgresPool
     except ModuleNotFoundError:
-        raise Unavailable("PostgreSQL needs the extra: install cadenza[postgres].") from None
+        raise missing(POSTGRESQL) from None
     return PostgresPool(settings.database_url, size=size, prepared=settings.database_prepared)
 
 

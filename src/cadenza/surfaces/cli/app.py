@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter
 
 from cadenza.domain.errors import CadenzaError, InvalidRequest
+from cadenza.surfaces.cli.commands.access import LoginLinks
 from cadenza.surfaces.cli.commands.config import Config
 from cadenza.surfaces.cli.commands.maintenance import (
     add_completion,
@@ -57,6 +58,8 @@ def _add_operations(app: App, launchers: Launchers, words: Sequence[str] | None)
 
     add_groups(app, instance, words)
     register(app, instance(Overview), instance(Config))
+    login = LoginLinks(launchers.application, launchers.now, launchers.address)
+    register(app, login)
 
 
 def _add_roles(app: App, launchers: Launchers) -> None:

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -28,17 +28,21 @@ def bound(option: str, span: str) -> int | None:
     return None if span == NONE else parse_duration_ms(option, span)
 
 
-def later(option: str, word: str, now: datetime) -> str:
+def later(option: str, word: str, now: Callable[[], datetime]) -> str:
     """A moment, or a span from now, as it stands on the wire."""
     return (
-        iso(now + milliseconds(parse_duration_ms(option, word))) if _is_span(word) else _moment(option, word)
+        iso(now() + milliseconds(parse_duration_ms(option, word)))
+        if _is_span(word)
+        else _moment(option, word)
     )
 
 
-def earlier(option: str, word: str, now: datetime) -> str:
+def earlier(option: str, word: str, now: Callable[[], datetime]) -> str:
     """A moment, or a span before now, as it stands on the wire."""
     return (
-        iso(now - milliseconds(parse_duration_ms(option, word))) if _is_span(word) else _moment(option, word)
+        iso(now() - milliseconds(parse_duration_ms(option, word)))
+        if _is_span(word)
+        else _moment(option, word)
     )
 
 

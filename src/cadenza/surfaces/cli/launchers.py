@@ -140,4 +140,7 @@ class Launchers:
     restore: Callable[[str], Restoration]
     bench: BenchLauncher
     application: ClientOpener
-    now: Callable[[], datetime]
+    now: Callable[[CliOptions], datetime]
+    """The present, by the clock of the server or database that is asked."""
+    address: Callable[[CliOptions], str]
+    """The URL of the server that is asked, or that runs on the database that is asked."""

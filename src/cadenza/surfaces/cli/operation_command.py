@@ -25,9 +25,13 @@ EXAMPLE = "__example__"
 class Commands:
     """Commands that ask operations."""
 
-    def __init__(self, open_client: ClientOpener, now: Callable[[], datetime]) -> None:
+    def __init__(self, open_client: ClientOpener, now: Callable[[CliOptions], datetime]) -> None:
         self._open_client = open_client
-        self._now = now
+        self._time = now
+
+    def clock(self, connection: CliOptions) -> Callable[[], datetime]:
+        """Tells the present by the clock that the command is carried out by, for spans from now."""
+        return partial(self._time, connection)
 
     def ask(self, connection: CliOptions, operation: str, arguments: Mapping[str, Any] | None = None) -> int:
         """Ask one operation, and print its answer."""

@@ -93,7 +93,7 @@ class Login:
 
 REFUSED = {
     "key": "This key is invalid, expired or deleted, or is for one user only.",
-    "code": "This link was used already, or is too old. Log in with a key, or start again for a new link.",
+    "code": "This link was used already, or is too old. Log in with a key; `cadenza login` prints a link.",
 }
 
 

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route as StarletteRoute
 
 from cadenza.domain.errors import Unavailable
+from cadenza.domain.validation import iso
 from cadenza.operations.context import Dependencies
 from cadenza.operations.operation import AnyOperation, Route
 from cadenza.surfaces.http import docs_page
@@ -34,8 +35,8 @@ class Health:
         self._checked: tuple[datetime, str] | None = None
 
     async def healthz(self, _: Request) -> JSONResponse:
-        """Is the process alive?"""
-        return _answer("ok" if self._alive() else "hangs")
+        """Is the process alive, and what time does its clock show?"""
+        return _answer("ok" if self._alive() else "hangs", now=iso(self._clock.now()))
 
     async def readyz(self, _: Request) -> JSONResponse:
         """Is the process alive, and does its store answer?"""
@@ -54,8 +55,8 @@ class Health:
         return "ok"
 
 
-def _answer(status: str) -> JSONResponse:
-    return JSONResponse({"status": status}, OK if status == "ok" else UNAVAILABLE)
+def _answer(status: str, **more: str) -> JSONResponse:
+    return JSONResponse({"status": status, **more}, OK if status == "ok" else UNAVAILABLE)
 
 
 class Pages:

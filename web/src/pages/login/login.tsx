@@ -62,7 +62,7 @@ function KeyForm({ problem }: { problem: Problem | undefined }): JSX.Element {
         )}
       </Form>
       <p class="quiet">
-        <code>cadenza up</code> prints a link that logs you in without a key. It works once; start again for a new one.
+        <code>cadenza up</code> prints a link that logs you in without a key. It works once; <code>cadenza login</code> prints another.
       </p>
     </div>
   );

@@ -1,6 +1,8 @@
 """`cadenza keys`, `cadenza secrets` and `cadenza tenants`."""
 
 import sys
+from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -8,7 +10,7 @@ from cyclopts import Parameter
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.validation import parse_duration_ms
 from cadenza.surfaces.cli.argument_parsing import file_text, later, whole_number
-from cadenza.surfaces.cli.connection import AS_CONFIGURED, CliOptions
+from cadenza.surfaces.cli.connection import AS_CONFIGURED, ClientOpener, CliOptions, OperationClient
 from cadenza.surfaces.cli.derived_commands import DerivedCommand
 from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.parameters import ASecret, Name, NewName, present
@@ -16,6 +18,9 @@ from cadenza.surfaces.cli.parameters import ASecret, Name, NewName, present
 Scopes = Annotated[
     tuple[str, ...],
     Parameter(name="--scope", help="read, steer, write or admin; each includes those before it."),
+]
+LinkScopes = Annotated[
+    tuple[str, ...], Parameter(name="--scope", help="What it may do: read, steer, write or admin.")
 ]
 Expires = Annotated[str | None, Parameter(help="When it stops working: a moment, or a span from now.")]
 ATenant = Annotated[str, Parameter(help="The tenant's id.")]
@@ -40,10 +45,33 @@ class Keys(Commands):
         """Make a key. Its secret is shown only now."""
         given: dict[str, Any] = {"name": name, "scopes": list(scope)}
         if expires is not None:
-            given["expires_at"] = later("--expires", expires, self._now())
+            given["expires_at"] = later("--expires", expires, self.clock(connection))
         return self.ask(connection, "create_key", given)
 
     delete = DerivedCommand("delete_key", "3fJ8kQ2pXw1Z")
+
+
+class LoginLinks(Commands):
+    """A login to the dashboard."""
+
+    def __init__(
+        self,
+        open_client: ClientOpener,
+        now: Callable[[CliOptions], datetime],
+        address: Callable[[CliOptions], str],
+    ) -> None:
+        super().__init__(open_client, now)
+        self._address = address
+
+    @example("--scope read")
+    def login(self, *, scope: LinkScopes = ("admin",), connection: CliOptions = AS_CONFIGURED) -> int:
+        """Print a link that logs a browser in to the dashboard, once, within an hour."""
+
+        async def request(client: OperationClient) -> Any:
+            link = await client.ask("create_login_link", {"scopes": list(scope)})
+            return {"url": f"{self._address(connection)}{link['path']}", **link}
+
+        return self.answer(connection, request, lambda link: [link["url"]])
 
 
 class Secrets(Commands):

@@ -1,7 +1,8 @@
 """What an owner writes about an endpoint, as options, and what they make of the endpoint that was there."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
@@ -67,7 +68,7 @@ class EndpointOptions:
     label: Labels = ()
 
 
-def changes(options: EndpointOptions, before: Mapping[str, Any], now: Any) -> Document:
+def changes(options: EndpointOptions, before: Mapping[str, Any], now: Callable[[], datetime]) -> Document:
     """The parts that the options change, each laid over what it was."""
     parts = {
         "name": options.name,
@@ -104,7 +105,9 @@ def _target(options: EndpointOptions, before: Mapping[str, Any]) -> Document | N
     return _laid_over(base, given)
 
 
-def _baseline(options: EndpointOptions, before: Mapping[str, Any], now: Any) -> Document | None:
+def _baseline(
+    options: EndpointOptions, before: Mapping[str, Any], now: Callable[[], datetime]
+) -> Document | None:
     chosen = [word for word in (options.every, options.cron, options.at) if word is not None]
     if len(chosen) > 1:
         raise InvalidRequest("Take one of --every, --cron and --at.", "baseline")

@@ -46,7 +46,9 @@ class Endpoints(Commands):
     ) -> int:
         """Create an endpoint in a job; its first run is one interval away, or at once with --start-now."""
         base = {} if file is None else document("--file", file)
-        given = {**base, **changes(options, base, self._now()), **({"start_now": True} if start_now else {})}
+        given = {**base, **changes(options, base, self.clock(connection))}
+        if start_now:
+            given["start_now"] = True
         if id is not None:
             given["id"] = id
         _check_complete(given, job)
@@ -73,7 +75,7 @@ class Endpoints(Commands):
 
         async def request(client: OperationClient) -> Any:
             before = await find_one(client, ENDPOINT, endpoint)
-            given = {**base, **changes(options, {**before, **base}, self._now())}
+            given = {**base, **changes(options, {**before, **base}, self.clock(connection))}
             if unlabel:
                 given["labels"] = _without({**before, **given}["labels"], unlabel)
             given |= await job_filter(client, job)
@@ -109,7 +111,7 @@ class EndpointReports(Commands):
         """Show an endpoint's runs in a span of time, and what steered it meanwhile."""
 
         async def request(client: OperationClient) -> Any:
-            now = self._now()
+            now = self.clock(connection)
             given = {
                 "endpoint_id": await find_id(client, ENDPOINT, endpoint),
                 "since": earlier("--since", since, now),

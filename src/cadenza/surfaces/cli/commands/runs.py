@@ -42,7 +42,7 @@ class Wanted:
     since: Annotated[str | None, Parameter(help="Ended since a moment, or within the last 24h.")] = None
     until: Annotated[str | None, Parameter(help="Ended before a moment, or more than 2h ago.")] = None
 
-    async def arguments(self, client: OperationClient, now: datetime) -> dict[str, Any]:
+    async def arguments(self, client: OperationClient, now: Callable[[], datetime]) -> dict[str, Any]:
         """What the operation takes."""
         return present(
             endpoint_id=None if self.endpoint is None else await find_id(client, ENDPOINT, self.endpoint),
@@ -74,7 +74,7 @@ class Runs(Commands):
             return self._follow(wanted, connection)
 
         async def request(client: OperationClient) -> Any:
-            given = await wanted.arguments(client, self._now())
+            given = await wanted.arguments(client, self.clock(connection))
             return await fetch_pages(client, "list_runs", given, paging=paging)
 
         return self.answer(connection, request, "list_runs")
@@ -91,7 +91,7 @@ class Runs(Commands):
         line = json.dumps if connection.json else run_line
 
         async def request(client: OperationClient) -> None:
-            given = await wanted.arguments(client, self._now())
+            given = await wanted.arguments(client, self.clock(connection))
             await follow(client, given, lambda run: write(f"{line(run)}\n"))
 
         with suppress(KeyboardInterrupt):

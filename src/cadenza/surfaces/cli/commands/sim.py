@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 
 from cadenza.domain.errors import InvalidRequest
 from cadenza.surfaces.cli.argument_parsing import whole_number
+from cadenza.surfaces.cli.connection import CliOptions
 from cadenza.surfaces.cli.exits import Exit
 from cadenza.surfaces.cli.launchers import Launchers, ReplayRequest, SimLauncher
 
@@ -105,7 +106,7 @@ def replay_command(launchers: Launchers) -> Callable[..., int]:
         tenant: Tenant = None,
         json: Json = False,
     ) -> int:
-        begin = _begin(since, launchers.now()) if since is not None else None
+        begin = _begin(since, lambda: launchers.now(CliOptions(server=""))) if since is not None else None
         if (endpoint is None) == (job is None):
             raise InvalidRequest("Give --endpoint for one, or --job for all of a job.", "endpoint")
         if not policy:
@@ -126,7 +127,7 @@ def replay_command(launchers: Launchers) -> Callable[..., int]:
     return command
 
 
-def _begin(since: str, now: datetime) -> datetime:
+def _begin(since: str, now: Callable[[], datetime]) -> datetime:
     from cadenza.surfaces.cli.argument_parsing import earlier
 
     return datetime.fromisoformat(earlier("--since", since, now))

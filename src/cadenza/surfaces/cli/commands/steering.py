@@ -78,7 +78,7 @@ class SteeringCommands(Commands):
         if in_ is not None:
             given["nextRunInMs"] = parse_duration_ms("--in", in_)
         if at is not None:
-            given["nextRunAtIso"] = at if at == "now" else later("--at", at, self._now())
+            given["nextRunAtIso"] = at if at == "now" else later("--at", at, self.clock(connection))
         connection = replace(connection, rank=rank)
         return self._ask(connection, "propose_next_time", endpoint, **given, **_reason(reason))
 
@@ -96,7 +96,7 @@ class SteeringCommands(Commands):
         connection: CliOptions = AS_CONFIGURED,
     ) -> int:
         """Pause one endpoint, or all of a job or with labels. To stop one for good, update it --disabled."""
-        given = {"untilIso": later("--until", until, self._now()), **_reason(reason)}
+        given = {"untilIso": later("--until", until, self.clock(connection)), **_reason(reason)}
         connection = replace(connection, rank=rank)
         if _one(endpoint, job, label) is not None:
             return self._ask(connection, "pause_until", str(endpoint), **given)
@@ -153,7 +153,7 @@ class SteeringCommands(Commands):
         if in_ is not None:
             calls["--in"] = ("propose_next_time", {"nextRunInMs": parse_duration_ms("--in", in_)})
         if until is not None:
-            calls["--until"] = ("pause_until", {"untilIso": later("--until", until, self._now())})
+            calls["--until"] = ("pause_until", {"untilIso": later("--until", until, self.clock(connection))})
         calls |= _flags(resume=resume, run_now=run_now, clear=clear)
         if len(calls) != 1:
             choices = "Take one of --every, --in, --until, --resume, --run-now and --clear."

@@ -54,11 +54,18 @@ class RemoteClient:
         parse_command(asked, arguments)
         try:
             async with self._session.request(**self._request(asked.route, arguments)) as response:
-                return _answer(asked, response.status, await response.read())
+                return self._answer(asked, response.status, await response.read())
         except aiohttp.ClientConnectorError:
             raise Unavailable(f"Cannot connect to {self._server}; is the server up?") from None
         except (aiohttp.ClientError, TimeoutError, OSError) as problem:
             raise Unavailable(f"The connection to {self._server} failed: {type(problem).__name__}.") from None
+
+    def _answer(self, asked: AnyOperation, status: int, body: bytes) -> Any:
+        """The view, if the body has its fields; a newer server may send more."""
+        document = _object(body)
+        if document is not None and status in OK and asked.view.model_fields.keys() <= document.keys():
+            return document
+        raise _error(status, document or {}, self._server)
 
     def _request(self, route: Route, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Names in braces go into the path; the rest is the query, or the body."""
@@ -88,14 +95,6 @@ def _word(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _answer(asked: AnyOperation, status: int, body: bytes) -> Any:
-    """The view, if the body has its fields; a newer server may send more."""
-    document = _object(body)
-    if document is not None and status in OK and asked.view.model_fields.keys() <= document.keys():
-        return document
-    raise _error(status, document or {})
-
-
 def _object(body: bytes) -> dict[str, Any] | None:
     try:
         said = json.loads(body or b"{}")
@@ -104,13 +103,13 @@ def _object(body: bytes) -> dict[str, Any] | None:
     return said if isinstance(said, dict) else None
 
 
-def _error(status: int, problem: Mapping[str, Any]) -> CadenzaError:
+def _error(status: int, problem: Mapping[str, Any], server: str) -> CadenzaError:
     """The error of a problem document; anything else did not come from Cadenza."""
     detail = problem.get("detail")
     if not isinstance(detail, str):
         return Unavailable(f"The server answered {status}, and not as Cadenza does; is it the right address?")
     if status == NO_KEY:
-        return NotAllowed(f"{detail.removesuffix('.')}; --key or CADENZA_KEY takes it.")
+        return NotAllowed(f"{detail.removesuffix('.')} at {server}; --key or CADENZA_KEY takes it.")
     if status in ERRORS:
         return ERRORS[status](detail)
     if status >= SERVER_ERROR:

@@ -1,0 +1,112 @@
+"""A client that performs operations in this process, on the database of the settings."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from cadenza.adapters.clock import SystemClock
+from cadenza.adapters.dispatch.callables import CallableDispatcher
+from cadenza.adapters.ids import TimeOrderedIds
+from cadenza.adapters.null import NoLog
+from cadenza.domain.access.key import Caller, Scope
+from cadenza.domain.scheduling.hint import Rank, lowered
+from cadenza.operations.application import Application
+from cadenza.operations.table import BY_NAME
+from cadenza.roots.clients.server_record import database_path, running_server
+from cadenza.roots.settings import Settings
+from cadenza.roots.wiring.application import on_demand, open_application
+from cadenza.roots.wiring.stores import SQLITE, check_url, open_store
+
+ORIGIN = "cli"
+Note = Callable[[str], None]
+
+
+class LocalClient:
+    """Performs operations in this process, as one caller.
+
+    A database that is not there is made by the first operation that writes. Those that
+    read find nothing, and leave nothing behind.
+    """
+
+    def __init__(self, settings: Settings, caller: Caller, *, stack: AsyncExitStack, note: Note) -> None:
+        self._settings = settings
+        self._caller = caller
+        self._stack = stack
+        self._note = note
+        self._database: Application | None = None
+        self._nothing: Application | None = None
+
+    async def ask(self, operation: str, arguments: Mapping[str, Any]) -> Any:
+        """The operation's view as JSON values."""
+        application = await self._application_for(operation)
+        view = await application.ask(operation, arguments, self._caller)
+        return view.model_dump(mode="json")
+
+    async def open(self) -> Application:
+        """The application on the database."""
+        if self._database is None:
+            self._database = await self._stack.enter_async_context(_application(self._settings))
+        return self._database
+
+    async def _application_for(self, operation: str) -> Application:
+        missing = missing_file(self._settings)
+        if self._database is not None or missing is None:
+            return await self.open()
+        if operation in BY_NAME and BY_NAME[operation].writes:
+            opened = await self.open()
+            self._note(f"Created the database {missing}.")
+            return opened
+        if self._nothing is None:
+            self._note(f"There is no database {missing}: {ELSEWHERE}.")
+            empty = Path(self._stack.enter_context(TemporaryDirectory())) / missing.name
+            settings = self._settings.model_copy(update={"database_url": f"{SQLITE}{empty}"})
+            self._nothing = await self._stack.enter_async_context(_application(settings))
+        return self._nothing
+
+
+ELSEWHERE = "change the folder, or set CADENZA_DATABASE_URL, or CADENZA_SERVER and CADENZA_KEY"
+
+
+def missing_file(settings: Settings) -> Path | None:
+    """Where the SQLite file of the settings would be; None if it is there, or for PostgreSQL."""
+    path = database_path(settings)
+    return None if path is None or path.exists() else path.absolute()
+
+
+def operator(tenant_id: str, rank: str | None = None) -> Caller:
+    """The operator of this machine, who may do everything for any tenant; at a lower rank, if stated."""
+    origin = ORIGIN if rank is None else lowered(ORIGIN, Rank[rank.upper()])
+    return Caller(tenant_id, frozenset(Scope), origin)
+
+
+@asynccontextmanager
+async def local_client(settings: Settings, caller: Caller, note: Note) -> AsyncIterator[LocalClient]:
+    """A client of an application on the database of the settings."""
+    check_url(settings.database_url)
+    async with AsyncExitStack() as stack:
+        client = LocalClient(settings, caller, stack=stack, note=note)
+        if missing_file(settings) is None:
+            await client.open()
+        yield client
+
+
+@asynccontextmanager
+async def _application(settings: Settings) -> AsyncIterator[Application]:
+    """An application with the clock and the allowed targets of the server that runs on the database."""
+    log, server = NoLog(), running_server(settings)
+    if server is not None:
+        settings = server.applied_to(settings)
+    async with (
+        open_store(settings, ids=TimeOrderedIds(), log=log) as store,
+        open_application(
+            settings,
+            store=store,
+            clock=SystemClock() if server is None else server.clock,
+            log=log,
+            callables=CallableDispatcher(),
+            opened=on_demand,
+        ) as application,
+    ):
+        yield application

@@ -1,0 +1,37 @@
+"""A library that is not installed is told before anything is started, printed or written."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cadenza.roots.command_line import main
+
+MISSING = [
+    ("CADENZA_DATABASE_URL", "postgresql://127.0.0.1:1/cadenza", "asyncpg", "postgres"),
+    ("CADENZA_LLM_MODEL", "openai:gpt-4o", "pydantic_ai", "llm"),
+    ("CADENZA_OTEL_ENDPOINT", "http://127.0.0.1:4318", "opentelemetry", "otel"),
+]
+
+
+@pytest.mark.parametrize("command", ["up", "worker", "api", "planner"])
+@pytest.mark.parametrize("needed", MISSING, ids=[one[3] for one in MISSING])
+def test_a_missing_library_is_told_before_anything_is_started(
+    needed: tuple[str, str, str, str],
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    setting, value, module, extra = needed
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(setting, value)
+    for name in [name for name in sys.modules if name.split(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    assert main([command]) == 6
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert f"takes the extra {extra}, which `{sys.executable} -m pip install " in err
+    assert module.replace("_", "-") in err
+    assert list(tmp_path.iterdir()) == []
