@@ -2,14 +2,26 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.simulation.documented_tables import (
+    assertion_rows,
+    endpoint_rows,
+    host_rules,
+    minute_rows,
+    sale_rules,
+)
 
 from cadenza.sim.catalogue import CATALOGUE, run_product, run_prototype, simulate
+from cadenza.sim.flash_sale.scenario import WORLD as SALE
 from cadenza.sim.report import document
+from cadenza.sim.system_resources.scenario import WORLD as HOST
+from cadenza.sim.world import MINUTES, World
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXPLANATION = (DOCS / "explanation" / "flash-sale.md").read_text()
+HOST_EXPLANATION = (DOCS / "explanation" / "system-resources.md").read_text()
 REFERENCE = (DOCS / "reference" / "simulator.md").read_text()
 
 
@@ -48,6 +60,39 @@ async def test_the_counts_on_the_page_are_those_of_the_simulations() -> None:
     for source in {**published.sources(), **corrected.sources()}:
         counts = [str(recording.sources().get(source, 0)) for recording in (published, corrected)]
         assert told[source] == counts
+
+
+def table_lines(text: str) -> list[str]:
+    """The lines of a section's last table, without its head."""
+    return [line for line in text.splitlines() if line.startswith("|")][2:]
+
+
+async def test_all_ten_endpoints_and_every_run_of_the_sale_are_on_its_page() -> None:
+    recording = await run_product(CATALOGUE["flash-sale"].corrected())
+    ten = section(EXPLANATION, "The ten endpoints")
+    assert table_lines(ten) == endpoint_rows(recording.scenario, sale_rules())
+    assert table_lines(section(EXPLANATION, "Minute by minute")) == minute_rows(recording)
+
+
+async def test_both_endpoints_every_run_and_every_assertion_of_the_host_are_on_its_page() -> None:
+    entry = CATALOGUE["system-resources"]
+    recording = await run_product(entry.corrected())
+    assert table_lines(section(HOST_EXPLANATION, "The two endpoints")) == endpoint_rows(
+        recording.scenario, host_rules()
+    )
+    assert table_lines(section(HOST_EXPLANATION, "Minute by minute")) == minute_rows(recording)
+    assertions = assertion_rows(await run_prototype(entry.published()), recording)
+    assert table_lines(section(HOST_EXPLANATION, "Corrected against published")) == assertions
+
+
+@pytest.mark.parametrize(("page", "world"), [(EXPLANATION, SALE), (HOST_EXPLANATION, HOST)])
+def test_the_phases_on_both_pages_are_those_of_the_worlds(page: str, world: World[Any]) -> None:
+    ends = [phase.first_minute for phase in world.phases[1:]] + [MINUTES]
+    spans = [
+        [phase.name, f"{phase.first_minute}\N{EN DASH}{end - 1}"]
+        for phase, end in zip(world.phases, ends, strict=True)
+    ]
+    assert [cells[:2] for cells in rows(section(page, "The story"))[2:]] == spans
 
 
 async def test_the_counts_of_the_host_are_those_of_the_simulations() -> None:

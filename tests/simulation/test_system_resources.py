@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from cadenza.sim.recording import Recording
 from cadenza.sim.scenario import Scenario
 from cadenza.sim.steered_endpoint import SteeredEndpoint
 from cadenza.sim.system_resources import scenario as host
-from cadenza.sim.system_resources.checks import CHECKS
+from cadenza.sim.system_resources.checks import CHECKS, SEED_ASSERTIONS
 from cadenza.sim.system_resources.scenario import CPU, DISCORD, Host, system_resources
 
 Break = Callable[[pytest.MonkeyPatch], Scenario[Any]]
@@ -30,6 +31,21 @@ async def recording() -> Recording:
 async def nervous(endpoint: SteeredEndpoint[Host]) -> None:
     """Asks for the tight pace whatever it sees."""
     await endpoint.propose_interval(host.TIGHT_S * 1_000, ttl_minutes=60)
+
+
+async def alert_again(endpoint: SteeredEndpoint[Host]) -> None:
+    """Alerts whenever it is asked."""
+    await endpoint.resume()
+    await endpoint.propose_next_time(host.ALERT_IN_MS, ttl_minutes=2)
+
+
+def without_own_steering(name: str) -> Break:
+    def apply(_: pytest.MonkeyPatch) -> Scenario[Any]:
+        scenario = system_resources()
+        kept = {other: policy for other, policy in scenario.on_run.items() if other != name}
+        return replace(scenario, on_run=kept)
+
+    return apply
 
 
 def with_constant(name: str, value: int) -> Break:
@@ -49,14 +65,15 @@ def broken_rule(break_it: Callable[[pytest.MonkeyPatch], None]) -> Break:
 
 
 BREAKS: dict[str, Break] = {
+    "cpu-ai-interval-while-high": with_constant("TIGHT_S", 60),
+    "cpu-no-ai-interval-after-high": without_own_steering(CPU),
+    "discord-one-shots-at-most-two": with_constant("ALERT_IN_MS", 5_000),
+    "discord-paused-except-around-alert": without_own_steering(DISCORD),
     "cpu-tightens-in-high": with_constant("TIGHT_S", 60),
     "cpu-looks-again-at-first-high": with_constant("SOON_MS", 40_000),
     "cpu-no-tight-hint-after-high": lambda _: with_policy(system_resources(), CPU, nervous),
-    "cpu-relaxes-after-high": with_constant("CALM_SAMPLES", 1_000),
-    "discord-alerts-once-per-incident": lambda _: with_endpoint(
-        system_resources(), DISCORD, pauses_itself=True
-    ),
-    "discord-paused-before-and-after": with_constant("LOW", 0),
+    "cpu-relaxes-after-high": with_constant("LOW", 0),
+    "discord-alerts-once-per-incident": lambda _: with_policy(system_resources(), DISCORD, alert_again),
     "minimum-interval-kept": broken_rule(ignore_the_guard),
     "one-verdict-per-slot": broken_rule(forget_verdicts),
     "runs-on-time": broken_rule(claim_too_late),
@@ -65,12 +82,12 @@ BREAKS: dict[str, Break] = {
 
 
 def test_the_golden_numbers(recording: Recording) -> None:
-    assert recording.counts() == {CPU: 43, DISCORD: 1}
-    assert recording.sources() == {"ai-interval": 41, "baseline-interval": 3}
+    assert recording.counts() == {CPU: 36, DISCORD: 1}
+    assert recording.sources() == {"ai-interval": 30, "baseline-interval": 6, "paused": 1}
 
 
 async def test_the_published_rules_tell_people_over_and_over() -> None:
-    published = await run_prototype(system_resources())
+    published = await run_prototype(system_resources(as_published=True))
     assert published.counts() == {CPU: 83, DISCORD: 22}
     assert published.sources() == {
         "ai-interval": 78,
@@ -105,11 +122,29 @@ async def test_all_checks_pass(step_s: int) -> None:
     assert report.passed
 
 
-async def test_the_published_mode_has_no_checks_and_no_counts_to_compare() -> None:
-    report = await simulate("system-resources", as_published=True)
-    assert report.checks == ()
+BROKEN = ["cpu-no-ai-interval-after-high", "discord-paused-except-around-alert"]
+
+
+@pytest.mark.parametrize("as_published", [False, True])
+async def test_the_assertions_that_the_published_rules_break_are_reported_in_both_modes(
+    *, as_published: bool
+) -> None:
+    report = await simulate("system-resources", as_published=as_published)
+    assert list(report.parity.broken) == BROKEN
+    assert report.parity.sentence.endswith(f"; fails {', '.join(BROKEN)}")
     assert report.parity.equal is None
+
+
+async def test_the_published_rules_are_measured_by_the_four_assertions_and_not_judged() -> None:
+    report = await simulate("system-resources", as_published=True)
+    assert [check.name for check in report.checks] == list(SEED_ASSERTIONS)
+    assert [check.name for check in report.checks if not check.passed] == BROKEN
     assert report.passed
+    assert not report.judged
+
+
+def test_the_four_assertions_come_first_in_the_corrected_mode() -> None:
+    assert list(CHECKS)[:4] == list(SEED_ASSERTIONS)
 
 
 def test_each_check_is_broken_once() -> None:
@@ -124,6 +159,7 @@ async def test_a_check_fails_when_its_rule_is_broken(name: str, monkeypatch: pyt
     assert not broken.passed
 
 
-def test_the_alert_comes_with_the_lapse_of_its_short_pause(recording: Recording) -> None:
-    assert recording.times(DISCORD) == [315]
+def test_the_alert_is_a_one_shot_that_comes_once(recording: Recording) -> None:
+    assert recording.times(DISCORD) == [310]
+    assert [run.cause for run in recording.runs if run.endpoint == DISCORD] == ["ai-oneshot"]
     assert recording.times(CPU)[:4] == [0, 300, 320, 350]

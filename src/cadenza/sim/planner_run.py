@@ -63,5 +63,5 @@ async def run_planner(
     scenario: Scenario[Any], make_planners: PlannerFactory, *, step_s: int = STEP_S
 ) -> Recording:
     """Simulate a scenario without its policies: the planners steer."""
-    unsteered = replace(scenario, policies={})
+    unsteered = replace(scenario, policies={}, on_run={})
     return await run_simulation(PlannerSimulation(unsteered, make_planners), unsteered, step_s=step_s)

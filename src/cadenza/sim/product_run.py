@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Generic, Protocol, TypedDict
 
 from cadenza.adapters.cron import CronsimCron
@@ -13,7 +14,7 @@ from cadenza.domain.scheduling.due import due
 from cadenza.domain.scheduling.endpoint import Endpoint, EndpointKey
 from cadenza.domain.scheduling.policy import Guard
 from cadenza.domain.scheduling.run import Claim, Outcome, RunStatus
-from cadenza.domain.scheduling.steer import plan_first_run
+from cadenza.domain.scheduling.steer import clear_hints, plan_first_run
 from cadenza.domain.validation import iso
 from cadenza.engine.steering import Steering, Tools, call_tool
 from cadenza.engine.worker.execute import Executor
@@ -49,6 +50,7 @@ class ToolAccess(Protocol):
 
     store: Store
     clock: Clock
+    cron: CronCalculator
     steering: Steering
 
 
@@ -59,6 +61,7 @@ class ToolSteeredEndpoint(SteeredEndpoint[Sample]):
         super().__init__(name, series)
         self._store: EndpointStore = simulation.store.endpoints
         self._clock: Clock = simulation.clock
+        self._cron = simulation.cron
         self._tools: Tools = simulation.steering.tools(EndpointKey(TENANT, name), origin=ORIGIN)
 
     @property
@@ -87,6 +90,10 @@ class ToolSteeredEndpoint(SteeredEndpoint[Sample]):
     async def propose_next_time(self, in_ms: int, *, ttl_minutes: int) -> None:
         await call_tool(self._tools, "propose_next_time", {"nextRunInMs": in_ms, "ttlMinutes": ttl_minutes})
 
+    async def clear_hints(self) -> None:
+        clear = partial(clear_hints, now=self.now, cron=self._cron, origin=ORIGIN)
+        await self._store.amend(EndpointKey(TENANT, self.name), clear)
+
     async def pause(self, span: timedelta) -> None:
         await call_tool(self._tools, "pause_until", {"untilIso": iso(self.now + span)})
 
@@ -98,7 +105,7 @@ class ToolSteeredEndpoint(SteeredEndpoint[Sample]):
 
 
 class WorldDispatcher(Generic[Sample]):
-    """A run takes a sample of the world; an action asks for its pause and gets it when the run settles."""
+    """A run takes a sample of the world, and then steers its own endpoint, if the scenario says so."""
 
     def __init__(self, simulation: "ProductSimulation[Sample]") -> None:
         self._simulation = simulation
@@ -114,6 +121,8 @@ class WorldDispatcher(Generic[Sample]):
             response = simulation.response_of(sample)
         if endpoint.pauses_itself:
             await simulation.steered[endpoint.name].pause(LONG_PAUSE)
+        if endpoint.name in simulation.scenario.on_run:
+            await simulation.scenario.on_run[endpoint.name](simulation.steered[endpoint.name])
         return Outcome(RunStatus.SUCCESS, simulation.scenario.run_ms, response=response)
 
 
@@ -129,7 +138,7 @@ class ProductSimulation(Generic[Sample]):
         self.log: Logger = NoLog()
         ports = Ports(store=self.store.endpoints, clock=self.clock, cron=CronsimCron(), log=self.log)
         self.steering = Steering(**ports)
-        self._cron = ports["cron"]
+        self.cron = ports["cron"]
         self.steered: Mapping[str, SteeredEndpoint[Sample]] = {
             endpoint.name: ToolSteeredEndpoint(endpoint.name, self.series, simulation=self)
             for endpoint in scenario.endpoints
@@ -151,7 +160,7 @@ class ProductSimulation(Generic[Sample]):
         now = self.clock.now()
         for endpoint in self.scenario.endpoints:
             added = self.with_planning(new_endpoint(endpoint))
-            await self.store.endpoints.add(plan_first_run(added, now=now, cron=self._cron, start_now=True))
+            await self.store.endpoints.add(plan_first_run(added, now=now, cron=self.cron, start_now=True))
 
     async def tick(self) -> None:
         await self._tick()

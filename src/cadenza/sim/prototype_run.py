@@ -138,6 +138,11 @@ class SteeredPrototype(SteeredEndpoint[Sample]):
         self._note(HintKind.ONE_SHOT, endpoint.hint_expires_at, at=at)
         endpoint.nudge(self.now, at)
 
+    async def clear_hints(self) -> None:
+        endpoint = self._endpoint
+        endpoint.hint_interval = endpoint.hint_at = endpoint.hint_expires_at = None
+        self._note(HintKind.CLEAR, None)
+
     async def pause(self, span: timedelta) -> None:
         self._endpoint.paused_until = self.now + span
         self._note(HintKind.PAUSE, self._endpoint.paused_until)
@@ -226,6 +231,8 @@ class Parity(NamedTuple):
     runs: Mapping[str, int]
     sources: Mapping[str, int]
     reference: Reference | None
+    broken: Sequence[str] = ()
+    """The checks that the published rules fail, where they are only measured by them."""
 
     @property
     def equal(self) -> bool | None:
@@ -239,7 +246,8 @@ class Parity(NamedTuple):
         """The comparison as one line of text."""
         total = sum(self.runs.values())
         if self.reference is None:
-            return f"as published: {total} runs; no counts were published to compare them with"
+            line = f"as published: {total} runs; no counts were published to compare them with"
+            return f"{line}; fails {', '.join(self.broken)}" if self.broken else line
         line = f"as published: {total} runs of {sum(self.reference.runs.values())}"
         differing = [*_differences(self.runs, self.reference.runs)]
         differing += _differences(self.sources, self.reference.sources)
@@ -248,9 +256,9 @@ class Parity(NamedTuple):
         return f"{line}, per endpoint and per source equal"
 
 
-def compared(recording: Recording, reference: Reference | None) -> Parity:
+def compared(recording: Recording, reference: Reference | None, broken: Sequence[str] = ()) -> Parity:
     """The counts of the prototype's recording beside the published ones."""
-    return Parity(recording.counts(), recording.sources(), reference)
+    return Parity(recording.counts(), recording.sources(), reference, broken)
 
 
 def _differences(found: Mapping[str, int], published: Mapping[str, int]) -> list[str]:

@@ -31,11 +31,8 @@ class Report:
     checks: tuple[Check, ...]
     parity: Parity
     planner: str | None = None
-
-    @property
-    def judged(self) -> bool:
-        """Do the checks decide? They were made for the policies; a planner is only measured by them."""
-        return self.mode is not Mode.PLANNED
+    judged: bool = True
+    """Do the checks decide? A planner, and rules that never claimed to pass them, are only measured."""
 
     @property
     def passed(self) -> bool:
@@ -83,6 +80,7 @@ def _parity(parity: Parity) -> dict[str, Any]:
         "total_runs": sum(parity.runs.values()),
         "runs": dict(parity.runs),
         "sources": dict(parity.sources),
+        "broken": list(parity.broken),
         "published": None
         if published is None
         else {

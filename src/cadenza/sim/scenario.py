@@ -1,7 +1,7 @@
 """A scenario: a world, the endpoints that watch it, and the policies that steer them."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Generic, NamedTuple
 
@@ -50,6 +50,8 @@ class Scenario(Generic[Sample]):
     """In the order of their creation, which breaks ties."""
     policies: Mapping[str, SteeringPolicy[Sample]]
     """By the endpoint they steer, in the order in which they plan."""
+    on_run: Mapping[str, SteeringPolicy[Sample]] = field(default_factory=dict)
+    """What an endpoint's own runs ask for, after they have measured; the prototype ignores it."""
     columns: tuple[SnapshotColumn, ...]
     observe: Observe[Sample]
     """What a snapshot shows beside its minute."""

@@ -77,6 +77,10 @@ class SteeredEndpoint(ABC, Generic[Sample]):
         """Hint at one run."""
 
     @abstractmethod
+    async def clear_hints(self) -> None:
+        """Remove what was hinted at, so that the baseline rules."""
+
+    @abstractmethod
     async def pause(self, span: timedelta) -> None:
         """Close the gate for a span from now."""
 

@@ -1,6 +1,7 @@
 """What must be true of the busy host under the product's own rules."""
 
 from cadenza.domain.scheduling.hint import HintKind
+from cadenza.domain.scheduling.plan import Source
 from cadenza.sim.checks import (
     CheckResult,
     CheckRules,
@@ -13,11 +14,12 @@ from cadenza.sim.checks import (
     runs_on_time,
 )
 from cadenza.sim.recording import Recording
-from cadenza.sim.system_resources.scenario import CPU, DISCORD, TIGHT_S, WIDE_S, WORLD
+from cadenza.sim.system_resources.scenario import CPU, DISCORD, ENDPOINTS, TIGHT_S, WORLD
 from cadenza.sim.world import MINUTE_S, elapsed_s
 
 SECOND_LOOK_S = 30
-CALM_WITHIN_S = 3 * MINUTE_S
+LEAST_AI_RUNS = 20
+MOST_ONE_SHOTS = 2
 OLDEST_SAMPLE_S = 300
 HIGH_FROM_S, HIGH_UNTIL_S = WORLD.span_s("high")
 
@@ -49,40 +51,79 @@ def no_tight_hint_after(recording: Recording) -> CheckResult:
 
 
 def cpu_relaxes(recording: Recording) -> CheckResult:
-    """Within three minutes of the end the processor is looked at every 180 s."""
+    """From the first calm sample on the processor is looked at as its baseline says."""
     return all_of_length(
-        beginning_within(recording.gaps(CPU), HIGH_UNTIL_S + CALM_WITHIN_S, 2 * HIGH_UNTIL_S), WIDE_S
+        beginning_within(recording.gaps(CPU), HIGH_UNTIL_S, 2 * HIGH_UNTIL_S), ENDPOINTS[0].baseline_s
     )
 
 
 def discord_alerts_once(recording: Recording) -> CheckResult:
-    """One message for the one incident, while it lasts."""
-    times = recording.times(DISCORD)
-    detail = f"messages at {', '.join(f'{second} s' for second in times) or 'no time'}"
-    return CheckResult(
-        len(times) == 1 and all(HIGH_FROM_S <= second < HIGH_UNTIL_S for second in times), detail
+    """One message for the one incident, while it lasts, and it is a one-shot."""
+    alerts = [(elapsed_s(run.at), run.cause) for run in recording.runs if run.endpoint == DISCORD]
+    detail = f"messages: {', '.join(f'{second} s ({cause})' for second, cause in alerts) or 'none'}"
+    passed = len(alerts) == 1 and all(
+        HIGH_FROM_S <= second < HIGH_UNTIL_S and cause is Source.AI_ONESHOT for second, cause in alerts
     )
+    return CheckResult(passed, detail)
 
 
-def discord_paused_otherwise(recording: Recording) -> CheckResult:
-    """The gate is closed in all minutes before the incident, and in all from a minute after it."""
-    calm = [
-        snapshot
-        for snapshot in recording.snapshots
-        if not HIGH_FROM_S <= snapshot.minute * MINUTE_S <= HIGH_UNTIL_S
-    ]
-    open_minutes = [snapshot.minute for snapshot in calm if snapshot.row["discordPaused"] is not True]
-    detail = f"paused in {len(calm) - len(open_minutes)} of {len(calm)} minutes before and after the incident"
-    return CheckResult(bool(calm) and not open_minutes, detail)
+def cpu_ai_during_high(recording: Recording) -> CheckResult:
+    """`expect(cpuAiDuringHigh).toBeGreaterThanOrEqual(20)`."""
+    count = _answers(recording, CPU, Source.AI_INTERVAL, HIGH_FROM_S, HIGH_UNTIL_S)
+    return CheckResult(count >= LEAST_AI_RUNS, f"{count} answers ai-interval while high, at least 20 wanted")
 
 
+def cpu_ai_after_high(recording: Recording) -> CheckResult:
+    """`expect(cpuAiAfterHigh).toBe(0)`."""
+    count = _answers(recording, CPU, Source.AI_INTERVAL, HIGH_UNTIL_S, elapsed_s(recording.ended_at) + 1)
+    calm = [second for second in recording.times(CPU) if second >= HIGH_UNTIL_S]
+    return CheckResult(bool(calm) and count == 0, f"{count} answers ai-interval in {len(calm)} runs after")
+
+
+def discord_one_shots(recording: Recording) -> CheckResult:
+    """`expect(discordOneShots).toBeLessThanOrEqual(2)`, and there is one."""
+    runs = [run for run in recording.runs if run.endpoint == DISCORD]
+    count = sum((run.cause or run.source) is Source.AI_ONESHOT for run in runs)
+    detail = f"{count} of {len(runs)} runs are one-shots, from 1 to {MOST_ONE_SHOTS} wanted"
+    return CheckResult(1 <= count <= MOST_ONE_SHOTS, detail)
+
+
+def always_paused_except_alert(recording: Recording) -> CheckResult:
+    """`expect(alwaysPausedExceptAlert).toBe(true)`: open for less than a minute, around an alert."""
+    records = reversed(recording.history.hints.get(DISCORD, ()))
+    opened, open_s, longest = None, 0, 0
+    for hint in records:
+        if hint.kind is HintKind.RESUME:
+            opened = elapsed_s(hint.written_at)
+        elif hint.kind is HintKind.PAUSE and opened is not None:
+            longest = max(longest, elapsed_s(hint.written_at) - opened)
+            open_s, opened = open_s + elapsed_s(hint.written_at) - opened, None
+    unpaused = [one.minute for one in recording.snapshots if one.row["discordPaused"] is not True]
+    closed = opened is None and 0 < longest < MINUTE_S and not unpaused
+    detail = f"open for {open_s} s in all, {longest} s at most; not paused in {len(unpaused)} of 40 snapshots"
+    return CheckResult(closed, detail)
+
+
+def _answers(recording: Recording, name: str, source: Source, since: int, until: int) -> int:
+    """How many of the governor's answers after an endpoint's runs name a source, between two seconds."""
+    runs = [run for run in recording.runs if run.endpoint == name and since <= elapsed_s(run.at) < until]
+    return sum(run.source is source for run in runs)
+
+
+SEED_ASSERTIONS: CheckRules = {
+    "cpu-ai-interval-while-high": cpu_ai_during_high,
+    "cpu-no-ai-interval-after-high": cpu_ai_after_high,
+    "discord-one-shots-at-most-two": discord_one_shots,
+    "discord-paused-except-around-alert": always_paused_except_alert,
+}
+"""The four assertions of the scenario's own specification, which the published rules never were held to."""
 CHECKS: CheckRules = {
+    **SEED_ASSERTIONS,
     "cpu-tightens-in-high": cpu_tightens,
     "cpu-looks-again-at-first-high": cpu_looks_again,
     "cpu-no-tight-hint-after-high": no_tight_hint_after,
     "cpu-relaxes-after-high": cpu_relaxes,
     "discord-alerts-once-per-incident": discord_alerts_once,
-    "discord-paused-before-and-after": discord_paused_otherwise,
     "minimum-interval-kept": minimum_interval_kept,
     "one-verdict-per-slot": one_verdict_per_slot,
     "runs-on-time": runs_on_time,

@@ -1,12 +1,12 @@
 """The busy host: its phases, its two endpoints, their policies, and what a snapshot shows."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from itertools import takewhile
 from typing import NamedTuple
 
 from cadenza.domain.validation import iso
-from cadenza.sim.scenario import Row, Scenario, SimulatedEndpoint, SnapshotColumn
+from cadenza.sim.scenario import Row, Scenario, SimulatedEndpoint, SnapshotColumn, SteeringPolicy
 from cadenza.sim.steered_endpoint import LONG_PAUSE, SOON_MS, SteeredEndpoint
 from cadenza.sim.world import Phase, World
 
@@ -16,6 +16,8 @@ CPU, DISCORD = "cpu_check#hostA", "discord_notify#hostA"
 HIGH, LOW = 80, 65
 CALM_SAMPLES = 5
 TIGHT_S, WIDE_S = 30, 180
+ALERT_IN_MS, ALERT_TTL_MINUTES = 10_000, 2
+"""The minimum interval of the alert: an earlier moment would be clamped to it, and be no one-shot."""
 ALERT_PAUSE = timedelta(seconds=15)
 ALERT_COOLDOWN = timedelta(minutes=10)
 
@@ -44,23 +46,58 @@ ENDPOINTS = (
 )
 
 
+def _newest_samples(endpoint: SteeredEndpoint[Host], condition: Callable[[int], bool]) -> int:
+    """How many samples in a row, the newest among them, meet a condition."""
+    return len(list(takewhile(condition, (one.sample.cpu for one in reversed(endpoint.own)))))
+
+
 async def watch_cpu(endpoint: SteeredEndpoint[Host]) -> None:
-    """Look closely while it is high, and once more at once; look less often when it has long been low."""
-    newest_first = [measured.sample.cpu for measured in reversed(endpoint.own)]
-    if not newest_first:
-        return
-    high = len(list(takewhile(lambda cpu: cpu >= HIGH, newest_first)))
-    low = len(list(takewhile(lambda cpu: cpu < LOW, newest_first)))
+    """Look closely while it is high, and once more at once."""
+    high = _newest_samples(endpoint, lambda cpu: cpu >= HIGH)
     if high:
         await endpoint.keep_interval(TIGHT_S)
-        if high == 1:
-            await endpoint.propose_next_time(SOON_MS, ttl_minutes=10)
-    elif low >= CALM_SAMPLES:
+    if high == 1:
+        await endpoint.propose_next_time(SOON_MS, ttl_minutes=10)
+
+
+async def return_to_baseline(endpoint: SteeredEndpoint[Host]) -> None:
+    """The first run that measures a calm processor ends the close look."""
+    if endpoint.own[-1].sample.cpu < LOW and await endpoint.interval_ms() == TIGHT_S * 1_000:
+        await endpoint.clear_hints()
+
+
+def notify_once_per_incident() -> SteeringPolicy[Host]:
+    """Send one alert when the processor is high, and no other before it was calm."""
+    alerted = False
+
+    async def policy(endpoint: SteeredEndpoint[Host]) -> None:
+        nonlocal alerted
+        cpu = endpoint.shared[-1].sample.cpu if endpoint.shared else 0
+        if cpu >= HIGH and not alerted and endpoint.cooled_down():
+            await endpoint.resume()
+            await endpoint.propose_next_time(ALERT_IN_MS, ttl_minutes=ALERT_TTL_MINUTES)
+            endpoint.cooldown_over = endpoint.now + ALERT_COOLDOWN
+            alerted = True
+        elif cpu < LOW:
+            alerted = False
+
+    return policy
+
+
+async def pause_again(endpoint: SteeredEndpoint[Host]) -> None:
+    """The run that sends the alert closes the gate behind itself."""
+    await endpoint.pause(LONG_PAUSE)
+
+
+async def watch_cpu_as_published(endpoint: SteeredEndpoint[Host]) -> None:
+    """As above; and look less often when it has long been low."""
+    await watch_cpu(endpoint)
+    if _newest_samples(endpoint, lambda cpu: cpu < LOW) >= CALM_SAMPLES:
         await endpoint.keep_interval(WIDE_S)
 
 
-async def notify_discord(endpoint: SteeredEndpoint[Host]) -> None:
-    """Tell people once; be ready again when it is over."""
+async def notify_as_published(endpoint: SteeredEndpoint[Host]) -> None:
+    """Wake it with a one-shot behind a short pause; pause it for long when it is over."""
     if not endpoint.shared:
         return
     cpu, paused = endpoint.shared[-1].sample.cpu, await endpoint.paused()
@@ -73,13 +110,16 @@ async def notify_discord(endpoint: SteeredEndpoint[Host]) -> None:
         endpoint.cooldown_over = None
 
 
-def system_resources() -> Scenario[Host]:
-    """The whole scenario; its policies are the same in both modes."""
+def system_resources(*, as_published: bool = False) -> Scenario[Host]:
+    """The whole scenario, with the policies as wanted."""
     return Scenario(
         name=NAME,
         world=WORLD,
         endpoints=ENDPOINTS,
-        policies={CPU: watch_cpu, DISCORD: notify_discord},
+        policies={CPU: watch_cpu_as_published, DISCORD: notify_as_published}
+        if as_published
+        else {CPU: watch_cpu, DISCORD: notify_once_per_incident()},
+        on_run={} if as_published else {CPU: return_to_baseline, DISCORD: pause_again},
         columns=COLUMNS,
         observe=_observe,
         run_ms=RUN_MS,

@@ -13,7 +13,7 @@ from cadenza.sim.checks import Check
 from cadenza.sim.recording import Recording, Snapshot
 from cadenza.sim.replay.replay import DelayStatistics, ReplayReport
 from cadenza.sim.replay.report import measures
-from cadenza.sim.report import Report
+from cadenza.sim.report import Mode, Report
 from cadenza.sim.scenario import SnapshotColumn, Value
 from cadenza.sim.world import elapsed_s
 
@@ -113,8 +113,10 @@ def _checked(check: Check, *, judged: bool) -> Text:
 def _verdict(report: Report) -> Text:
     passed = sum(check.passed for check in report.checks)
     line = f"{passed} of {len(report.checks)} checks passed" if report.checks else "no checks in this mode"
-    if not report.judged:
+    if report.mode is Mode.PLANNED:
         line += "; they were made for the policies, and a planner is only measured by them"
+    elif not report.judged:
+        line += "; the published rules are only measured by them"
     return Text(line, style="bold green" if report.passed else "bold red")
 
 
