@@ -256,7 +256,7 @@ async def test_a_breach_that_was_open_before_a_restart_is_not_said_again_but_its
     first = SloFixture(slo_window_minutes=1, tick_ms=6_000)
     first.minutes(3, lambda one: one.ticks(400))
     await first.store.slos.put_slos(first.watcher.evaluate())
-    second = SloFixture(first.store, slo_window_minutes=1)
+    second = SloFixture(first.store, slo_window_minutes=1, tick_ms=6_000)
     second.clock.jump(5 * MINUTE)
     await second.watcher._resume()
     assert second.minutes(9, lambda one: one.ticks(400)) == []
