@@ -169,7 +169,9 @@ class DailyFixture:
 
     async def enroll(self, user_id: str, due: time) -> DailyUser:
         wanted = enrollment("default", user_id, due)
-        (user,) = await self.store.enroll([wanted], partial(enroll, now=self.clocks.now()))
+        (user,) = await self.store.enroll(
+            [wanted], partial(enroll, now=self.clocks.now(), window=self.settings.window)
+        )
         return user
 
     async def tick(self) -> None:

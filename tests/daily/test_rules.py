@@ -22,46 +22,56 @@ from cadenza.domain.daily.rules import (
     shards_of_lane,
 )
 from cadenza.domain.daily.user import Cause, DailyUser, enrollment
-from cadenza.domain.daily.window import cutoff, opens, service_date
+from cadenza.domain.daily.window import WINDOW, cutoff, opens, service_date
 from cadenza.domain.errors import InvalidRequest
 
 START = datetime(2026, 3, 10, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 DUES = st.integers(0, 1_439).map(lambda minute: time(minute // 60, minute % 60))
 DAYS = st.dates(date(2024, 1, 1), date(2030, 12, 31))
+WINDOWS = st.one_of(st.just(60), st.integers(1, 1_440), st.sampled_from([1, 1_439, 1_440])).map(
+    lambda minutes: timedelta(minutes=minutes)
+)
 MINUTES = st.one_of(st.integers(0, 3 * 1_440), st.sampled_from([0, 59, 60, 61, 1_439, 1_440, 1_441]))
 
 
-@given(due=DUES, day=DAYS)
-def test_a_day_begins_when_its_window_opens_and_ends_when_the_next_one_does(due: time, day: date) -> None:
-    first, last = opens(due, day), opens(due, day + timedelta(days=1)) - SECOND
-    assert service_date(due, first) == service_date(due, last) == day
-    assert service_date(due, first - SECOND) == day - timedelta(days=1)
-    assert first + timedelta(hours=1) == cutoff(due, day)
-    assert cutoff(due, day).date() == service_date(due, cutoff(due, day) - SECOND) == day
+@given(due=DUES, day=DAYS, window=WINDOWS)
+def test_a_day_begins_when_its_window_opens_and_ends_when_the_next_one_does(
+    due: time, day: date, window: timedelta
+) -> None:
+    first, last = opens(due, day, window), opens(due, day + timedelta(days=1), window) - SECOND
+    assert service_date(due, first, window) == service_date(due, last, window) == day
+    assert service_date(due, first - SECOND, window) == day - timedelta(days=1)
+    assert first + window == cutoff(due, day)
+    assert cutoff(due, day).date() == service_date(due, cutoff(due, day) - SECOND, window) == day
 
 
-def a_daily_user(due: time, now: datetime = START) -> DailyUser:
-    return new_daily_user(enrollment("north", "ann", due), now)
+def test_a_window_is_an_hour_unless_it_is_set_otherwise() -> None:
+    assert cutoff(time(9), START.date()) - opens(time(9), START.date()) == timedelta(hours=1)
+
+
+def a_daily_user(due: time, now: datetime = START, window: timedelta = WINDOW) -> DailyUser:
+    return new_daily_user(enrollment("north", "ann", due), now, window=window)
 
 
 @given(
     due=DUES,
-    changes=st.lists(st.tuples(DUES, MINUTES, st.sampled_from(["wait", "settle"])), max_size=6),
+    changes=st.lists(st.tuples(DUES, MINUTES, st.sampled_from(["wait", "settle"]), WINDOWS), max_size=6),
 )
 def test_every_day_has_one_cutoff_whatever_is_changed_and_when(
-    due: time, changes: list[tuple[time, int, str]]
+    due: time, changes: list[tuple[time, int, str, timedelta]]
 ) -> None:
+    """Also when windows are set to another length between the changes."""
     now, user, table = START, a_daily_user(due), Timetable.of(due, START)
     given_out: dict[date, time] = {}
-    for wanted, minutes, then in changes:
+    for wanted, minutes, then, window in changes:
         now += timedelta(minutes=minutes)
         finalization = finalize_cutoffs(user, now, ServicePeriod(now)) if then == "settle" else None
         if finalization is not None:
             given_out |= {one.service_date: one.due for one in finalization.verdicts}
             user = finalization.user
-        user = enroll(enrollment("north", "ann", wanted), user, None, now)
-        table.change(wanted, now)
+        user = enroll(enrollment("north", "ann", wanted), user, None, now=now, window=window)
+        table.change(wanted, now, window)
         assert user.wanted_due == wanted
     ahead = [user.next_date + timedelta(days=number) for number in range(20)]
     assert {day: user.due_on(day) for day in ahead} == {day: table.due[day] for day in ahead}

@@ -1,11 +1,14 @@
 """Attempts: within the window, not too often, not too many at a time, and not for ever."""
 
-from datetime import UTC, datetime, time, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
 from tests.daily.daily_fixtures import FAILED, MakeDaily, until
 
 from cadenza.domain.daily.user import DONE, DayStatus
+from cadenza.domain.errors import InvalidRequest
+from cadenza.engine.daily.runner import DailySettings
 
 MIDNIGHT = datetime(2026, 3, 10, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -24,6 +27,60 @@ async def test_a_user_whose_every_attempt_fails_at_once_gets_exactly_six(
     attempts = [run.service_date for run in daily.runs.started]
     assert [attempts.count(day) for day in sorted(days)] == [6] * len(days)
     assert {one.status for one in await daily.verdicts("ann")} == {DayStatus.CUTOFF_REACHED}
+
+
+@pytest.mark.parametrize(
+    ("window", "retry", "tries"), [(60, 10, 6), (60, 25, 3), (30, 45, 1), (15, 7, 3), (1_440, 60, 24)]
+)
+async def test_windows_and_retries_are_as_long_as_they_are_set(
+    make_daily: MakeDaily, window: int, retry: int, tries: int
+) -> None:
+    daily = make_daily(MIDNIGHT, window_minutes=window, retry_delay_minutes=retry)
+    daily.runs.answer = lambda *_: FAILED
+    await daily.enroll("ann", time(9))
+    await daily.every_minute(35 * 60)
+    second_day = [run.began_at for run in daily.runs.started if run.service_date == date(2026, 3, 11)]
+    opens = MIDNIGHT + timedelta(hours=33) - timedelta(minutes=window)
+    assert second_day == [opens + number * timedelta(minutes=retry) for number in range(tries)]
+    assert [one.service_date for one in await daily.verdicts("ann")] == [date(2026, 3, 10), date(2026, 3, 11)]
+
+
+async def test_another_length_of_windows_moves_no_cutoff_of_an_open_one(make_daily: MakeDaily) -> None:
+    """A longer window is open at once, a shorter one may be shut again; the verdict comes when it was due."""
+    daily = make_daily(MIDNIGHT + timedelta(hours=7), window_minutes=60)
+    before = await daily.enroll("ann", time(9))
+    daily.runs.answer = lambda *_: FAILED
+    tries = []
+    for minutes in (60, 180, 30):
+        await daily.crash()
+        daily.settings = replace(daily.settings, window_minutes=minutes)
+        daily.start()
+        await daily.tick()
+        tries.append(len(daily.runs.started))
+        assert (await daily.enroll("ann", time(9))).next_cutoff == before.next_cutoff
+        if minutes == 180:
+            changed = await daily.enroll("ann", time(20))
+            assert changed.next_cutoff == before.next_cutoff, "its window has opened"
+            await daily.enroll("ann", time(9))
+    assert tries == [0, 1, 1]
+    daily.clocks.go_to(MIDNIGHT + timedelta(hours=9))
+    await daily.tick()
+    (verdict,) = await daily.verdicts("ann")
+    assert (verdict.service_date, verdict.due) == (MIDNIGHT.date(), time(9))
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"window_minutes": 0}, "window_minutes must be from 1 to 1440"),
+        ({"window_minutes": 1_441}, "window_minutes must be from 1 to 1440"),
+        ({"retry_delay_minutes": 0}, "retry_delay_minutes must be from 1 to 1440"),
+        ({"window_minutes": 5, "tick_ms": 600_000}, "a window could pass between two ticks"),
+    ],
+)
+def test_a_length_that_cannot_be_kept_is_refused(given: dict[str, int], why: str) -> None:
+    with pytest.raises(InvalidRequest, match=why):
+        DailySettings(**given)
 
 
 async def test_the_window_opens_and_closes_to_the_second(make_daily: MakeDaily) -> None:

@@ -1,5 +1,6 @@
 """What the dashboard asks about daily jobs, and the alerts, as operations tell them."""
 
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -10,6 +11,7 @@ from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import ServicePeriod, finalize_cutoffs, finalize_success
 from cadenza.domain.errors import InvalidRequest
 from cadenza.domain.monitoring.alert import failure_alert
+from cadenza.operations.application import Application
 from cadenza.testing.clock import NEW_YEAR
 
 TODAY = NEW_YEAR.date()
@@ -44,6 +46,23 @@ async def test_windows_tell_verdicts_and_who_waits_by_due_minute(app: Applicatio
     tomorrow = await app.ask("get_windows", date="2025-01-02")
     assert [one["waiting"] for one in tomorrow["windows"]] == [1, 2]
     assert (await app.ask("get_windows", by="south"))["windows"] == []
+
+
+async def test_windows_are_shown_as_long_as_they_are_set(app: ApplicationFixture) -> None:
+    shared = replace(app.application.dependencies, daily_window=timedelta(hours=3))
+    app.application = Application(shared)
+    app.clock.jump(6 * HOUR)
+    made = await app.ask("put_daily_user", user_id="ann", due_time="08:00")
+    assert made["next_opens_at"] == "2025-01-01T05:00:00Z"
+    assert (await app.ask("list_daily_users"))["items"] == [made]
+    assert await app.ask("get_daily_user", user_id="ann") == made
+    (window,) = (await app.ask("get_windows"))["windows"]
+    assert (window["opens_at"], window["cutoff"]) == ("2025-01-01T05:00:00Z", "2025-01-01T08:00:00Z")
+    changed = await app.ask("put_daily_user", user_id="ann", due_time="10:00")
+    assert (changed["next_cutoff"], changed["changes"]) == (
+        "2025-01-01T08:00:00Z",
+        [{"from_date": "2025-01-02", "due_time": "10:00"}],
+    )
 
 
 async def test_history_tells_days_that_have_verdicts(app: ApplicationFixture) -> None:

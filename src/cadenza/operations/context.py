@@ -2,9 +2,10 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from cadenza.domain.access.key import Caller
+from cadenza.domain.daily.window import WINDOW
 from cadenza.domain.scheduling.endpoint import EndpointKey
 from cadenza.engine.agents.conversation import Conversations
 from cadenza.engine.steering import Steering
@@ -40,6 +41,8 @@ class Dependencies:
     system_clock: Clock | None = None
     """The system clock, where the scheduler's own clock runs faster."""
 
+    daily_window: timedelta = WINDOW
+    """How long before a daily user's cutoff the window opens."""
     conversations: Conversations | None = None
     """Runs turns of agents; None where there are no agents."""
     models: Collection[str] = ()

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from datetime import datetime, time
+from datetime import datetime, time, timedelta
 from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar, Unpack
@@ -108,9 +108,11 @@ class Cadenza:
         return function
 
     async def enroll(self, user_id: str, due: time) -> None:
-        """Serve a user daily, in the hour before the due time, in UTC; or at another time than before."""
-        wanted = enrollment("default", user_id, due)
-        await self._started().store.daily.enroll([wanted], partial(enroll, now=self._clock.now()))
+        """Serve a user daily, in the window before the due time, in UTC; or at another time than before."""
+        wanted, window = enrollment("default", user_id, due), timedelta(minutes=self._settings.window_minutes)
+        await self._started().store.daily.enroll(
+            [wanted], partial(enroll, now=self._clock.now(), window=window)
+        )
 
     def add(self, endpoint: Endpoint, *, start_now: bool = False) -> None:
         """Run an endpoint that is no function: an HTTP target, say."""

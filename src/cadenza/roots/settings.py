@@ -94,8 +94,8 @@ class Settings(BaseSettings):
     tick_ms: int = Field(default=60_000, ge=100, le=600_000)
     max_concurrency: int = Field(default=20, ge=1, le=100_000)
     job_timeout_ms: int = Field(default=300_000, ge=100, le=3_600_000)
-    window_minutes: int = Field(default=60, ge=60, le=60)
-    retry_delay_minutes: int = Field(default=10, ge=10, le=10)
+    window_minutes: int = Field(default=60, ge=1, le=1_440)
+    retry_delay_minutes: int = Field(default=10, ge=1, le=1_440)
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=0, le=LAST_PORT)
     sockets_per_user: int = Field(default=10, ge=1, le=10_000)
@@ -163,7 +163,7 @@ def misspelt(environment: Mapping[str, str]) -> dict[str, str]:
 def read_settings() -> Settings:
     """The settings of this process; what is wrong with them is one sentence."""
     try:
-        return Settings()
+        settings = Settings()
     except ValidationError as problem:
         first = problem.errors()[0]
         field = str(first["loc"][0])
@@ -173,6 +173,11 @@ def read_settings() -> Settings:
         raise InvalidRequest(f"{name} is wrong: {value} is not {expected}.", name) from None
     except (SettingsError, OSError, UnicodeError) as problem:
         raise InvalidRequest(f"The settings, or the file .env, cannot be read: {problem}.") from None
+    if settings.window_minutes * 60_000 < settings.tick_ms:
+        name = "CADENZA_WINDOW_MINUTES"
+        message = f"{name} must be no shorter than CADENZA_TICK_MS: a window could pass between two ticks."
+        raise InvalidRequest(message, name)
+    return settings
 
 
 def _expected(field: FieldInfo) -> str:

@@ -5,9 +5,23 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-RETRY_MS = 600_000
+DAY = timedelta(days=1)
 TICK_MS = 60_000
+
+
+class Pace(NamedTuple):
+    """How long windows last, and how long a user waits between tries, in minutes."""
+
+    window_minutes: int = 60
+    retry_delay_minutes: int = 10
+
+    @property
+    def window(self) -> timedelta:
+        return timedelta(minutes=self.window_minutes)
+
+    @property
+    def retry_ms(self) -> int:
+        return self.retry_delay_minutes * 60_000
 
 
 class Attempt(NamedTuple):
@@ -48,11 +62,11 @@ class Timetable:
     def cutoff(self, day: date) -> datetime:
         return self.at(self.due[day], day)
 
-    def change(self, due: time, now: datetime) -> None:
+    def change(self, due: time, now: datetime, window: timedelta) -> None:
         """Each day is asked by itself; once one has changed, so have all that follow."""
         changed = False
         for day in sorted(self.due):
-            opened = self.cutoff(day) - HOUR <= now
+            opened = self.cutoff(day) - window <= now
             ahead = self.at(due, day) > now
             changed = changed or (not opened and ahead)
             if changed:
@@ -106,6 +120,7 @@ class Model:
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
+        self.pace = Pace()
         self.users: dict[str, Timetable] = {}
         self.verdicts: dict[tuple[str, date], Expected] = {}
         self.gaps: dict[tuple[str, date], date] = {}
@@ -148,7 +163,7 @@ class Model:
         while process.queue and len(process.running) < self.slots:
             process.queue.sort()
             attempt = process.queue.pop(0)
-            if attempt.cutoff - HOUR <= now < attempt.cutoff:
+            if attempt.cutoff - self.pace.window <= now < attempt.cutoff:
                 process.running.append(attempt)
                 started.append(attempt)
             else:
@@ -193,9 +208,9 @@ class Model:
         busy = {one.user_id for one in (*process.queue, *process.running)} | process.succeeded.keys()
         for user_id in users:
             attempt = Attempt(self.users[user_id].cutoff(self.next_day(user_id)), user_id)
-            in_window = attempt.cutoff - HOUR <= now < attempt.cutoff
+            in_window = attempt.cutoff - self.pace.window <= now < attempt.cutoff
             before_ms = process.enqueued_ms.get((user_id, attempt.day))
-            rested = before_ms is None or steady_ms - before_ms >= RETRY_MS
+            rested = before_ms is None or steady_ms - before_ms >= self.pace.retry_ms
             if in_window and rested and user_id not in busy:
                 process.queue.append(attempt)
                 process.enqueued_ms[user_id, attempt.day] = steady_ms

@@ -13,10 +13,11 @@ from cadenza.domain.daily import clock_trust, rules
 from cadenza.domain.daily.clock_trust import ClockTrust
 from cadenza.domain.daily.rules import ServicePeriod
 from cadenza.domain.daily.user import DailyUser, Enrollment, Finalization
-from cadenza.domain.daily.window import WINDOW, cutoff, service_date
+from cadenza.domain.daily.window import cutoff, service_date
 from cadenza.engine.daily import finalizer, queue, tick
 from cadenza.engine.daily.executor import DailyExecutor
 from cadenza.engine.daily.finalizer import DailyFinalizer, _Success
+from cadenza.engine.daily.queue import DailyQueue
 from cadenza.engine.daily.tick import DailyTicker
 from cadenza.engine.daily.verdict_writer import VerdictWriter
 from cadenza.ports.daily import PendingDay
@@ -31,12 +32,36 @@ finalize_success, finalize_cutoffs, new_daily_user = (
 )
 
 
+def _window_of_ticks(patch: Patch, off: timedelta) -> None:
+    def wrongly(self: DailyTicker, *, window: timedelta, **given: Any) -> None:
+        rightly(self, window=window + off, **given)
+
+    rightly = DailyTicker.__init__
+    patch.setattr(DailyTicker, "__init__", wrongly)
+
+
+def _retry_delay(patch: Patch, change: Callable[[timedelta], timedelta]) -> None:
+    def wrongly(self: DailyQueue, *, window: timedelta, retry_delay: timedelta) -> None:
+        rightly(self, window=window, retry_delay=change(retry_delay))
+
+    rightly = DailyQueue.__init__
+    patch.setattr(DailyQueue, "__init__", wrongly)
+
+
+def the_window_is_always_an_hour(patch: Patch) -> None:
+    def wrongly(self: DailyTicker, *, window: timedelta, **given: Any) -> None:
+        rightly(self, **given)
+
+    rightly = DailyTicker.__init__
+    patch.setattr(DailyTicker, "__init__", wrongly)
+
+
 def the_window_opens_a_second_late(patch: Patch) -> None:
-    patch.setattr(tick, "WINDOW", WINDOW - SECOND)
+    _window_of_ticks(patch, -SECOND)
 
 
 def the_window_opens_a_second_early(patch: Patch) -> None:
-    patch.setattr(tick, "WINDOW", WINDOW + SECOND)
+    _window_of_ticks(patch, SECOND)
     patch.setattr(queue, "has_opened", lambda *_: True)
 
 
@@ -99,11 +124,11 @@ def retries_wait_by_the_clock_on_the_wall(patch: Patch) -> None:
 
 
 def retries_do_not_wait(patch: Patch) -> None:
-    patch.setattr(queue, "RETRY_DELAY_MS", 1)
+    _retry_delay(patch, lambda _: timedelta(milliseconds=1))
 
 
 def retries_wait_a_second_longer(patch: Patch) -> None:
-    patch.setattr(queue, "RETRY_DELAY_MS", 601_000)
+    _retry_delay(patch, lambda rightly: rightly + SECOND)
 
 
 def a_user_is_free_while_a_success_is_not_written(patch: Patch) -> None:
@@ -151,7 +176,7 @@ def nobody_is_ever_late(patch: Patch) -> None:
 
 
 def new_users_owe_what_is_past(patch: Patch) -> None:
-    def wrongly(wanted: Enrollment, now: datetime, *_: Any) -> DailyUser:
+    def wrongly(wanted: Enrollment, now: datetime, *_: Any, **__: Any) -> DailyUser:
         user = new_daily_user(wanted, now)
         return replace(user, next_cutoff=cutoff(wanted.due, service_date(wanted.due, now)))
 
@@ -163,7 +188,7 @@ def another_due_time_touches_an_open_window(patch: Patch) -> None:
 
 
 def another_due_time_holds_for_a_day_that_it_is_past_on(patch: Patch) -> None:
-    def wrongly(user: DailyUser, due: time, _: datetime) -> DailyUser:
+    def wrongly(user: DailyUser, due: time, *_: Any, **__: Any) -> DailyUser:
         return replace(user, next_cutoff=cutoff(due, user.next_date), changes=())
 
     patch.setattr(rules, "change_due_time", wrongly)
@@ -233,5 +258,5 @@ def a_tick_counts_what_is_not_written(patch: Patch) -> None:
 BUGS: Collection[Bug] = [
     bug
     for name, bug in dict(globals()).items()
-    if callable(bug) and getattr(bug, "__module__", "") == __name__
+    if callable(bug) and getattr(bug, "__module__", "") == __name__ and not name.startswith("_")
 ]

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.daily.daily_fixtures import FAILED, DailyFixture, FakeRun, UnavailableDaily, finished
-from tests.daily.model.reference_model import DAY, HOUR, Attempt, Expected, Model, Timetable
+from tests.daily.model.reference_model import DAY, Attempt, Expected, Model, Pace, Timetable
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.user import DONE, DailyUser, Verdict
@@ -29,6 +30,11 @@ STARTS = st.sampled_from([23 * 60, 23 * 60 + 30, 24 * 60, 34 * 60]).map(
     lambda minutes: datetime(2026, 3, 9, tzinfo=UTC) + timedelta(minutes=minutes)
 )
 COUNTS = st.integers(0, 4)
+SEED = Pace()
+PACES = st.sampled_from(
+    [*[SEED] * 6, Pace(1, 1), Pace(15, 7), Pace(30, 45), Pace(90, 1), Pace(600, 240), Pace(1_440, 60)]
+)
+"""Mostly that of the seed."""
 LONG_ENOUGH = datetime(2026, 4, 10, tzinfo=UTC)
 """Nobody is away for long after this, so that timetables do not end."""
 BUDGET = settings(settings.get_profile("default"), max_examples=100, stateful_step_count=30)
@@ -53,12 +59,19 @@ class DailyMachine(RuleBasedStateMachine):
         self.known: dict[tuple[str, date], Any] = {}
         self.died_uncounted = 0
 
-    @initialize(start=STARTS, near=st.lists(NEAR, min_size=1, max_size=4))
-    def begin(self, start: datetime, near: list[int]) -> None:
+    @initialize(start=STARTS, near=st.lists(NEAR, min_size=1, max_size=4), pace=PACES)
+    def begin(self, start: datetime, near: list[int], pace: Pace) -> None:
         self.daily.clocks.go_to(start)
+        self.set_pace(pace)
         for name, minutes in zip(NAMES, near, strict=False):
             self.enroll(name, self.due_in(minutes))
         self.a_tick()
+
+    def set_pace(self, pace: Pace) -> None:
+        """From the next process on."""
+        self.model.pace = pace
+        self.daily.settings = replace(self.daily.settings, **pace._asdict())
+        self.daily.start()
 
     def teardown(self) -> None:
         self.loop.run_until_complete(self.daily.crash())
@@ -87,7 +100,7 @@ class DailyMachine(RuleBasedStateMachine):
     def enroll(self, name: str, due: time) -> None:
         finished(self.loop, self.daily.enroll(name, due))
         if name in self.model.users:
-            self.model.users[name].change(due, self.now)
+            self.model.users[name].change(due, self.now, self.model.pace.window)
         else:
             self.model.users[name] = Timetable.of(due, self.now)
 
@@ -116,10 +129,10 @@ class DailyMachine(RuleBasedStateMachine):
         cutoff = self.model.users[name].cutoff(self.model.next_day(name))
         if edge == "retry":
             tried = self.model.process.enqueued_ms.values()
-            waits = [600_000 + ms - self.daily.clocks.steady_ms for ms in tried]
+            waits = [self.model.pace.retry_ms + ms - self.daily.clocks.steady_ms for ms in tried]
             return self.now + timedelta(milliseconds=min((one for one in waits if one > 0), default=0))
         midnight = datetime.combine(self.now.date() + DAY, time(), UTC)
-        return {"opens": cutoff - HOUR, "cutoff": cutoff, "midnight": midnight}[edge]
+        return {"opens": cutoff - self.model.pace.window, "cutoff": cutoff, "midnight": midnight}[edge]
 
     @rule(span=SPANS, ticks=COUNTS)
     def time_passes(self, span: int, ticks: int) -> None:
@@ -178,7 +191,7 @@ class DailyMachine(RuleBasedStateMachine):
         attempt = self._return(which, ok=ok)
         self.daily.clocks.step(timedelta(seconds=step))
         tried_ms = self.model.process.enqueued_ms[attempt.user_id, attempt.day]
-        wait_ms = tried_ms + 600_000 + off * 1_000 - self.daily.clocks.steady_ms
+        wait_ms = tried_ms + self.model.pace.retry_ms + off * 1_000 - self.daily.clocks.steady_ms
         if wait_ms > 0:
             self.daily.clocks.advance(timedelta(milliseconds=wait_ms))
         self.a_tick_alone()
@@ -203,14 +216,17 @@ class DailyMachine(RuleBasedStateMachine):
         finished(self.loop, self.daily.pump())
         self._expect(self.model.start(*self.clocks))
 
-    @rule(absence=ABSENCES, ticks=COUNTS)
-    def the_process_dies_and_another_comes(self, absence: int, ticks: int) -> None:
+    @rule(absence=ABSENCES, ticks=COUNTS, pace=PACES)
+    def the_process_dies_and_another_comes(self, absence: int, ticks: int, pace: Pace) -> None:
+        """The other one may have other settings; no cutoff moves."""
+        cutoffs = {user.key: user.next_cutoff for user in self._store.tables.daily_users.values()}
         self.loop.run_until_complete(self.daily.crash())
         self.model.crash()
         self.died_uncounted += self.daily.runner.finalizer.take_cut_off()
         if self.now < LONG_ENOUGH:
             self.daily.clocks.advance(timedelta(seconds=absence))
-        self.daily.start()
+        self.set_pace(pace)
+        assert cutoffs == {user.key: user.next_cutoff for user in self._store.tables.daily_users.values()}
         self.ticks_follow(ticks)
 
     @rule(step=STEPS, ticks=COUNTS)
@@ -248,7 +264,7 @@ class DailyMachine(RuleBasedStateMachine):
     def _each_is_allowed(self, new: list[FakeRun]) -> None:
         for run in new:
             cutoff = self.model.users[run.user_id].cutoff(run.service_date)
-            assert cutoff - HOUR <= run.began_at < cutoff, "an attempt outside its window"
+            assert cutoff - self.model.pace.window <= run.began_at < cutoff, "an attempt outside its window"
             verdict = self._verdicts().get((run.user_id, run.service_date))
             assert verdict is None, "I1: an attempt at a day that has its verdict"
 

@@ -16,6 +16,19 @@ def write(folder: Path, text: str) -> str:
     return "users.csv"
 
 
+def test_the_window_is_as_long_as_the_settings_say(local: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CADENZA_WINDOW_MINUTES", "90")
+    user = local.json("daily", "put", "ada", "--due", "07:30")
+    assert (user["next_opens_at"][11:16], user["next_cutoff"][11:16]) == ("06:00", "07:30")
+    monkeypatch.setenv("CADENZA_WINDOW_MINUTES", "30")
+    shorter = local.json("daily", "show", "ada")["user"]
+    assert (shorter["next_opens_at"][11:16], shorter["next_cutoff"]) == ("07:00", user["next_cutoff"])
+    monkeypatch.setenv("CADENZA_TICK_MS", "600000")
+    monkeypatch.setenv("CADENZA_WINDOW_MINUTES", "9")
+    code, err = local.refused("daily", "show", "ada")
+    assert (code, "CADENZA_WINDOW_MINUTES must be no shorter than CADENZA_TICK_MS" in err) == (2, True)
+
+
 def test_a_file_of_both_kinds_is_taken_and_can_be_taken_again(local: CliRunner, tmp_path: Path) -> None:
     text = 'user_id,due_time\nada,07:30\n\n"bob", 08:00\n{"user_id": "eve", "due_time": "23:59"}\n'
     name = write(tmp_path, "\ufeff" + text)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 from zlib import crc32
 
@@ -18,7 +18,7 @@ from cadenza.domain.daily.user import (
     Verdict,
     due_among,
 )
-from cadenza.domain.daily.window import DAY, cutoff, has_opened, is_over, service_date
+from cadenza.domain.daily.window import DAY, WINDOW, cutoff, has_opened, is_over, service_date
 
 MOST_LATE_VERDICTS = 7
 """The most days that get their own verdict after a time without service; earlier ones are a gap."""
@@ -31,9 +31,11 @@ class ServicePeriod(NamedTuple):
     cause: Cause = Cause.DOWN
 
 
-def new_daily_user(wanted: Enrollment, now: datetime, last_date: date | None = None) -> DailyUser:
+def new_daily_user(
+    wanted: Enrollment, now: datetime, last_date: date | None = None, *, window: timedelta = WINDOW
+) -> DailyUser:
     """A new user, from the first day whose cutoff is ahead and that has no verdict yet."""
-    day = service_date(wanted.due, now)
+    day = service_date(wanted.due, now, window)
     if is_over(cutoff(wanted.due, day), now):
         day += DAY
     if last_date is not None:
@@ -48,13 +50,13 @@ def new_daily_user(wanted: Enrollment, now: datetime, last_date: date | None = N
     )
 
 
-def change_due_time(user: DailyUser, due: time, now: datetime) -> DailyUser:
+def change_due_time(user: DailyUser, due: time, now: datetime, *, window: timedelta = WINDOW) -> DailyUser:
     """The user with another due time, from the first day whose window and new cutoff are both ahead.
 
     A window that has opened stays as it is, and no day gets a second cutoff.
     """
     day = max(user.next_date, now.date() - DAY)
-    while has_opened(user.cutoff_on(day), now) or is_over(cutoff(due, day), now):
+    while has_opened(user.cutoff_on(day), now, window) or is_over(cutoff(due, day), now):
         day += DAY
     if day == user.next_date:
         return replace(user, next_cutoff=cutoff(due, day), changes=())
@@ -64,11 +66,18 @@ def change_due_time(user: DailyUser, due: time, now: datetime) -> DailyUser:
     return replace(user, changes=(*kept, DueChange(day, due)))
 
 
-def enroll(wanted: Enrollment, user: DailyUser | None, last_date: date | None, now: datetime) -> DailyUser:
+def enroll(
+    wanted: Enrollment,
+    user: DailyUser | None,
+    last_date: date | None,
+    *,
+    now: datetime,
+    window: timedelta = WINDOW,
+) -> DailyUser:
     """The user's record after an enrollment: new, or with another due time."""
     if user is None:
-        return new_daily_user(wanted, now, last_date)
-    return user if user.wanted_due == wanted.due else change_due_time(user, wanted.due, now)
+        return new_daily_user(wanted, now, last_date, window=window)
+    return user if user.wanted_due == wanted.due else change_due_time(user, wanted.due, now, window=window)
 
 
 def finalize_success(user: DailyUser, day: date, returned_at: datetime) -> Finalization | None:

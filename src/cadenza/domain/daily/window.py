@@ -3,7 +3,9 @@
 from datetime import UTC, date, datetime, time, timedelta
 
 WINDOW = timedelta(minutes=60)
+"""How long a window lasts, unless set otherwise: a day at most, so that a user's windows do not overlap."""
 RETRY_DELAY = timedelta(minutes=10)
+"""How long a user waits for the next try, unless set otherwise."""
 DAY = timedelta(days=1)
 
 
@@ -12,19 +14,19 @@ def cutoff(due: time, service_date: date) -> datetime:
     return datetime.combine(service_date, due, UTC)
 
 
-def opens(due: time, service_date: date) -> datetime:
-    """The start of the window; for a due time in the first hour of a day it is on the day before."""
-    return cutoff(due, service_date) - WINDOW
+def opens(due: time, service_date: date, window: timedelta = WINDOW) -> datetime:
+    """The start of the window; for a due time early in a day it is on the day before."""
+    return cutoff(due, service_date) - window
 
 
-def service_date(due: time, now: datetime) -> date:
+def service_date(due: time, now: datetime, window: timedelta = WINDOW) -> date:
     """The service date of a moment: a day lasts from when its window opens until the next one opens."""
-    return (now.astimezone(UTC) + WINDOW - _since_midnight(due)).date()
+    return (now.astimezone(UTC) + window - _since_midnight(due)).date()
 
 
-def has_opened(cutoff: datetime, now: datetime) -> bool:
+def has_opened(cutoff: datetime, now: datetime, window: timedelta = WINDOW) -> bool:
     """Whether the window with this cutoff has opened."""
-    return cutoff - WINDOW <= now
+    return cutoff - window <= now
 
 
 def is_over(cutoff: datetime, now: datetime) -> bool:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import ServicePeriod, finalize_cutoffs, finalize_success
 from cadenza.domain.daily.user import DailyUser, DayStatus, Finalization
-from cadenza.domain.daily.window import has_opened, is_over
 from cadenza.engine.async_helpers import RECOVERY_MS, Attempts
 from cadenza.engine.daily.clock import DailyClock
 from cadenza.engine.daily.events import DailyEvents
@@ -140,6 +139,5 @@ class DailyFinalizer:
     def _enqueue_next(self, user: DailyUser) -> None:
         """A user whose next window is open is enqueued without waiting for a tick."""
         now, steady_ms = self._daily_clock.read()
-        cutoff = user.next_cutoff
-        if has_opened(cutoff, now) and not is_over(cutoff, now):
-            self._queue.offer(PendingDay(cutoff, *user.key), steady_ms)
+        if self._queue.is_open(user.next_cutoff, now):
+            self._queue.offer(PendingDay(user.next_cutoff, *user.key), steady_ms)

@@ -3,17 +3,15 @@
 import asyncio
 from collections import deque
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 from cadenza.domain.agents.users import UserKey
 from cadenza.domain.daily.rules import SHARDS, shard_of
-from cadenza.domain.daily.window import RETRY_DELAY, has_opened, is_over
+from cadenza.domain.daily.window import RETRY_DELAY, WINDOW, has_opened, is_over
 from cadenza.ports.daily import PendingDay
-
-RETRY_DELAY_MS = RETRY_DELAY.total_seconds() * 1_000
 
 
 class OfferResult(StrEnum):
@@ -39,7 +37,9 @@ class DailyQueue:
     succeeded, until its verdict is written.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, window: timedelta = WINDOW, retry_delay: timedelta = RETRY_DELAY) -> None:
+        self._window = window
+        self._retry_delay_ms = retry_delay / timedelta(milliseconds=1)
         self._waiting: list[PendingDay] = []
         self._held: set[UserKey] = set()
         self._last_runs: dict[UserKey, _LastRun] = {}
@@ -74,7 +74,7 @@ class DailyQueue:
         if shard_of(key) not in self._shards:
             return OfferResult.ELSEWHERE
         self._held.add(key)
-        self._throttle(key, _LastRun(day.cutoff, steady_ms + RETRY_DELAY_MS), steady_ms)
+        self._throttle(key, _LastRun(day.cutoff, steady_ms + self._retry_delay_ms), steady_ms)
         heappush(self._waiting, day)
         self.filled.set()
         return result
@@ -83,10 +83,14 @@ class DailyQueue:
         """The next day to run; days that are no longer in their window are removed."""
         while self._waiting:
             day = heappop(self._waiting)
-            if has_opened(day.cutoff, now) and not is_over(day.cutoff, now):
+            if self.is_open(day.cutoff, now):
                 return day
             self._remove(day)
         return None
+
+    def is_open(self, cutoff: datetime, now: datetime) -> bool:
+        """Whether the window with this cutoff is open."""
+        return has_opened(cutoff, now, self._window) and not is_over(cutoff, now)
 
     def release(self, key: UserKey) -> None:
         """The user is neither queued nor running any more."""

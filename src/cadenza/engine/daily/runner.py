@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from cadenza.domain.daily.rules import concurrency_of_lanes, lane_count, lane_of, shard_of, shards_of_lane
-from cadenza.domain.errors import Unavailable
+from cadenza.domain.errors import InvalidRequest, Unavailable
 from cadenza.domain.validation import check_count, check_duration_ms, milliseconds
 from cadenza.engine.async_helpers import Attempts, first_of
 from cadenza.engine.daily.clock import DailyClock
@@ -27,6 +27,10 @@ class DailySettings:
     tick_ms: int = 60_000
     max_concurrency: int = 20
     job_timeout_ms: int = 300_000
+    window_minutes: int = 60
+    """How long before a cutoff its window opens."""
+    retry_delay_minutes: int = 10
+    """How long after a try is enqueued the next one may be."""
     batch: int = 500
     """The most users whose verdicts are written in one commit."""
     page: int = 2_000
@@ -37,8 +41,26 @@ class DailySettings:
             check_duration_ms(name, getattr(self, name))
         for name in ("max_concurrency", "batch", "page"):
             check_count(name, getattr(self, name), least=1, most=1_000_000)
+        for name in ("window_minutes", "retry_delay_minutes"):
+            check_count(name, getattr(self, name), least=1, most=MINUTES_OF_DAY)
+        if self.window_minutes * 60_000 < self.tick_ms:
+            raise InvalidRequest(
+                "window_minutes must be no shorter than tick_ms: a window could pass between two ticks.",
+                "window_minutes",
+            )
+
+    @property
+    def window(self) -> timedelta:
+        """How long a window lasts."""
+        return timedelta(minutes=self.window_minutes)
+
+    @property
+    def retry_delay(self) -> timedelta:
+        """How long a user waits for the next try."""
+        return timedelta(minutes=self.retry_delay_minutes)
 
 
+MINUTES_OF_DAY = 1_440
 DEFAULTS = DailySettings()
 GRACE_MS = 10_000
 """How long cancelled runs may take to end."""
@@ -66,7 +88,7 @@ class DailyRunner:
         self._log = log
         self._settings = settings
         events, daily_clock = DailyEvents(telemetry, log), DailyClock(clock, stopwatch)
-        self.queue = DailyQueue()
+        self.queue = DailyQueue(window=settings.window, retry_delay=settings.retry_delay)
         self.finalizer = DailyFinalizer(
             store=store, queue=self.queue, daily_clock=daily_clock, events=events, batch=settings.batch
         )
@@ -87,6 +109,7 @@ class DailyRunner:
             events=events,
             tick_ms=settings.tick_ms,
             page=settings.page,
+            window=settings.window,
         )
         self._lane_count = lane_count(settings.max_concurrency)
         self._held: frozenset[int] = frozenset()

@@ -3,7 +3,7 @@
 import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import attrgetter
 
 from cadenza.domain.daily.rules import ServicePeriod
@@ -36,6 +36,7 @@ class DailyTicker:
         events: DailyEvents,
         tick_ms: int,
         page: int,
+        window: timedelta = WINDOW,
     ) -> None:
         self._store = store
         self._queue = queue
@@ -44,6 +45,7 @@ class DailyTicker:
         self._events = events
         self._stalled_ms = STALLED_TICKS * tick_ms
         self._page = page
+        self._window = window
         self._shards: list[int] = []
         self._periods: dict[int, ServicePeriod] = {}
         self._interrupted_by: Cause | None = Cause.DOWN
@@ -123,7 +125,7 @@ class DailyTicker:
 
     async def _pages(self, shard: int, now: datetime) -> AsyncIterator[list[PendingDay]]:
         after: PendingDay | None = None
-        until = now + WINDOW
+        until = now + self._window
         while page := await self._store.pending_days(shard, until=until, limit=self._page, after=after):
             yield page
             if len(page) < self._page:

@@ -105,8 +105,8 @@ async def get_windows(context: RequestContext, command: OfDay) -> WindowsView:
         waiting_until=waiting.known_before,
         windows=[
             _window(
-                day,
-                due,
+                opens(due_at_minute(due), day, context.dependencies.daily_window),
+                cutoff(due_at_minute(due), day),
                 tallied.get(due, NOTHING),
                 waits.get(due, 0) if known is None or due < known else None,
             )
@@ -150,12 +150,11 @@ def _place(cursor: str | None) -> MissCursor:
     return MissCursor(int(due), user_id)
 
 
-def _window(day: date, minute: int, counts: DayCounts, waiting: int | None) -> WindowView:
-    due = due_at_minute(minute)
+def _window(opens_at: datetime, ends_at: datetime, counts: DayCounts, waiting: int | None) -> WindowView:
     return WindowView(
-        due_time=spelled(due),
-        opens_at=opens(due, day),
-        cutoff=cutoff(due, day),
+        due_time=spelled(ends_at.time()),
+        opens_at=opens_at,
+        cutoff=ends_at,
         waiting=waiting,
         **counts._asdict(),
     )

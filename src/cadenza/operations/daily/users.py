@@ -1,7 +1,7 @@
 """Operations on daily users: create, list, show and delete."""
 
 from collections.abc import Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from functools import partial
 from typing import Annotated, Any, Self
 
@@ -39,7 +39,7 @@ class PutDailyUser(OneDailyUser):
     """A user to be served daily."""
 
     due_time: DueTime
-    """`HH:MM` in UTC: until then, from an hour before."""
+    """`HH:MM` in UTC: until then, from when the window opens, an hour before unless it is set otherwise."""
 
 
 class PutOneOfMany(PutDailyUser):
@@ -86,13 +86,13 @@ class DailyUserView(View):
     added_at: datetime | None
 
     @classmethod
-    def of(cls, user: DailyUser) -> Self:
-        """The view of a user."""
+    def of(cls, user: DailyUser, window: timedelta) -> Self:
+        """The view of a user, whose window lasts so long."""
         return cls(
             user_id=user.user_id,
             due_time=spelled(user.wanted_due),
             next_date=user.next_date,
-            next_opens_at=opens(user.due, user.next_date),
+            next_opens_at=opens(user.due, user.next_date, window),
             next_cutoff=user.next_cutoff,
             changes=[DueChangeView(from_date=day, due_time=spelled(due)) for day, due in user.changes],
             last_date=user.last_date,
@@ -114,12 +114,12 @@ class DailyUsersPut(View):
 
 @operation("PUT /v1/daily/users/{user_id}", Scope.WRITE)
 async def put_daily_user(context: RequestContext, command: PutDailyUser) -> DailyUserView:
-    """Serve a user daily: from an hour before the due time, in UTC, the daily run is tried until it succeeds.
+    """Serve a user daily: in the window before the due time, in UTC, the daily run is tried until it works.
 
     Another due time holds from the first day whose window has not opened.
     """
     (user,) = await _enrolled(context, [command])
-    return DailyUserView.of(user)
+    return DailyUserView.of(user, context.dependencies.daily_window)
 
 
 @operation("POST /v1/daily/users", Scope.WRITE, agent=False)
@@ -136,13 +136,15 @@ async def list_daily_users(context: RequestContext, command: Paged) -> DailyUser
         await context.store.daily.daily_users(context.tenant_id, command.page()), command.limit
     )
     cursor = users[-1].user_id if more else None
-    return DailyUsersPage(items=[DailyUserView.of(one) for one in users], next_cursor=cursor)
+    window = context.dependencies.daily_window
+    return DailyUsersPage(items=[DailyUserView.of(one, window) for one in users], next_cursor=cursor)
 
 
 @operation("GET /v1/daily/users/{user_id}", Scope.READ)
 async def get_daily_user(context: RequestContext, command: OneDailyUser) -> DailyUserView:
     """Show a daily user: when the next window opens, and how the last day went."""
-    return DailyUserView.of(await context.store.daily.daily_user(key_of(context, command.user_id)))
+    user = await context.store.daily.daily_user(key_of(context, command.user_id))
+    return DailyUserView.of(user, context.dependencies.daily_window)
 
 
 @operation("DELETE /v1/daily/users/{user_id}", Scope.WRITE, status=NO_CONTENT)
@@ -166,9 +168,8 @@ async def _enrolled(context: RequestContext, wanted: Sequence[PutDailyUser]) -> 
     enrollments = [
         enrollment(context.tenant_id, one.user_id, time.fromisoformat(one.due_time)) for one in wanted
     ]
-    return await context.store.daily.enroll(
-        enrollments, partial(enroll, now=context.dependencies.clock.now())
-    )
+    now, window = context.dependencies.clock.now(), context.dependencies.daily_window
+    return await context.store.daily.enroll(enrollments, partial(enroll, now=now, window=window))
 
 
 DAILY_USERS = (

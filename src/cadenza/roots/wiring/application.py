@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 from cadenza.adapters.access.stored_secrets import StoredSecrets
@@ -59,7 +60,12 @@ async def open_application(
         dispatcher = DispatcherByTarget(http=http, callables=callables)
         shared = dependencies(store=store, clock=clock, log=log, dispatcher=dispatcher, secrets=stored)
         yield Application(
-            replace(shared, conversations=conversations(settings, shared), models=models(settings))
+            replace(
+                shared,
+                conversations=conversations(settings, shared),
+                models=models(settings),
+                daily_window=timedelta(minutes=settings.window_minutes),
+            )
         )
 
 

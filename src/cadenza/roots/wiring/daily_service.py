@@ -91,6 +91,8 @@ def daily_settings(settings: Settings) -> DailySettings:
         tick_ms=settings.tick_ms,
         max_concurrency=settings.max_concurrency,
         job_timeout_ms=settings.job_timeout_ms,
+        window_minutes=settings.window_minutes,
+        retry_delay_minutes=settings.retry_delay_minutes,
     )
 
 

@@ -10,7 +10,7 @@ from cadenza.surfaces.cli.operation_command import Commands, example
 from cadenza.surfaces.cli.paging import FIRST_PAGE, Paging, fetch_pages
 from cadenza.surfaces.cli.parameters import AUser, present
 
-Due = Annotated[str, Parameter(help="HH:MM in UTC; the job is tried from an hour before.")]
+Due = Annotated[str, Parameter(help="HH:MM in UTC; the job is tried in the window before.")]
 ADate = Annotated[str, Parameter(help="YYYY-MM-DD: the UTC date of the cutoffs.")]
 ImportFile = Annotated[
     str,
