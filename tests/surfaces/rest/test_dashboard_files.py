@@ -47,6 +47,20 @@ async def test_nothing_else_is_found(built: ApiInProcess, path: str) -> None:
     assert (await built.ask(f"GET {path}", by=None)).status == 404
 
 
+BROWSER = "text/html,application/xhtml+xml,*/*;q=0.8"
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/v1/nowhere", "/endpoint/<script>", "/problems/none"])
+async def test_an_unknown_address_shows_browsers_a_page_with_a_way_back(api: ApiInProcess, path: str) -> None:
+    answer = await api.ask(f"GET {path}", by=None, accept=BROWSER)
+    assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert b'href="/"' in answer.body
+    assert b"<script>" not in answer.body
+    for accept in ("application/json", "*/*"):
+        problem = await api.ask(f"GET {path}", by=None, accept=accept)
+        assert (problem.status, problem.problem) == (404, "not-found")
+
+
 async def test_without_a_dashboard_the_first_page_leads_to_the_documentation(tmp_path: Path) -> None:
     api = ApiInProcess()
     api.app = Starlette(routes=Dashboard(tmp_path).routes())

@@ -26,8 +26,8 @@ from cadenza.surfaces.http.auth import Authenticator
 from cadenza.surfaces.http.idempotency import HEADER
 from cadenza.surfaces.http.metrics import Metrics
 from cadenza.surfaces.http.middleware import RequestMiddleware
-from cadenza.surfaces.http.pages import Health, Pages, llms_text
-from cadenza.surfaces.http.problems import BAD_REQUEST, KINDS, Refusal, describe_problem
+from cadenza.surfaces.http.pages import Health, Pages, llms_text, not_found_page, wants_a_page
+from cadenza.surfaces.http.problems import BAD_REQUEST, KINDS, NOT_FOUND, Refusal, describe_problem
 from cadenza.surfaces.http.response import problem_response
 from cadenza.surfaces.http.routing import OperationRoutes
 from cadenza.surfaces.http.service import RANK_HEADER, RateLimit, Service
@@ -120,8 +120,10 @@ def _cors(origins: Sequence[str]) -> Middleware:
 
 
 async def _refused(request: Request, problem: Exception) -> Response:
-    """The problem of what Starlette itself refuses: unknown paths and methods."""
+    """The problem of what Starlette itself refuses: unknown paths and methods; a page for browsers."""
     assert isinstance(problem, HTTPException)
+    if problem.status_code == NOT_FOUND.status and wants_a_page(request):
+        return not_found_page(request)
     kind = next((kind for kind in KINDS if kind.status == problem.status_code), BAD_REQUEST)
     refusal = Refusal(kind, f"{kind.title}: {request.method} {request.url.path}.", problem.headers)
     status, headers, body = problem_response(describe_problem(refusal, request.scope["cadenza.request_id"]))

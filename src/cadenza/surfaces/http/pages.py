@@ -8,7 +8,7 @@ from html import escape
 import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route as StarletteRoute
 
 from cadenza.domain.errors import Unavailable
@@ -19,10 +19,11 @@ from cadenza.surfaces.http import docs_page
 from cadenza.surfaces.http.components import Schema
 from cadenza.surfaces.http.idempotency import HEADER
 from cadenza.surfaces.http.metrics import MEDIA_TYPE, Metrics
-from cadenza.surfaces.http.problems import KINDS, TYPES
+from cadenza.surfaces.http.problems import KINDS, NOT_FOUND, TYPES
 
 REMEMBERED = timedelta(seconds=1)
 OK, UNAVAILABLE = 200, 503
+LONGEST_PATH = 200
 
 
 class Health:
@@ -105,6 +106,29 @@ class Pages:
         if kind is None:
             raise HTTPException(404)
         return PlainTextResponse(f"{kind.status} {escape(kind.name)}: {kind.title}.\n")
+
+
+NOT_FOUND_PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Not found · Cadenza</title></head>
+<body>
+<h1>There is nothing here</h1>
+<p>No page has the address <code>{path}</code>.</p>
+<p><a href="/">The dashboard</a> · <a href="/docs">The API's documentation</a></p>
+</body>
+</html>
+"""
+
+
+def wants_a_page(request: Request) -> bool:
+    """Whether a browser asks, to show the answer to somebody."""
+    return request.method in {"GET", "HEAD"} and "text/html" in request.headers.get("accept", "")
+
+
+def not_found_page(request: Request) -> Response:
+    """The answer to an unknown address, with a way back."""
+    page = NOT_FOUND_PAGE.format(path=escape(request.url.path[:LONGEST_PATH]))
+    return HTMLResponse(page, NOT_FOUND.status, {"Vary": "Accept"})
 
 
 HEAD = f"""# Cadenza
